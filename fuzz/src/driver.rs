@@ -42,8 +42,12 @@ pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     let (mut report, mut seen, start) = (Report::default(), HashSet::new(), Instant::now());
     let mut kept = target.seeds.clone();
     let mut seeds = target.seeds.clone().into_iter();
-    while report.inputs < bounds.inputs && (!seeds.as_slice().is_empty() || start.elapsed() < bounds.time) {
-        let input = seeds.next().unwrap_or_else(|| changed(&kept, target.words, &mut rng));
+    while report.inputs < bounds.inputs
+        && (!seeds.as_slice().is_empty() || start.elapsed() < bounds.time)
+    {
+        let input = seeds
+            .next()
+            .unwrap_or_else(|| changed(&kept, target.words, &mut rng));
         let begin = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
         report.slowest = report.slowest.max(begin.elapsed());
@@ -62,7 +66,11 @@ pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
 
 /// A mutation of a kept input; with probability ½, of one of the last eight.
 fn changed(kept: &[Vec<u8>], words: &[&str], rng: &mut ChaCha20Rng) -> Vec<u8> {
-    let recent = if rng.next_u32() & 1 == 0 { kept.len() } else { kept.len().min(8) };
+    let recent = if rng.next_u32() & 1 == 0 {
+        kept.len()
+    } else {
+        kept.len().min(8)
+    };
     let input = &kept[kept.len() - 1 - below(rng, recent)];
     let other = &kept[below(rng, kept.len())];
     mutate(input, other, words, rng)
@@ -79,7 +87,10 @@ mod tests {
         })
     }
 
-    const BOUNDS: Bounds = Bounds { inputs: 1 << 20, time: Duration::from_secs(60) };
+    const BOUNDS: Bounds = Bounds {
+        inputs: 1 << 20,
+        time: Duration::from_secs(60),
+    };
 
     #[test]
     fn a_panic_is_found_and_found_again_by_the_same_seed() {
@@ -92,10 +103,38 @@ mod tests {
     #[test]
     fn a_run_ends_at_its_bounds() {
         let mut target = Target::new(vec![vec![1], vec![2]], |_| String::new());
-        let report = run(&mut target, 1, Bounds { inputs: 100, ..BOUNDS });
-        assert_eq!((report.inputs, report.outcomes, report.finding), (100, 1, None));
-        let seeds = run(&mut target, 1, Bounds { inputs: 100, time: Duration::ZERO });
+        let report = run(
+            &mut target,
+            1,
+            Bounds {
+                inputs: 100,
+                ..BOUNDS
+            },
+        );
+        assert_eq!(
+            (report.inputs, report.outcomes, report.finding),
+            (100, 1, None)
+        );
+        let seeds = run(
+            &mut target,
+            1,
+            Bounds {
+                inputs: 100,
+                time: Duration::ZERO,
+            },
+        );
         assert_eq!(seeds.inputs, 2, "seeds run however slow the machine is");
-        assert_eq!(run(&mut target, 1, Bounds { inputs: 0, ..BOUNDS }).inputs, 0);
+        assert_eq!(
+            run(
+                &mut target,
+                1,
+                Bounds {
+                    inputs: 0,
+                    ..BOUNDS
+                }
+            )
+            .inputs,
+            0
+        );
     }
 }

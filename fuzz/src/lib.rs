@@ -33,7 +33,11 @@ pub struct Target {
 impl Target {
     /// A target without tokens.
     pub fn new(seeds: Vec<Vec<u8>>, run: impl FnMut(&[u8]) -> String + 'static) -> Self {
-        Self { seeds, words: &[], run: Box::new(run) }
+        Self {
+            seeds,
+            words: &[],
+            run: Box::new(run),
+        }
     }
 
     /// Adds tokens of the format.
@@ -45,9 +49,18 @@ impl Target {
 /// The kind of an outcome: `accepted`, or the error's first words that consist only of letters, so
 /// that values from the input do not count.
 pub fn outcome<T, E: std::fmt::Display>(result: &Result<T, E>) -> String {
-    let is_word = |word: &&str| word.chars().all(|c| c.is_ascii_alphabetic() || ",.:;".contains(c));
+    let is_word = |word: &&str| {
+        word.chars()
+            .all(|c| c.is_ascii_alphabetic() || ",.:;".contains(c))
+    };
     match result {
         Ok(_) => "accepted".to_owned(),
-        Err(error) => error.to_string().split(' ').filter(is_word).take(12).collect::<Vec<_>>().join(" "),
+        Err(error) => error
+            .to_string()
+            .split(' ')
+            .filter(is_word)
+            .take(12)
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }

@@ -33,40 +33,65 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let chosen: Vec<&(&str, Make)> = ALL
         .iter()
-        .filter(|(name, _)| arguments.targets.is_empty() || arguments.targets.iter().any(|one| one == name))
+        .filter(|(name, _)| {
+            arguments.targets.is_empty() || arguments.targets.iter().any(|one| one == name)
+        })
         .collect();
-    let unknown = arguments.targets.iter().find(|one| ALL.iter().all(|(name, _)| name != one));
+    let unknown = arguments
+        .targets
+        .iter()
+        .find(|one| ALL.iter().all(|(name, _)| name != one));
     if let Some(unknown) = unknown {
         let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
-        eprintln!("unknown target `{unknown}`: expected one of {}", names.join(", "));
+        eprintln!(
+            "unknown target `{unknown}`: expected one of {}",
+            names.join(", ")
+        );
         return ExitCode::from(2);
     }
     if let Some(input) = &arguments.input {
         let bytes = fs::read(input).unwrap();
-        chosen.iter().for_each(|(name, make)| println!("{name}: {}", (make().run)(&bytes)));
+        chosen
+            .iter()
+            .for_each(|(name, make)| println!("{name}: {}", (make().run)(&bytes)));
         return ExitCode::SUCCESS;
     }
     fuzz(&arguments, &chosen)
 }
 
 fn fuzz(arguments: &Arguments, chosen: &[&(&str, Make)]) -> ExitCode {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(1, |since| since.as_secs());
     let seed = arguments.seed.unwrap_or(now);
     println!("seed {seed}");
     let share = Duration::from_secs(arguments.seconds) / chosen.len().max(1) as u32;
-    let bounds = Bounds { inputs: u64::MAX, time: share };
+    let bounds = Bounds {
+        inputs: u64::MAX,
+        time: share,
+    };
     let mut findings = 0;
     for (name, make) in chosen {
         let report = run(&mut make(), seed, bounds);
-        let (inputs, outcomes, slowest) =
-            (report.inputs, report.outcomes, report.slowest.as_secs_f64() * 1e3);
+        let (inputs, outcomes, slowest) = (
+            report.inputs,
+            report.outcomes,
+            report.slowest.as_secs_f64() * 1e3,
+        );
         println!("{name:12} {inputs:>9} inputs, {outcomes:>4} outcomes, slowest {slowest:.1} ms");
         if let Some(input) = report.finding {
             findings += 1;
-            println!("{name:12} FINDING in {}", keep(&arguments.findings, name, &input).display());
+            println!(
+                "{name:12} FINDING in {}",
+                keep(&arguments.findings, name, &input).display()
+            );
         }
     }
-    if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if findings == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Saves an input under the hash of its bytes, and returns its path.

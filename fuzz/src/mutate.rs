@@ -53,7 +53,11 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], rng: &mut ChaCha20R
             let part = bytes[offset..end(bytes.len(), offset, rng)].to_vec();
             insert(bytes, offset, &part);
         }
-        7 => insert(bytes, offset, &rng.next_u64().to_le_bytes()[..below(rng, 9)]),
+        7 => insert(
+            bytes,
+            offset,
+            &rng.next_u64().to_le_bytes()[..below(rng, 9)],
+        ),
         8 => {
             let start = below(rng, other.len());
             let part = &other[start..end(other.len(), start, rng)];
@@ -69,7 +73,11 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], rng: &mut ChaCha20R
 
 /// A random offset: half of the time within the first 64 bytes, where headers are.
 fn random_offset(length: usize, rng: &mut ChaCha20Rng) -> usize {
-    let bound = if rng.next_u32() & 1 == 0 { length.min(64) } else { length };
+    let bound = if rng.next_u32() & 1 == 0 {
+        length.min(64)
+    } else {
+        length
+    };
     below(rng, bound)
 }
 
@@ -104,14 +112,23 @@ fn number(bytes: &mut [u8], offset: usize, rng: &mut ChaCha20Rng) {
 /// Changes the 4-byte number at `offset` by at most 16.
 fn add(bytes: &mut [u8], offset: usize, rng: &mut ChaCha20Rng) {
     let mut value = [0; 4];
-    value.iter_mut().zip(bytes.iter().skip(offset)).for_each(|(to, from)| *to = *from);
-    let changed = u32::from_le_bytes(value).wrapping_add(rng.next_u32() % 33).wrapping_sub(16);
+    value
+        .iter_mut()
+        .zip(bytes.iter().skip(offset))
+        .for_each(|(to, from)| *to = *from);
+    let changed = u32::from_le_bytes(value)
+        .wrapping_add(rng.next_u32() % 33)
+        .wrapping_sub(16);
     put(bytes, offset, &changed.to_le_bytes());
 }
 
 /// Inserts a boundary value in decimal digits, one in four of them negative.
 fn decimal(bytes: &mut Vec<u8>, offset: usize, rng: &mut ChaCha20Rng) {
-    let sign = if rng.next_u32().is_multiple_of(4) { "-" } else { "" };
+    let sign = if rng.next_u32().is_multiple_of(4) {
+        "-"
+    } else {
+        ""
+    };
     let text = format!("{sign}{}", NUMBERS[below(rng, NUMBERS.len())]);
     insert(bytes, offset, text.as_bytes());
 }
@@ -127,8 +144,10 @@ mod tests {
         let mut rng = ChaCha20Rng::from_seed([3; 32]);
         for seed in [&b""[..], b"a", &[7; 300]] {
             let changed = (0..2000).map(|_| mutate(seed, b"other", &["word"], &mut rng));
-            let lengths: Vec<usize> =
-                changed.filter(|bytes| bytes != seed).map(|bytes| bytes.len()).collect();
+            let lengths: Vec<usize> = changed
+                .filter(|bytes| bytes != seed)
+                .map(|bytes| bytes.len())
+                .collect();
             assert!(lengths.len() > 500, "{} of 2000", lengths.len());
             assert!(lengths.iter().any(|&length| length > seed.len()));
         }

@@ -44,5 +44,9 @@ pub fn snapshot(bytes: &[u8]) -> Vec<u8> {
 
 /// A manifest with this body and its hash.
 pub fn manifest(body: &str) -> Vec<u8> {
-    format!(r#"{{"manifest":{body},"blake3":"{}"}}"#, blake3::hash(body.as_bytes()).to_hex()).into_bytes()
+    format!(
+        r#"{{"manifest":{body},"blake3":"{}"}}"#,
+        blake3::hash(body.as_bytes()).to_hex()
+    )
+    .into_bytes()
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 use papir_fuzz::driver::{Bounds, run};
 use papir_fuzz::targets::ALL;
 
-const BOUNDS: Bounds = Bounds { inputs: 4000, time: Duration::from_millis(500) };
+const BOUNDS: Bounds = Bounds {
+    inputs: 4000,
+    time: Duration::from_millis(500),
+};
 const SEED: u64 = 20_260;
 
 #[test]
@@ -30,9 +33,14 @@ fn seeds_are_accepted() {
         let seeds = target.seeds.clone();
         let outcomes: Vec<String> = seeds.iter().map(|seed| (target.run)(seed)).collect();
         let good = |outcome: &String| {
-            ["accepted", "200 OK", "records is expected none", "seed has bytes"]
-                .iter()
-                .any(|word| outcome.contains(word))
+            [
+                "accepted",
+                "200 OK",
+                "records is expected none",
+                "seed has bytes",
+            ]
+            .iter()
+            .any(|word| outcome.contains(word))
         };
         assert!(outcomes.iter().any(good), "{name}: {outcomes:#?}");
     }

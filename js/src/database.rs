@@ -39,7 +39,11 @@ unsafe extern "C" fn papir_open(options: *mut u8, length: usize) -> *mut Event {
                 Ok(session) => {
                     let head = json!({ "kind": "opened", "database": describe(&session) });
                     let database: Rc<Database> = Rc::new(RefCell::new(session));
-                    Event::new(Head::from(&head), Body::None, Rc::into_raw(database).cast_mut().cast())
+                    Event::new(
+                        Head::from(&head),
+                        Body::None,
+                        Rc::into_raw(database).cast_mut().cast(),
+                    )
                 }
             });
             event(Session::open(service, settings).start(), finish)
@@ -55,7 +59,11 @@ unsafe extern "C" fn papir_open(options: *mut u8, length: usize) -> *mut Event {
 /// # Safety
 /// `database` was opened and not closed; the bytes come from `papir_allocate` with this length.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn papir_get(database: *const Database, wanted: *mut u8, length: usize) -> *mut Event {
+unsafe extern "C" fn papir_get(
+    database: *const Database,
+    wanted: *mut u8,
+    length: usize,
+) -> *mut Event {
     // SAFETY: as the caller promises. The count is raised for the lookup, which drops it at its end.
     let (database, wanted) = unsafe {
         Rc::increment_strong_count(database);
@@ -67,7 +75,11 @@ unsafe extern "C" fn papir_get(database: *const Database, wanted: *mut u8, lengt
         let head = json!({ "kind": "values", "database": describe(&session) });
         database.replace(session);
         match values {
-            Ok(values) => Event::new(Head::from(&head), Body::Own(encode(values)), std::ptr::null_mut()),
+            Ok(values) => Event::new(
+                Head::from(&head),
+                Body::Own(encode(values)),
+                std::ptr::null_mut(),
+            ),
             Err(error) => Event::failed(&error),
         }
     });
@@ -99,7 +111,10 @@ fn decode(mut bytes: &[u8]) -> Vec<OwnedWanted> {
 }
 
 fn encode(values: Vec<Option<Vec<u8>>>) -> Zeroizing<Vec<u8>> {
-    let total = values.iter().map(|value| 5 + value.as_ref().map_or(0, Vec::len)).sum();
+    let total = values
+        .iter()
+        .map(|value| 5 + value.as_ref().map_or(0, Vec::len))
+        .sum();
     let mut bytes = Zeroizing::new(Vec::with_capacity(total));
     for value in values.into_iter().map(|value| value.map(Zeroizing::new)) {
         let value = value.as_ref().map(|value| value.as_slice());

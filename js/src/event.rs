@@ -79,13 +79,25 @@ impl Event {
     pub(crate) fn new(head: Head, body: Body, handle: *mut ()) -> Box<Self> {
         let owned = (head, body);
         let (text, bytes) = (&owned.0.0, owned.1.bytes());
-        let (head, head_length, body, body_length) = (text.as_ptr(), text.len(), bytes.as_ptr(), bytes.len());
-        Box::new(Self { head, head_length, body, body_length, handle, owned })
+        let (head, head_length, body, body_length) =
+            (text.as_ptr(), text.len(), bytes.as_ptr(), bytes.len());
+        Box::new(Self {
+            head,
+            head_length,
+            body,
+            body_length,
+            handle,
+            owned,
+        })
     }
 
     /// A result without bytes.
     pub(crate) fn failed(error: &Error) -> Box<Self> {
-        let status = if let Error::Http { status, .. } = error { Some(*status) } else { None };
+        let status = if let Error::Http { status, .. } = error {
+            Some(*status)
+        } else {
+            None
+        };
         let head = json!({
             "kind": "failed",
             "group": group(error),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_client::Result;
-use papir_client::core::{CheckpointSettings, Freshness, Pin, Rotation, Service, Settings, Token, Watcher};
+use papir_client::core::{
+    CheckpointSettings, Freshness, Pin, Rotation, Service, Settings, Token, Watcher,
+};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -46,14 +48,22 @@ impl Options {
     /// [`papir_core::Error::Malformed`] for a root or a key that does not parse, and the errors of
     /// [`Service::new`] and [`Token::new`].
     pub(crate) fn service_and_settings(&self) -> Result<(Service, Settings)> {
-        let token = self.token.as_ref().map(|text| Token::new(text)).transpose()?;
+        let token = self
+            .token
+            .as_ref()
+            .map(|text| Token::new(text))
+            .transpose()?;
         let service = Service::new(&self.url, token, self.insecure_http, Arc::new(Page))?;
         let service = match self.patience {
             Some(patience) => service.with_patience(seconds(patience)),
             None => service,
         };
         let bad = |error: papir_checkpoint::Error| {
-            papir_core::Error::malformed("a public key of the options", error, "NAME+ID+KEY in base64")
+            papir_core::Error::malformed(
+                "a public key of the options",
+                error,
+                "NAME+ID+KEY in base64",
+            )
         };
         let key = |text: &String| Ok(text.parse().map_err(bad)?);
         let checkpoint = CheckpointSettings {
@@ -73,7 +83,9 @@ impl Options {
             checkpoint,
             no_cache: !self.cache,
             rotation: Rotation::default(),
-            freshness: self.freshness.map_or_else(Freshness::default, |age| Freshness(seconds(age))),
+            freshness: self
+                .freshness
+                .map_or_else(Freshness::default, |age| Freshness(seconds(age))),
             schemes: schemes(),
             watcher: Watcher::default(),
         };

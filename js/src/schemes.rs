@@ -39,7 +39,10 @@ impl ErasedClientScheme for Registered {
         _acknowledgement: Option<NotPrivate>,
         _owner: Option<&OwnerKey>,
     ) -> Result<Box<dyn ErasedClient>> {
-        Err(Error::Parameters { scheme: self.0, reason: NO_REGISTRATION.to_owned() })
+        Err(Error::Parameters {
+            scheme: self.0,
+            reason: NO_REGISTRATION.to_owned(),
+        })
     }
 }
 
@@ -52,8 +55,11 @@ const REGISTERED: [&(dyn ErasedClientScheme + 'static); 5] = [
 ];
 
 /// What most services serve, in a short module.
-const SHORT: [&(dyn ErasedClientScheme + 'static); 3] =
-    [&Erased::<Inspire>::new(), &Erased::<Simple>::new(), &Erased::<Download>::new()];
+const SHORT: [&(dyn ErasedClientScheme + 'static); 3] = [
+    &Erased::<Inspire>::new(),
+    &Erased::<Simple>::new(),
+    &Erased::<Download>::new(),
+];
 
 #[cfg(feature = "all")]
 const LONG: &[&(dyn ErasedClientScheme + 'static)] = &[
@@ -63,7 +69,8 @@ const LONG: &[&(dyn ErasedClientScheme + 'static)] = &[
     &Erased::<papir_schemes::double::packed::Ypir>::new(),
     &Erased::<papir_schemes::simple::packed::SimpleYpir>::new(),
     &Erased::<papir_schemes::simple::packed::Inspire1>::new(),
-    &Erased::<papir_schemes::batched::Batched<papir_schemes::inspire::parts::InspireInParts>>::new(),
+    &Erased::<papir_schemes::batched::Batched<papir_schemes::inspire::parts::InspireInParts>>::new(
+    ),
     &Erased::<papir_schemes::batched::Batched<Simple>>::new(),
     &Erased::<papir_schemes::depir::Depir>::new(),
 ];

@@ -27,7 +27,8 @@ struct Head {
 
 /// The message for JavaScript; `None` for the state of registered clients.
 pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)> {
-    let read = |entry, limit: Option<u64>| json!({ "action": "read", "entry": entry, "limit": limit });
+    let read =
+        |entry, limit: Option<u64>| json!({ "action": "read", "entry": entry, "limit": limit });
     let write = |entry| json!({ "action": "write", "entry": entry });
     let text = |text: String| Body::Own(Zeroizing::new(text.into_bytes()));
     let (mut head, body) = match action {
@@ -61,12 +62,17 @@ pub(crate) fn stored(action: &StoreAction, reply: Reply) -> Result<Stored> {
     if let Some(failure) = head.failure {
         return Err(failed(failure));
     }
-    let text = || head.found.then(|| String::from_utf8_lossy(&body).into_owned());
+    let text = || {
+        head.found
+            .then(|| String::from_utf8_lossy(&body).into_owned())
+    };
     Ok(match action {
         StoreAction::Lock => Stored::Locked(StoreLock::new(Unlock(head.lock))),
         StoreAction::HasRoot => Stored::Found(head.found),
         StoreAction::Root => Stored::Root(text().map(|root| root.parse()).transpose()?),
-        StoreAction::Owner => Stored::Owner(head.found.then(|| PinnedOwner::decode(&body)).transpose()?),
+        StoreAction::Owner => {
+            Stored::Owner(head.found.then(|| PinnedOwner::decode(&body)).transpose()?)
+        }
         StoreAction::Name | StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
             Stored::Bytes(head.found.then(|| body.to_vec()))
         }
@@ -80,6 +86,9 @@ pub(crate) fn refused() -> Error {
 }
 
 fn failed(reason: String) -> Error {
-    papir_core::Error::Io { what: "the browser's storage".to_owned(), source: io::Error::other(reason) }
-        .into()
+    papir_core::Error::Io {
+        what: "the browser's storage".to_owned(),
+        source: io::Error::other(reason),
+    }
+    .into()
 }

@@ -48,8 +48,14 @@ fn response(reply: &Reply) -> Result<Response, Failure> {
     if let Some(failure) = received.failure {
         return Err(failure.into());
     }
-    let body = received.broken.map_or_else(|| Ok(reply.body.to_vec()), |reason| Err(reason.into()));
-    Ok(Response { status: received.status, headers: received.headers, body })
+    let body = received
+        .broken
+        .map_or_else(|| Ok(reply.body.to_vec()), |reason| Err(reason.into()));
+    Ok(Response {
+        status: received.status,
+        headers: received.headers,
+        body,
+    })
 }
 
 /// What happens with a task's output.
@@ -65,11 +71,18 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, finish: Finish<T>) -> Bo
         Step::Done(output) => finish(output),
         Step::Wait(duration, then) => {
             let head = json!({ "kind": "wait", "milliseconds": duration.as_millis() as u64 });
-            waiting(Head::from(&head), Body::None, Box::new(Waiting(then, finish)))
+            waiting(
+                Head::from(&head),
+                Body::None,
+                Box::new(Waiting(then, finish)),
+            )
         }
         Step::Send(request, then) => {
-            let headers: Vec<_> =
-                request.headers.iter().map(|header| (header.name, header.value.as_str())).collect();
+            let headers: Vec<_> = request
+                .headers
+                .iter()
+                .map(|header| (header.name, header.value.as_str()))
+                .collect();
             let head = Head::from(&Send {
                 kind: "send",
                 method: request.method.name(),
@@ -80,7 +93,11 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, finish: Finish<T>) -> Bo
             waiting(head, body, Box::new(Sending(request, then, finish)))
         }
         Step::Store(StoreRequest { slot, action }, then) => match store::message(&slot, &action) {
-            Some((head, body)) => waiting(Head::from(&head), body, Box::new(Storing(action, then, finish))),
+            Some((head, body)) => waiting(
+                Head::from(&head),
+                body,
+                Box::new(Storing(action, then, finish)),
+            ),
             None => event(then.resume(Err(store::refused())), finish),
         },
     }
@@ -133,8 +150,13 @@ unsafe extern "C" fn papir_resume(
     body_length: usize,
 ) -> *mut Event {
     // SAFETY: as the caller promises.
-    let (task, head, body) =
-        unsafe { (Box::from_raw(task), take(head, head_length), take(body, body_length)) };
+    let (task, head, body) = unsafe {
+        (
+            Box::from_raw(task),
+            take(head, head_length),
+            take(body, body_length),
+        )
+    };
     Box::into_raw(task.resume(Reply { head, body }))
 }
 
@@ -143,11 +165,19 @@ unsafe extern "C" fn papir_resume(
 /// # Safety
 /// As for [`papir_resume`]; the task remains to be resumed.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn papir_body_limit(task: Handle, status: u32, version: *mut u8, length: usize) -> f64 {
+unsafe extern "C" fn papir_body_limit(
+    task: Handle,
+    status: u32,
+    version: *mut u8,
+    length: usize,
+) -> f64 {
     // SAFETY: as the caller promises.
     let (task, version) = unsafe { (&*task, take(version, length)) };
-    let version = std::str::from_utf8(&version).ok().filter(|text| !text.is_empty());
-    task.body_limit(u16::try_from(status).unwrap_or(u16::MAX), version).map_or(-1.0, |limit| limit as f64)
+    let version = std::str::from_utf8(&version)
+        .ok()
+        .filter(|text| !text.is_empty());
+    task.body_limit(u16::try_from(status).unwrap_or(u16::MAX), version)
+        .map_or(-1.0, |limit| limit as f64)
 }
 
 /// Drops a task that is not to be resumed.

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
@@ -28,17 +28,28 @@ impl Batches {
     pub(crate) fn of(table: &Bound<'_, PyAny>) -> PyResult<Self> {
         let reader = table.extract::<PyRecordBatchReader>()?.into_reader();
         let reader = reader.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { schema: reader.schema(), reader: Mutex::new(Some(reader)) })
+        Ok(Self {
+            schema: reader.schema(),
+            reader: Mutex::new(Some(reader)),
+        })
     }
 }
 
 impl GivenRows for Batches {
     fn columns(&self) -> Vec<String> {
-        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+        self.schema
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
     }
 
     fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()> {
-        let taken = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self
+            .reader
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let reader = taken.ok_or_else(|| refused("a table that was read before", "a new one"))?;
         for batch in reader {
             let batch = batch.map_err(|error| refused(error, "batches of Arrow"))?;
@@ -59,7 +70,8 @@ fn each_of(
 ) -> Result<()> {
     let column = |name: &&str| {
         let array = batch.column_by_name(name);
-        let array = array.ok_or_else(|| refused(format!("no column `{name}`"), "one of its columns"))?;
+        let array =
+            array.ok_or_else(|| refused(format!("no column `{name}`"), "one of its columns"))?;
         reader_of(name, array.as_ref())
     };
     let columns = wanted.iter().map(column).collect::<Result<Vec<_>>>()?;
@@ -76,12 +88,20 @@ fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
         ($values:expr, $cell:expr) => {{
             let values = $values;
             let cell = $cell;
-            Box::new(move |row| if values.is_null(row) { Cell::Null } else { cell(values.value(row)) })
+            Box::new(move |row| {
+                if values.is_null(row) {
+                    Cell::Null
+                } else {
+                    cell(values.value(row))
+                }
+            })
         }};
     }
     macro_rules! integers {
         ($kind:ty) => {
-            cells!(array.as_primitive::<$kind>(), |value| Cell::Json(ToString::to_string(&value)))
+            cells!(array.as_primitive::<$kind>(), |value| Cell::Json(
+                ToString::to_string(&value)
+            ))
         };
     }
     let bytes = |value: &[u8]| Cell::Bytes(value.to_vec());
@@ -94,7 +114,9 @@ fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
         DataType::LargeBinary => cells!(array.as_binary::<i64>(), bytes),
         DataType::BinaryView => cells!(array.as_binary_view(), bytes),
         DataType::FixedSizeBinary(_) => cells!(array.as_fixed_size_binary(), bytes),
-        DataType::Boolean => cells!(array.as_boolean(), |value: bool| Cell::Json(value.to_string())),
+        DataType::Boolean => cells!(array.as_boolean(), |value: bool| Cell::Json(
+            value.to_string()
+        )),
         DataType::Int8 => integers!(Int8Type),
         DataType::Int16 => integers!(Int16Type),
         DataType::Int32 => integers!(Int32Type),
@@ -108,14 +130,21 @@ fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
         DataType::Null => Box::new(|_| Cell::Null),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let (values, keys) =
-                (reader_of(name, dictionary.values().as_ref())?, dictionary.normalized_keys());
-            Box::new(move |row| if array.is_null(row) { Cell::Null } else { values(keys[row]) })
+            let (values, keys) = (
+                reader_of(name, dictionary.values().as_ref())?,
+                dictionary.normalized_keys(),
+            );
+            Box::new(move |row| {
+                if array.is_null(row) {
+                    Cell::Null
+                } else {
+                    values(keys[row])
+                }
+            })
         }
         other => {
             let found = format!("column `{name}` of type {other}");
-            let expected =
-                "text, bytes, numbers or booleans: convert the column, or write Parquet and build from it";
+            let expected = "text, bytes, numbers or booleans: convert the column, or write Parquet and build from it";
             return Err(refused(found, expected));
         }
     })

@@ -10,8 +10,8 @@ use papir_plan::rates_file::{self, LoadedRates};
 use papir_plan::shards::{DEFAULT_NETWORK, Machines};
 use papir_schemes::registry;
 use papir_store::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, PreparedServer, TaskOptions, build_announced,
-    build_records, build_records_with, build_with,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, PreparedServer, TaskOptions,
+    build_announced, build_records, build_records_with, build_with,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -49,25 +49,44 @@ pub(crate) fn build<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut options, source) = Source::options(&source, out, (key, values))?;
-    let machines = shards.map(|shards| Machines { shards, network: DEFAULT_NETWORK });
-    let default = if machines.is_some() { AUTO } else { DEFAULT_SCHEME };
+    let machines = shards.map(|shards| Machines {
+        shards,
+        network: DEFAULT_NETWORK,
+    });
+    let default = if machines.is_some() {
+        AUTO
+    } else {
+        DEFAULT_SCHEME
+    };
     options.scheme = scheme.unwrap_or_else(|| default.to_owned());
     if machines.is_some() && options.scheme != AUTO {
-        return Err(PyValueError::new_err("shards choose the scheme: expected no other"));
+        return Err(PyValueError::new_err(
+            "shards choose the scheme: expected no other",
+        ));
     }
-    if options.scheme == AUTO && [goal.is_some(), params.is_some(), memory.is_some()].contains(&true) {
+    if options.scheme == AUTO
+        && [goal.is_some(), params.is_some(), memory.is_some()].contains(&true)
+    {
         let message = "scheme=\"auto\" chooses by time: expected neither goal, params nor memory";
         return Err(PyValueError::new_err(message));
     }
     if let Some(goal) = goal {
         options.goal = goal.parse().map_err(of_core)?;
     }
-    (options.verifiable, options.memory, options.name, options.params) = (verifiable, memory, name, params);
+    (
+        options.verifiable,
+        options.memory,
+        options.name,
+        options.params,
+    ) = (verifiable, memory, name, params);
     options.record_bytes = record_bytes;
     options.tasks = tasks.map(|(shards, read, run)| {
         options.source = "a dataset".into();
         let runner = Functions { read, run };
-        TaskOptions { read_rows: runner.read.is_some(), ..TaskOptions::new(shards, Arc::new(runner)) }
+        TaskOptions {
+            read_rows: runner.read.is_some(),
+            ..TaskOptions::new(shards, Arc::new(runner))
+        }
     });
     let built = match source {
         Source::Rows => match Choosing::of(&options, machines)? {
@@ -75,18 +94,34 @@ pub(crate) fn build<'py>(
                 let reporter = Reporter::new(interrupt, progress);
                 let auto = choosing.auto();
                 let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
-                let preparation = Preparation { bucket, prepare: &prepare(&auto) };
-                build_with(&options, &preparation, &mut papir_client::system_rng(), &reporter)
+                let preparation = Preparation {
+                    bucket,
+                    prepare: &prepare(&auto),
+                };
+                build_with(
+                    &options,
+                    &preparation,
+                    &mut papir_client::system_rng(),
+                    &reporter,
+                )
             })?,
             None => run(py, |interrupt| {
                 let reporter = Reporter::new(interrupt, progress);
-                build_announced(&options, &|_| Ok(()), &mut papir_client::system_rng(), &reporter)
+                build_announced(
+                    &options,
+                    &|_| Ok(()),
+                    &mut papir_client::system_rng(),
+                    &reporter,
+                )
             })?,
         },
         Source::Array(array) => {
             let (records, choosing) = (array.rows()?, Choosing::of(&options, machines)?);
             run(py, |interrupt| {
-                let (reporter, rng) = (Reporter::new(interrupt, progress), &mut papir_client::system_rng());
+                let (reporter, rng) = (
+                    Reporter::new(interrupt, progress),
+                    &mut papir_client::system_rng(),
+                );
                 match choosing {
                     Some(choosing) => {
                         let auto = choosing.auto();
@@ -114,11 +149,19 @@ impl Choosing {
             return Ok(None);
         }
         let loaded = rates_file::load(None).map_err(of_plan)?;
-        Ok(Some(Self { loaded, failure: options.failure, machines }))
+        Ok(Some(Self {
+            loaded,
+            failure: options.failure,
+            machines,
+        }))
     }
 
     fn auto(&self) -> Auto<'_> {
-        Auto { failure: self.failure, rates: &self.loaded.rates, machines: self.machines }
+        Auto {
+            failure: self.failure,
+            rates: &self.loaded.rates,
+            machines: self.machines,
+        }
     }
 }
 
@@ -128,7 +171,13 @@ fn prepare(
 ) -> impl Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer {
     |records, scratch, rng, progress| {
         let (best, _) = auto.scheme(records)?;
-        registry::by_name(best.scheme)?.setup_resumable(&best.encoded, records, scratch, rng, progress)
+        registry::by_name(best.scheme)?.setup_resumable(
+            &best.encoded,
+            records,
+            scratch,
+            rng,
+            progress,
+        )
     }
 }
 

@@ -32,8 +32,10 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
             "max_age" => options.checkpoint.max_age = Some(seconds(&value)?),
             "witnesses" => {
                 let keys = value.extract::<Vec<String>>()?;
-                options.checkpoint.witnesses =
-                    keys.iter().map(|key| verifying_key(key)).collect::<PyResult<_>>()?;
+                options.checkpoint.witnesses = keys
+                    .iter()
+                    .map(|key| verifying_key(key))
+                    .collect::<PyResult<_>>()?;
             }
             "cosignatures" => options.checkpoint.cosignatures = value.extract()?,
             "pin" if value.extract()? => options.pin = Pin::default(),
@@ -83,7 +85,9 @@ struct Shared(Arc<Mutex<Connection>>);
 
 impl Shared {
     async fn open(url: String, options: Options) -> PyResult<Self> {
-        let connection = Connection::open_with(&url, &options).await.map_err(of_client)?;
+        let connection = Connection::open_with(&url, &options)
+            .await
+            .map_err(of_client)?;
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
@@ -92,12 +96,29 @@ impl Shared {
         keys: Vec<Vec<u8>>,
     ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
         let (connection, keys) = (Arc::clone(&self.0), Zeroizing::new(keys));
-        async move { connection.lock().await.get_keys(&keys).await.map_err(of_client) }
+        async move {
+            connection
+                .lock()
+                .await
+                .get_keys(&keys)
+                .await
+                .map_err(of_client)
+        }
     }
 
-    fn indices(&self, indices: Vec<u64>) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
+    fn indices(
+        &self,
+        indices: Vec<u64>,
+    ) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
         let (connection, indices) = (Arc::clone(&self.0), Zeroizing::new(indices));
-        async move { connection.lock().await.get_indices(&indices).await.map_err(of_client) }
+        async move {
+            connection
+                .lock()
+                .await
+                .get_indices(&indices)
+                .await
+                .map_err(of_client)
+        }
     }
 }
 
@@ -117,14 +138,21 @@ pub(crate) fn connect(
     arguments: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Client> {
     let (options, local) = (options(arguments)?, Local::new()?);
-    Ok(Client { connection: local.wait(py, Shared::open(url, options))??, local })
+    Ok(Client {
+        connection: local.wait(py, Shared::open(url, options))??,
+        local,
+    })
 }
 
 #[pymethods]
 impl Client {
     /// The value of a key; None if it is absent.
     fn get(&self, py: Python<'_>, key: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
-        Ok(self.local.wait(py, self.connection.keys(vec![key]))??.pop().flatten())
+        Ok(self
+            .local
+            .wait(py, self.connection.keys(vec![key]))??
+            .pop()
+            .flatten())
     }
 
     /// The values of several keys. The service learns how many.
@@ -152,7 +180,9 @@ pub(crate) fn connect_async<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     forked::refuse()?;
     let options = options(arguments)?;
-    future_into_py(py, async move { Ok(AsyncClient(Shared::open(url, options).await?)) })
+    future_into_py(py, async move {
+        Ok(AsyncClient(Shared::open(url, options).await?))
+    })
 }
 
 #[pymethods]

@@ -26,12 +26,14 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
     run(py, |_| {
         let snapshot = Snapshot::open(&path).map_err(of_store)?;
         let bundle = snapshot.bundle();
-        let scheme = scheme_of_public(&bundle.scheme_public).and_then(registry::by_id).map_err(of_core)?;
+        let scheme = scheme_of_public(&bundle.scheme_public)
+            .and_then(registry::by_id)
+            .map_err(of_core)?;
         // Nobody else sees the queries.
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let client = scheme.client(&bundle.scheme_public).map_err(of_core)?;
-        let lookup =
-            Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).map_err(of_lookup)?;
+        let lookup = Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)
+            .map_err(of_lookup)?;
         Ok(Database { snapshot, lookup })
     })?
 }
@@ -39,7 +41,12 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
 impl Database {
     fn finish(&self, pending: Pending) -> PyResult<Option<Vec<u8>>> {
         let answer = |query: &Vec<u8>| self.snapshot.server.answer(ErasedSession::default(), query);
-        let answers = pending.queries().iter().map(answer).collect::<Result<Vec<_>, _>>().map_err(of_core)?;
+        let answers = pending
+            .queries()
+            .iter()
+            .map(answer)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(of_core)?;
         pending.finish(&answers).map_err(of_lookup)
     }
 }
@@ -48,13 +55,22 @@ impl Database {
 impl Database {
     /// The value of a key; None if it is absent.
     fn get(&self, py: Python<'_>, key: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
-        run(py, |_| self.finish(self.lookup.prepare_key(&key, &mut system_rng()).map_err(of_lookup)?))?
+        run(py, |_| {
+            self.finish(
+                self.lookup
+                    .prepare_key(&key, &mut system_rng())
+                    .map_err(of_lookup)?,
+            )
+        })?
     }
 
     /// The record at an index.
     fn get_index(&self, py: Python<'_>, index: u64) -> PyResult<Vec<u8>> {
         run(py, |_| {
-            let pending = self.lookup.prepare_index(index, &mut system_rng()).map_err(of_lookup)?;
+            let pending = self
+                .lookup
+                .prepare_index(index, &mut system_rng())
+                .map_err(of_lookup)?;
             Ok(self.finish(pending)?.unwrap_or_default())
         })?
     }

@@ -33,11 +33,16 @@ struct Asked(Py<PyAny>);
 impl Shards for Asked {
     fn ask(&self, queries: &[&[u8]]) -> CoreResult<Vec<Vec<Vec<u8>>>> {
         let asked = Python::attach(|py| -> PyResult<Vec<Vec<Vec<u8>>>> {
-            let queries: Vec<_> = queries.iter().map(|query| PyBytes::new(py, query)).collect();
+            let queries: Vec<_> = queries
+                .iter()
+                .map(|query| PyBytes::new(py, query))
+                .collect();
             self.0.call1(py, (queries,))?.extract(py)
         });
         // Not the exception's message, which may contain bytes of the queries.
-        asked.map_err(|error| CoreError::Unavailable { reason: name_of(&error) })
+        asked.map_err(|error| CoreError::Unavailable {
+            reason: name_of(&error),
+        })
     }
 }
 
@@ -68,7 +73,8 @@ async fn follow_deltas(name: String, server: Weak<UnboundServer>, file: Arc<Mute
 /// The database of a snapshot, whose machines `ask` asks.
 fn database(name: &str, path: &Path, ask: Py<PyAny>) -> PyResult<Database> {
     let snapshot = Snapshot::open_divided(path, Box::new(Asked(ask))).map_err(of_store)?;
-    Database::from_snapshot(name, snapshot).map_err(|error| PyValueError::new_err(error.to_string()))
+    Database::from_snapshot(name, snapshot)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 #[pymethods]
@@ -89,7 +95,11 @@ impl DividedService {
             let _runtime = get_runtime().enter();
             let server = Arc::new(UnboundServer::new(&config, vec![database]).map_err(of_server)?);
             let file = Arc::new(Mutex::new(path));
-            get_runtime().spawn(follow_deltas(name, Arc::downgrade(&server), Arc::clone(&file)));
+            get_runtime().spawn(follow_deltas(
+                name,
+                Arc::downgrade(&server),
+                Arc::clone(&file),
+            ));
             Ok(Self { server, file })
         })?
     }
@@ -98,7 +108,10 @@ impl DividedService {
     fn replace(&self, py: Python<'_>, name: String, path: PathBuf, ask: Py<PyAny>) -> PyResult<()> {
         run(py, |_| {
             let database = database(&name, &path, ask)?;
-            self.server.reload_handle().replace(database).map_err(of_server)?;
+            self.server
+                .reload_handle()
+                .replace(database)
+                .map_err(of_server)?;
             *self.file.lock().unwrap_or_else(PoisonError::into_inner) = path;
             Ok(())
         })?
@@ -121,13 +134,17 @@ impl DividedService {
         client: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let invalid = |error: String| PyValueError::new_err(error);
-        let client: Option<IpAddr> =
-            client.map(str::parse).transpose().map_err(|_| invalid(format!("client {client:?}")))?;
+        let client: Option<IpAddr> = client
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| invalid(format!("client {client:?}")))?;
         let mut request = papir_server::Request::builder().method(method).uri(path);
         for (name, value) in &headers {
             request = request.header(name.as_slice(), value.as_slice());
         }
-        let request = request.body(Bytes::from(body)).map_err(|error| invalid(error.to_string()))?;
+        let request = request
+            .body(Bytes::from(body))
+            .map_err(|error| invalid(error.to_string()))?;
         let server = Arc::clone(&self.server);
         future_into_py(py, async move {
             let (parts, body) = server.respond(request, client).await.into_parts();

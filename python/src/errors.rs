@@ -22,8 +22,18 @@ pyo3::create_exception!(
     Error,
     "An answer, a root or a checkpoint does not verify."
 );
-pyo3::create_exception!(pypapir, NotPrivateError, Error, "A scheme that hides nothing. No query was sent.");
-pyo3::create_exception!(pypapir, UnsupportedError, Error, "A database that this client does not support.");
+pyo3::create_exception!(
+    pypapir,
+    NotPrivateError,
+    Error,
+    "A scheme that hides nothing. No query was sent."
+);
+pyo3::create_exception!(
+    pypapir,
+    UnsupportedError,
+    Error,
+    "A database that this client does not support."
+);
 
 /// An exception of `E` with a code.
 pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&str>) -> PyErr {
@@ -38,7 +48,9 @@ pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&st
 /// An error of a scheme.
 pub(crate) fn of_core(error: papir_core::Error) -> PyErr {
     match error {
-        papir_core::Error::NotPrivate { .. } => raised::<NotPrivateError>(&error, Some(error.code())),
+        papir_core::Error::NotPrivate { .. } => {
+            raised::<NotPrivateError>(&error, Some(error.code()))
+        }
         _ => raised::<Error>(&error, Some(error.code())),
     }
 }

@@ -38,7 +38,9 @@ pub(crate) fn refuse() -> PyResult<()> {
 
 fn is_fork() -> bool {
     let own = process::id();
-    FIRST.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed).is_err_and(|first| first != own)
+    FIRST
+        .compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed)
+        .is_err_and(|first| first != own)
 }
 
 /// The pool of this fork; `None` if the system gives it no threads.

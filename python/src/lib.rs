@@ -45,7 +45,9 @@ mod _native {
     #[pymodule_export]
     use crate::divided::DividedService;
     #[pymodule_export]
-    use crate::errors::{Error, NetworkError, NotPrivateError, UnsupportedError, VerificationError};
+    use crate::errors::{
+        Error, NetworkError, NotPrivateError, UnsupportedError, VerificationError,
+    };
     #[pymodule_export]
     use crate::plan::plan;
     #[pymodule_export]
@@ -61,6 +63,9 @@ mod _native {
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         use pyo3::prelude::*;
-        module.py().get_type::<Error>().setattr("code", module.py().None())
+        module
+            .py()
+            .get_type::<Error>()
+            .setattr("code", module.py().None())
     }
 }

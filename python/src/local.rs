@@ -23,7 +23,10 @@ impl Local {
     /// `OSError` without file descriptors.
     pub(crate) fn new() -> PyResult<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { runtime: Some(runtime), process: process::id() })
+        Ok(Self {
+            runtime: Some(runtime),
+            process: process::id(),
+        })
     }
 
     /// Waits for a future. Ctrl-C drops it, after the step that is running.
@@ -36,8 +39,12 @@ impl Local {
         future: impl Future<Output = T> + Send,
     ) -> PyResult<T> {
         match &self.runtime {
-            Some(runtime) if self.process == process::id() => wait_on(py, runtime, in_place(future)),
-            _ => Err(PyRuntimeError::new_err("this client is of another process: connect in each process")),
+            Some(runtime) if self.process == process::id() => {
+                wait_on(py, runtime, in_place(future))
+            }
+            _ => Err(PyRuntimeError::new_err(
+                "this client is of another process: connect in each process",
+            )),
         }
     }
 }

@@ -28,7 +28,10 @@ impl Pairs {
             true => source.call_method0("items")?,
             false => source.clone(),
         };
-        Ok(Self { iterator: Mutex::new(Some(items.try_iter()?.into_any().unbind())), count })
+        Ok(Self {
+            iterator: Mutex::new(Some(items.try_iter()?.into_any().unbind())),
+            count,
+        })
     }
 }
 
@@ -42,17 +45,25 @@ impl GivenRows for Pairs {
     }
 
     fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()> {
-        let taken = self.iterator.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self
+            .iterator
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let iterator = taken.ok_or_else(|| refused("an iterator that was used before"))?;
         loop {
-            let block =
-                Python::attach(|py| take(iterator.bind(py))).map_err(|error| refused(&error.to_string()))?;
+            let block = Python::attach(|py| take(iterator.bind(py)))
+                .map_err(|error| refused(&error.to_string()))?;
             if block.is_empty() {
                 return Ok(());
             }
             for [key, value] in block {
                 let mut pair = [Some(key), Some(value)];
-                let cell = |name: &&str| pair[usize::from(*name == VALUE)].take().unwrap_or(Cell::Null);
+                let cell = |name: &&str| {
+                    pair[usize::from(*name == VALUE)]
+                        .take()
+                        .unwrap_or(Cell::Null)
+                };
                 on_row(wanted.iter().map(cell).collect())?;
             }
         }
@@ -60,7 +71,12 @@ impl GivenRows for Pairs {
 }
 
 fn refused(found: &str) -> Error {
-    CoreError::malformed("pairs of keys and values", found, "pairs of bytes or str, once").into()
+    CoreError::malformed(
+        "pairs of keys and values",
+        found,
+        "pairs of bytes or str, once",
+    )
+    .into()
 }
 
 /// The next pairs of an iterator, at most [`BLOCK`].

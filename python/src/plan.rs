@@ -52,12 +52,18 @@ pub(crate) fn plan(
     let database = match (source, requirements.records) {
         (Some(source), None) => surveyed(py, &source, &requirements)?,
         (None, Some(records)) => described(records, &requirements)?,
-        _ => return Err(PyValueError::new_err("expected either a source or the number of records")),
+        _ => {
+            return Err(PyValueError::new_err(
+                "expected either a source or the number of records",
+            ));
+        }
     };
     let loaded = rates_file::load(None).map_err(of_plan)?;
     let of_database = Demand::of(&database, &loaded.rates);
     let demand = Demand {
-        failure: format!("2^-{}", requirements.failure_bits).parse().map_err(of_core)?,
+        failure: format!("2^-{}", requirements.failure_bits)
+            .parse()
+            .map_err(of_core)?,
         connection: (requirements.uplink, requirements.downlink),
         memory: requirements.memory,
         threads: requirements.threads.unwrap_or(of_database.threads),
@@ -66,10 +72,22 @@ pub(crate) fn plan(
         load: requirements.clients.map(|clients| clients as f64),
         ..of_database
     };
-    let machines = requirements.shards.map(|shards| Machines { shards, network: requirements.network });
+    let machines = requirements.shards.map(|shards| Machines {
+        shards,
+        network: requirements.network,
+    });
     run(py, |_| {
-        let plan = Plan::new(&database, &demand, &loaded.rates, requirements.changes_per_hour, machines);
-        Ok(plan.map_err(of_plan)?.as_json(&database, &demand, loaded.origin).to_string())
+        let plan = Plan::new(
+            &database,
+            &demand,
+            &loaded.rates,
+            requirements.changes_per_hour,
+            machines,
+        );
+        Ok(plan
+            .map_err(of_plan)?
+            .as_json(&database, &demand, loaded.origin)
+            .to_string())
     })?
 }
 
@@ -84,15 +102,24 @@ impl Requirements {
             ("downlink above 0", positive(self.downlink)),
             ("network above 0", positive(self.network)),
             ("lookups of 1 or more", self.lookups >= 1),
-            ("threads from 1 to 1024", self.threads.is_none_or(|threads| (1..=1024).contains(&threads))),
+            (
+                "threads from 1 to 1024",
+                self.threads
+                    .is_none_or(|threads| (1..=1024).contains(&threads)),
+            ),
             ("batch of 2 or more", least(whole(self.batch), 2)),
             ("clients of 1 or more", least(self.clients, 1)),
-            ("changes_per_hour of 1 or more", least(self.changes_per_hour, 1)),
+            (
+                "changes_per_hour of 1 or more",
+                least(self.changes_per_hour, 1),
+            ),
             ("shards of 1 or more", least(whole(self.shards), 1)),
             (
                 "shards without batch, clients or changes_per_hour",
                 self.shards.is_none()
-                    || (self.batch.is_none() && self.clients.is_none() && self.changes_per_hour.is_none()),
+                    || (self.batch.is_none()
+                        && self.clients.is_none()
+                        && self.changes_per_hour.is_none()),
             ),
         ];
         match checks.iter().find(|(_, holds)| !holds) {
@@ -103,19 +130,33 @@ impl Requirements {
 }
 
 /// The database of a source.
-fn surveyed(py: Python<'_>, source: &Bound<'_, PyAny>, requirements: &Requirements) -> PyResult<Database> {
+fn surveyed(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    requirements: &Requirements,
+) -> PyResult<Database> {
     let columns = (requirements.key.clone(), requirements.values.clone());
     // A survey writes nothing.
     let (options, source) = Source::options(source, PathBuf::new(), columns)?;
-    let options = BuildOptions { record_bytes: requirements.record_bytes, ..options };
+    let options = BuildOptions {
+        record_bytes: requirements.record_bytes,
+        ..options
+    };
     let (database, compressed_bytes) = match source {
         Source::Array(array) => {
             let rows = array.rows()?;
-            (Database::of_records(rows.shape()), run(py, |_| download::estimate(&rows))?.map_err(of_core)?)
+            (
+                Database::of_records(rows.shape()),
+                run(py, |_| download::estimate(&rows))?.map_err(of_core)?,
+            )
         }
         Source::Rows => {
             let found = run(py, |interrupt| {
-                survey(&options, &mut papir_client::system_rng(), &Reporter::new(interrupt, None))
+                survey(
+                    &options,
+                    &mut papir_client::system_rng(),
+                    &Reporter::new(interrupt, None),
+                )
             })?;
             let found = found.map_err(of_store)?;
             let database = match found.keyword {
@@ -130,12 +171,17 @@ fn surveyed(py: Python<'_>, source: &Bound<'_, PyAny>, requirements: &Requiremen
             (database, found.compressed_bytes)
         }
     };
-    Ok(Database { compressed_bytes: Some(compressed_bytes), ..database })
+    Ok(Database {
+        compressed_bytes: Some(compressed_bytes),
+        ..database
+    })
 }
 
 /// The database with this number of records or keys.
 fn described(records: u64, requirements: &Requirements) -> PyResult<Database> {
-    let bytes = requirements.record_bytes.ok_or_else(|| PyValueError::new_err("expected record_bytes"))?;
+    let bytes = requirements
+        .record_bytes
+        .ok_or_else(|| PyValueError::new_err("expected record_bytes"))?;
     match requirements.keyed {
         true => Database::of_keys(records, bytes),
         false => Shape::of_bytes(records, bytes).map(Database::of_records),

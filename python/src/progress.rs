@@ -29,13 +29,24 @@ struct State {
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(interrupt: &'a Interrupt, function: Option<Py<PyAny>>) -> Self {
-        let state = State { stage: String::new(), done: 0, of: 0, called: Instant::now() };
-        Self { interrupt, function, state: Mutex::new(state) }
+        let state = State {
+            stage: String::new(),
+            done: 0,
+            of: 0,
+            called: Instant::now(),
+        };
+        Self {
+            interrupt,
+            function,
+            state: Mutex::new(state),
+        }
     }
 
     fn report(&self, change: impl FnOnce(&mut State), always: bool) {
         self.interrupt.check();
-        let Some(function) = &self.function else { return };
+        let Some(function) = &self.function else {
+            return;
+        };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
         if !always && state.called.elapsed() < INTERVAL {
@@ -55,7 +66,10 @@ impl<'a> Reporter<'a> {
 
 impl Progress for Reporter<'_> {
     fn stage(&self, name: &str, steps: u64) {
-        self.report(|state| (state.stage, state.done, state.of) = (name.to_owned(), 0, steps), true);
+        self.report(
+            |state| (state.stage, state.done, state.of) = (name.to_owned(), 0, steps),
+            true,
+        );
     }
 
     fn advance(&self, steps: u64) {

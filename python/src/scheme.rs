@@ -18,7 +18,10 @@ use crate::waiting::run;
 /// The names of all schemes.
 #[pyfunction]
 pub(crate) fn schemes() -> Vec<&'static str> {
-    registry::all().into_iter().map(|scheme| scheme.name()).collect()
+    registry::all()
+        .into_iter()
+        .map(|scheme| scheme.name())
+        .collect()
 }
 
 /// A scheme by name.
@@ -45,12 +48,24 @@ impl Scheme {
 
     /// Prepares records of one length.
     #[pyo3(signature = (records, *, goal = None))]
-    fn setup(&self, py: Python<'_>, records: Vec<Vec<u8>>, goal: Option<&str>) -> PyResult<Prepared> {
-        let goal = goal.map(str::parse).transpose().map_err(of_core)?.unwrap_or_default();
+    fn setup(
+        &self,
+        py: Python<'_>,
+        records: Vec<Vec<u8>>,
+        goal: Option<&str>,
+    ) -> PyResult<Prepared> {
+        let goal = goal
+            .map(str::parse)
+            .transpose()
+            .map_err(of_core)?
+            .unwrap_or_default();
         run(py, |interrupt| {
             let records = RecordBuffer::from_records(records).map_err(of_core)?;
             let reporter = Reporter::new(interrupt, None);
-            self.0.setup(&records, goal, &mut system_rng(), &reporter).map(Prepared).map_err(of_core)
+            self.0
+                .setup(&records, goal, &mut system_rng(), &reporter)
+                .map(Prepared)
+                .map_err(of_core)
         })?
     }
 
@@ -74,7 +89,11 @@ impl Prepared {
 
     /// Answers a query.
     fn answer(&self, py: Python<'_>, query: Vec<u8>) -> PyResult<Vec<u8>> {
-        run(py, |_| self.0.answer(ErasedSession::default(), &query).map_err(of_core))?
+        run(py, |_| {
+            self.0
+                .answer(ErasedSession::default(), &query)
+                .map_err(of_core)
+        })?
     }
 
     /// Sizes, security and parameters.
@@ -89,7 +108,10 @@ impl Prepared {
         dict.set_item("public_bytes", description.sizes.public)?;
         dict.set_item("database_bytes", description.sizes.database)?;
         dict.set_item("material_bytes", description.sizes.material)?;
-        dict.set_item("security_bits", description.security.map(|security| security.bits))?;
+        dict.set_item(
+            "security_bits",
+            description.security.map(|security| security.bits),
+        )?;
         dict.set_item("failure_log2", description.failure_log2)?;
         dict.set_item("parameters", description.parameters)?;
         Ok(dict)
@@ -111,10 +133,15 @@ impl SchemeClient {
 
     /// The records of an answer. The secret is used up.
     fn extract(&self, py: Python<'_>, secret: &Secret, answer: Vec<u8>) -> PyResult<Vec<Vec<u8>>> {
-        let secret = secret.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let secret =
-            secret.ok_or_else(|| PyValueError::new_err("the secret was used: expected a fresh one"))?;
-        py.detach(|| self.0.extract(secret, &answer)).map_err(of_core)
+        let secret = secret
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let secret = secret
+            .ok_or_else(|| PyValueError::new_err("the secret was used: expected a fresh one"))?;
+        py.detach(|| self.0.extract(secret, &answer))
+            .map_err(of_core)
     }
 }
 

@@ -21,7 +21,10 @@ use crate::waiting::wait;
 /// Settings from the arguments of `serve` and of a service on several machines.
 pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<ServerConfig> {
     let listen: Listen = "127.0.0.1:0".parse().map_err(of_server)?;
-    let mut config = ServerConfig { listen, ..ServerConfig::default() };
+    let mut config = ServerConfig {
+        listen,
+        ..ServerConfig::default()
+    };
     let mut tls = (None, None);
     for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
         if value.is_none() {
@@ -30,7 +33,9 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
         match name.extract::<String>()?.as_str() {
             "listen" => config.listen = value.extract::<String>()?.parse().map_err(of_server)?,
             "threads" => config.threads = value.extract()?,
-            "tokens" => config.protection.tokens = vec![TokenSource::new(value.extract::<PathBuf>()?)],
+            "tokens" => {
+                config.protection.tokens = vec![TokenSource::new(value.extract::<PathBuf>()?)]
+            }
             "tls_cert" => tls.0 = Some(value.extract::<PathBuf>()?),
             "tls_key" => tls.1 = Some(value.extract::<PathBuf>()?),
             "watch" => config.watch = Some(seconds(&value)?),
@@ -45,7 +50,11 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
     config.protection.tls = match tls {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some(TlsFiles::new(certificate, key)),
-        _ => return Err(PyValueError::new_err("tls_cert and tls_key belong together")),
+        _ => {
+            return Err(PyValueError::new_err(
+                "tls_cert and tls_key belong together",
+            ));
+        }
     };
     Ok(config)
 }
@@ -70,12 +79,19 @@ pub(crate) fn serve(
     arguments: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Service> {
     let mut config = settings(arguments)?;
-    config.databases = snapshots.into_iter().map(|path| DatabaseConfig::new(path, None)).collect();
+    config.databases = snapshots
+        .into_iter()
+        .map(|path| DatabaseConfig::new(path, None))
+        .collect();
     let bound = wait(py, Server::bind(config))?.map_err(of_server)?;
     let (url, handle) = (bound.url(), bound.reload_handle());
     let (stop, stopped) = oneshot::channel();
     let serving = get_runtime().spawn(bound.serve(async { drop(stopped.await) }));
-    Ok(Service { url, handle, running: Mutex::new(Some((stop, serving))) })
+    Ok(Service {
+        url,
+        handle,
+        running: Mutex::new(Some((stop, serving))),
+    })
 }
 
 #[pymethods]
@@ -89,13 +105,22 @@ impl Service {
     /// Loads all snapshots again.
     fn reload(&self, py: Python<'_>) -> PyResult<()> {
         let loaded = wait(py, self.handle.reload())?.map_err(of_server)?;
-        loaded.into_iter().try_for_each(|one| one.outcome.map(drop)).map_err(of_server)
+        loaded
+            .into_iter()
+            .try_for_each(|one| one.outcome.map(drop))
+            .map_err(of_server)
     }
 
     /// Stops the service, after its running requests.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((stop, serving)) = running else { return Ok(()) };
+        let running = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some((stop, serving)) = running else {
+            return Ok(());
+        };
         drop(stop);
         match wait(py, serving)? {
             Ok(ended) => ended.map_err(of_server),

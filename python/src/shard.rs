@@ -18,7 +18,10 @@ use crate::waiting::run;
 pub(crate) fn slices(path: PathBuf, shards: usize) -> PyResult<(String, Vec<(usize, usize)>)> {
     let (version, division) = division_of(&path).map_err(of_store)?;
     let ranges = division.split(shards).map_err(of_core)?.into_iter();
-    Ok((version.to_string(), ranges.map(|Range { start, end }| (start, end)).collect()))
+    Ok((
+        version.to_string(),
+        ranges.map(|Range { start, end }| (start, end)).collect(),
+    ))
 }
 
 /// Some slices of a snapshot.
@@ -41,9 +44,14 @@ impl Shard {
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let failed = |error: ThreadPoolBuildError| PyRuntimeError::new_err(error.to_string());
-        let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build().map_err(failed)?;
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads.unwrap_or(0))
+            .build()
+            .map_err(failed)?;
         run(py, |_| {
-            let shard = pool.install(|| open_shard(&path, start..end)).map_err(of_store)?;
+            let shard = pool
+                .install(|| open_shard(&path, start..end))
+                .map_err(of_store)?;
             Ok(Self { shard, pool })
         })?
     }
@@ -58,8 +66,13 @@ impl Shard {
     fn partials(&self, py: Python<'_>, queries: Vec<Vec<u8>>) -> PyResult<Vec<Vec<u8>>> {
         run(py, |_| {
             let queries: Vec<&[u8]> = queries.iter().map(Vec::as_slice).collect();
-            let partials = self.pool.install(|| self.shard.partial_many(&queries, &NoProgress));
-            partials.into_iter().collect::<Result<Vec<_>, _>>().map_err(of_core)
+            let partials = self
+                .pool
+                .install(|| self.shard.partial_many(&queries, &NoProgress));
+            partials
+                .into_iter()
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(of_core)
         })?
     }
 }

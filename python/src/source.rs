@@ -28,19 +28,41 @@ impl<'py> Source<'py> {
         (key, values): (Option<String>, Vec<String>),
     ) -> PyResult<(BuildOptions, Self)> {
         let given = BuildOptions::new(format!("a {}", source.get_type().name()?), &out);
-        let given = |rows, key, values| BuildOptions { given: Some(rows), key, values, ..given.clone() };
+        let given = |rows, key, values| BuildOptions {
+            given: Some(rows),
+            key,
+            values,
+            ..given.clone()
+        };
         if let Ok(path) = source.extract::<PathBuf>() {
-            return Ok((BuildOptions { key, values, ..BuildOptions::new(path, out) }, Self::Rows));
+            return Ok((
+                BuildOptions {
+                    key,
+                    values,
+                    ..BuildOptions::new(path, out)
+                },
+                Self::Rows,
+            ));
         }
         if source.hasattr("__arrow_c_stream__")? {
-            return Ok((given(Given::new(Batches::of(source)?), key, values), Self::Rows));
+            return Ok((
+                given(Given::new(Batches::of(source)?), key, values),
+                Self::Rows,
+            ));
         }
         // Without this attribute there may be no numpy, which the extraction needs.
         if source.hasattr("__array_interface__")?
             && let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>()
         {
             let source = BuildOptions::new("an array", out);
-            return Ok((BuildOptions { key, values, ..source }, Self::Array(Array(array))));
+            return Ok((
+                BuildOptions {
+                    key,
+                    values,
+                    ..source
+                },
+                Self::Array(Array(array)),
+            ));
         }
         let Ok(pairs) = Pairs::new(source) else {
             return Err(PyTypeError::new_err(format!(
@@ -65,7 +87,10 @@ impl Array<'_> {
     pub(crate) fn rows(&self) -> PyResult<Rows<'_>> {
         let [records, bytes] = [0, 1].map(|axis| self.0.shape()[axis] as u64);
         let shape = Shape::of_bytes(records, bytes).map_err(of_core)?;
-        let bytes = self.0.as_slice().map_err(|_| PyValueError::new_err("the array is not contiguous"))?;
+        let bytes = self
+            .0
+            .as_slice()
+            .map_err(|_| PyValueError::new_err("the array is not contiguous"))?;
         Ok(Rows { bytes, shape })
     }
 }
@@ -84,7 +109,10 @@ impl Records for Rows<'_> {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> CoreResult<()> {
         check_read(&self.shape, first, count, out.len())?;
         let start = first as usize * self.shape.record_bytes();
-        let bytes = self.bytes.get(start..start + out.len()).ok_or(CoreError::EmptyDatabase)?;
+        let bytes = self
+            .bytes
+            .get(start..start + out.len())
+            .ok_or(CoreError::EmptyDatabase)?;
         out.copy_from_slice(bytes);
         Ok(())
     }

@@ -30,12 +30,17 @@ fn failed(error: PyErr) -> CoreError {
         true => error.value(py).to_string(),
         false => error.to_string(),
     });
-    CoreError::Io { what: "running the tasks of a build".to_owned(), source: std::io::Error::other(text) }
+    CoreError::Io {
+        what: "running the tasks of a build".to_owned(),
+        source: std::io::Error::other(text),
+    }
 }
 
 impl RunTasks for Functions {
     fn read_rows(&self, folder: &Path, progress: &dyn Progress) -> CoreResult<Vec<String>> {
-        let Some(read) = &self.read else { return Ok(Vec::new()) };
+        let Some(read) = &self.read else {
+            return Ok(Vec::new());
+        };
         progress.stage("reading", 0);
         let parts = Steps::of(read, (folder,))?;
         let mut names = Vec::new();
@@ -68,13 +73,23 @@ struct Steps(Py<PyIterator>);
 
 impl Steps {
     fn of(function: &Py<PyAny>, arguments: impl for<'py> PyCallArgs<'py>) -> CoreResult<Self> {
-        let call = |py: Python<'_>| Ok(Self(function.bind(py).call1(arguments)?.try_iter()?.unbind()));
+        let call = |py: Python<'_>| {
+            Ok(Self(
+                function.bind(py).call1(arguments)?.try_iter()?.unbind(),
+            ))
+        };
         Python::attach(call).map_err(failed)
     }
 
     fn next<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(&self) -> CoreResult<Option<T>> {
         let next = |py: Python<'_>| {
-            self.0.bind(py).clone().next().transpose()?.map(|step| step.extract()).transpose()
+            self.0
+                .bind(py)
+                .clone()
+                .next()
+                .transpose()?
+                .map(|step| step.extract())
+                .transpose()
         };
         Python::attach(next).map_err(failed)
     }
@@ -92,25 +107,51 @@ impl Drop for Steps {
 
 /// Adds the rows of a table of Arrow as a part to the build in `folder`.
 #[pyfunction]
-pub(crate) fn add_rows(py: Python<'_>, folder: PathBuf, name: &str, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn add_rows(
+    py: Python<'_>,
+    folder: PathBuf,
+    name: &str,
+    rows: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let rows = Given::new(Batches::of(rows)?);
     run(py, |_| papir_store::add_rows(&folder, name, &rows))?.map_err(of_store)
 }
 
 /// Encodes the columns of a task of the build in `folder`, on `threads` threads.
 #[pyfunction]
-pub(crate) fn encode_task(py: Python<'_>, folder: PathBuf, task: usize, threads: usize) -> PyResult<()> {
-    on_threads(py, threads, || papir_store::encode_task(&folder, task, &NoProgress))
+pub(crate) fn encode_task(
+    py: Python<'_>,
+    folder: PathBuf,
+    task: usize,
+    threads: usize,
+) -> PyResult<()> {
+    on_threads(py, threads, || {
+        papir_store::encode_task(&folder, task, &NoProgress)
+    })
 }
 
 /// Prepares the slices of a task of the build in `folder`, on `threads` threads.
 #[pyfunction]
-pub(crate) fn prepare_task(py: Python<'_>, folder: PathBuf, task: usize, threads: usize) -> PyResult<()> {
-    on_threads(py, threads, || papir_store::prepare_task(&folder, task, &NoProgress))
+pub(crate) fn prepare_task(
+    py: Python<'_>,
+    folder: PathBuf,
+    task: usize,
+    threads: usize,
+) -> PyResult<()> {
+    on_threads(py, threads, || {
+        papir_store::prepare_task(&folder, task, &NoProgress)
+    })
 }
 
-fn on_threads(py: Python<'_>, threads: usize, work: impl FnOnce() -> CoreResult<()> + Send) -> PyResult<()> {
+fn on_threads(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce() -> CoreResult<()> + Send,
+) -> PyResult<()> {
     let failed = |error: ThreadPoolBuildError| PyRuntimeError::new_err(error.to_string());
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(failed)?;
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(failed)?;
     run(py, |_| pool.install(work))?.map_err(of_core)
 }

@@ -62,13 +62,20 @@ impl Interrupt {
 ///
 /// # Errors
 /// `KeyboardInterrupt`, after the work has ended.
-pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> T + Send) -> PyResult<T> {
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Interrupt) -> T + Send,
+) -> PyResult<T> {
     let interrupt = Interrupt::default();
     py.detach(|| {
         std::thread::scope(|scope| {
             let (done, ended) = mpsc::channel();
             let told = &interrupt;
-            scope.spawn(move || done.send(catch_unwind(AssertUnwindSafe(|| on_own_threads(|| work(told))))));
+            scope.spawn(move || {
+                done.send(catch_unwind(AssertUnwindSafe(|| {
+                    on_own_threads(|| work(told))
+                })))
+            });
             let mut signal = Ok(());
             let outcome = loop {
                 match ended.recv_timeout(INTERVAL) {
@@ -82,7 +89,9 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> T + 
             };
             match outcome {
                 Ok(done) => signal.map(|()| done),
-                Err(panic) if panic.is::<Interrupted>() => signal.and_then(|()| resume_unwind(panic)),
+                Err(panic) if panic.is::<Interrupted>() => {
+                    signal.and_then(|()| resume_unwind(panic))
+                }
                 Err(panic) => resume_unwind(panic),
             }
         })

@@ -17,8 +17,14 @@ const STAMP: &str = "made-for.txt";
 const OF_TESTS: [&str; 2] = ["PAPIR_BACKEND", INTERPRETER];
 
 /// A person's settings of Python, pip, pytest and Ray: other modules, other folders, another cluster.
-const SETTINGS: [&str; 6] =
-    ["PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_USER", "PYTEST_ADDOPTS", "RAY_ADDRESS"];
+const SETTINGS: [&str; 6] = [
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PIP_TARGET",
+    "PIP_USER",
+    "PYTEST_ADDOPTS",
+    "RAY_ADDRESS",
+];
 
 /// Ray ends what starts slowly, and what runs while little memory is free: both happen on a busy machine.
 const PATIENT_RAY: [(&str, &str); 7] = [
@@ -32,8 +38,10 @@ const PATIENT_RAY: [(&str, &str); 7] = [
 ];
 
 /// No proxy is asked for a service of this machine.
-const WITHOUT_PROXY: [(&str, &str); 2] =
-    [("NO_PROXY", "127.0.0.1,localhost,::1"), ("no_proxy", "127.0.0.1,localhost,::1")];
+const WITHOUT_PROXY: [(&str, &str); 2] = [
+    ("NO_PROXY", "127.0.0.1,localhost,::1"),
+    ("no_proxy", "127.0.0.1,localhost,::1"),
+];
 
 #[test]
 fn the_package_passes_its_tests() {
@@ -64,20 +72,30 @@ fn the_package_passes_its_tests() {
 /// The folder of cargo's results.
 fn target() -> PathBuf {
     // The test is in `TARGET/PROFILE/deps`, beside the library.
-    env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
+    env::current_exe()
+        .unwrap()
+        .ancestors()
+        .nth(3)
+        .unwrap()
+        .to_owned()
 }
 
 /// The folder of what later runs use, in that of cargo's results; a temporary one if another user owns those.
 fn kept(temporary: &Path) -> PathBuf {
     let folder = target().join("python");
     let is_writable = fs::create_dir_all(&folder).is_ok() && tempfile::tempfile_in(&folder).is_ok();
-    if is_writable { folder } else { temporary.to_owned() }
+    if is_writable {
+        folder
+    } else {
+        temporary.to_owned()
+    }
 }
 
 /// A command without a person's own settings.
 fn command(program: impl AsRef<OsStr>) -> Command {
-    let is_setting =
-        |name: &str| SETTINGS.contains(&name) || (name.starts_with("PAPIR_") && !OF_TESTS.contains(&name));
+    let is_setting = |name: &str| {
+        SETTINGS.contains(&name) || (name.starts_with("PAPIR_") && !OF_TESTS.contains(&name))
+    };
     let mut command = Command::new(program);
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_setting)) {
         command.env_remove(name);
@@ -87,8 +105,14 @@ fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// Runs a command, and prints what it prints.
 fn succeeds(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    println!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    println!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.status.success(), "{command:?}: {}", output.status);
 }
 
@@ -102,10 +126,17 @@ fn environment(folder: &Path, kept: &Path) -> PathBuf {
     let _ = lock.lock();
 
     // Another user's is as good as one's own.
-    for made in [target().join("python"), kept.to_owned()].map(|folder| folder.join("environment")) {
+    for made in [target().join("python"), kept.to_owned()].map(|folder| folder.join("environment"))
+    {
         let python = made.join("bin/python");
-        let is_same = fs::read_to_string(made.join(STAMP)).is_ok_and(|had| had == stamp(&needed, &made));
-        if is_same && command(&python).args(["-c", ""]).output().is_ok_and(|output| output.status.success()) {
+        let is_same =
+            fs::read_to_string(made.join(STAMP)).is_ok_and(|had| had == stamp(&needed, &made));
+        if is_same
+            && command(&python)
+                .args(["-c", ""])
+                .output()
+                .is_ok_and(|output| output.status.success())
+        {
             return python;
         }
     }
@@ -114,7 +145,14 @@ fn environment(folder: &Path, kept: &Path) -> PathBuf {
     let python = made.join("bin/python");
     let _ = fs::remove_dir_all(&made);
     succeeds(command(&interpreter).args(["-m", "venv"]).arg(&made));
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "-r",
+    ];
     succeeds(command(&python).args(install).arg(&requirements));
     fs::write(made.join(STAMP), stamp(&needed, &made)).unwrap();
     python
@@ -130,8 +168,11 @@ fn interpreter() -> (String, String) {
     let interpreter = env::var(INTERPRETER).unwrap_or_else(|_| "python3".to_owned());
     let check = "import sys, venv, ensurepip; print(sys.executable, sys.version); \
                  sys.exit(sys.version_info < (3, 11))";
-    let usable =
-        command(&interpreter).args(["-c", check]).output().ok().filter(|output| output.status.success());
+    let usable = command(&interpreter)
+        .args(["-c", check])
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
     let version = usable.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let version = version.unwrap_or_else(|| {
         panic!(
@@ -149,9 +190,17 @@ fn staged(folder: &Path, temporary: &Path) -> PathBuf {
         copy(&folder.join(more), &package.join(more));
     }
     copy(&folder.join("../docs"), &package.join("docs"));
-    fs::copy(folder.join("pyproject.toml"), package.join("pyproject.toml")).unwrap();
+    fs::copy(
+        folder.join("pyproject.toml"),
+        package.join("pyproject.toml"),
+    )
+    .unwrap();
     let library = env::current_exe().unwrap().with_file_name(library_name());
-    assert!(library.exists(), "{} is missing: run the tests of the whole workspace", library.display());
+    assert!(
+        library.exists(),
+        "{} is missing: run the tests of the whole workspace",
+        library.display()
+    );
     symlink(&library, package.join("pypapir/_native.abi3.so")).unwrap();
     package
 }
@@ -159,13 +208,26 @@ fn staged(folder: &Path, temporary: &Path) -> PathBuf {
 /// The program, which tests of the whole workspace build.
 fn program() -> PathBuf {
     // The test is in `TARGET/PROFILE/deps`.
-    let program = env::current_exe().unwrap().ancestors().nth(2).unwrap().join("papir");
-    assert!(program.exists(), "{} is missing: run the tests of the whole workspace", program.display());
+    let program = env::current_exe()
+        .unwrap()
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .join("papir");
+    assert!(
+        program.exists(),
+        "{} is missing: run the tests of the whole workspace",
+        program.display()
+    );
     program
 }
 
 fn library_name() -> String {
-    format!("{}_native{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX)
+    format!(
+        "{}_native{}",
+        env::consts::DLL_PREFIX,
+        env::consts::DLL_SUFFIX
+    )
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -1,6 +1,8 @@
 //! CDKS packing (Chen, Dai, Kim, Song 2021, PackLWEs), by its recursive definition.
 
-use crate::inspiring::{Gadget, Poly, add, automorphism, inverse_of_power_of_two, reflect, shift, switch};
+use crate::inspiring::{
+    Gadget, Poly, add, automorphism, inverse_of_power_of_two, reflect, shift, switch,
+};
 
 /// An RLWE encryption (a, b).
 type Ciphertext = (Poly, Poly);
@@ -28,8 +30,9 @@ impl Keys<'_> {
     /// coefficient k·d/2^L.
     fn pack_all(&self, ciphertexts: &[Ciphertext]) -> Ciphertext {
         let [only] = ciphertexts else {
-            let every_second =
-                |from: usize| -> Vec<_> { ciphertexts.iter().skip(from).step_by(2).cloned().collect() };
+            let every_second = |from: usize| -> Vec<_> {
+                ciphertexts.iter().skip(from).step_by(2).cloned().collect()
+            };
             return self.merge(
                 &self.pack_all(&every_second(0)),
                 &self.pack_all(&every_second(1)),
@@ -61,7 +64,9 @@ pub fn pack(masks: &[Vec<u64>], bodies: &[u64], keys: &Keys<'_>) -> (Poly, Poly)
         poly[0] = (u128::from(b) * u128::from(inverse) % u128::from(q)) as u64;
         poly
     };
-    let ciphertexts: Vec<Ciphertext> =
-        reflect(masks, inverse, q).into_iter().zip(bodies.iter().map(body)).collect();
+    let ciphertexts: Vec<Ciphertext> = reflect(masks, inverse, q)
+        .into_iter()
+        .zip(bodies.iter().map(body))
+        .collect();
     keys.pack_all(&ciphertexts)
 }

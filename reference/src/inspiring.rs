@@ -51,27 +51,50 @@ pub fn automorphism(a: &[u64], e: usize, q: u64) -> Poly {
 /// a·X^k.
 pub fn shift(a: &[u64], k: usize, q: u64) -> Poly {
     let mut monomial = vec![0; a.len()];
-    monomial[k % a.len()] = if k % (2 * a.len()) < a.len() { 1 } else { q - 1 };
+    monomial[k % a.len()] = if k % (2 * a.len()) < a.len() {
+        1
+    } else {
+        q - 1
+    };
     mul(&monomial, a, q)
 }
 
 /// g⁻¹(a): ℓ polynomials of digits modulo q.
 pub fn digits(a: &[u64], q: u64, base: Gadget) -> Vec<Poly> {
     let q = i128::from(q);
-    let digits_of =
-        |&x: &u64| gadget::digits(gadget::centre(x.into(), q), base.log_base, base.drop, base.levels);
+    let digits_of = |&x: &u64| {
+        gadget::digits(
+            gadget::centre(x.into(), q),
+            base.log_base,
+            base.drop,
+            base.levels,
+        )
+    };
     let all: Vec<Vec<i128>> = a.iter().map(digits_of).collect();
     (0..base.levels)
-        .map(|level| all.iter().map(|digits| digits[level].rem_euclid(q) as u64).collect())
+        .map(|level| {
+            all.iter()
+                .map(|digits| digits[level].rem_euclid(q) as u64)
+                .collect()
+        })
         .collect()
 }
 
 /// KS.Switch of a component by τ_e of a key (w, y). Returns the summands of the next component and
 /// of the body.
-pub fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadget: Gadget) -> (Poly, Poly) {
+pub fn switch(
+    component: &[u64],
+    key: (&[Poly], &[Poly]),
+    e: usize,
+    q: u64,
+    gadget: Gadget,
+) -> (Poly, Poly) {
     let product = |rows: &[Poly]| {
         let digits = digits(component, q, gadget);
-        let terms = digits.iter().zip(rows).map(|(digit, row)| mul(digit, &automorphism(row, e, q), q));
+        let terms = digits
+            .iter()
+            .zip(rows)
+            .map(|(digit, row)| mul(digit, &automorphism(row, e, q), q));
         terms.fold(vec![0; component.len()], |sum, term| add(&sum, &term, q))
     };
     (product(key.0), product(key.1))
@@ -101,19 +124,32 @@ fn collapse_chain(
 
 /// 1, g, g², …, modulo 2d.
 fn powers(generator: usize, count: usize, d: usize) -> Vec<usize> {
-    (0..count).scan(1, |e, _| Some(std::mem::replace(e, *e * generator % (2 * d)))).collect()
+    (0..count)
+        .scan(1, |e, _| {
+            Some(std::mem::replace(e, *e * generator % (2 * d)))
+        })
+        .collect()
 }
 
 /// 1/n modulo an odd q, for n a power of two: 1 is halved log₂ n times.
 pub fn inverse_of_power_of_two(n: usize, q: u64) -> u64 {
-    (0..n.trailing_zeros()).fold(1, |x: u64, _| if x.is_multiple_of(2) { x / 2 } else { x.midpoint(q) })
+    (0..n.trailing_zeros()).fold(1, |x: u64, _| {
+        if x.is_multiple_of(2) {
+            x / 2
+        } else {
+            x.midpoint(q)
+        }
+    })
 }
 
 /// Line 2 of TRANSFORM and TRANSFORMPARTIAL: factor·Σᵢ a\[i\]·X^{−i} for every mask.
 pub fn reflect(masks: &[Vec<u64>], factor: u64, q: u64) -> Vec<Poly> {
     let reflect_one = |mask: &Vec<u64>| {
         let d = mask.len();
-        let terms = mask.iter().enumerate().map(|(i, &x)| shift(&constant(x, d, factor, q), 2 * d - i, q));
+        let terms = mask
+            .iter()
+            .enumerate()
+            .map(|(i, &x)| shift(&constant(x, d, factor, q), 2 * d - i, q));
         terms.fold(vec![0; d], |sum, term| add(&sum, &term, q))
     };
     masks.iter().map(reflect_one).collect()
@@ -121,7 +157,10 @@ pub fn reflect(masks: &[Vec<u64>], factor: u64, q: u64) -> Vec<Poly> {
 
 /// Σ_k X^k·τ_e(ãₖ).
 fn component(reflected: &[Poly], e: usize, q: u64) -> Poly {
-    let terms = reflected.iter().enumerate().map(|(k, mask)| shift(&automorphism(mask, e, q), k, q));
+    let terms = reflected
+        .iter()
+        .enumerate()
+        .map(|(k, mask)| shift(&automorphism(mask, e, q), k, q));
     terms.fold(vec![0; reflected[0].len()], |sum, term| add(&sum, &term, q))
 }
 
@@ -139,7 +178,10 @@ pub fn pack(
     let (g, h) = (5, 2 * d - 1);
     let reflected = reflect(masks, inverse_of_power_of_two(d, q), q);
     let half = |rho: usize| -> Vec<Poly> {
-        powers(g, d / 2, d).into_iter().map(|e| component(&reflected, e * rho % (2 * d), q)).collect()
+        powers(g, d / 2, d)
+            .into_iter()
+            .map(|e| component(&reflected, e * rho % (2 * d), q))
+            .collect()
     };
     let (a1, body) = collapse_chain(half(1), bodies.to_vec(), key_g, (g, 1), q, gadget);
     let (a2, body) = collapse_chain(half(h), body, key_g, (g, h), q, gadget);
@@ -159,7 +201,10 @@ pub fn partial_pack(
     let (d, gamma) = (masks[0].len(), bodies.len());
     let g = 2 * d / gamma + 1;
     let reflected = reflect(masks, inverse_of_power_of_two(gamma, q), q);
-    let components = powers(g, gamma, d).into_iter().map(|e| component(&reflected, e, q)).collect();
+    let components = powers(g, gamma, d)
+        .into_iter()
+        .map(|e| component(&reflected, e, q))
+        .collect();
     let mut body = bodies.to_vec();
     body.resize(d, 0);
     collapse_chain(components, body, key_g, (g, 1), q, gadget)

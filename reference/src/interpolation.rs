@@ -14,7 +14,11 @@ pub fn value(coefficients: &[Vec<u32>], exponent: usize, q: u32) -> Vec<u32> {
 
 /// The value in several variables, each given by its number of coefficients and its exponent. The
 /// coefficients of the first variable are next to each other.
-pub fn value_in_variables(coefficients: &[Vec<u32>], variables: &[(usize, usize)], q: u32) -> Vec<u32> {
+pub fn value_in_variables(
+    coefficients: &[Vec<u32>],
+    variables: &[(usize, usize)],
+    q: u32,
+) -> Vec<u32> {
     let d = coefficients[0].len();
     let mut sum = vec![0; d];
     for (j, coefficient) in coefficients.iter().enumerate() {
@@ -38,7 +42,11 @@ pub fn inverse_of_difference(a: usize, b: usize, d: usize, q: u32) -> Vec<u32> {
     let sum = terms.fold(vec![0; d], |sum, term| add(&sum, &term, q));
     // X^{d + …} is −X^{…}; (q − 2)⁻¹ is −1/2, and 1/2 is (q + 1)/2.
     let minus_half = negacyclic_mul(&[vec![q - q.div_ceil(2)], vec![0; d - 1]].concat(), &sum, q);
-    let shift = if b > a { 2 * d + d - low } else { 2 * d + 2 * d - low };
+    let shift = if b > a {
+        2 * d + d - low
+    } else {
+        2 * d + 2 * d - low
+    };
     rotate_mod(&minus_half, shift % (2 * d), q)
 }
 
@@ -55,9 +63,16 @@ pub fn lagrange(values: &[Vec<u32>], exponents: &[usize], q: u32) -> Polynomial 
         let mut term = vec![value.clone()];
         for (_, &point) in exponents.iter().enumerate().filter(|&(j, _)| j != i) {
             let inverse = inverse_of_difference(exponents[i], point, d, q);
-            term = times_root(&term, point, q).iter().map(|c| negacyclic_mul(c, &inverse, q)).collect();
+            term = times_root(&term, point, q)
+                .iter()
+                .map(|c| negacyclic_mul(c, &inverse, q))
+                .collect();
         }
-        sum = sum.iter().zip(&term).map(|(sum, term)| add(sum, term, q)).collect();
+        sum = sum
+            .iter()
+            .zip(&term)
+            .map(|(sum, term)| add(sum, term, q))
+            .collect();
     }
     sum
 }
@@ -68,7 +83,11 @@ fn times_root(polynomial: &[Vec<u32>], exponent: usize, q: u32) -> Polynomial {
     let mut product = [vec![vec![0; d]], polynomial.to_vec()].concat();
     for (j, coefficient) in polynomial.iter().enumerate() {
         // −X^e is X^{e + d}.
-        product[j] = add(&product[j], &rotate_mod(coefficient, (exponent + d) % (2 * d), q), q);
+        product[j] = add(
+            &product[j],
+            &rotate_mod(coefficient, (exponent + d) % (2 * d), q),
+            q,
+        );
     }
     product
 }
@@ -80,11 +99,18 @@ mod tests {
     #[test]
     fn differences_of_monomials_have_inverses() {
         for (d, q) in [(2, 17), (8, 65537), (8, 15), (4, 9)] {
-            for (a, b) in (0..2 * d).flat_map(|a| (0..2 * d).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            for (a, b) in (0..2 * d)
+                .flat_map(|a| (0..2 * d).map(move |b| (a, b)))
+                .filter(|(a, b)| a != b)
+            {
                 let mut one = vec![0; d];
                 one[0] = 1;
                 // X^a + X^{b + d}.
-                let difference = add(&rotate_mod(&one, a, q), &rotate_mod(&one, (b + d) % (2 * d), q), q);
+                let difference = add(
+                    &rotate_mod(&one, a, q),
+                    &rotate_mod(&one, (b + d) % (2 * d), q),
+                    q,
+                );
                 let product = negacyclic_mul(&difference, &inverse_of_difference(a, b, d, q), q);
                 assert_eq!(product, one, "X^{a} − X^{b}, d = {d}, q = {q}");
             }

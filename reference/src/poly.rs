@@ -3,7 +3,8 @@
 /// a + b modulo q.
 pub fn add(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
     let sums = a.iter().zip(b);
-    sums.map(|(&a, &b)| ((u64::from(a) + u64::from(b)) % u64::from(q)) as u32).collect()
+    sums.map(|(&a, &b)| ((u64::from(a) + u64::from(b)) % u64::from(q)) as u32)
+        .collect()
 }
 
 /// a·b in Z_q\[X\]/(X^d + 1), by schoolbook multiplication.
@@ -35,14 +36,16 @@ pub fn pow(base: u32, exponent: u64, q: u32) -> u32 {
 /// A primitive root of unity modulo a prime q, for an order that is a power of two and divides
 /// q − 1.
 pub fn primitive_root(order: u64, q: u32) -> Option<u32> {
-    (2..q).map(|g| pow(g, u64::from(q - 1) / order, q)).find(|&root| pow(root, order / 2, q) == q - 1)
+    (2..q)
+        .map(|g| pow(g, u64::from(q - 1) / order, q))
+        .find(|&root| pow(root, order / 2, q) == q - 1)
 }
 
 /// a(x) modulo q, by Horner's rule.
 pub fn evaluate(a: &[u32], x: u32, q: u32) -> u32 {
-    a.iter()
-        .rev()
-        .fold(0, |value, &a| ((u64::from(value) * u64::from(x) + u64::from(a)) % u64::from(q)) as u32)
+    a.iter().rev().fold(0, |value, &a| {
+        ((u64::from(value) * u64::from(x) + u64::from(a)) % u64::from(q)) as u32
+    })
 }
 
 /// a·X^shift in Z\[X\]/(X^d + 1) on words that wrap.
@@ -100,7 +103,9 @@ pub fn monomial_dft_mod(polys: &[Vec<u32>], q: u32) -> Vec<Vec<u32>> {
     let transform = |c: usize| {
         let zero = vec![0; d];
         let terms = polys.iter().enumerate();
-        terms.fold(zero, |sum, (f, poly)| add(&sum, &rotate_mod(poly, 2 * d / n * c * f, q), q))
+        terms.fold(zero, |sum, (f, poly)| {
+            add(&sum, &rotate_mod(poly, 2 * d / n * c * f, q), q)
+        })
     };
     (0..n).map(transform).collect()
 }

@@ -8,7 +8,8 @@ pub fn exponents(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     }
     let first = |exponent: usize| {
         let rest = exponents(variables - 1, degree - exponent);
-        rest.into_iter().map(move |rest| [vec![exponent], rest].concat())
+        rest.into_iter()
+            .map(move |rest| [vec![exponent], rest].concat())
     };
     (0..=degree).flat_map(first).collect()
 }
@@ -17,10 +18,14 @@ pub fn exponents(variables: usize, degree: usize) -> Vec<Vec<usize>> {
 /// coefficients.
 pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
     let q = u64::from(q);
-    let power = |x: u32, exponent: usize| (0..exponent).fold(1, |power, _| power * u64::from(x) % q);
+    let power =
+        |x: u32, exponent: usize| (0..exponent).fold(1, |power, _| power * u64::from(x) % q);
     let mut sum = 0;
     for (&coefficient, exponents) in coefficients.iter().zip(exponents(point.len(), degree)) {
-        let factors = point.iter().zip(exponents).map(|(&x, exponent)| power(x, exponent));
+        let factors = point
+            .iter()
+            .zip(exponents)
+            .map(|(&x, exponent)| power(x, exponent));
         sum = (sum + factors.fold(u64::from(coefficient), |term, factor| term * factor % q)) % q;
     }
     sum as u32
@@ -29,8 +34,12 @@ pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 
 /// The points of the cube {0, …, degree}^variables, in lexicographic order.
 pub fn cube_points(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     let side = degree + 1;
-    let point =
-        |position: usize| (0..variables).rev().map(move |i| position / side.pow(i as u32) % side).collect();
+    let point = |position: usize| {
+        (0..variables)
+            .rev()
+            .map(move |i| position / side.pow(i as u32) % side)
+            .collect()
+    };
     (0..side.pow(variables as u32)).map(point).collect()
 }
 
@@ -60,11 +69,17 @@ fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
         for j in (0..values.len()).filter(|&j| j != i) {
             let shifted: Vec<u64> = [&[0], &term[..]].concat();
             let scaled = term.iter().map(|c| c * (q - j as u64) % q).chain([0]);
-            term = shifted.iter().zip(scaled).map(|(a, b)| (a + b) % q).collect();
+            term = shifted
+                .iter()
+                .zip(scaled)
+                .map(|(a, b)| (a + b) % q)
+                .collect();
             scale = scale * ((q + i as u64 - j as u64) % q) % q;
         }
         let factor = value * inverse(scale) % q;
-        sum.iter_mut().zip(&term).for_each(|(sum, c)| *sum = (*sum + c * factor) % q);
+        sum.iter_mut()
+            .zip(&term)
+            .for_each(|(sum, c)| *sum = (*sum + c * factor) % q);
     }
     sum
 }
@@ -73,10 +88,16 @@ fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
 pub fn cube_value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
     let q = u64::from(q);
     let term = |(exponents, &coefficient): (Vec<usize>, &u32)| {
-        let factors = exponents.into_iter().zip(point).flat_map(|(e, &x)| vec![u64::from(x); e]);
+        let factors = exponents
+            .into_iter()
+            .zip(point)
+            .flat_map(|(e, &x)| vec![u64::from(x); e]);
         factors.fold(u64::from(coefficient), |term, x| term * x % q)
     };
-    let terms = cube_points(point.len(), degree).into_iter().zip(coefficients).map(term);
+    let terms = cube_points(point.len(), degree)
+        .into_iter()
+        .zip(coefficients)
+        .map(term);
     (terms.sum::<u64>() % q) as u32
 }
 
@@ -86,9 +107,15 @@ mod tests {
 
     #[test]
     fn exponents_are_in_order_and_values_are_sums_of_terms() {
-        assert_eq!(exponents(2, 2), [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0]]);
+        assert_eq!(
+            exponents(2, 2),
+            [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0]]
+        );
         // 1 + 2y + 3y² + 4x + 5xy + 6x² at (2, 3).
-        assert_eq!(value(&[1, 2, 3, 4, 5, 6], 2, &[2, 3], 1009), 1 + 6 + 27 + 8 + 30 + 24);
+        assert_eq!(
+            value(&[1, 2, 3, 4, 5, 6], 2, &[2, 3], 1009),
+            1 + 6 + 27 + 8 + 30 + 24
+        );
         assert_eq!(value(&[1, 2, 3, 4, 5, 6], 2, &[2, 3], 7), 96 % 7);
     }
 

@@ -11,19 +11,27 @@ pub fn mul(a: u64, b: u64, q: u64) -> u64 {
 pub fn pow(base: u64, exponent: u64, q: u64) -> u64 {
     (0..u64::BITS).rev().fold(1, |result, bit| {
         let square = mul(result, result, q);
-        if exponent >> bit & 1 == 1 { mul(square, base, q) } else { square }
+        if exponent >> bit & 1 == 1 {
+            mul(square, base, q)
+        } else {
+            square
+        }
     })
 }
 
 /// A primitive root of unity modulo a prime q, for an order that is a power of two and divides
 /// q − 1.
 pub fn primitive_root(order: u64, q: u64) -> Option<u64> {
-    (2..q).map(|g| pow(g, (q - 1) / order, q)).find(|&root| pow(root, order / 2, q) == q - 1)
+    (2..q)
+        .map(|g| pow(g, (q - 1) / order, q))
+        .find(|&root| pow(root, order / 2, q) == q - 1)
 }
 
 /// a(x) modulo q, by Horner's rule.
 pub fn evaluate(a: &[u64], x: u64, q: u64) -> u64 {
-    a.iter().rev().fold(0, |value, &a| (mul(value, x, q) + a) % q)
+    a.iter()
+        .rev()
+        .fold(0, |value, &a| (mul(value, x, q) + a) % q)
 }
 
 /// a·b, by schoolbook multiplication.

@@ -31,10 +31,13 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     let mut sums = [0u64; BLOCK];
     let (blocks, _) = words.as_chunks::<BLOCK>();
     let share = blocks.len() / STREAMS;
-    let streams: [&[[u64; BLOCK]]; STREAMS] = std::array::from_fn(|s| &blocks[s * share..][..share]);
+    let streams: [&[[u64; BLOCK]]; STREAMS] =
+        std::array::from_fn(|s| &blocks[s * share..][..share]);
     for i in 0..share {
         for stream in streams {
-            sums.iter_mut().zip(&stream[i]).for_each(|(sum, word)| *sum ^= word);
+            sums.iter_mut()
+                .zip(&stream[i])
+                .for_each(|(sum, word)| *sum ^= word);
         }
     }
     let rest = words[share * STREAMS * BLOCK..].iter();
@@ -67,7 +70,10 @@ impl Seconds {
 impl Bandwidth {
     /// Records a run.
     pub fn push(&mut self, seconds: Seconds) {
-        self.runs.iter_mut().zip(seconds.0).for_each(|(runs, seconds)| runs.push(seconds));
+        self.runs
+            .iter_mut()
+            .zip(seconds.0)
+            .for_each(|(runs, seconds)| runs.push(seconds));
     }
 
     /// Median time of the fastest reader in seconds; zero before the first run.
@@ -89,14 +95,19 @@ mod tests {
     #[test]
     fn every_reader_reads_every_word() {
         for length in [0, 1, 7, 1024, 4099] {
-            let mut words: Vec<u64> = (0..length as u64).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+            let mut words: Vec<u64> = (0..length as u64)
+                .map(|i| i.wrapping_mul(0x9e37_79b9))
+                .collect();
             let expected = words.iter().fold(0, |all, word| all ^ word);
             for (number, reader) in READERS.iter().enumerate() {
                 assert_eq!(reader(&words), expected, "reader {number}, {length} words");
             }
             if let Some(last) = words.last_mut() {
                 *last ^= 1;
-                assert!(READERS.iter().all(|reader| reader(&words) == expected ^ 1), "{length} words");
+                assert!(
+                    READERS.iter().all(|reader| reader(&words) == expected ^ 1),
+                    "{length} words"
+                );
             }
         }
     }
@@ -104,7 +115,10 @@ mod tests {
     #[test]
     fn the_bandwidth_is_that_of_the_fastest_reader() {
         let mut bandwidth = Bandwidth::default();
-        bandwidth.runs.iter_mut().for_each(|runs| runs.extend([5.0, 9.0, 7.0]));
+        bandwidth
+            .runs
+            .iter_mut()
+            .for_each(|runs| runs.extend([5.0, 9.0, 7.0]));
         bandwidth.runs[3] = vec![4.0, 1.0, 8.0];
         assert!((bandwidth.seconds() - 4.0).abs() < 1e-12);
     }

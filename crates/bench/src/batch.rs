@@ -39,8 +39,13 @@ pub struct Config<'a> {
 
 impl Config<'_> {
     /// The defaults.
-    pub const DEFAULT: Self =
-        Self { scheme: "inspire", records: 1 << 24, record_bits: 512, goal: Goal::Balanced, capacity: 64 };
+    pub const DEFAULT: Self = Self {
+        scheme: "inspire",
+        records: 1 << 24,
+        record_bits: 512,
+        goal: Goal::Balanced,
+        capacity: 64,
+    };
 }
 
 /// Costs of a batch and of a single lookup.
@@ -174,7 +179,9 @@ impl Side {
         check_memory(&candidate.description)?;
         let rng = &mut UnwrapErr(SysRng);
         let scheme = batches.scheme.allow_insecure(NotPrivate::acknowledged());
-        Self::prepare(&*scheme, || scheme.setup_candidate(&candidate.parameters, records, rng, progress))
+        Self::prepare(&*scheme, || {
+            scheme.setup_candidate(&candidate.parameters, records, rng, progress)
+        })
     }
 
     fn prepare(
@@ -185,23 +192,39 @@ impl Side {
         let server = server?;
         let client = scheme.client(&server.public())?;
         let (query, answer, extract) = Default::default();
-        Ok(Self { server, client, offline_s, query, answer, extract, correct: true })
+        Ok(Self {
+            server,
+            client,
+            offline_s,
+            query,
+            answer,
+            extract,
+            correct: true,
+        })
     }
 
     /// Looks up records and checks them. Returns the answer time in seconds.
     fn look_up(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
-        let expected =
-            indices.iter().map(|&index| read_record(records, index)).collect::<Result<Vec<_>, _>>()?;
-        let query = seconds(&mut self.query, || self.client.query(None, indices, &mut UnwrapErr(SysRng)));
+        let expected = indices
+            .iter()
+            .map(|&index| read_record(records, index))
+            .collect::<Result<Vec<_>, _>>()?;
+        let query = seconds(&mut self.query, || {
+            self.client.query(None, indices, &mut UnwrapErr(SysRng))
+        });
         let (secret, query) = query?;
-        let answer = seconds(&mut self.answer, || self.server.answer(ErasedSession::default(), &query))?;
+        let answer = seconds(&mut self.answer, || {
+            self.server.answer(ErasedSession::default(), &query)
+        })?;
         let found = seconds(&mut self.extract, || self.client.extract(secret, &answer));
         self.correct &= found.is_ok_and(|found| found == expected);
         Ok(self.answer.last().copied().unwrap_or_default())
     }
 
     fn discard_times(&mut self) {
-        [&mut self.query, &mut self.answer, &mut self.extract].into_iter().for_each(Vec::clear);
+        [&mut self.query, &mut self.answer, &mut self.extract]
+            .into_iter()
+            .for_each(Vec::clear);
     }
 
     fn costs(self) -> Costs {
@@ -233,10 +256,26 @@ impl BatchReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        let Self { scheme, records, record_bits, capacity, threads, backend, .. } = self;
-        writeln!(out, "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}")?;
+        let Self {
+            scheme,
+            records,
+            record_bits,
+            capacity,
+            threads,
+            backend,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}"
+        )?;
         let title = format!("a batch of {capacity}");
-        let mut lines = vec![vec![String::new(), "one record".to_owned(), title, "per record".to_owned()]];
+        let mut lines = vec![vec![
+            String::new(),
+            "one record".to_owned(),
+            title,
+            "per record".to_owned(),
+        ]];
         let of = |one: f64, many: f64, show: &dyn Fn(f64) -> String| {
             vec![show(one), show(many), show(many / *capacity as f64)]
         };
@@ -249,14 +288,40 @@ impl BatchReport {
         line("answer", of(one.answer_ms, many.answer_ms, &time));
         line("query", of(one.query_ms, many.query_ms, &time));
         line("extract", of(one.extract_ms, many.extract_ms, &time));
-        line("upload", of(one.upload_bytes as f64, many.upload_bytes as f64, &bytes));
-        line("download", of(one.download_bytes as f64, many.download_bytes as f64, &bytes));
+        line(
+            "upload",
+            of(one.upload_bytes as f64, many.upload_bytes as f64, &bytes),
+        );
+        line(
+            "download",
+            of(
+                one.download_bytes as f64,
+                many.download_bytes as f64,
+                &bytes,
+            ),
+        );
         let twice = |one: String, many: String| vec![one, many, String::new()];
-        line("public part", twice(display(one.public_bytes), display(many.public_bytes)));
-        line("server storage", twice(display(one.server_bytes), display(many.server_bytes)));
-        line("setup", twice(format!("{:.2} s", one.offline_s), format!("{:.2} s", many.offline_s)));
+        line(
+            "public part",
+            twice(display(one.public_bytes), display(many.public_bytes)),
+        );
+        line(
+            "server storage",
+            twice(display(one.server_bytes), display(many.server_bytes)),
+        );
+        line(
+            "setup",
+            twice(
+                format!("{:.2} s", one.offline_s),
+                format!("{:.2} s", many.offline_s),
+            ),
+        );
         write_columns(out, &lines)?;
-        writeln!(out, "A batch takes the server {:.2} times as long as one record.", self.ratio)?;
+        writeln!(
+            out,
+            "A batch takes the server {:.2} times as long as one record.",
+            self.ratio
+        )?;
         for (name, value) in self.parameters.iter().take(5) {
             writeln!(out, "{name}: {value}")?;
         }

@@ -27,10 +27,17 @@ pub fn best(
     progress: &dyn Progress,
 ) -> Result<(Report, Description)> {
     let records = Synthetic::new(shape.records(), shape.record_bytes() as u64)?;
-    let plan = Plan { records: &records, expected: &records, choice, effort };
+    let plan = Plan {
+        records: &records,
+        expected: &records,
+        choice,
+        effort,
+    };
     let once = || match measure(scheme, &plan, progress)? {
         report if report.correct => Ok(report),
-        report => Err(Error::Wrong { what: report.scheme.to_owned() }),
+        report => Err(Error::Wrong {
+            what: report.scheme.to_owned(),
+        }),
     };
     let mut found = once()?;
     for _ in 1..repeats {
@@ -55,6 +62,10 @@ fn minimum(mut a: Report, b: &Report) -> Report {
         *one = one.min(other);
     }
     let stages = a.stages.0.iter().zip(&b.stages.0);
-    a.stages = Stages(stages.map(|(one, other)| (one.0.clone(), one.1.min(other.1))).collect());
+    a.stages = Stages(
+        stages
+            .map(|(one, other)| (one.0.clone(), one.1.min(other.1)))
+            .collect(),
+    );
     a
 }

@@ -19,9 +19,27 @@ pub fn calibrate(config: Config, threads: usize, progress: &dyn Progress) -> Res
 }
 
 fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> {
-    let Measurement { scheme, shape, choice, threads, runs, repeats, clients } = wanted;
-    let effort = Effort { clients, ..Effort::alone(threads, runs) };
-    let (report, description) = best(&*schemes::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
+    let Measurement {
+        scheme,
+        shape,
+        choice,
+        threads,
+        runs,
+        repeats,
+        clients,
+    } = wanted;
+    let effort = Effort {
+        clients,
+        ..Effort::alone(threads, runs)
+    };
+    let (report, description) = best(
+        &*schemes::by_name(scheme)?,
+        shape,
+        choice,
+        effort,
+        repeats,
+        progress,
+    )?;
     Ok(Observation {
         work: description.work,
         stages: report.stages.0,

@@ -61,7 +61,12 @@ pub struct Case {
 const REPEATS: usize = 2;
 
 const fn columns(scheme: &'static str, bytes: u64, record_bytes: u64, columns: u64) -> Case {
-    Case { scheme, bytes, record_bytes, choice: Choice::Columns(columns) }
+    Case {
+        scheme,
+        bytes,
+        record_bytes,
+        choice: Choice::Columns(columns),
+    }
 }
 
 /// Five databases of realistic sizes.
@@ -70,19 +75,35 @@ pub const FIVE: [Case; 5] = [
     columns("inspire", 256 << 20, 1 << 10, 1 << 15),
     columns("inspire", 128 << 20, 1 << 15, 1 << 12),
     columns("inspire2", 256 << 20, 64, 1 << 12),
-    Case { scheme: "simple", bytes: 256 << 20, record_bytes: 64, choice: Choice::Goal(Goal::Balanced) },
+    Case {
+        scheme: "simple",
+        bytes: 256 << 20,
+        record_bytes: 64,
+        choice: Choice::Goal(Goal::Balanced),
+    },
 ];
 
 /// Small databases, for tests.
-pub const TINY: [Case; 2] = [columns("inspire", 1 << 18, 64, 16), columns("simple", 1 << 16, 64, 256)];
+pub const TINY: [Case; 2] = [
+    columns("inspire", 1 << 18, 64, 16),
+    columns("simple", 1 << 16, 64, 256),
+];
 
 /// Measures databases on one thread, and predicts their costs with `rates`.
 ///
 /// # Errors
 /// Same as [`best`].
-pub fn check(cases: &[Case], rates: &Rates, runs: usize, progress: &dyn Progress) -> Result<Vec<Checked>> {
+pub fn check(
+    cases: &[Case],
+    rates: &Rates,
+    runs: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Checked>> {
     let effort = Effort::alone(1, runs);
-    cases.iter().map(|case| case.run(rates, effort, progress)).collect()
+    cases
+        .iter()
+        .map(|case| case.run(rates, effort, progress))
+        .collect()
 }
 
 impl Case {
@@ -115,7 +136,10 @@ impl Checked {
 
 /// The number of columns of a matrix, from the description.
 fn columns_of(description: &Description) -> String {
-    let columns = description.parameters.iter().find(|(name, _)| name.contains("columns"));
+    let columns = description
+        .parameters
+        .iter()
+        .find(|(name, _)| name.contains("columns"));
     columns.map_or(String::new(), |(_, columns)| format!("{columns} columns"))
 }
 
@@ -124,13 +148,25 @@ fn columns_of(description: &Description) -> String {
 /// # Errors
 /// I/O errors from `out`.
 pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
-    let titles = ["scheme", "database", "record", "parameters", "answer", "client's query", "offline"];
+    let titles = [
+        "scheme",
+        "database",
+        "record",
+        "parameters",
+        "answer",
+        "client's query",
+        "offline",
+    ];
     let mut lines = vec![titles.map(str::to_owned).to_vec()];
     lines.extend(checked.iter().map(|one| {
         let database = display(one.records * one.record_bytes);
         let figures = [one.answer, one.query, one.offline];
-        let mut line =
-            vec![one.scheme.to_owned(), database, display(one.record_bytes), one.parameters.clone()];
+        let mut line = vec![
+            one.scheme.to_owned(),
+            database,
+            display(one.record_bytes),
+            one.parameters.clone(),
+        ];
         line.extend(figures.map(cell));
         line
     }));
@@ -139,6 +175,7 @@ pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
 
 /// `predicted / measured ms = ratio`.
 fn cell(figure: Figure) -> String {
-    let [predicted, measured] = [figure.predicted_s, figure.measured_s].map(|seconds| 1e3 * seconds);
+    let [predicted, measured] =
+        [figure.predicted_s, figure.measured_s].map(|seconds| 1e3 * seconds);
     format!("{predicted:.2} / {measured:.2} ms = {:.2}", figure.ratio())
 }

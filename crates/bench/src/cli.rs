@@ -36,8 +36,17 @@ const BATCH: &str = "batch";
 const DEPIR: &str = "depir";
 
 /// Options that conflict with --table and --figure, which fix the databases.
-const DATABASE_OPTIONS: [&str; 9] =
-    ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "record_bits", "goal", "digests"];
+const DATABASE_OPTIONS: [&str; 9] = [
+    "name",
+    "compare",
+    "dim0",
+    "gamma0",
+    "records",
+    "record_bytes",
+    "record_bits",
+    "goal",
+    "digests",
+];
 
 /// Benchmark schemes.
 ///
@@ -191,14 +200,26 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     }
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
-    let work = args.work(if compared.is_empty() { &named } else { &compared })?;
-    let effort = Effort { threads: args.threads, runs: args.runs, clients: args.clients };
+    let work = args.work(if compared.is_empty() {
+        &named
+    } else {
+        &compared
+    })?;
+    let effort = Effort {
+        threads: args.threads,
+        runs: args.runs,
+        clients: args.clients,
+    };
     check_clients(&work, args.clients)?;
     if let Work::Depir(config) = work {
         let loaded = papir_plan::rates_file::load(None)?;
         if config.set.is_predicted() {
             let report = depir::predict(config, effort, &loaded)?;
-            return if args.json { write_json(out, &report) } else { report.write_table(out) };
+            return if args.json {
+                write_json(out, &report)
+            } else {
+                report.write_table(out)
+            };
         }
         eprintln!("papir: {}", depir::announcement(config, effort, &loaded)?);
     }
@@ -210,8 +231,15 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 /// Measures every scheme on one database.
 fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     let (records, record_bits) = args.database()?;
-    let (shape, choice) = (Shape::new(records, record_bits)?, Choice::Goal(args.goal.unwrap_or_default()));
-    let effort = Effort { threads: args.threads, runs: args.runs, clients: args.clients };
+    let (shape, choice) = (
+        Shape::new(records, record_bits)?,
+        Choice::Goal(args.goal.unwrap_or_default()),
+    );
+    let effort = Effort {
+        threads: args.threads,
+        runs: args.runs,
+        clients: args.clients,
+    };
     let rates = papir_plan::rates_file::load(None)?;
     let report = field::measure_all(shape, choice, effort, &rates, progress)?;
     if let Some(path) = &args.svg {
@@ -222,20 +250,48 @@ fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<
         (false, true) => report.write_csv(out)?,
         (false, false) => report.write_table(out)?,
     }
-    if report.correct() { Ok(()) } else { Err(Error::Wrong { what: "a scheme of --all".to_owned() }) }
+    if report.correct() {
+        Ok(())
+    } else {
+        Err(Error::Wrong {
+            what: "a scheme of --all".to_owned(),
+        })
+    }
 }
 
 /// Measures a scheme with a device.
 fn run_device(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     let schemes: Vec<&str> = args.name.as_deref().into_iter().collect();
-    let Work::Schemes { schemes: [scheme], records, record_bits, choice } = args.work(&schemes)? else {
-        return Err(Error::usage(format!("--device {name} with this benchmark"), "a scheme"));
+    let Work::Schemes {
+        schemes: [scheme],
+        records,
+        record_bits,
+        choice,
+    } = args.work(&schemes)?
+    else {
+        return Err(Error::usage(
+            format!("--device {name} with this benchmark"),
+            "a scheme",
+        ));
     };
-    let gpu = Cuda::by_name(name, Box::new(|failure| eprintln!("papir: {}", failure.error)))?;
+    let gpu = Cuda::by_name(
+        name,
+        Box::new(|failure| eprintln!("papir: {}", failure.error)),
+    )?;
     let records = Synthetic::of(Shape::new(records, record_bits)?);
     let effort = Effort::alone(args.threads, args.runs);
-    let plan = Plan { records: &records, expected: &records, choice, effort };
-    let report = device::measure(&*schemes::by_name(scheme)?, &plan, (&gpu, gpu.bandwidth()?), progress)?;
+    let plan = Plan {
+        records: &records,
+        expected: &records,
+        choice,
+        effort,
+    };
+    let report = device::measure(
+        &*schemes::by_name(scheme)?,
+        &plan,
+        (&gpu, gpu.bandwidth()?),
+        progress,
+    )?;
     if args.json {
         write_json(out, &report)?
     } else {
@@ -251,10 +307,19 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
     }
     if let Some(quoted) = tables::ALL_QUOTED.iter().find(|quoted| quoted.name == name) {
         let report = quoted.report();
-        return if args.json { write_json(out, &report) } else { report.write_table(out) };
+        return if args.json {
+            write_json(out, &report)
+        } else {
+            report.write_table(out)
+        };
     }
     let quoted = || tables::ALL_QUOTED.iter().map(|quoted| quoted.name);
-    let all = || tables::all().map(|table| table.name).chain(sheets(Kind::Table)).chain(quoted());
+    let all = || {
+        tables::all()
+            .map(|table| table.name)
+            .chain(sheets(Kind::Table))
+            .chain(quoted())
+    };
     let table = tables::by_name(name).ok_or_else(|| unknown("table", name, all()))?;
     let report = tables::run(table, &mut args.bench(progress)?)?;
     if args.json {
@@ -262,7 +327,13 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
     } else {
         report.write_table(out)?
     }
-    if report.correct() { Ok(()) } else { Err(Error::Wrong { what: table.name.to_owned() }) }
+    if report.correct() {
+        Ok(())
+    } else {
+        Err(Error::Wrong {
+            what: table.name.to_owned(),
+        })
+    }
 }
 
 /// Reproduces a figure of a paper; prints its points, or draws it.
@@ -270,7 +341,12 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
     if let Some(sheet) = depir::sheet_by_name(Kind::Figure, name) {
         return run_sheet(sheet, args, out, progress);
     }
-    let all = || figures::ALL.iter().map(|figure| figure.name).chain(sheets(Kind::Figure));
+    let all = || {
+        figures::ALL
+            .iter()
+            .map(|figure| figure.name)
+            .chain(sheets(Kind::Figure))
+    };
     let figure = figures::by_name(name).ok_or_else(|| unknown("figure", name, all()))?;
     let report = figures::run(figure, &mut args.bench(progress)?)?;
     if let Some(path) = &args.svg {
@@ -281,18 +357,34 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
         (false, None) => report.write_table(out)?,
         (false, Some(_)) => {}
     }
-    if report.correct { Ok(()) } else { Err(Error::Wrong { what: figure.name.to_owned() }) }
+    if report.correct {
+        Ok(())
+    } else {
+        Err(Error::Wrong {
+            what: figure.name.to_owned(),
+        })
+    }
 }
 
 /// Names of all sheets of one kind.
 fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
-    depir::all_sheets().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
+    depir::all_sheets()
+        .filter(move |sheet| sheet.kind == kind)
+        .map(|sheet| sheet.name)
 }
 
 /// Computes and prints a sheet, or draws it.
-fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+fn run_sheet(
+    sheet: &Sheet,
+    args: &Args,
+    out: &mut dyn Write,
+    progress: &dyn Progress,
+) -> Result<()> {
     if args.size.is_some() {
-        return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has fixed sets"));
+        return Err(Error::usage(
+            format!("`{}` with --size", sheet.name),
+            "none: it has fixed sets",
+        ));
     }
     let effort = Effort::alone(args.threads, args.runs);
     let report = sheet.make([depir::Set::Tiny, depir::Set::Small], effort, progress)?;
@@ -304,16 +396,29 @@ fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Pro
         (false, None) => report.write_table(out)?,
         (false, Some(_)) => {}
     }
-    if report.correct { Ok(()) } else { Err(Error::Wrong { what: sheet.name.to_owned() }) }
+    if report.correct {
+        Ok(())
+    } else {
+        Err(Error::Wrong {
+            what: sheet.name.to_owned(),
+        })
+    }
 }
 
 fn unknown(what: &str, name: &str, all: impl Iterator<Item = &'static str>) -> Error {
-    Error::usage(format!("{what} `{name}`"), all.collect::<Vec<_>>().join(" or "))
+    Error::usage(
+        format!("{what} `{name}`"),
+        all.collect::<Vec<_>>().join(" or "),
+    )
 }
 
 fn write_svg(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text)
-        .map_err(|error| Error::usage(format!("{}: {error}", path.display()), "a file that can be written"))
+    std::fs::write(path, text).map_err(|error| {
+        Error::usage(
+            format!("{}: {error}", path.display()),
+            "a file that can be written",
+        )
+    })
 }
 
 impl Args {
@@ -321,7 +426,12 @@ impl Args {
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort::alone(self.threads, self.runs);
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::load(None)?, progress))
+        Ok(tables::Bench::new(
+            largest,
+            effort,
+            papir_plan::rates_file::load(None)?,
+            progress,
+        ))
     }
 
     /// The requested work.
@@ -339,19 +449,33 @@ impl Args {
         if let [name] = schemes
             && let Some(definition) = definitions::by_name(name)
         {
-            return self.check_no_database_options(name).map(|()| definition.work);
+            return self
+                .check_no_database_options(name)
+                .map(|()| definition.work);
         }
         schemes.iter().try_for_each(|name| check_known(name))?;
         let (records, record_bits) = self.database()?;
-        let (goal, registered) = (self.goal.unwrap_or_default(), self.hold || self.key_bits.is_some());
+        let (goal, registered) = (
+            self.goal.unwrap_or_default(),
+            self.hold || self.key_bits.is_some(),
+        );
         let choice = match (self.dim0, self.gamma0) {
             _ if self.digests => Choice::Digests,
             (Some(columns), Some(words)) => Choice::Packed { columns, words },
             (Some(columns), None) => Choice::Columns(columns),
-            _ if registered => Choice::Registered { goal, key_bits: self.key_bits, hold: self.hold },
+            _ if registered => Choice::Registered {
+                goal,
+                key_bits: self.key_bits,
+                hold: self.hold,
+            },
             _ => Choice::Goal(goal),
         };
-        Ok(Work::Schemes { schemes, records, record_bits, choice })
+        Ok(Work::Schemes {
+            schemes,
+            records,
+            record_bits,
+            choice,
+        })
     }
 
     /// Number of records, and bits per record.
@@ -382,16 +506,37 @@ impl Args {
     /// The requested parameter set of doubly-efficient PIR.
     fn depir(&self, schemes: &[&str], set: depir::Set) -> Result<depir::Config<'_>> {
         if schemes != [DEPIR] {
-            return Err(Error::usage(format!("--set with {}", schemes.join(", ")), "the scheme depir"));
+            return Err(Error::usage(
+                format!("--set with {}", schemes.join(", ")),
+                "the scheme depir",
+            ));
         }
-        let points = if self.paper_points { Points::OfPaper } else { Points::OnLines };
-        let by = self.tabulated.map(|tabulated| Tables { tabulated, steps: self.steps, points });
-        Ok(depir::Config { set, by, tables: self.tables.as_deref() })
+        let points = if self.paper_points {
+            Points::OfPaper
+        } else {
+            Points::OnLines
+        };
+        let by = self.tabulated.map(|tabulated| Tables {
+            tabulated,
+            steps: self.steps,
+            points,
+        });
+        Ok(depir::Config {
+            set,
+            by,
+            tables: self.tables.as_deref(),
+        })
     }
 
     /// Refuses options whose values a named benchmark fixes.
     fn check_no_database_options(&self, name: &str) -> Result<()> {
-        let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
+        let sizes = [
+            self.size,
+            self.records,
+            self.record_bytes,
+            self.record_bits,
+            self.dim0,
+        ];
         let fixed = self.goal.is_some() || self.key_bits.is_some() || self.hold || self.digests;
         if sizes.iter().all(Option::is_none) && !fixed {
             return Ok(());
@@ -399,7 +544,10 @@ impl Args {
         let found = format!(
             "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold, --digests or --goal"
         );
-        Err(Error::usage(found, "none of them: they are fixed (see --list)"))
+        Err(Error::usage(
+            found,
+            "none of them: they are fixed (see --list)",
+        ))
     }
 }
 
@@ -408,7 +556,10 @@ fn check_clients(work: &Work<'_>, clients: usize) -> Result<()> {
     match work {
         Work::Schemes { .. } => Ok(()),
         _ if clients == 1 => Ok(()),
-        _ => Err(Error::usage(format!("--clients {clients} with this benchmark"), "a scheme")),
+        _ => Err(Error::usage(
+            format!("--clients {clients} with this benchmark"),
+            "a scheme",
+        )),
     }
 }
 
@@ -417,7 +568,10 @@ fn check_known(name: &str) -> Result<()> {
     if names.contains(&name) {
         return Ok(());
     }
-    let expected = format!("a scheme ({}), or a benchmark named by --list", names.join(", "));
+    let expected = format!(
+        "a scheme ({}), or a benchmark named by --list",
+        names.join(", ")
+    );
     Err(Error::usage(format!("`{name}`"), expected))
 }
 
@@ -426,7 +580,10 @@ fn records_in(size: u64, record_bits: u64) -> Result<u64> {
     if records > 0 {
         return Ok(records);
     }
-    let found = format!("a database of {size} bytes with records of {}", record_bits.div_ceil(8));
+    let found = format!(
+        "a database of {size} bytes with records of {}",
+        record_bits.div_ceil(8)
+    );
     Err(Error::usage(found, "room for at least one record"))
 }
 
@@ -476,9 +633,19 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         Work::Batch(config) => batch::measure(config, effort, progress).map(Outcome::Batch),
         Work::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
         Work::Depir(config) => depir::measure(config, effort, progress).map(Outcome::Depir),
-        Work::Schemes { schemes, records, record_bits, choice } => {
+        Work::Schemes {
+            schemes,
+            records,
+            record_bits,
+            choice,
+        } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
-            let plan = Plan { records: &records, expected: &records, choice, effort };
+            let plan = Plan {
+                records: &records,
+                expected: &records,
+                choice,
+                effort,
+            };
             let measured = |name: &&str| measure(&*schemes::by_name(name)?, &plan, progress);
             let (mut reports, mut not_measured) = (Vec::new(), Vec::new());
             for name in schemes {
@@ -486,14 +653,19 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
                     Ok(report) => reports.push(report),
                     // In a comparison, one failing scheme must not hide the results of the others.
                     Err(error @ (Error::Core(_) | Error::Usage { .. })) if schemes.len() > 1 => {
-                        not_measured
-                            .push(NotMeasured { scheme: (*name).to_owned(), reason: error.to_string() });
+                        not_measured.push(NotMeasured {
+                            scheme: (*name).to_owned(),
+                            reason: error.to_string(),
+                        });
                     }
                     Err(error) => return Err(error),
                 }
             }
             if let ([], [first, ..]) = (&reports[..], &not_measured[..]) {
-                return Err(Error::usage(&first.reason, "a database that one of the schemes supports"));
+                return Err(Error::usage(
+                    &first.reason,
+                    "a database that one of the schemes supports",
+                ));
             }
             Ok(Outcome::Schemes(reports, not_measured))
         }
@@ -517,7 +689,8 @@ impl Outcome {
             (Self::Batch(report), false) => report.write_table(out),
             (Self::Psi(report), false) => report.write_table(out),
             (Self::Depir(report), false) => report.write_table(out),
-            (Self::Schemes(reports, not_measured), true) => match (&reports[..], &not_measured[..]) {
+            (Self::Schemes(reports, not_measured), true) => match (&reports[..], &not_measured[..])
+            {
                 ([report], []) => write_json(out, report),
                 (_, []) => write_json(out, reports),
                 _ => write_json(out, &both(reports, not_measured)?),
@@ -538,25 +711,56 @@ impl Outcome {
     /// [`Error::Wrong`].
     pub fn check(&self) -> Result<()> {
         let wrong: Vec<&str> = match self {
-            Self::Schemes(reports, _) => {
-                reports.iter().filter(|report| !report.correct).map(|report| report.scheme).collect()
-            }
-            Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
-            Self::Compression(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
-            Self::Newton(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
-            Self::Phase0(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
-            Self::Batch(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
-            Self::Psi(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
-            Self::Depir(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Schemes(reports, _) => reports
+                .iter()
+                .filter(|report| !report.correct)
+                .map(|report| report.scheme)
+                .collect(),
+            Self::Packing(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
+            Self::Compression(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
+            Self::Newton(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
+            Self::Phase0(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
+            Self::Batch(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
+            Self::Psi(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
+            Self::Depir(report) => Some(report.part)
+                .filter(|_| !report.correct)
+                .into_iter()
+                .collect(),
         };
-        if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Wrong {
+                what: wrong.join(", "),
+            })
+        }
     }
 }
 
 /// The reports, followed by the schemes that were not measured.
 fn both(reports: &[Report], not_measured: &[NotMeasured]) -> Result<Vec<serde_json::Value>> {
-    let values =
-        reports.iter().map(serde_json::to_value).chain(not_measured.iter().map(serde_json::to_value));
+    let values = reports
+        .iter()
+        .map(serde_json::to_value)
+        .chain(not_measured.iter().map(serde_json::to_value));
     Ok(values.collect::<Result<_, _>>()?)
 }
 
@@ -568,19 +772,37 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
 /// Kind, name and description of all benchmarks, tables and figures. A table and a figure may share
 /// a name.
 fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
-    let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
+    let benchmarks = definitions::ALL
+        .iter()
+        .map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
-    let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
-    let quoted = tables::ALL_QUOTED.iter().map(|table| ["table", table.name, table.what]);
-    let sheets = depir::all_sheets()
-        .map(|sheet| [if sheet.kind == Kind::Table { "table" } else { "figure" }, sheet.name, sheet.what]);
-    benchmarks.chain(tables).chain(figures).chain(sheets).chain(quoted)
+    let figures = figures::ALL
+        .iter()
+        .map(|figure| ["figure", figure.name, figure.what]);
+    let quoted = tables::ALL_QUOTED
+        .iter()
+        .map(|table| ["table", table.name, table.what]);
+    let sheets = depir::all_sheets().map(|sheet| {
+        [
+            if sheet.kind == Kind::Table {
+                "table"
+            } else {
+                "figure"
+            },
+            sheet.name,
+            sheet.what,
+        ]
+    });
+    benchmarks
+        .chain(tables)
+        .chain(figures)
+        .chain(sheets)
+        .chain(quoted)
 }
 
 fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     if json {
-        let object =
-            |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
+        let object = |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
         return write_json(out, &all_named().map(object).collect::<Vec<_>>());
     }
     let typed = |[kind, name, what]: [&str; 3]| match kind {

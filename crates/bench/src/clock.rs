@@ -15,19 +15,31 @@ pub struct StageClock<'a> {
 impl<'a> StageClock<'a> {
     /// Starts the clock. Progress is forwarded to `listener`.
     pub fn new(listener: &'a dyn Progress) -> Self {
-        Self { listener, start: Instant::now(), marks: Mutex::new(Vec::new()) }
+        Self {
+            listener,
+            start: Instant::now(),
+            marks: Mutex::new(Vec::new()),
+        }
     }
 
     /// Stops the clock. Returns the seconds of each stage, in order, and in total. The first stage
     /// counts from the start of the clock, because it allocates memory before it is announced.
     pub fn stop(self) -> (Vec<(String, f64)>, f64) {
         let now = Instant::now();
-        let marks = self.marks.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let marks = self
+            .marks
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let (names, times): (Vec<String>, Vec<Instant>) = marks.into_iter().unzip();
         let starts = std::iter::once(self.start).chain(times.iter().copied().skip(1));
         let ends = times.iter().copied().skip(1).chain([now]);
-        let lasted = starts.zip(ends).map(|(start, end)| (end - start).as_secs_f64());
-        (names.into_iter().zip(lasted).collect(), (now - self.start).as_secs_f64())
+        let lasted = starts
+            .zip(ends)
+            .map(|(start, end)| (end - start).as_secs_f64());
+        (
+            names.into_iter().zip(lasted).collect(),
+            (now - self.start).as_secs_f64(),
+        )
     }
 }
 
@@ -74,10 +86,16 @@ mod tests {
 
     #[test]
     fn medians_are_computed() {
-        for (values, expected) in
-            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
-        {
-            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
+        for (values, expected) in [
+            (vec![], 0.0),
+            (vec![3.0], 3.0),
+            (vec![9.0, 1.0], 5.0),
+            (vec![9.0, 1.0, 2.0], 2.0),
+        ] {
+            assert!(
+                (median(values.clone()) - expected).abs() < 1e-12,
+                "{values:?}"
+            );
         }
     }
 
@@ -93,7 +111,10 @@ mod tests {
         let names: Vec<&str> = stages.iter().map(|stage| stage.0.as_str()).collect();
         assert_eq!(names, ["encode", "pack"]);
         assert!(stages[0].1 >= 0.02 && stages[1].1 >= 0.04, "{stages:?}");
-        assert!((stages[0].1 + stages[1].1 - all).abs() < 1e-9, "{stages:?} of {all}");
+        assert!(
+            (stages[0].1 + stages[1].1 - all).abs() < 1e-9,
+            "{stages:?} of {all}"
+        );
     }
 
     #[test]

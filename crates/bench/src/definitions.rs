@@ -66,15 +66,30 @@ const fn of_bits(
     record_bits: u64,
     choice: Choice,
 ) -> Work<'static> {
-    Work::Schemes { schemes, records, record_bits, choice }
+    Work::Schemes {
+        schemes,
+        records,
+        record_bits,
+        choice,
+    }
 }
 
 const fn comparison(records: u64, record_bytes: u64) -> Work<'static> {
-    of_bits(&["inspire", "simple", "simpleypir", "plain"], records, 8 * record_bytes, BALANCED)
+    of_bits(
+        &["inspire", "simple", "simpleypir", "plain"],
+        records,
+        8 * record_bytes,
+        BALANCED,
+    )
 }
 
 const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Config {
-    psi::Config { receiver: 1000, sender, label_bytes, batch: 64 }
+    psi::Config {
+        receiver: 1000,
+        sender,
+        label_bytes,
+        batch: 64,
+    }
 }
 
 /// All named benchmarks.
@@ -142,8 +157,12 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "packing",
         what: "Table 5 of InsPIRe: 2^12 LWE encryptions by InspiRING, PartialInspiRING and CDKS",
-        work: Work::Packing { ciphertexts: 1 << 12 },
-        tiny: Work::Packing { ciphertexts: 1 << 11 },
+        work: Work::Packing {
+            ciphertexts: 1 << 12,
+        },
+        tiny: Work::Packing {
+            ciphertexts: 1 << 11,
+        },
     },
     Definition {
         name: "compress",
@@ -161,25 +180,40 @@ pub const ALL: &[Definition] = &[
         name: "batch",
         what: "a batch of 64 records of 64 B from 1 GiB, against single lookups; adjustable by --size, --batch and others",
         work: Work::Batch(batch::Config::DEFAULT),
-        tiny: Work::Batch(batch::Config { records: 200, capacity: 3, ..batch::Config::DEFAULT }),
+        tiny: Work::Batch(batch::Config {
+            records: 200,
+            capacity: 3,
+            ..batch::Config::DEFAULT
+        }),
     },
     Definition {
         name: "psi",
         what: "private set intersection: 1,000 elements against 1,000,000, by a filter",
         work: Work::Psi(set_of(1_000_000, None)),
-        tiny: Work::Psi(psi::Config { receiver: 8, ..set_of(50, None) }),
+        tiny: Work::Psi(psi::Config {
+            receiver: 8,
+            ..set_of(50, None)
+        }),
     },
     Definition {
         name: "psi-labels",
         what: "private set intersection: 1,000 elements against 1,000,000 with labels of 32 B",
         work: Work::Psi(set_of(1_000_000, Some(32))),
-        tiny: Work::Psi(psi::Config { receiver: 3, batch: 2, ..set_of(50, Some(32)) }),
+        tiny: Work::Psi(psi::Config {
+            receiver: 3,
+            batch: 2,
+            ..set_of(50, Some(32))
+        }),
     },
     Definition {
         name: "psi-labels-10m",
         what: "private set intersection: 1,000 elements against 10,000,000 with labels of 32 B",
         work: Work::Psi(set_of(10_000_000, Some(32))),
-        tiny: Work::Psi(psi::Config { receiver: 3, batch: 2, ..set_of(60, Some(32)) }),
+        tiny: Work::Psi(psi::Config {
+            receiver: 3,
+            batch: 2,
+            ..set_of(60, Some(32))
+        }),
     },
     Definition {
         name: "depir-tiny",
@@ -191,13 +225,19 @@ pub const ALL: &[Definition] = &[
         name: "depir-small",
         what: "doubly-efficient PIR, the paper's set small, on lines",
         work: Work::Depir(depir::Config::of(depir::Set::Small)),
-        tiny: Work::Depir(depir::Config { by: Some(WHOLE), ..depir::Config::of(depir::Set::Least) }),
+        tiny: Work::Depir(depir::Config {
+            by: Some(WHOLE),
+            ..depir::Config::of(depir::Set::Least)
+        }),
     },
     Definition {
         name: "depir-medium",
         what: "doubly-efficient PIR, as many records as the paper's set medium, on lines (minutes a query)",
         work: Work::Depir(depir::Config::of(depir::Set::Medium)),
-        tiny: Work::Depir(depir::Config { by: Some(WHOLE), ..depir::Config::of(depir::Set::Least) }),
+        tiny: Work::Depir(depir::Config {
+            by: Some(WHOLE),
+            ..depir::Config::of(depir::Set::Least)
+        }),
     },
     Definition {
         name: "newton-tables",
@@ -208,7 +248,11 @@ pub const ALL: &[Definition] = &[
 ];
 
 /// Tables of all variables, after two reductions.
-const WHOLE: Tables = Tables { tabulated: Tabulated::All, steps: Some(Steps::Two), points: Points::OnLines };
+const WHOLE: Tables = Tables {
+    tabulated: Tabulated::All,
+    steps: Some(Steps::Two),
+    points: Points::OnLines,
+};
 
 /// Returns the benchmark with this name.
 pub fn by_name(name: &str) -> Option<&'static Definition> {

@@ -89,9 +89,20 @@ pub fn measure(
         progress.stage("copy", 1);
         let (placed, copy_s) = timed(|| prepared.server.on_device(device));
         let placed = placed?;
-        let Description { scheme, sizes, shape, .. } = prepared.server.describe();
+        let Description {
+            scheme,
+            sizes,
+            shape,
+            ..
+        } = prepared.server.describe();
         progress.stage("groups", GROUPS.len() as u64);
-        let mut groups = Groups { prepared: &prepared, placed: &*placed, plan, device_rate, correct: true };
+        let mut groups = Groups {
+            prepared: &prepared,
+            placed: &*placed,
+            plan,
+            device_rate,
+            correct: true,
+        };
         let measured = GROUPS.iter().map(|&clients| {
             let group = groups.measure(clients);
             progress.advance(1);
@@ -137,12 +148,15 @@ impl Groups<'_> {
         let asked = self.ask(clients)?;
         let queries: Vec<&[u8]> = asked.iter().map(|asked| &asked.query[..]).collect();
         let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries, 1)?;
-        let (found, seconds, stages) = self.answers(self.placed, &queries, self.plan.effort.runs + 1)?;
+        let (found, seconds, stages) =
+            self.answers(self.placed, &queries, self.plan.effort.runs + 1)?;
         self.correct &= found == expected;
         let client = self.client()?;
         for (Asked { index, secret, .. }, answer) in asked.into_iter().zip(&found) {
             let record = [read_record(self.plan.expected, index)?];
-            self.correct &= client.extract(secret, answer).is_ok_and(|records| records == record);
+            self.correct &= client
+                .extract(secret, answer)
+                .is_ok_and(|records| records == record);
         }
         let database = self.prepared.server.describe().sizes.database as f64;
         Ok(GroupReport {
@@ -156,7 +170,10 @@ impl Groups<'_> {
     }
 
     fn client(&self) -> Result<Box<dyn ErasedClient>> {
-        Ok(self.prepared.scheme.client(&self.prepared.server.public())?)
+        Ok(self
+            .prepared
+            .scheme
+            .client(&self.prepared.server.public())?)
     }
 
     /// A query of each client, for random records.
@@ -164,9 +181,16 @@ impl Groups<'_> {
         let client = self.client()?;
         let ask = |index: u64| {
             let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
-            Ok(Asked { index, secret, query })
+            Ok(Asked {
+                index,
+                secret,
+                query,
+            })
         };
-        indices(self.plan.records.shape().records(), clients).into_par_iter().map(ask).collect()
+        indices(self.plan.records.shape().records(), clients)
+            .into_par_iter()
+            .map(ask)
+            .collect()
     }
 
     /// Answers the queries together in several runs, the first a warm-up if there are more. Returns the
@@ -177,7 +201,10 @@ impl Groups<'_> {
         queries: &[&[u8]],
         runs: usize,
     ) -> Result<(Vec<Vec<u8>>, f64, Stages)> {
-        let batch: Vec<_> = queries.iter().map(|query| (ErasedSession::default(), *query)).collect();
+        let batch: Vec<_> = queries
+            .iter()
+            .map(|query| (ErasedSession::default(), *query))
+            .collect();
         let (mut last, mut times, mut laps) = (Vec::new(), Vec::new(), Vec::new());
         for run in 0..runs {
             let clock = StageClock::new(&NoProgress);
@@ -216,10 +243,23 @@ impl DeviceReport {
             self.copy_s,
         )?;
         let mut rows = vec![
-            ["clients", "device", "effective", "reads", "CPU alone", "stages"].map(str::to_owned).to_vec(),
+            [
+                "clients",
+                "device",
+                "effective",
+                "reads",
+                "CPU alone",
+                "stages",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
         ];
         for group in &self.groups {
-            let stages = group.stages.0.iter().map(|(name, ms)| format!("{name} {ms:.2}"));
+            let stages = group
+                .stages
+                .0
+                .iter()
+                .map(|(name, ms)| format!("{name} {ms:.2}"));
             rows.push(vec![
                 group.clients.to_string(),
                 format!("{:.2} ms", group.device_ms),
@@ -239,6 +279,12 @@ impl DeviceReport {
     /// # Errors
     /// [`Error::Wrong`].
     pub fn check(&self) -> Result<()> {
-        if self.correct { Ok(()) } else { Err(Error::Wrong { what: self.scheme.to_owned() }) }
+        if self.correct {
+            Ok(())
+        } else {
+            Err(Error::Wrong {
+                what: self.scheme.to_owned(),
+            })
+        }
     }
 }

@@ -44,8 +44,13 @@ pub struct Config {
 
 impl Config {
     /// For real measurements: matrices of 512 MiB and 2.5 GiB, databases of 8 and 128 MiB.
-    pub const WHOLE: Self =
-        Self { matrix_columns: 1 << 16, matrix_groups: [128, 640], columns: 512, points: [4, 64], runs: 7 };
+    pub const WHOLE: Self = Self {
+        matrix_columns: 1 << 16,
+        matrix_groups: [128, 640],
+        columns: 512,
+        points: [4, 64],
+        runs: 7,
+    };
 }
 
 /// Measures a device; `rates` are those of the CPU beside it. Operations that the device turns out not to
@@ -71,7 +76,10 @@ pub fn calibrate(
     seconds.set(cpu, products.unwrap_or([rates.one(cpu), rates.group(cpu)]));
     let memory = device.memory()?.free;
     let rates = DeviceRates::new(memory, |op| seconds.of((0, op)), |op| seconds.of((1, op)))?;
-    Ok(NamedDevice { name: device.name().to_owned(), rates })
+    Ok(NamedDevice {
+        name: device.name().to_owned(),
+        rates,
+    })
 }
 
 /// Seconds of each operation for a client alone, and for each of [`GROUP`] clients.
@@ -81,7 +89,8 @@ impl Seconds {
     fn set(&mut self, op: Operation, [one, group]: [f64; 2]) {
         // A group costs each client at most as much as one alone.
         let one = one.max(f64::MIN_POSITIVE);
-        (self.0[0][op as usize], self.0[1][op as usize]) = (one, group.clamp(one / GROUP as f64, one));
+        (self.0[0][op as usize], self.0[1][op as usize]) =
+            (one, group.clamp(one / GROUP as f64, one));
     }
 
     fn of(&self, (clients, op): (usize, Operation)) -> f64 {
@@ -90,17 +99,32 @@ impl Seconds {
 }
 
 /// Seconds of a byte in the product of a matrix and a vector alone, and in each of [`GROUP`] products.
-fn product_seconds(config: Config, device: &dyn Device, words: Words, bits: u32) -> Result<[f64; 2]> {
+fn product_seconds(
+    config: Config,
+    device: &dyn Device,
+    words: Words,
+    bits: u32,
+) -> Result<[f64; 2]> {
     let (columns, mut times) = (config.matrix_columns, [[0.0; 2]; 2]);
-    let group = TileShape { words, rows: 64, columns }.group_bytes();
-    let sizes = config.matrix_groups.map(|groups| groups / words.bytes() * group);
+    let group = TileShape {
+        words,
+        rows: 64,
+        columns,
+    }
+    .group_bytes();
+    let sizes = config
+        .matrix_groups
+        .map(|groups| groups / words.bytes() * group);
     for (i, size) in sizes.into_iter().enumerate() {
-        let tiles: Vec<u8> = (0..size).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        let tiles: Vec<u8> = (0..size)
+            .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8)
+            .collect();
         let held = device.hold(Tiles::new(words, columns, &tiles)?)?;
         drop(tiles);
         for (j, clients) in [1, GROUP].into_iter().enumerate() {
-            let vector: Vec<u64> =
-                (0..columns as u64).map(|x| x.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let vector: Vec<u64> = (0..columns as u64)
+                .map(|x| x.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                .collect();
             let vectors = vec![&vector[..]; clients];
             times[j][i] = f64::INFINITY;
             for _ in 0..config.runs {
@@ -130,7 +154,12 @@ fn external_seconds(
         let records = Synthetic::new(64 * points * config.columns, 64)?;
         let choice = Choice::Columns(config.columns);
         let effort = Effort::alone(1, config.runs);
-        let plan = Plan { records: &records, expected: &records, choice, effort };
+        let plan = Plan {
+            records: &records,
+            expected: &records,
+            choice,
+            effort,
+        };
         let prepared = Prepared::setup(&*scheme, &plan, progress)?;
         let placed = prepared.server.on_device(device)?;
         let work = prepared.server.describe().work.answer;
@@ -145,7 +174,9 @@ fn external_seconds(
         }
         rows.push((work.times(Operation::ExternalProduct), times));
     }
-    let [(few, small), (many, large)] = rows[..] else { return Ok(None) };
+    let [(few, small), (many, large)] = rows[..] else {
+        return Ok(None);
+    };
     let each = |i: usize, clients: usize| (large[i] - small[i]) / (many - few) / clients as f64;
     Ok(Some([each(0, 1), each(1, GROUP)]))
 }
@@ -163,9 +194,14 @@ fn stage_seconds(
     let mut least: Option<f64> = None;
     for _ in 0..runs {
         let clock = StageClock::new(&NoProgress);
-        placed.answer_many(&batch, &clock).into_iter().collect::<papir_core::Result<Vec<_>>>()?;
+        placed
+            .answer_many(&batch, &clock)
+            .into_iter()
+            .collect::<papir_core::Result<Vec<_>>>()?;
         let stage = clock.stop().0.into_iter().find(|(name, _)| name == STAGE);
-        let Some((_, seconds)) = stage else { return Ok(None) };
+        let Some((_, seconds)) = stage else {
+            return Ok(None);
+        };
         least = Some(least.map_or(seconds, |least| least.min(seconds)));
     }
     Ok(least)
@@ -180,16 +216,31 @@ mod tests {
 
     #[test]
     fn a_device_is_measured() {
-        let config =
-            Config { matrix_columns: 256, matrix_groups: [4, 16], columns: 64, points: [1, 2], runs: 1 };
+        let config = Config {
+            matrix_columns: 256,
+            matrix_groups: [4, 16],
+            columns: 64,
+            points: [1, 2],
+            runs: 1,
+        };
         let device = PlainDevice::default();
         let found = calibrate(config, &device, &Rates::BUILT_IN, &NoProgress).unwrap();
-        assert_eq!((found.name.as_str(), found.rates.memory()), (device.name(), 1 << 40));
+        assert_eq!(
+            (found.name.as_str(), found.rates.memory()),
+            (device.name(), 1 << 40)
+        );
         for (op, [one, group]) in found.rates.seconds() {
-            assert!(group > 0.0 && group <= one && one < 1e-3, "{op:?}: {one} {group}");
+            assert!(
+                group > 0.0 && group <= one && one < 1e-3,
+                "{op:?}: {one} {group}"
+            );
         }
         // It does not evaluate.
-        let products = found.rates.seconds().find(|(op, _)| *op == Operation::ExternalProduct).unwrap();
+        let products = found
+            .rates
+            .seconds()
+            .find(|(op, _)| *op == Operation::ExternalProduct)
+            .unwrap();
         assert!((products.1[0] - Rates::BUILT_IN.one(Operation::ExternalProduct)).abs() < 1e-12);
     }
 }

@@ -45,7 +45,11 @@ impl Effort {
 
     /// One client alone.
     pub const fn alone(threads: usize, runs: usize) -> Self {
-        Self { threads, runs, clients: 1 }
+        Self {
+            threads,
+            runs,
+            clients: 1,
+        }
     }
 
     /// Creates the thread pool.
@@ -53,16 +57,25 @@ impl Effort {
     /// # Errors
     /// [`Error::Usage`] if threads, runs or clients are zero or too many, and [`Error::Threads`].
     pub(crate) fn pool(self) -> Result<rayon::ThreadPool> {
-        let Self { threads, runs, clients } = self;
+        let Self {
+            threads,
+            runs,
+            clients,
+        } = self;
         for (what, found, most) in [
             ("threads", threads, Self::MAX_THREADS),
             ("runs", runs, Self::MAX_RUNS),
             ("clients", clients, Self::MAX_CLIENTS),
         ] {
             if !(1..=most).contains(&found) {
-                return Err(Error::usage(format!("{found} {what}"), format!("1 to {most} {what}")));
+                return Err(Error::usage(
+                    format!("{found} {what}"),
+                    format!("1 to {most} {what}"),
+                ));
             }
         }
-        Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?)
+        Ok(rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()?)
     }
 }

@@ -47,7 +47,10 @@ pub enum Error {
 impl Error {
     /// Creates an [`Error::Usage`].
     pub(crate) fn usage(found: impl ToString, expected: impl ToString) -> Self {
-        Self::Usage { found: found.to_string(), expected: expected.to_string() }
+        Self::Usage {
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
     }
 
     /// Creates an [`Error::Usage`] for parameters that a scheme or a part of one refused.

@@ -43,7 +43,11 @@ impl Prepared {
         let mut members = members.collect::<Result<Vec<Option<Registration>>>>()?;
         let mut group = Group::default();
         // A ticket may take minutes, so queries with tickets are answered repeatedly.
-        let (rounds, answers) = if self.server.describe().limits.tickets { (1, runs) } else { (runs, 1) };
+        let (rounds, answers) = if self.server.describe().limits.tickets {
+            (1, runs)
+        } else {
+            (runs, 1)
+        };
         let wanted = indices(plan.records.shape().records(), rounds * clients);
         for (round, wanted) in wanted.chunks(clients).enumerate() {
             let made = self.group_queries(plan, client.as_ref(), &mut members, wanted)?;
@@ -91,15 +95,26 @@ impl Prepared {
         queries: &[&[u8]],
         group: &mut Group,
     ) -> Result<Vec<Vec<u8>>> {
-        let sessions = members.iter().map(|member| member.as_ref().map(Registration::session));
-        let requests: Vec<_> = sessions.map(Option::unwrap_or_default).zip(queries.iter().copied()).collect();
+        let sessions = members
+            .iter()
+            .map(|member| member.as_ref().map(Registration::session));
+        let requests: Vec<_> = sessions
+            .map(Option::unwrap_or_default)
+            .zip(queries.iter().copied())
+            .collect();
         let (start, core) = (Instant::now(), memory::processor_time());
         let answers = self.server.answer_many(&requests, &NoProgress);
         let wall = start.elapsed().as_secs_f64();
-        let core = memory::processor_time().zip(core).map(|(now, before)| (now - before).as_secs_f64());
+        let core = memory::processor_time()
+            .zip(core)
+            .map(|(now, before)| (now - before).as_secs_f64());
         group.seconds.push(wall);
         // Without the system's count, as if all threads worked all the time.
-        group.core_seconds.push(core.unwrap_or(wall * plan.effort.threads as f64));
-        Ok(answers.into_iter().collect::<std::result::Result<_, CoreError>>()?)
+        group
+            .core_seconds
+            .push(core.unwrap_or(wall * plan.effort.threads as f64));
+        Ok(answers
+            .into_iter()
+            .collect::<std::result::Result<_, CoreError>>()?)
     }
 }

@@ -43,7 +43,11 @@ impl Part {
 /// # Errors
 /// Errors of the scheme; [`Error::Backend`](crate::Error), [`Error::Threads`](crate::Error), or
 /// [`Error::Usage`](crate::Error) for threads, runs or memory out of range.
-pub fn measure(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
+pub fn measure(
+    scheme: &dyn ErasedScheme,
+    plan: &Plan<'_>,
+    progress: &dyn Progress,
+) -> Result<Report> {
     let backend = Backend::try_from_env()?;
     plan.effort.pool()?.install(|| {
         let prepared = Prepared::setup(scheme, plan, progress)?;
@@ -62,16 +66,31 @@ impl Prepared {
     /// Seconds of setup spent on a part.
     fn part(&self, part: Part) -> f64 {
         let hint = self.server.describe().sizes.hint > 0;
-        let stages = self.stages.iter().filter(|(name, _)| Part::of(name, hint) == Some(part));
+        let stages = self
+            .stages
+            .iter()
+            .filter(|(name, _)| Part::of(name, hint) == Some(part));
         stages.fold(0.0, |sum, stage| sum + stage.1)
     }
 
     fn report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally, group: &Group) -> Report {
-        let Description { scheme, sizes, security, failure_log2, shape, limits, .. } = self.server.describe();
+        let Description {
+            scheme,
+            sizes,
+            security,
+            failure_log2,
+            shape,
+            limits,
+            ..
+        } = self.server.describe();
         let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
         let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
         // A key that was sent ahead is not in the query.
-        let query_keys = if tally.ahead_bytes.is_some() { 0 } else { sizes.query_keys };
+        let query_keys = if tally.ahead_bytes.is_some() {
+            0
+        } else {
+            sizes.query_keys
+        };
         let query_bytes = tally.upload as u64 - query_keys;
         Report {
             scheme,
@@ -118,13 +137,22 @@ impl Prepared {
         // Two words in each byte, and three planes instead of four.
         let halves = 2.0 * 3.0 / 4.0 * answer.times(Operation::Select4);
         let peak = Peak::measure(backend);
-        let seconds = (selected + halves) / peak.select + answer.times(Operation::Matrix) / peak.matrix;
+        let seconds =
+            (selected + halves) / peak.select + answer.times(Operation::Matrix) / peak.matrix;
         (seconds > 0.0).then_some(seconds)
     }
 
     /// The costs of a group; of one client alone if there was no group.
-    fn group_report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally, group: &Group) -> GroupReport {
-        let Sizes { database, material, .. } = self.server.describe().sizes;
+    fn group_report(
+        &self,
+        plan: &Plan<'_>,
+        backend: Backend,
+        tally: &Tally,
+        group: &Group,
+    ) -> GroupReport {
+        let Sizes {
+            database, material, ..
+        } = self.server.describe().sizes;
         let (clients, alone) = (plan.effort.clients, median(tally.answer.clone()));
         let (wall, core) = match clients {
             1 => (alone, alone * plan.effort.threads as f64),

@@ -19,7 +19,10 @@ impl Resident {
     /// report memory.
     pub fn after_setup() -> Option<Self> {
         let now = status("VmRSS:")?;
-        Some(Self { after_setup: now, before_answer: now })
+        Some(Self {
+            after_setup: now,
+            before_answer: now,
+        })
     }
 
     /// Call this just before an answer.
@@ -50,8 +53,10 @@ pub(crate) fn processor_time() -> Option<Duration> {
 
 /// Size of the pages of most of this process's memory; `None` if the system does not report it.
 pub(crate) fn pages() -> Option<&'static str> {
-    let (all, huge) =
-        (field("/proc/self/smaps_rollup", "Rss:")?, field("/proc/self/smaps_rollup", "AnonHugePages:")?);
+    let (all, huge) = (
+        field("/proc/self/smaps_rollup", "Rss:")?,
+        field("/proc/self/smaps_rollup", "AnonHugePages:")?,
+    );
     Some(if 2 * huge > all { "2 MiB" } else { "4 KiB" })
 }
 
@@ -81,6 +86,10 @@ mod tests {
         drop(black_box(vec![1u8; 640 << 20]));
         let added = resident.bytes() - resident.after_setup;
         // Other tests in this process allocate and free memory meanwhile.
-        assert!((448 << 20..1024 << 20).contains(&added), "{added} bytes with a client of {}", client.len());
+        assert!(
+            (448 << 20..1024 << 20).contains(&added),
+            "{added} bytes with a client of {}",
+            client.len()
+        );
     }
 }

@@ -31,7 +31,11 @@ const MAX_CIPHERTEXTS: usize = 1 << 16;
 /// d of the default ring; a multiple of every capacity.
 const DEGREE: usize = Literal::DEFAULT.degree;
 /// The second parameter set of section 7.4: d = 1024, q ≈ 2^27.8, σ = 6.4.
-const SMALL_RING: Literal = Literal { degree: 1024, primes: [12_289, 18_433], sigma: 6.4 };
+const SMALL_RING: Literal = Literal {
+    degree: 1024,
+    primes: [12_289, 18_433],
+    sigma: 6.4,
+};
 
 /// One column of the table.
 #[derive(Clone, Copy, Debug)]
@@ -60,11 +64,23 @@ pub struct Printed {
 }
 
 /// Two digits of 19 bits, with 18 low bits dropped (appendix G.1).
-const APPROXIMATE: GadgetParams = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+const APPROXIMATE: GadgetParams = GadgetParams {
+    levels: 2,
+    log_base: 19,
+    drop: 18,
+};
 /// Three digits of 19 bits, as in YPIR.
-const EXACT: GadgetParams = GadgetParams { levels: 3, log_base: 19, drop: 0 };
+const EXACT: GadgetParams = GadgetParams {
+    levels: 3,
+    log_base: 19,
+    drop: 0,
+};
 /// Five digits of 5 bits, with three bits dropped.
-const SMALL: GadgetParams = GadgetParams { levels: 5, log_base: 5, drop: 3 };
+const SMALL: GadgetParams = GadgetParams {
+    levels: 5,
+    log_base: 5,
+    drop: 3,
+};
 
 const INSPIRING: Column = Column {
     name: "InspiRING",
@@ -72,13 +88,28 @@ const INSPIRING: Column = Column {
     gadget: APPROXIMATE,
     plaintext_bits: 15,
     capacity: DEGREE,
-    paper: Some(Printed { key_kb: 84, offline_s: 36.0, online_ms: 40.0, noise_max_log2: Some(33.4) }),
+    paper: Some(Printed {
+        key_kb: 84,
+        offline_s: 36.0,
+        online_ms: 40.0,
+        noise_max_log2: Some(33.4),
+    }),
 };
-const PARTIAL: Column = Column { name: "PartialInspiRING", capacity: DEGREE / 2, paper: None, ..INSPIRING };
+const PARTIAL: Column = Column {
+    name: "PartialInspiRING",
+    capacity: DEGREE / 2,
+    paper: None,
+    ..INSPIRING
+};
 const CDKS: Column = Column {
     name: "CDKS",
     gadget: EXACT,
-    paper: Some(Printed { key_kb: 462, offline_s: 11.0, online_ms: 56.0, noise_max_log2: Some(38.5) }),
+    paper: Some(Printed {
+        key_kb: 462,
+        offline_s: 11.0,
+        online_ms: 56.0,
+        noise_max_log2: Some(38.5),
+    }),
     ..INSPIRING
 };
 const SMALL_INSPIRING: Column = Column {
@@ -87,7 +118,12 @@ const SMALL_INSPIRING: Column = Column {
     gadget: SMALL,
     plaintext_bits: 6,
     capacity: SMALL_RING.degree,
-    paper: Some(Printed { key_kb: 60, offline_s: 2.4, online_ms: 16.0, noise_max_log2: None }),
+    paper: Some(Printed {
+        key_kb: 60,
+        offline_s: 2.4,
+        online_ms: 16.0,
+        noise_max_log2: None,
+    }),
 };
 
 /// A column of Table 5 that papir does not implement.
@@ -110,7 +146,12 @@ const HINTLESS: Quoted = Quoted {
     degree: 1024,
     modulus_log2: 32.0,
     packed_kb: 180,
-    paper: Printed { key_kb: 360, offline_s: 2.0, online_ms: 141.0, noise_max_log2: None },
+    paper: Printed {
+        key_kb: 360,
+        offline_s: 2.0,
+        online_ms: 141.0,
+        noise_max_log2: None,
+    },
 };
 
 /// Costs of packing, for each method.
@@ -172,11 +213,18 @@ pub struct Measured {
 /// # Errors
 /// [`Error::Usage`] for invalid numbers of encryptions, threads or runs; [`Error::Backend`],
 /// [`Error::Threads`].
-pub fn measure(ciphertexts: usize, effort: Effort, progress: &dyn Progress) -> Result<PackingReport> {
+pub fn measure(
+    ciphertexts: usize,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<PackingReport> {
     let backend = Backend::try_from_env()?;
     if !(1..=MAX_CIPHERTEXTS).contains(&ciphertexts) || !ciphertexts.is_multiple_of(DEGREE) {
         let expected = format!("a multiple of {DEGREE} up to {MAX_CIPHERTEXTS}");
-        return Err(Error::usage(format!("{ciphertexts} encryptions to pack"), expected));
+        return Err(Error::usage(
+            format!("{ciphertexts} encryptions to pack"),
+            expected,
+        ));
     }
     let packings = effort.pool()?.install(|| -> Result<Vec<Measured>> {
         Ok(vec![
@@ -186,9 +234,20 @@ pub fn measure(ciphertexts: usize, effort: Effort, progress: &dyn Progress) -> R
             Case::<Inspiring>::new(SMALL_INSPIRING)?.measure(ciphertexts, effort.runs, progress)?,
         ])
     })?;
-    let (threads, correct) = (effort.threads, packings.iter().all(|packing| packing.correct));
+    let (threads, correct) = (
+        effort.threads,
+        packings.iter().all(|packing| packing.correct),
+    );
     let (backend, quoted) = (backend.name(), vec![HINTLESS]);
-    Ok(PackingReport { part: "packing", ciphertexts, threads, backend, packings, quoted, correct })
+    Ok(PackingReport {
+        part: "packing",
+        ciphertexts,
+        threads,
+        backend,
+        packings,
+        quoted,
+        correct,
+    })
 }
 
 /// Packs d = 2048 LWE encryptions into one RLWE encryption with CDKS.
@@ -227,15 +286,26 @@ impl<P: RingPacking> Case<P> {
         let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
         let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;
         let seed = Seed::random(&mut UnwrapErr(SysRng));
-        let packing = P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
-        Ok(Self { column, params, packing, seed })
+        let packing =
+            P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
+        Ok(Self {
+            column,
+            params,
+            packing,
+            seed,
+        })
     }
 
     fn ring(&self) -> &Ring {
         self.params.ring()
     }
 
-    fn measure(&self, ciphertexts: usize, runs: usize, progress: &dyn Progress) -> Result<Measured> {
+    fn measure(
+        &self,
+        ciphertexts: usize,
+        runs: usize,
+        progress: &dyn Progress,
+    ) -> Result<Measured> {
         let packs = ciphertexts / self.column.capacity;
         progress.stage(self.column.name, runs as u64 + 2);
         let (prepared, offline_s) = self.prepare(packs)?;
@@ -251,12 +321,28 @@ impl<P: RingPacking> Case<P> {
         Ok(self.report(&prepared, offline_s, median(times), &errors))
     }
 
-    fn report(&self, prepared: &Prepared<P>, offline_s: f64, online_ms: f64, errors: &[f64]) -> Measured {
-        let (d, packs, modulus) = (self.ring().degree(), prepared.packs.len(), self.ring().modulus());
+    fn report(
+        &self,
+        prepared: &Prepared<P>,
+        offline_s: f64,
+        online_ms: f64,
+        errors: &[f64],
+    ) -> Measured {
+        let (d, packs, modulus) = (
+            self.ring().degree(),
+            prepared.packs.len(),
+            self.ring().modulus(),
+        );
         let (bits, key_bits) = (u64::BITS - modulus.leading_zeros(), self.key_bits());
-        let elements = prepared.packs.iter().map(|pack| 1 + pack.last.len()).sum::<usize>();
+        let elements = prepared
+            .packs
+            .iter()
+            .map(|pack| 1 + pack.last.len())
+            .sum::<usize>();
         let setting = Setting::error_like(d, modulus as f64, self.column.ring.sigma, key_bits);
-        let largest = errors.iter().fold(0.0, |largest: f64, error| largest.max(error.abs()));
+        let largest = errors
+            .iter()
+            .fold(0.0, |largest: f64, error| largest.max(error.abs()));
         let variance = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
         Measured {
             name: self.column.name,
@@ -268,9 +354,12 @@ impl<P: RingPacking> Case<P> {
             packed_bytes: packed_len(packs * (d + self.column.capacity), bits) as u64,
             offline_s,
             online_ms,
-            material_bytes: (size_of_val(&prepared.words[..]) + elements * 2 * d * size_of::<u32>()) as u64,
+            material_bytes: (size_of_val(&prepared.words[..]) + elements * 2 * d * size_of::<u32>())
+                as u64,
             noise_log2: variance.log2() / 2.0,
-            noise_bound_log2: P::variance(&setting, self.column.gadget, self.column.capacity).log2() / 2.0,
+            noise_bound_log2: P::variance(&setting, self.column.gadget, self.column.capacity)
+                .log2()
+                / 2.0,
             noise_max_log2: largest.log2(),
             correct: largest < (self.scale() / 2) as f64,
             paper: self.column.paper,
@@ -290,8 +379,12 @@ impl<P: RingPacking> Case<P> {
     /// The mask vectors of one pack's LWE encryptions.
     fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
         let (ring, n) = (self.ring(), self.column.capacity);
-        let vector = |k: usize| ring.uniform(&mut self.seed.expand("bench/lwe", (pack * n + k) as u64));
-        (0..n).into_par_iter().map(|k| ring.to_words(&ring.inverse(vector(k)))).collect()
+        let vector =
+            |k: usize| ring.uniform(&mut self.seed.expand("bench/lwe", (pack * n + k) as u64));
+        (0..n)
+            .into_par_iter()
+            .map(|k| ring.to_words(&ring.inverse(vector(k))))
+            .collect()
     }
 
     /// Runs the offline phase for all packs; returns its seconds.
@@ -300,24 +393,45 @@ impl<P: RingPacking> Case<P> {
         let start = Instant::now();
         let mut words = vec![bytemuck::Zeroable::zeroed(); self.packing.words(packs)];
         let masks = |pack: usize| LweMasks::from_vectors(self.ring(), &vectors[pack]);
-        let packs = self.packing.prepare_all(packs, masks, &mut words).map_err(Error::parameters)?;
+        let packs = self
+            .packing
+            .prepare_all(packs, masks, &mut words)
+            .map_err(Error::parameters)?;
         let seconds = start.elapsed().as_secs_f64();
-        Ok((Prepared { words, packs, vectors }, seconds))
+        Ok((
+            Prepared {
+                words,
+                packs,
+                vectors,
+            },
+            seconds,
+        ))
     }
 
     /// Packs random messages under a fresh key.
     fn run(&self, prepared: &Prepared<P>) -> Result<Run> {
         let (ring, mut rng) = (self.ring(), UnwrapErr(SysRng));
         let secret = SecretKey::generate(&self.params, &mut rng);
-        let key = self.packing.generate_key(&secret, &mut rng).round(ring, self.key_bits());
+        let key = self
+            .packing
+            .generate_key(&secret, &mut rng)
+            .round(ring, self.key_bits());
         let count = prepared.packs.len() * self.column.capacity;
-        let message = |_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale();
+        let message =
+            |_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale();
         let messages: Vec<u64> = (0..count).map(message).collect();
-        let lwe = Bodies::from_words(ring, self.column.capacity, &self.encrypt(prepared, &messages, &secret));
+        let lwe = Bodies::from_words(
+            ring,
+            self.column.capacity,
+            &self.encrypt(prepared, &messages, &secret),
+        );
         let start = Instant::now();
         let bodies = self.online(prepared, &key, &lwe)?;
         let milliseconds = 1e3 * start.elapsed().as_secs_f64();
-        Ok(Run { milliseconds, errors: self.errors(prepared, &bodies, &messages, &secret) })
+        Ok(Run {
+            milliseconds,
+            errors: self.errors(prepared, &bodies, &messages, &secret),
+        })
     }
 
     /// The bodies of LWE encryptions without error, so that all measured error is that of packing.
@@ -325,7 +439,8 @@ impl<P: RingPacking> Case<P> {
         let q = i128::from(self.ring().modulus());
         let vectors: Vec<&Vec<u64>> = prepared.vectors.iter().flatten().collect();
         let body = |(vector, &message): (&&Vec<u64>, &u64)| {
-            (i128::from(message) - inner_product(vector, secret.coefficients())).rem_euclid(q) as u64
+            (i128::from(message) - inner_product(vector, secret.coefficients())).rem_euclid(q)
+                as u64
         };
         vectors.par_iter().zip(messages).map(body).collect()
     }
@@ -334,11 +449,18 @@ impl<P: RingPacking> Case<P> {
     fn online(&self, prepared: &Prepared<P>, key: &[u64], lwe: &Bodies) -> Result<Bodies> {
         let shape = self.packing.shape();
         let key = RoundedKey::new(shape, &vec![self.key_bits(); shape.matrices], key);
-        let key = key.and_then(|key| self.packing.online_key(&key)).map_err(Error::parameters)?;
+        let key = key
+            .and_then(|key| self.packing.online_key(&key))
+            .map_err(Error::parameters)?;
         let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
-        let packed = self.packing.pack(&prepared.words, &packs, &[&key]).map_err(Error::parameters)?;
+        let packed = self
+            .packing
+            .pack(&prepared.words, &packs, &[&key])
+            .map_err(Error::parameters)?;
         let mut bodies = lwe.clone();
-        packed.iter().for_each(|added| bodies.add_assign(self.ring(), added));
+        packed
+            .iter()
+            .for_each(|added| bodies.add_assign(self.ring(), added));
         Ok(bodies)
     }
 
@@ -351,21 +473,42 @@ impl<P: RingPacking> Case<P> {
         secret: &SecretKey,
     ) -> Vec<f64> {
         let (ring, q) = (self.ring(), self.ring().modulus() as i64);
-        let centre = |x: i64| if 2 * x.abs() > q { x - x.signum() * q } else { x };
+        let centre = |x: i64| {
+            if 2 * x.abs() > q {
+                x - x.signum() * q
+            } else {
+                x
+            }
+        };
         let errors_of = |(i, messages): (usize, &[u64])| {
-            let packed = Rlwe { a: prepared.packs[i].a.clone(), b: bodies.poly(ring, i) };
+            let packed = Rlwe {
+                a: prepared.packs[i].a.clone(),
+                b: bodies.poly(ring, i),
+            };
             let phase = ring.to_centred(&packed.phase(ring, secret));
             let message = |&message: &u64| centre(message as i64);
             let error = |(phase, message)| centre(phase - message) as f64;
-            phase.into_iter().zip(messages.iter().map(message)).map(error).collect::<Vec<_>>()
+            phase
+                .into_iter()
+                .zip(messages.iter().map(message))
+                .map(error)
+                .collect::<Vec<_>>()
         };
-        messages.chunks(self.column.capacity).enumerate().flat_map(errors_of).collect()
+        messages
+            .chunks(self.column.capacity)
+            .enumerate()
+            .flat_map(errors_of)
+            .collect()
     }
 }
 
 /// ⟨vector, secret⟩ over the integers.
 fn inner_product(vector: &[u64], secret: &[i32]) -> i128 {
-    vector.iter().zip(secret).map(|(&a, &s)| i128::from(a) * i128::from(s)).sum()
+    vector
+        .iter()
+        .zip(secret)
+        .map(|(&a, &s)| i128::from(a) * i128::from(s))
+        .sum()
 }
 
 /// A row of the table: its title, and the function that formats a method's cell.
@@ -373,23 +516,37 @@ type Row = (&'static str, fn(&Measured) -> String);
 
 const ROWS: &[Row] = &[
     ("packing", |m| m.name.to_owned()),
-    ("log2 d, log2 q, digits", |m| format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)),
+    ("log2 d, log2 q, digits", |m| {
+        format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)
+    }),
     ("encryptions per pack", |m| m.capacity.to_string()),
     ("client's key", |m| display(m.key_bytes)),
-    ("  paper", |m| printed(m, |paper| format!("{} KiB", paper.key_kb))),
+    ("  paper", |m| {
+        printed(m, |paper| format!("{} KiB", paper.key_kb))
+    }),
     ("packed", |m| display(m.packed_bytes)),
     ("offline", |m| format!("{:.2} s", m.offline_s)),
-    ("  paper", |m| printed(m, |paper| format!("{:.1} s", paper.offline_s))),
+    ("  paper", |m| {
+        printed(m, |paper| format!("{:.1} s", paper.offline_s))
+    }),
     ("online", |m| format!("{:.2} ms", m.online_ms)),
-    ("  paper", |m| printed(m, |paper| format!("{:.0} ms", paper.online_ms))),
+    ("  paper", |m| {
+        printed(m, |paper| format!("{:.0} ms", paper.online_ms))
+    }),
     ("material", |m| display(m.material_bytes)),
-    ("noise (standard deviation)", |m| format!("2^{:.2}", m.noise_log2)),
+    ("noise (standard deviation)", |m| {
+        format!("2^{:.2}", m.noise_log2)
+    }),
     ("  bound", |m| format!("2^{:.2}", m.noise_bound_log2)),
     ("noise (largest)", |m| format!("2^{:.2}", m.noise_max_log2)),
     ("  paper", |m| {
-        m.paper.and_then(|paper| paper.noise_max_log2).map_or("-".to_owned(), |bits| format!("2^{bits:.1}"))
+        m.paper
+            .and_then(|paper| paper.noise_max_log2)
+            .map_or("-".to_owned(), |bits| format!("2^{bits:.1}"))
     }),
-    ("correct", |m| if m.correct { "yes" } else { "NO" }.to_owned()),
+    ("correct", |m| {
+        if m.correct { "yes" } else { "NO" }.to_owned()
+    }),
 ];
 
 fn printed(measured: &Measured, cell: impl Fn(&Printed) -> String) -> String {
@@ -402,14 +559,36 @@ impl PackingReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        let Self { ciphertexts, threads, backend, .. } = self;
-        writeln!(out, "{ciphertexts} LWE encryptions, {threads} threads, {backend}; the paper packs 4096")?;
+        let Self {
+            ciphertexts,
+            threads,
+            backend,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "{ciphertexts} LWE encryptions, {threads} threads, {backend}; the paper packs 4096"
+        )?;
         let line = |(name, cell): &Row| {
-            std::iter::once((*name).to_owned()).chain(self.packings.iter().map(cell)).collect()
+            std::iter::once((*name).to_owned())
+                .chain(self.packings.iter().map(cell))
+                .collect()
         };
         write_columns(out, &ROWS.iter().map(line).collect::<Vec<_>>())?;
-        for Quoted { name, degree, modulus_log2, packed_kb, paper } in &self.quoted {
-            let Printed { key_kb, offline_s, online_ms, .. } = paper;
+        for Quoted {
+            name,
+            degree,
+            modulus_log2,
+            packed_kb,
+            paper,
+        } in &self.quoted
+        {
+            let Printed {
+                key_kb,
+                offline_s,
+                online_ms,
+                ..
+            } = paper;
             let log2_d = degree.ilog2();
             writeln!(
                 out,
@@ -437,11 +616,18 @@ mod tests {
         let apart = cdks.noise_log2 - full.noise_log2;
         assert!((4.0..5.5).contains(&apart), "{apart} bits apart");
         // Coefficients of 55 bits, and of 27 in the small ring.
-        assert_eq!((full.key_bytes, partial.key_bytes), (4 * 14_080, 2 * 14_080));
+        assert_eq!(
+            (full.key_bytes, partial.key_bytes),
+            (4 * 14_080, 2 * 14_080)
+        );
         assert_eq!((cdks.key_bytes, small.key_bytes), (33 * 14_080, 10 * 3456));
         for packing in &report.packings {
             let (measured, bound) = (packing.noise_log2, packing.noise_bound_log2);
-            assert!((bound - 1.0..bound + 0.1).contains(&measured), "{}: {measured}, {bound}", packing.name);
+            assert!(
+                (bound - 1.0..bound + 0.1).contains(&measured),
+                "{}: {measured}, {bound}",
+                packing.name
+            );
         }
         assert!(report.correct);
     }

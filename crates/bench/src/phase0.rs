@@ -28,9 +28,23 @@ pub struct Config {
 
 impl Config {
     /// An index of 20 bits, as for the paper's 256 MB, in four digits of 5 bits.
-    pub const FULL: Self = Self { split: Split { digits: 4, bits: 5, log2_rows: 11, gate: (8, 4) } };
+    pub const FULL: Self = Self {
+        split: Split {
+            digits: 4,
+            bits: 5,
+            log2_rows: 11,
+            gate: (8, 4),
+        },
+    };
     /// An index of 6 bits.
-    pub const TINY: Self = Self { split: Split { digits: 2, bits: 3, log2_rows: 3, gate: (3, 7) } };
+    pub const TINY: Self = Self {
+        split: Split {
+            digits: 2,
+            bits: 3,
+            log2_rows: 3,
+            gate: (3, 7),
+        },
+    };
 }
 
 /// Bytes of an item, one of two in a polynomial.
@@ -100,8 +114,14 @@ pub struct Phase0Report {
 /// papir's phase 0 (`None`) and variants of the paper's.
 const VARIANTS: [(&str, Option<Tables>); 3] = [
     ("papir", None),
-    ("paper, a rotation for each bit's RGSW", Some(Tables::Together)),
-    ("paper, a rotation for each RGSW digit", Some(Tables::Single)),
+    (
+        "paper, a rotation for each bit's RGSW",
+        Some(Tables::Together),
+    ),
+    (
+        "paper, a rotation for each RGSW digit",
+        Some(Tables::Single),
+    ),
 ];
 
 /// Runs the benchmark.
@@ -124,7 +144,15 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         let variants: Vec<Variant> = variants.into_iter().collect::<Result<_>>()?;
         let correct = variants.iter().all(|variant| variant.correct);
         let (part, threads, changed) = ("pirouette-phase0", effort.threads, changed(&trial, split));
-        Ok(Phase0Report { part, backend, threads, index_bits, variants, changed, correct })
+        Ok(Phase0Report {
+            part,
+            backend,
+            threads,
+            index_bits,
+            variants,
+            changed,
+            correct,
+        })
     })
 }
 
@@ -151,7 +179,10 @@ fn variant(
             None => {
                 let selection = trial.run(&query, &clock);
                 let times = clock.stop();
-                (selection.and_then(|selection| trial.item(&selection)), times)
+                (
+                    selection.and_then(|selection| trial.item(&selection)),
+                    times,
+                )
             }
             Some(tables) => {
                 let printed = trial.run_printed(&query, (split, tables), &clock)?;
@@ -164,9 +195,17 @@ fn variant(
         if run == 0 {
             continue;
         }
-        let of = |name: &str| stages.iter().find(|stage| stage.0 == name).map_or(0.0, |stage| stage.1);
+        let of = |name: &str| {
+            stages
+                .iter()
+                .find(|stage| stage.0 == name)
+                .map_or(0.0, |stage| stage.1)
+        };
         let seconds = STAGES.map(of).into_iter().chain([total]);
-        times.iter_mut().zip(seconds).for_each(|(times, seconds)| times.push(1e3 * seconds));
+        times
+            .iter_mut()
+            .zip(seconds)
+            .for_each(|(times, seconds)| times.push(1e3 * seconds));
     }
     let mut medians = times.into_iter().map(median);
     let stages_ms = STAGES.map(|_| medians.next().unwrap_or_default());
@@ -177,8 +216,16 @@ fn variant(
     let (levels, rows, index_bits) = trial.sizes();
     let (gates, gate_digits, selectors) = match tables {
         // The other bits select the row.
-        None => ((index_bits - rows.next_power_of_two().trailing_zeros()) as usize, levels, rows),
-        Some(_) => (split.index_bits() as usize, split.gate.0, 1 << split.log2_rows),
+        None => (
+            (index_bits - rows.next_power_of_two().trailing_zeros()) as usize,
+            levels,
+            rows,
+        ),
+        Some(_) => (
+            split.index_bits() as usize,
+            split.gate.0,
+            1 << split.log2_rows,
+        ),
     };
     Ok(Variant {
         variant,
@@ -202,7 +249,12 @@ fn changed(trial: &Trial<Standard>, split: Split) -> Vec<Changed> {
         None => "security not estimated".to_owned(),
     };
     let ([short, long], [used, printed]) = (trial.dimensions(), trial.margins(split.bits));
-    let changed = |parameter, printed, used: String, why| Changed { parameter, printed, used, why };
+    let changed = |parameter, printed, used: String, why| Changed {
+        parameter,
+        printed,
+        used,
+        why,
+    };
     vec![
         changed(
             "ring",
@@ -250,25 +302,40 @@ impl Phase0Report {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        let Self { index_bits, threads, backend, .. } = self;
+        let Self {
+            index_bits,
+            threads,
+            backend,
+            ..
+        } = self;
         writeln!(
             out,
             "Pirouette's phase 0 for an index of {index_bits} bits; threads: {threads}, {backend}"
         )?;
-        let first =
-            std::iter::once(String::new()).chain(self.variants.iter().map(|one| one.variant.to_owned()));
+        let first = std::iter::once(String::new())
+            .chain(self.variants.iter().map(|one| one.variant.to_owned()));
         let mut lines = vec![first.collect()];
         for (title, cell) in ROWS {
             let cells = self.variants.iter().map(cell);
             lines.push(std::iter::once((*title).to_owned()).chain(cells).collect());
         }
         write_columns(out, &lines)?;
-        writeln!(out, "\nThe paper's phase 0 runs under papir's keys. Parameters that differ from its own:")?;
+        writeln!(
+            out,
+            "\nThe paper's phase 0 runs under papir's keys. Parameters that differ from its own:"
+        )?;
         let first = titles(&["", "printed", "used", "reason"]);
         let cells = |one: &Changed| {
-            vec![one.parameter.to_owned(), one.printed.to_owned(), one.used.clone(), one.why.clone()]
+            vec![
+                one.parameter.to_owned(),
+                one.printed.to_owned(),
+                one.used.clone(),
+                one.why.clone(),
+            ]
         };
-        let lines: Vec<_> = std::iter::once(first).chain(self.changed.iter().map(cells)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.changed.iter().map(cells))
+            .collect();
         write_columns(out, &lines)
     }
 }
@@ -281,13 +348,21 @@ const ROWS: &[Row] = &[
     ("gates", |one| milliseconds(one.stages_ms[1])),
     ("selectors", |one| milliseconds(one.stages_ms[2])),
     ("total", |one| milliseconds(one.total_ms)),
-    ("rotations, key for bits", |one| one.bit_rotations.to_string()),
-    ("rotations, key for digits", |one| one.digit_rotations.to_string()),
+    ("rotations, key for bits", |one| {
+        one.bit_rotations.to_string()
+    }),
+    ("rotations, key for digits", |one| {
+        one.digit_rotations.to_string()
+    }),
     ("external products", |one| one.external_products.to_string()),
     ("key switches", |one| one.key_switches.to_string()),
-    ("result: gates", |one| format!("{} of {} digits", one.gates, one.gate_digits)),
+    ("result: gates", |one| {
+        format!("{} of {} digits", one.gates, one.gate_digits)
+    }),
     ("result: selectors", |one| one.selectors.to_string()),
-    ("index read back", |one| if one.correct { "yes" } else { "NO" }.to_owned()),
+    ("index read back", |one| {
+        if one.correct { "yes" } else { "NO" }.to_owned()
+    }),
 ];
 
 fn milliseconds(value: f64) -> String {

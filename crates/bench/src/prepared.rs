@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use getrandom::SysRng;
-use papir_core::erased::{ErasedClient, ErasedKeys, ErasedScheme, ErasedServer, ErasedSession, ErasedState};
+use papir_core::erased::{
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedServer, ErasedSession, ErasedState,
+};
 use papir_core::sections::SectionSink;
 use papir_core::{
     Candidate, Description, Error as CoreError, NoProgress, OwnerKey, Progress, Sizes, read_record,
@@ -38,7 +40,10 @@ pub(crate) struct Registration {
 
 impl Registration {
     pub(crate) fn session(&self) -> ErasedSession<'_> {
-        ErasedSession { keys: Some(&self.keys), ticket: self.ticket.as_deref() }
+        ErasedSession {
+            keys: Some(&self.keys),
+            ticket: self.ticket.as_deref(),
+        }
     }
 }
 
@@ -62,20 +67,37 @@ pub(crate) struct Tally {
 }
 
 impl Prepared {
-    pub(crate) fn setup(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
+    pub(crate) fn setup(
+        scheme: &dyn ErasedScheme,
+        plan: &Plan<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let shape = plan.records.shape();
         let mut rng = UnwrapErr(SysRng);
         // The benchmark generates the records, so it is their owner and creates the owner's key.
-        let owned = candidate(scheme, shape, plan.choice)?.description.limits.owner_key;
+        let owned = candidate(scheme, shape, plan.choice)?
+            .description
+            .limits
+            .owner_key;
         let owner = owned.then(|| OwnerKey::generate(&mut rng));
         let scheme = scheme.with_owner_key(owner.as_ref());
-        let Candidate { description, parameters, .. } = candidate(&*scheme, shape, plan.choice)?;
+        let Candidate {
+            description,
+            parameters,
+            ..
+        } = candidate(&*scheme, shape, plan.choice)?;
         check_memory(&description)?;
         let clock = StageClock::new(progress);
         let server = scheme.setup_candidate(&parameters, plan.records, &mut rng, &clock)?;
         let (stages, offline) = clock.stop();
         let resident = Resident::after_setup();
-        Ok(Self { scheme, server, stages, offline, resident })
+        Ok(Self {
+            scheme,
+            server,
+            stages,
+            offline,
+            resident,
+        })
     }
 
     pub(crate) fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
@@ -84,9 +106,21 @@ impl Prepared {
         let mut tally = Tally::default();
         let runs = plan.effort.runs + 1;
         // A ticket may take minutes, so one query is answered repeatedly, as a retry would be.
-        let (queries, answers) = if self.server.describe().limits.tickets { (1, runs) } else { (runs, 1) };
-        for (run, index) in indices(plan.records.shape().records(), queries).into_iter().enumerate() {
-            self.query(plan, (client.as_ref(), registration.as_mut()), (index, answers), &mut tally)?;
+        let (queries, answers) = if self.server.describe().limits.tickets {
+            (1, runs)
+        } else {
+            (runs, 1)
+        };
+        for (run, index) in indices(plan.records.shape().records(), queries)
+            .into_iter()
+            .enumerate()
+        {
+            self.query(
+                plan,
+                (client.as_ref(), registration.as_mut()),
+                (index, answers),
+                &mut tally,
+            )?;
             if run == 0 && queries > 1 {
                 tally.discard_times();
             }
@@ -100,7 +134,11 @@ impl Prepared {
         let Some((state, keys)) = client.register(&mut UnwrapErr(SysRng))? else {
             return Ok(None);
         };
-        Ok(Some(Registration { state, keys: self.server.accept_keys(&keys)?, ticket: None }))
+        Ok(Some(Registration {
+            state,
+            keys: self.server.accept_keys(&keys)?,
+            ticket: None,
+        }))
     }
 
     /// Prepares the next query's ticket on the server, and the client's precomputation. With `hold`,
@@ -114,7 +152,9 @@ impl Prepared {
     ) -> Result<()> {
         let start = Instant::now();
         if let Some(number) = client.next_ticket(&registration.state)? {
-            let ticket = self.server.ticket(&registration.keys, number, &NoProgress)?;
+            let ticket = self
+                .server
+                .ticket(&registration.keys, number, &NoProgress)?;
             tally.ticket = Some(start.elapsed().as_secs_f64());
             tally.ticket_bytes = Some(ticket.len() as u64);
             registration.ticket = Some(ticket);
@@ -144,7 +184,9 @@ impl Prepared {
             self.prepare(client, registration, plan.holds(), tally)?;
         }
         let start = Instant::now();
-        let state = registration.as_mut().map(|registration| &mut registration.state);
+        let state = registration
+            .as_mut()
+            .map(|registration| &mut registration.state);
         let (secret, query) = client.query(state, &[index], &mut UnwrapErr(SysRng))?;
         tally.query.push(start.elapsed().as_secs_f64());
         let mut answer = Vec::new();
@@ -180,10 +222,16 @@ impl Prepared {
         let clock = StageClock::new(&NoProgress);
         let answer = self.server.answer_many(&[(session, query)], &clock).pop();
         let (laps, seconds) = clock.stop();
-        let missing = CoreError::Length { what: "a batch of answers", found: 0, expected: 1 };
+        let missing = CoreError::Length {
+            what: "a batch of answers",
+            found: 0,
+            expected: 1,
+        };
         let answer = answer.unwrap_or(Err(missing))?;
         tally.answer.push(seconds);
-        tally.resident = tally.resident.max(resident.map(|resident| resident.bytes()));
+        tally.resident = tally
+            .resident
+            .max(resident.map(|resident| resident.bytes()));
         tally.laps.push(summed(laps));
         Ok(answer)
     }
@@ -198,7 +246,11 @@ impl Prepared {
             let reason = format!("no sections of {database} bytes together hold the database");
             return Err(CoreError::Parameters { scheme, reason });
         };
-        let mut sink = ReadingSink { section, left: database, seconds: Seconds::default() };
+        let mut sink = ReadingSink {
+            section,
+            left: database,
+            seconds: Seconds::default(),
+        };
         self.server.save(&mut sink)?;
         reads.push(sink.seconds);
         Ok(())
@@ -221,7 +273,11 @@ pub(crate) fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
 pub(crate) fn medians(laps: &[Vec<(String, f64)>]) -> Stages {
     let first = laps.first().map(Vec::as_slice).unwrap_or_default();
     let stage = |(i, (name, _)): (usize, &(String, f64))| {
-        let seconds = laps.iter().filter_map(|laps| laps.get(i)).map(|lap| lap.1).collect();
+        let seconds = laps
+            .iter()
+            .filter_map(|laps| laps.get(i))
+            .map(|lap| lap.1)
+            .collect();
         (name.clone(), 1e3 * median(seconds))
     };
     Stages(first.iter().enumerate().map(stage).collect())
@@ -235,8 +291,15 @@ impl Totals {
     /// The length of the sections that hold a database of this many bytes, in one or together: the
     /// longest of which there are enough.
     fn sections_of(&self, database: u64) -> Option<u64> {
-        let fits = |(length, total): &(&u64, &u64)| **total >= database && database.is_multiple_of(**length);
-        self.0.iter().rev().filter(|(length, _)| **length > 0).find(fits).map(|(length, _)| *length)
+        let fits = |(length, total): &(&u64, &u64)| {
+            **total >= database && database.is_multiple_of(**length)
+        };
+        self.0
+            .iter()
+            .rev()
+            .filter(|(length, _)| **length > 0)
+            .find(fits)
+            .map(|(length, _)| *length)
     }
 }
 
@@ -273,9 +336,17 @@ fn length(parts: &[&[u8]]) -> u64 {
 
 /// Refuses a database that does not fit into free memory.
 pub(crate) fn check_memory(description: &Description) -> Result<()> {
-    let Sizes { database, material, hint, .. } = description.sizes;
+    let Sizes {
+        database,
+        material,
+        hint,
+        ..
+    } = description.sizes;
     // The client has its own copy of the hint.
-    check_needed(description.scheme, database.saturating_add(material).saturating_add(2 * hint))
+    check_needed(
+        description.scheme,
+        database.saturating_add(material).saturating_add(2 * hint),
+    )
 }
 
 /// Refuses to start something that needs more than the free memory.
@@ -283,7 +354,10 @@ pub(crate) fn check_needed(what: &str, needed: u64) -> Result<()> {
     match papir_store::free_memory() {
         Some(available) if needed > available => {
             let found = format!("{what} needs {} of memory", display(needed));
-            Err(Error::usage(found, format!("at most {} of free memory", display(available))))
+            Err(Error::usage(
+                found,
+                format!("at most {} of free memory", display(available)),
+            ))
         }
         _ => Ok(()),
     }
@@ -317,8 +391,20 @@ impl Tally {
 
     /// Discards the times of the warm-up.
     fn discard_times(&mut self) {
-        let Self { upload, download, resident, wrong, .. } = *self;
-        *self = Self { upload, download, resident, wrong, ..Self::default() };
+        let Self {
+            upload,
+            download,
+            resident,
+            wrong,
+            ..
+        } = *self;
+        *self = Self {
+            upload,
+            download,
+            resident,
+            wrong,
+            ..Self::default()
+        };
     }
 
     /// Median times of an answer's stages, in ms.
@@ -334,8 +420,12 @@ mod tests {
 
     #[test]
     fn stages_of_one_name_add_up() {
-        let stages = [("a", 1.0), ("b", 2.0), ("a", 4.0)].map(|(name, seconds)| (name.to_owned(), seconds));
-        assert_eq!(summed(stages.to_vec()), [("a".to_owned(), 5.0), ("b".to_owned(), 2.0)]);
+        let stages =
+            [("a", 1.0), ("b", 2.0), ("a", 4.0)].map(|(name, seconds)| (name.to_owned(), seconds));
+        assert_eq!(
+            summed(stages.to_vec()),
+            [("a".to_owned(), 5.0), ("b".to_owned(), 2.0)]
+        );
     }
 
     #[test]
@@ -359,10 +449,17 @@ mod tests {
         };
         put(&mut totals);
         assert_eq!(totals.sections_of(3 * 4096), Some(4096));
-        assert_eq!((totals.sections_of(32), totals.sections_of(50)), (Some(32), None));
+        assert_eq!(
+            (totals.sections_of(32), totals.sections_of(50)),
+            (Some(32), None)
+        );
         assert_eq!(totals.sections_of(4 * 4096), None, "there are three");
         for (section, database) in [(4096, 3 * 4096), (4096, 4096), (32, 32)] {
-            let mut sink = ReadingSink { section, left: database, seconds: Seconds::default() };
+            let mut sink = ReadingSink {
+                section,
+                left: database,
+                seconds: Seconds::default(),
+            };
             put(&mut sink);
             assert_eq!(sink.left, 0);
         }

@@ -82,7 +82,11 @@ struct Run {
 /// The sender's prepared set.
 enum Prepared {
     Filter(Vec<u8>),
-    Table { server: Box<dyn ErasedServer>, bundle: Vec<u8>, longest: Option<usize> },
+    Table {
+        server: Box<dyn ErasedServer>,
+        bundle: Vec<u8>,
+        longest: Option<usize>,
+    },
 }
 
 /// Prepares the sender's set, then computes intersections with it.
@@ -135,19 +139,39 @@ fn element(number: u64) -> Vec<u8> {
 }
 
 fn row(config: Config, number: u64) -> Row {
-    let label = number.to_le_bytes().into_iter().cycle().take(config.label_bytes.unwrap_or_default());
-    Row { element: element(number), label: label.collect(), line: number + 1 }
+    let label = number
+        .to_le_bytes()
+        .into_iter()
+        .cycle()
+        .take(config.label_bytes.unwrap_or_default());
+    Row {
+        element: element(number),
+        label: label.collect(),
+        line: number + 1,
+    }
 }
 
 /// The receiver's elements; every other one is in the sender's set.
 fn elements(config: Config) -> Vec<Vec<u8>> {
-    let number = |i: u64| if i.is_multiple_of(2) { i / 2 % config.sender.max(1) } else { config.sender + i };
+    let number = |i: u64| {
+        if i.is_multiple_of(2) {
+            i / 2 % config.sender.max(1)
+        } else {
+            config.sender + i
+        }
+    };
     (0..config.receiver).map(|i| element(number(i))).collect()
 }
 
 fn expected(config: Config) -> Vec<Match> {
     let label = |i: u64| row(config, i / 2 % config.sender.max(1)).label;
-    (0..config.receiver).step_by(2).map(|i| Match { index: i as usize, label: label(i) }).collect()
+    (0..config.receiver)
+        .step_by(2)
+        .map(|i| Match {
+            index: i as usize,
+            label: label(i),
+        })
+        .collect()
 }
 
 impl Prepared {
@@ -156,14 +180,27 @@ impl Prepared {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
         }
         let (rng, longest) = (&mut UnwrapErr(SysRng), masked.longest);
-        let table = build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
+        let table =
+            build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
         let batches = registry::batches_over("inspire")?;
         let candidate = batches.candidate(table.records.shape(), Goal::Balanced, config.batch)?;
         check_memory(&candidate.description)?;
-        let server = batches.scheme.setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+        let server =
+            batches
+                .scheme
+                .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
         let (scheme_public, keyword) = (server.public(), Some(table.layout));
-        let bundle = Bundle { scheme_public, keyword, commitment_top: None }.encode();
-        Ok(Self::Table { server, bundle, longest })
+        let bundle = Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: None,
+        }
+        .encode();
+        Ok(Self::Table {
+            server,
+            bundle,
+            longest,
+        })
     }
 
     fn kind(&self) -> Kind {
@@ -208,10 +245,19 @@ impl Prepared {
                 run.receiver += finding;
                 Ok(())
             }
-            Self::Table { server, bundle, longest } => {
+            Self::Table {
+                server,
+                bundle,
+                longest,
+            } => {
                 let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
-                look_up((server.as_ref(), &lookup.map_err(lookup_error)?), wanted, *longest, run)
+                look_up(
+                    (server.as_ref(), &lookup.map_err(lookup_error)?),
+                    wanted,
+                    *longest,
+                    run,
+                )
             }
         }
     }
@@ -219,7 +265,11 @@ impl Prepared {
 
 /// Creates the receiver's client from the downloaded bundle.
 fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
-    let Bundle { scheme_public, keyword, .. } = Bundle::decode(bundle)?;
+    let Bundle {
+        scheme_public,
+        keyword,
+        ..
+    } = Bundle::decode(bundle)?;
     let client = registry::by_id(scheme_of_public(&scheme_public)?)?.client(&scheme_public)?;
     Lookup::new(client, keyword)
 }
@@ -231,16 +281,30 @@ fn look_up(
     longest: Option<usize>,
     run: &mut Run,
 ) -> Result<()> {
-    let keys: Vec<WantedEntry<'_>> = wanted.names().into_iter().map(|name| WantedEntry::Key(name)).collect();
+    let keys: Vec<WantedEntry<'_>> = wanted
+        .names()
+        .into_iter()
+        .map(|name| WantedEntry::Key(name))
+        .collect();
     let (pending, asking) = timed(|| lookup.prepare_batch(None, &keys, &mut UnwrapErr(SysRng)));
     let pending = pending.map_err(lookup_error)?;
-    run.upload += pending.queries().iter().map(|query| query.len() as u64).sum::<u64>();
+    run.upload += pending
+        .queries()
+        .iter()
+        .map(|query| query.len() as u64)
+        .sum::<u64>();
     let (answers, answering) = timed(|| {
-        let answers = pending.queries().iter().map(|query| server.answer(ErasedSession::default(), query));
+        let answers = pending
+            .queries()
+            .iter()
+            .map(|query| server.answer(ErasedSession::default(), query));
         answers.collect::<Result<Vec<_>, CoreError>>()
     });
     let answers = answers?;
-    run.download += answers.iter().map(|answer| answer.len() as u64).sum::<u64>();
+    run.download += answers
+        .iter()
+        .map(|answer| answer.len() as u64)
+        .sum::<u64>();
     let (matches, opening) = timed(|| wanted.opened(&pending.finish_all(&answers)?, longest));
     run.matches = matches.map_err(lookup_error)?;
     run.sender += answering;
@@ -261,22 +325,37 @@ impl PsiReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        let Self { receiver, sender, kind, threads, backend, .. } = self;
-        let labels = self.label_bytes.map_or("no labels".to_owned(), |bytes| format!("labels of {bytes} B"));
+        let Self {
+            receiver,
+            sender,
+            kind,
+            threads,
+            backend,
+            ..
+        } = self;
+        let labels = self.label_bytes.map_or("no labels".to_owned(), |bytes| {
+            format!("labels of {bytes} B")
+        });
         writeln!(
             out,
             "{receiver} elements against {sender}, {labels}, {kind}, {threads} threads, {backend}"
         )?;
         let lines = [
             ["masking, once".to_owned(), format!("{:.2} s", self.mask_s)],
-            ["filter or database, once".to_owned(), format!("{:.2} s", self.build_s)],
+            [
+                "filter or database, once".to_owned(),
+                format!("{:.2} s", self.build_s),
+            ],
             ["one-time download".to_owned(), display(self.once_bytes)],
             ["sent".to_owned(), display(self.upload_bytes)],
             ["received".to_owned(), display(self.download_bytes)],
             ["sender".to_owned(), format!("{:.1} ms", self.sender_ms)],
             ["receiver".to_owned(), format!("{:.1} ms", self.receiver_ms)],
             ["total".to_owned(), format!("{:.2} s", self.total_s)],
-            ["correct".to_owned(), if self.correct { "yes" } else { "NO" }.to_owned()],
+            [
+                "correct".to_owned(),
+                if self.correct { "yes" } else { "NO" }.to_owned(),
+            ],
         ];
         write_columns(out, &lines.map(Vec::from))
     }

@@ -22,7 +22,9 @@ impl Synthetic {
     /// # Errors
     /// Same as [`Shape::of_bytes`].
     pub fn new(records: u64, record_bytes: u64) -> Result<Self> {
-        Ok(Self { shape: Shape::of_bytes(records, record_bytes)? })
+        Ok(Self {
+            shape: Shape::of_bytes(records, record_bytes)?,
+        })
     }
 
     /// Records of any length in bits.
@@ -72,10 +74,16 @@ mod tests {
         let mut all = vec![0; 37_000];
         source.read_packed(0, 1000, &mut all).unwrap();
         for index in [0, 1, 499, 999] {
-            assert_eq!(read_record(&source, index).unwrap(), all[index as usize * 37..][..37]);
+            assert_eq!(
+                read_record(&source, index).unwrap(),
+                all[index as usize * 37..][..37]
+            );
         }
         let ones: u32 = all.iter().map(|byte| byte.count_ones()).sum();
-        assert!((146_000..150_000).contains(&ones), "{ones} ones of 296000 bits are not random");
+        assert!(
+            (146_000..150_000).contains(&ones),
+            "{ones} ones of 296000 bits are not random"
+        );
     }
 
     #[test]
@@ -87,19 +95,36 @@ mod tests {
             let source = Synthetic::of(Shape::new(16, bits).unwrap());
             for index in 0..16 {
                 let expected = extract_bits(&stream, index * bits, bits);
-                assert_eq!(read_record(&source, index).unwrap(), expected, "record {index} of {bits} bits");
+                assert_eq!(
+                    read_record(&source, index).unwrap(),
+                    expected,
+                    "record {index} of {bits} bits"
+                );
             }
             let mut odd = vec![0; (3 * bits).div_ceil(8) as usize];
             source.read_packed(8, 3, &mut odd).unwrap();
-            assert_eq!(odd, extract_bits(&stream, 8 * bits, 3 * bits), "{bits} bits");
-            assert!(matches!(source.read_packed(1, 1, &mut [0; 2]), Err(Error::Malformed { .. })));
+            assert_eq!(
+                odd,
+                extract_bits(&stream, 8 * bits, 3 * bits),
+                "{bits} bits"
+            );
+            assert!(matches!(
+                source.read_packed(1, 1, &mut [0; 2]),
+                Err(Error::Malformed { .. })
+            ));
         }
     }
 
     #[test]
     fn reads_beyond_the_end_are_refused() {
         let source = Synthetic::new(10, 4).unwrap();
-        assert!(matches!(source.read_packed(8, 3, &mut [0; 12]), Err(Error::IndexOutOfRange { .. })));
-        assert!(matches!(source.read_packed(8, 2, &mut [0; 7]), Err(Error::Length { .. })));
+        assert!(matches!(
+            source.read_packed(8, 3, &mut [0; 12]),
+            Err(Error::IndexOutOfRange { .. })
+        ));
+        assert!(matches!(
+            source.read_packed(8, 2, &mut [0; 7]),
+            Err(Error::Length { .. })
+        ));
     }
 }

@@ -90,7 +90,9 @@ const ROWS: &[Row] = &[
     ("record", |r| display(r.record_bytes)),
     ("threads", |r| r.threads.to_string()),
     ("backend", |r| r.backend.to_owned()),
-    ("database read", |r| format!("{} ({:.1} GiB/s)", milliseconds(r.read_ms), r.read_gbps)),
+    ("database read", |r| {
+        format!("{} ({:.1} GiB/s)", milliseconds(r.read_ms), r.read_gbps)
+    }),
     ("answer", |r| milliseconds(r.answer_ms)),
     ("reads", |r| format!("{:.2}", r.reads)),
     ("offline", |r| seconds(r.offline_s)),
@@ -105,31 +107,61 @@ const ROWS: &[Row] = &[
     ("download", |r| display(r.download_bytes)),
     ("hint size", |r| display(r.hint_bytes)),
     ("material", |r| display(r.material_bytes)),
-    ("resident memory", |r| r.rss_bytes.map_or("-".to_owned(), display)),
-    ("ticket preparation", |r| r.ticket_s.map_or("-".to_owned(), seconds)),
-    ("ticket size", |r| r.ticket_bytes.map_or("-".to_owned(), display)),
-    ("sent ahead", |r| r.ahead_bytes.map_or("-".to_owned(), display)),
-    ("client precomputation", |r| r.client_cold_s.map_or("-".to_owned(), seconds)),
+    ("resident memory", |r| {
+        r.rss_bytes.map_or("-".to_owned(), display)
+    }),
+    ("ticket preparation", |r| {
+        r.ticket_s.map_or("-".to_owned(), seconds)
+    }),
+    ("ticket size", |r| {
+        r.ticket_bytes.map_or("-".to_owned(), display)
+    }),
+    ("sent ahead", |r| {
+        r.ahead_bytes.map_or("-".to_owned(), display)
+    }),
+    ("client precomputation", |r| {
+        r.client_cold_s.map_or("-".to_owned(), seconds)
+    }),
     ("client query", |r| milliseconds(r.query_ms)),
     ("client extraction", |r| milliseconds(r.extract_ms)),
-    ("security", |r| r.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),
-    ("failure", |r| r.failure_log2.map_or("never".to_owned(), |log2| format!("2^{log2:.1}"))),
+    ("security", |r| {
+        r.security_bits
+            .map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))
+    }),
+    ("failure", |r| {
+        r.failure_log2
+            .map_or("never".to_owned(), |log2| format!("2^{log2:.1}"))
+    }),
     ("clients", |r| r.group.clients.to_string()),
     ("answers together", |r| milliseconds(r.group.group_ms)),
-    ("core time of each", |r| milliseconds(r.group.core_ms_per_lookup)),
-    ("effective read", |r| format!("{:.1} GiB/s", r.group.effective_gbps)),
+    ("core time of each", |r| {
+        milliseconds(r.group.core_ms_per_lookup)
+    }),
+    ("effective read", |r| {
+        format!("{:.1} GiB/s", r.group.effective_gbps)
+    }),
     ("floor, memory", |r| milliseconds(r.group.floor_ms)),
-    ("floor, arithmetic", |r| r.group.arithmetic_floor_ms.map_or("-".to_owned(), milliseconds)),
+    ("floor, arithmetic", |r| {
+        r.group
+            .arithmetic_floor_ms
+            .map_or("-".to_owned(), milliseconds)
+    }),
     ("fetched once", |r| display(r.group.once_bytes)),
     ("pages", |r| r.group.pages.unwrap_or("-").to_owned()),
-    ("correct", |r| if r.correct { "yes" } else { "NO" }.to_owned()),
+    ("correct", |r| {
+        if r.correct { "yes" } else { "NO" }.to_owned()
+    }),
 ];
 
 /// The row after which the stages of an answer are inserted.
 const BEFORE_STAGES: &str = "answer";
 
 fn milliseconds(value: f64) -> String {
-    if value < 0.1 { format!("{:.1} µs", 1e3 * value) } else { format!("{value:.2} ms") }
+    if value < 0.1 {
+        format!("{:.1} µs", 1e3 * value)
+    } else {
+        format!("{value:.2} ms")
+    }
 }
 
 fn seconds(value: f64) -> String {
@@ -162,7 +194,11 @@ fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
 pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for (name, cell) in ROWS {
-        lines.push(std::iter::once((*name).to_owned()).chain(reports.iter().map(cell)).collect());
+        lines.push(
+            std::iter::once((*name).to_owned())
+                .chain(reports.iter().map(cell))
+                .collect(),
+        );
         if *name == BEFORE_STAGES {
             lines.extend(stage_lines(reports));
         }
@@ -181,11 +217,20 @@ pub(crate) fn titles(titles: &[&str]) -> Vec<String> {
 /// I/O errors from `out`.
 pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     let columns = lines.first().map_or(0, Vec::len);
-    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or_default();
+    let width = |i: usize| {
+        lines
+            .iter()
+            .map(|line| line[i].chars().count())
+            .max()
+            .unwrap_or_default()
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     for line in lines {
-        let cells: Vec<String> =
-            line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> = line
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:width$}"))
+            .collect();
         writeln!(out, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())

@@ -27,17 +27,22 @@ pub fn names() -> Result<Vec<&'static str>> {
 /// Same as [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that the scheme does not
 /// support.
 pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Result<Candidate> {
-    scheme.candidate(shape, choice).map_err(|error| match error {
-        CoreError::NoSuchParameter { scheme, .. } => no_such_option(scheme, choice),
-        other => other.into(),
-    })
+    scheme
+        .candidate(shape, choice)
+        .map_err(|error| match error {
+            CoreError::NoSuchParameter { scheme, .. } => no_such_option(scheme, choice),
+            other => other.into(),
+        })
 }
 
 fn no_such_option(scheme: &str, choice: Choice) -> Error {
     let (option, expected) = match choice {
         Choice::Goal(_) => ("--goal", "none: it has no parameters to choose"),
         Choice::Columns(_) => ("--dim0", "none: it has no first dimension to fix"),
-        Choice::Registered { .. } => ("--key-bits or --hold", "neither: its clients register no such keys"),
+        Choice::Registered { .. } => (
+            "--key-bits or --hold",
+            "neither: its clients register no such keys",
+        ),
         Choice::Digests => ("--digests", "none: its records have no digests"),
         Choice::Packed { .. } => ("--gamma0", "none: it packs no first level in units"),
     };

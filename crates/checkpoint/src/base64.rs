@@ -19,7 +19,9 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 /// # Errors
 /// [`papir_core::Error::Malformed`].
 pub(crate) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>> {
-    STANDARD.decode(text).map_err(|_| Error::malformed(what, format!("{} characters", text.len()), "base64"))
+    STANDARD
+        .decode(text)
+        .map_err(|_| Error::malformed(what, format!("{} characters", text.len()), "base64"))
 }
 
 /// Decodes text of exactly `N` bytes, at most [`MAX_ARRAY`].
@@ -31,7 +33,13 @@ pub(crate) fn decode_array<const N: usize>(what: &'static str, text: &str) -> Re
     let mut buffer = Zeroizing::new([0; MAX_ARRAY]);
     let length = STANDARD.decode_slice(text, buffer.as_mut_slice());
     let decoded = length.ok().and_then(|length| buffer.get(..length));
-    decoded.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
-        Error::malformed(what, format!("{} characters", text.len()), format!("{N} bytes in base64"))
-    })
+    decoded
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(|| {
+            Error::malformed(
+                what,
+                format!("{} characters", text.len()),
+                format!("{N} bytes in base64"),
+            )
+        })
 }

@@ -27,8 +27,12 @@ use crate::name::KeyName;
 use crate::note::Note;
 
 /// Format numbers of certificates.
-pub const CERTIFICATE_FORMATS: Formats =
-    Formats { what: "a certificate", oldest: 1, written: 1, renew: "issue it again: `papir checkpoint …`" };
+pub const CERTIFICATE_FORMATS: Formats = Formats {
+    what: "a certificate",
+    oldest: 1,
+    written: 1,
+    renew: "issue it again: `papir checkpoint …`",
+};
 /// First line, without the format number.
 const HEADER: &str = "papir-certificate-";
 /// Longest certificate in bytes.
@@ -80,7 +84,10 @@ impl Certificate {
         let (before, after) = (old.public(), new.public());
         if before.name() != after.name() {
             let found = format!("a new key with the name {}", after.name());
-            return Err(Error::options(found, format!("{}, as the old one", before.name())));
+            return Err(Error::options(
+                found,
+                format!("{}, as the old one", before.name()),
+            ));
         }
         Self::issue(Grant::Rotate, old, &after, (from, until), &[old, new])
     }
@@ -94,19 +101,30 @@ impl Certificate {
     ) -> Result<Self> {
         let (issuer, subject) = (issuer.public().of_notes()?, subject.clone().of_notes()?);
         if from >= until {
-            return Err(Error::options(format!("a certificate from {from} until {until}"), "times in order"));
+            return Err(Error::options(
+                format!("a certificate from {from} until {until}"),
+                "times in order",
+            ));
         }
         if issuer.same_key(&subject) {
-            return Err(Error::options("a certificate of a key for itself", "another key"));
+            return Err(Error::options(
+                "a certificate of a key for itself",
+                "another key",
+            ));
         }
         let scope = match &grant {
             Grant::Delegate(Some(database)) => format!("database {}", escaped(database)?),
             Grant::Delegate(None) | Grant::Rotate => "databases *".to_owned(),
         };
-        let word = if grant == Grant::Rotate { "rotate" } else { "delegate" };
+        let word = if grant == Grant::Rotate {
+            "rotate"
+        } else {
+            "delegate"
+        };
         let number = CERTIFICATE_FORMATS.written;
-        let text =
-            format!("{HEADER}{number}\n{word}\n{issuer}\n{subject}\n{scope}\nfrom {from}\nuntil {until}\n");
+        let text = format!(
+            "{HEADER}{number}\n{word}\n{issuer}\n{subject}\n{scope}\nfrom {from}\nuntil {until}\n"
+        );
         let mut note = Note::new(text)?;
         for signer in signers {
             note.sign(signer, signer.public().name())?;
@@ -128,9 +146,15 @@ impl Certificate {
 
     fn of_note(note: Note) -> Result<Self> {
         let lines: Vec<&str> = note.text().trim_end_matches('\n').split('\n').collect();
-        let format = lines.first().and_then(|line| line.strip_prefix(HEADER)).and_then(decimal);
-        CERTIFICATE_FORMATS
-            .check(format.and_then(|number| number.try_into().ok()).ok_or_else(|| bad("another text"))?)?;
+        let format = lines
+            .first()
+            .and_then(|line| line.strip_prefix(HEADER))
+            .and_then(decimal);
+        CERTIFICATE_FORMATS.check(
+            format
+                .and_then(|number| number.try_into().ok())
+                .ok_or_else(|| bad("another text"))?,
+        )?;
         let [_, word, issuer, subject, scope, from, until] = lines[..] else {
             return Err(bad(&format!("{} lines", lines.len())));
         };
@@ -141,11 +165,15 @@ impl Certificate {
             _ => return Err(bad("another grant")),
         };
         let time = |line: &str, word: &str| {
-            line.strip_prefix(word).and_then(decimal).ok_or_else(|| bad("another time"))
+            line.strip_prefix(word)
+                .and_then(decimal)
+                .ok_or_else(|| bad("another time"))
         };
         let (from, until) = (time(from, "from ")?, time(until, "until ")?);
-        let (issuer, subject) =
-            (issuer.parse::<VerifyingKey>()?.of_notes()?, subject.parse::<VerifyingKey>()?.of_notes()?);
+        let (issuer, subject) = (
+            issuer.parse::<VerifyingKey>()?.of_notes()?,
+            subject.parse::<VerifyingKey>()?.of_notes()?,
+        );
         let mut signers = vec![&issuer];
         signers.extend((grant == Grant::Rotate).then_some(&subject));
         for signer in signers {
@@ -156,7 +184,14 @@ impl Certificate {
         if grant == Grant::Rotate && issuer.name() != subject.name() {
             return Err(bad("a rotation to another name"));
         }
-        Ok(Self { grant, issuer, subject, from, until, note })
+        Ok(Self {
+            grant,
+            issuer,
+            subject,
+            from,
+            until,
+            note,
+        })
     }
 
     /// The right that it grants.
@@ -192,13 +227,20 @@ impl fmt::Display for Certificate {
 }
 
 fn bad(found: &str) -> Error {
-    Error::malformed("a certificate", found, "the text of a delegation or rotation, signed")
+    Error::malformed(
+        "a certificate",
+        found,
+        "the text of a delegation or rotation, signed",
+    )
 }
 
 /// A database's name as one word, percent-encoded as in an origin.
 fn escaped(database: &str) -> Result<String> {
     let origin = "x".parse::<KeyName>()?.origin(database)?;
-    let word = origin.as_str().strip_prefix("x/").filter(|word| !word.is_empty());
+    let word = origin
+        .as_str()
+        .strip_prefix("x/")
+        .filter(|word| !word.is_empty());
     Ok(word
         .ok_or_else(|| Error::options("a delegation for a database without a name", "its name"))?
         .to_owned())
@@ -209,12 +251,18 @@ fn unescaped(word: &str) -> Result<String> {
     let mut parts = word.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
     for part in parts {
-        let digits = part.get(..2).ok_or_else(|| bad("another name of a database"))?;
+        let digits = part
+            .get(..2)
+            .ok_or_else(|| bad("another name of a database"))?;
         bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad("another name of a database"))?);
         bytes.extend_from_slice(&part.as_bytes()[2..]);
     }
     let name = String::from_utf8(bytes).map_err(|_| bad("another name of a database"))?;
-    if escaped(&name)? == word { Ok(name) } else { Err(bad("another name of a database")) }
+    if escaped(&name)? == word {
+        Ok(name)
+    } else {
+        Err(bad("another name of a database"))
+    }
 }
 
 #[cfg(test)]
@@ -226,7 +274,8 @@ mod tests {
     #[test]
     fn golden_text() {
         let (owner, publisher) = (key("o/n", 1), key("p", 2));
-        let certificate = Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9)).unwrap();
+        let certificate =
+            Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9)).unwrap();
         let (issuer, subject) = (owner.public(), publisher.public());
         let text = format!(
             "papir-certificate-1\ndelegate\n{issuer}\n{subject}\ndatabase a%20b\nfrom 5\nuntil 9\n\n— o/n "
@@ -250,7 +299,9 @@ mod tests {
         assert_eq!(Certificate::parse(text.as_bytes()).unwrap(), certificate);
         // Without the last line, the new key's signature is missing.
         let lines = text.trim_end().rsplit_once('\n').unwrap().0;
-        let error = Certificate::parse(format!("{lines}\n").as_bytes()).unwrap_err().to_string();
+        let error = Certificate::parse(format!("{lines}\n").as_bytes())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("no signature of o+"), "{error}");
     }
 
@@ -271,8 +322,9 @@ mod tests {
     #[test]
     fn changed_certificates_are_refused() {
         let (owner, publisher) = (key("o", 1), key("p", 2));
-        let text =
-            Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9)).unwrap().to_string();
+        let text = Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9))
+            .unwrap()
+            .to_string();
         for (from, to) in [
             ("papir-certificate-1", "papir-certificate-2"),
             ("papir-certificate-1", "papir-certificate-01"),

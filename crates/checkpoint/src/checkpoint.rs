@@ -29,7 +29,12 @@ impl Checkpoint {
     /// # Errors
     /// None in practice: a name has no control characters.
     pub fn to_note(&self) -> Result<Note> {
-        Note::new(format!("{}\n{}\n{}\n", self.origin, self.size, base64::encode(&self.root)))
+        Note::new(format!(
+            "{}\n{}\n{}\n",
+            self.origin,
+            self.size,
+            base64::encode(&self.root)
+        ))
     }
 
     /// Reads the text of a note. Extension lines are ignored, as the specification asks: they are
@@ -38,10 +43,14 @@ impl Checkpoint {
     /// # Errors
     /// [`papir_core::Error::Malformed`].
     pub fn of_text(text: &str) -> Result<Self> {
-        let bad = |found: &str| Error::malformed("a checkpoint", found, "lines of origin, size and root");
-        let lines = text.strip_suffix('\n').ok_or_else(|| bad("a text without its end"))?;
+        let bad =
+            |found: &str| Error::malformed("a checkpoint", found, "lines of origin, size and root");
+        let lines = text
+            .strip_suffix('\n')
+            .ok_or_else(|| bad("a text without its end"))?;
         let mut lines = lines.split('\n');
-        let (Some(origin), Some(size), Some(root)) = (lines.next(), lines.next(), lines.next()) else {
+        let (Some(origin), Some(size), Some(root)) = (lines.next(), lines.next(), lines.next())
+        else {
             return Err(bad("fewer than three lines"));
         };
         if lines.any(str::is_empty) {
@@ -81,9 +90,18 @@ mod tests {
         );
         assert_eq!(checkpoint.root[..4], [0x0a, 0xc5, 0x18, 0x6a]);
         assert_eq!(checkpoint.to_note().unwrap().text(), TEXT);
-        assert_eq!(Checkpoint::of_text(&format!("{TEXT}extension\n")).unwrap(), checkpoint);
-        let empty = Checkpoint { size: 0, ..checkpoint };
-        assert_eq!(Checkpoint::of_text(empty.to_note().unwrap().text()).unwrap(), empty);
+        assert_eq!(
+            Checkpoint::of_text(&format!("{TEXT}extension\n")).unwrap(),
+            checkpoint
+        );
+        let empty = Checkpoint {
+            size: 0,
+            ..checkpoint
+        };
+        assert_eq!(
+            Checkpoint::of_text(empty.to_note().unwrap().text()).unwrap(),
+            empty
+        );
     }
 
     #[test]

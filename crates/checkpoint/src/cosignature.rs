@@ -23,7 +23,11 @@ pub fn cosign(note: &Note, witness: &SigningKey, time: u64) -> NoteSignature {
     let signature = witness.sign(message(time, note.text()).as_bytes());
     let public = witness.public();
     let signature = [&time.to_be_bytes()[..], &signature].concat();
-    NoteSignature { name: public.name().clone(), id: public.id(), signature }
+    NoteSignature {
+        name: public.name().clone(),
+        id: public.id(),
+        signature,
+    }
 }
 
 /// The times of the cosignatures of known witnesses: one for each that cosigned, in the order of
@@ -35,9 +39,13 @@ pub fn cosign(note: &Note, witness: &SigningKey, time: u64) -> NoteSignature {
 pub fn cosigned(note: &Note, witnesses: &[VerifyingKey]) -> Result<Vec<u64>> {
     let mut times = Vec::new();
     for (place, witness) in witnesses.iter().enumerate() {
-        let repeated = witnesses[..place].iter().any(|earlier| earlier.same_key(witness));
-        let signed =
-            note.lines_of(witness).map(|line| time_of(note, witness, line)).collect::<Result<Vec<u64>>>()?;
+        let repeated = witnesses[..place]
+            .iter()
+            .any(|earlier| earlier.same_key(witness));
+        let signed = note
+            .lines_of(witness)
+            .map(|line| time_of(note, witness, line))
+            .collect::<Result<Vec<u64>>>()?;
         times.extend(signed.into_iter().max().filter(|_| !repeated));
     }
     Ok(times)
@@ -45,14 +53,19 @@ pub fn cosigned(note: &Note, witnesses: &[VerifyingKey]) -> Result<Vec<u64>> {
 
 /// The time of one verified cosignature.
 fn time_of(note: &Note, witness: &VerifyingKey, line: &NoteSignature) -> Result<u64> {
-    let parts = line.signature.split_first_chunk::<8>().filter(|_| line.signature.len() == BYTES);
+    let parts = line
+        .signature
+        .split_first_chunk::<8>()
+        .filter(|_| line.signature.len() == BYTES);
     let verified = parts.and_then(|(time, signature)| {
         let time = u64::from_be_bytes(*time);
         // The specification limits times to 2⁶³ − 1.
         let fits = i64::try_from(time).is_ok();
         (fits && witness.verifies(message(time, note.text()).as_bytes(), signature)).then_some(time)
     });
-    verified.ok_or_else(|| Error::BadSignature { key: witness.to_string() })
+    verified.ok_or_else(|| Error::BadSignature {
+        key: witness.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -81,7 +94,11 @@ mod tests {
         let alias = known[0].renamed(&"w/alias".parse().unwrap());
         let mut twice = note.clone();
         twice
-            .add(NoteSignature { name: alias.name().clone(), id: alias.id(), ..note.signatures()[0].clone() })
+            .add(NoteSignature {
+                name: alias.name().clone(),
+                id: alias.id(),
+                ..note.signatures()[0].clone()
+            })
             .unwrap();
         assert_eq!(cosigned(&twice, &[known[0].clone(), alias]).unwrap(), [7]);
     }
@@ -109,7 +126,8 @@ mod tests {
     /// The message of the specification's example.
     #[test]
     fn the_signed_message_is_that_of_the_specification() {
-        let text = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";
+        let text =
+            "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";
         let expected = "cosignature/v1\ntime 1679315147\nexample.com/behind-the-sofa\n20852163\n\
                         CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";
         assert_eq!(message(1_679_315_147, text), expected);

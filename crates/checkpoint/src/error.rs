@@ -27,7 +27,9 @@ pub enum Error {
         expected: String,
     },
     /// No signature is of a key that the owner's key certifies at this time.
-    #[error("the checkpoint is not signed under the owner's key {owner}: found signatures of {found}")]
+    #[error(
+        "the checkpoint is not signed under the owner's key {owner}: found signatures of {found}"
+    )]
     Untrusted {
         /// The owner's public key.
         owner: String,
@@ -57,7 +59,9 @@ pub enum Error {
         expected: String,
     },
     /// The delta is not the one that the checkpoint names.
-    #[error("the delta's public part has the hash {found}, but the owner's checkpoint names {expected}")]
+    #[error(
+        "the delta's public part has the hash {found}, but the owner's checkpoint names {expected}"
+    )]
     Delta {
         /// The hash of the delta's public part, or `none`.
         found: String,
@@ -104,7 +108,9 @@ pub enum Error {
         required: usize,
     },
     /// A log that cannot take another leaf.
-    #[error("the log has {leaves} versions in {bytes} bytes: expected at most {max} bytes; start a new log")]
+    #[error(
+        "the log has {leaves} versions in {bytes} bytes: expected at most {max} bytes; start a new log"
+    )]
     Full {
         /// Number of leaves.
         leaves: u64,
@@ -146,12 +152,19 @@ impl Error {
     }
 
     /// The error for bytes that do not parse.
-    pub(crate) fn malformed(what: &'static str, found: impl ToString, expected: impl ToString) -> Self {
+    pub(crate) fn malformed(
+        what: &'static str,
+        found: impl ToString,
+        expected: impl ToString,
+    ) -> Self {
         Self::Core(papir_core::Error::malformed(what, found, expected))
     }
 
     /// The error for options that contradict each other.
     pub(crate) fn options(found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::Options { found: found.into(), expected: expected.into() }
+        Self::Options {
+            found: found.into(),
+            expected: expected.into(),
+        }
     }
 }

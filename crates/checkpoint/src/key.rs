@@ -44,7 +44,11 @@ impl Kind {
             4 => Ok(Self::Cosignature),
             other => {
                 let expected = "0x01 (Ed25519) or 0x04 (Ed25519 cosignatures)";
-                Err(Error::malformed("the type of a key", format!("0x{other:02x}"), expected))
+                Err(Error::malformed(
+                    "the type of a key",
+                    format!("0x{other:02x}"),
+                    expected,
+                ))
             }
         }
     }
@@ -84,7 +88,10 @@ impl VerifyingKey {
 
     /// The same key under another name, for example a log's origin.
     pub fn renamed(&self, name: &KeyName) -> Self {
-        Self { name: name.clone(), ..self.clone() }
+        Self {
+            name: name.clone(),
+            ..self.clone()
+        }
     }
 
     /// Returns whether both have the same Ed25519 key, whatever their names.
@@ -99,7 +106,11 @@ impl VerifyingKey {
     pub fn of_notes(self) -> Result<Self> {
         match self.kind {
             Kind::Note => Ok(self),
-            Kind::Cosignature => Err(Error::malformed("an owner's key", "the key of a witness", "type 0x01")),
+            Kind::Cosignature => Err(Error::malformed(
+                "an owner's key",
+                "the key of a witness",
+                "type 0x01",
+            )),
         }
     }
 
@@ -110,7 +121,11 @@ impl VerifyingKey {
     pub fn of_cosignatures(self) -> Result<Self> {
         match self.kind {
             Kind::Cosignature => Ok(self),
-            Kind::Note => Err(Error::malformed("the key of a witness", "a key of notes", "type 0x04")),
+            Kind::Note => Err(Error::malformed(
+                "the key of a witness",
+                "a key of notes",
+                "type 0x04",
+            )),
         }
     }
 
@@ -118,15 +133,22 @@ impl VerifyingKey {
     /// are refused, so that one signature fits one message and one key.
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = ed25519_dalek::VerifyingKey::from_bytes(&self.key);
-        key.and_then(|key| key.verify_strict(message, &Signature::from_slice(signature)?)).is_ok()
+        key.and_then(|key| key.verify_strict(message, &Signature::from_slice(signature)?))
+            .is_ok()
     }
 }
 
 impl fmt::Display for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+", self.name)?;
-        self.id().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        write!(f, "+{}", base64::encode(&[&[self.kind as u8][..], &self.key].concat()))
+        self.id()
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        write!(
+            f,
+            "+{}",
+            base64::encode(&[&[self.kind as u8][..], &self.key].concat())
+        )
     }
 }
 
@@ -136,11 +158,24 @@ impl FromStr for VerifyingKey {
     /// Parses the text of a key. White space around it is ignored.
     fn from_str(text: &str) -> Result<Self> {
         let what = "a public key";
-        let Parts { name, id, kind, bytes } = Parts::of(what, text.trim())?;
+        let Parts {
+            name,
+            id,
+            kind,
+            bytes,
+        } = Parts::of(what, text.trim())?;
         if ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_err() {
-            return Err(Error::malformed(what, "no point of the curve", "an Ed25519 key"));
+            return Err(Error::malformed(
+                what,
+                "no point of the curve",
+                "an Ed25519 key",
+            ));
         }
-        let key = Self { name, kind, key: *bytes };
+        let key = Self {
+            name,
+            kind,
+            key: *bytes,
+        };
         check_id(what, &key, id)?;
         Ok(key)
     }
@@ -158,12 +193,20 @@ impl SigningKey {
     pub fn generate(name: KeyName, kind: Kind, rng: &mut dyn CryptoRng) -> Self {
         let mut seed = Zeroizing::new([0; KEY_BYTES]);
         rng.fill_bytes(seed.as_mut_slice());
-        Self { name, kind, secret: ed25519_dalek::SigningKey::from_bytes(&seed) }
+        Self {
+            name,
+            kind,
+            secret: ed25519_dalek::SigningKey::from_bytes(&seed),
+        }
     }
 
     /// The public key.
     pub fn public(&self) -> VerifyingKey {
-        VerifyingKey { name: self.name.clone(), kind: self.kind, key: self.secret.verifying_key().to_bytes() }
+        VerifyingKey {
+            name: self.name.clone(),
+            kind: self.kind,
+            key: self.secret.verifying_key().to_bytes(),
+        }
     }
 
     /// Signs a message with Ed25519.
@@ -181,7 +224,13 @@ impl SigningKey {
         text.push_str(PREFIX);
         text.push_str(self.name.as_str());
         text.push('+');
-        text.extend(self.public().id().iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit));
+        text.extend(
+            self.public()
+                .id()
+                .iter()
+                .flat_map(|byte| [byte >> 4, byte & 15])
+                .map(digit),
+        );
         text.push('+');
         text.push_str(&Zeroizing::new(base64::encode(bytes.as_slice())));
         text
@@ -206,8 +255,17 @@ impl FromStr for SigningKey {
         let what = "a secret key";
         let rest = text.trim().strip_prefix(PREFIX);
         let rest = rest.ok_or_else(|| Error::malformed(what, "another beginning", PREFIX))?;
-        let Parts { name, id, kind, bytes } = Parts::of(what, rest)?;
-        let key = Self { name, kind, secret: ed25519_dalek::SigningKey::from_bytes(&bytes) };
+        let Parts {
+            name,
+            id,
+            kind,
+            bytes,
+        } = Parts::of(what, rest)?;
+        let key = Self {
+            name,
+            kind,
+            secret: ed25519_dalek::SigningKey::from_bytes(&bytes),
+        };
         check_id(what, &key.public(), id)?;
         Ok(key)
     }
@@ -223,23 +281,46 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn of(what: &'static str, text: &'a str) -> Result<Self> {
-        let bad = || Error::malformed(what, format!("{} bytes", text.len()), "NAME+ID+KEY in base64");
-        let (name, rest) = text.split_once('+').filter(|_| text.len() <= MAX_TEXT).ok_or_else(bad)?;
+        let bad = || {
+            Error::malformed(
+                what,
+                format!("{} bytes", text.len()),
+                "NAME+ID+KEY in base64",
+            )
+        };
+        let (name, rest) = text
+            .split_once('+')
+            .filter(|_| text.len() <= MAX_TEXT)
+            .ok_or_else(bad)?;
         let (id, key) = rest.split_once('+').ok_or_else(bad)?;
         let decoded = Zeroizing::new(base64::decode_array::<{ 1 + KEY_BYTES }>(what, key)?);
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         bytes.copy_from_slice(&decoded[1..]);
-        Ok(Self { name: name.parse()?, id, kind: Kind::of(decoded[0])?, bytes })
+        Ok(Self {
+            name: name.parse()?,
+            id,
+            kind: Kind::of(decoded[0])?,
+            bytes,
+        })
     }
 }
 
 /// Checks the id in a key's text.
 fn check_id(what: &'static str, key: &VerifyingKey, found: &str) -> Result<()> {
-    let expected: String = key.id().iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect();
+    let expected: String = key
+        .id()
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(digit)
+        .collect();
     if found == expected {
         return Ok(());
     }
-    let found: String = found.chars().take(16).flat_map(char::escape_debug).collect();
+    let found: String = found
+        .chars()
+        .take(16)
+        .flat_map(char::escape_debug)
+        .collect();
     Err(Error::malformed(
         what,
         format!("the id `{found}`"),
@@ -254,7 +335,8 @@ mod tests {
     use crate::testing::rng;
 
     /// The key in the documentation of golang.org/x/mod/sumdb/note.
-    const SECRET: &str = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
+    const SECRET: &str =
+        "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
     const PUBLIC: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
 
     #[test]
@@ -308,7 +390,11 @@ mod tests {
     #[test]
     fn errors_do_not_contain_the_secret() {
         let (start, secret) = SECRET.rsplit_once('+').unwrap();
-        for bad in [secret.to_owned(), format!("{start}+{secret}A"), SECRET.replace("c74f", "0000")] {
+        for bad in [
+            secret.to_owned(),
+            format!("{start}+{secret}A"),
+            SECRET.replace("c74f", "0000"),
+        ] {
             let error = bad.parse::<SigningKey>().unwrap_err().to_string();
             assert!(!error.contains(&secret[2..10]), "{error}");
         }

@@ -61,7 +61,11 @@ impl Base {
 
 impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if matches!(self, Self::Root(_)) { "root " } else { "content " })?;
+        f.write_str(if matches!(self, Self::Root(_)) {
+            "root "
+        } else {
+            "content "
+        })?;
         f.write_str(&hex(self.hash()))
     }
 }
@@ -92,15 +96,27 @@ impl Leaf {
         let name = self.database.as_bytes();
         if name.is_empty() || name.len() > MAX_NAME {
             let (found, expected) = (name.len() as u64, format!("1 to {MAX_NAME}"));
-            return Err(
-                papir_core::Error::out_of_bounds("the length of a database's name", found, expected).into()
-            );
+            return Err(papir_core::Error::out_of_bounds(
+                "the length of a database's name",
+                found,
+                expected,
+            )
+            .into());
         }
         let mut writer = Writer::new();
-        writer.u8(LEAF_FORMATS.written as u8).u8(self.base.kind()).u8(name.len() as u8).raw(name);
-        writer.u64(self.sequence).u64(self.time).raw(self.base.hash());
+        writer
+            .u8(LEAF_FORMATS.written as u8)
+            .u8(self.base.kind())
+            .u8(name.len() as u8)
+            .raw(name);
+        writer
+            .u64(self.sequence)
+            .u64(self.time)
+            .raw(self.base.hash());
         writer.u8(self.delta_root.is_some().into());
-        writer.raw(self.delta_root.as_ref().map_or(&[], |root| &root[..])).raw(&self.public_part);
+        writer
+            .raw(self.delta_root.as_ref().map_or(&[], |root| &root[..]))
+            .raw(&self.public_part);
         Ok(writer.finish())
     }
 
@@ -115,24 +131,49 @@ impl Leaf {
         LEAF_FORMATS.check(reader.u8()?.into())?;
         let (kind, length) = (reader.u8()?, reader.u8()?);
         let name = reader.raw(length.into())?;
-        let database = std::str::from_utf8(name).ok().filter(|name| !name.is_empty());
+        let database = std::str::from_utf8(name)
+            .ok()
+            .filter(|name| !name.is_empty());
         let database = database.ok_or_else(|| {
-            Error::malformed(what, format!("the name {}", papir_core::shown_bytes(name)), "UTF-8")
+            Error::malformed(
+                what,
+                format!("the name {}", papir_core::shown_bytes(name)),
+                "UTF-8",
+            )
         })?;
         let (sequence, time) = (reader.u64()?, reader.u64()?);
         let base = match (kind, reader.array::<HASH_BYTES>()?) {
             (1, hash) => Base::Root(hash),
             (2, hash) => Base::Content(hash),
-            (other, _) => return Err(Error::malformed(what, format!("the kind of root {other}"), "1 or 2")),
+            (other, _) => {
+                return Err(Error::malformed(
+                    what,
+                    format!("the kind of root {other}"),
+                    "1 or 2",
+                ));
+            }
         };
         let delta_root = match reader.u8()? {
             0 => None,
             1 => Some(reader.array()?),
-            other => return Err(Error::malformed(what, format!("the flag {other}"), "0 or 1")),
+            other => {
+                return Err(Error::malformed(
+                    what,
+                    format!("the flag {other}"),
+                    "0 or 1",
+                ));
+            }
         };
         let public_part = reader.array()?;
         reader.finish()?;
-        Ok(Self { database: database.to_owned(), sequence, time, base, delta_root, public_part })
+        Ok(Self {
+            database: database.to_owned(),
+            sequence,
+            time,
+            base,
+            delta_root,
+            public_part,
+        })
     }
 
     /// The hash of the encoded leaf in the log's tree.
@@ -152,7 +193,10 @@ impl Leaf {
         if found == self.public_part {
             return Ok(());
         }
-        Err(Error::PublicPart { found: hex(&found), expected: hex(&self.public_part) })
+        Err(Error::PublicPart {
+            found: hex(&found),
+            expected: hex(&self.public_part),
+        })
     }
 
     /// Checks that the leaf names the public part of this delta, or none without a delta.
@@ -165,7 +209,10 @@ impl Leaf {
             return Ok(());
         }
         let named = |hash: Option<Hash>| hash.map_or("none".to_owned(), |hash| hex(&hash));
-        Err(Error::Delta { found: named(found), expected: named(self.delta_root) })
+        Err(Error::Delta {
+            found: named(found),
+            expected: named(self.delta_root),
+        })
     }
 }
 
@@ -197,10 +244,18 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let golden =
-            [&b"\x01\x02\x05words\x03\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0"[..], &[7; 32], &[0], &[9; 32]];
+        let golden = [
+            &b"\x01\x02\x05words\x03\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0"[..],
+            &[7; 32],
+            &[0],
+            &[9; 32],
+        ];
         assert_eq!(leaf().encode().unwrap(), golden.concat());
-        let delta = Leaf { base: Base::Root([7; 32]), delta_root: Some([8; 32]), ..leaf() };
+        let delta = Leaf {
+            base: Base::Root([7; 32]),
+            delta_root: Some([8; 32]),
+            ..leaf()
+        };
         let bytes = delta.encode().unwrap();
         assert_eq!((bytes[1], bytes[56], &bytes[57..89]), (1, 1, &[8; 32][..]));
         for leaf in [leaf(), delta] {
@@ -227,7 +282,13 @@ mod tests {
         }
         for name in ["", &"x".repeat(256)] {
             assert_eq!(
-                Leaf { database: name.into(), ..leaf() }.encode().unwrap_err().code(),
+                Leaf {
+                    database: name.into(),
+                    ..leaf()
+                }
+                .encode()
+                .unwrap_err()
+                .code(),
                 "out_of_bounds"
             );
         }
@@ -235,7 +296,10 @@ mod tests {
 
     #[test]
     fn another_public_part_is_refused() {
-        let named = Leaf { public_part: public_part_hash(b"public"), ..leaf() };
+        let named = Leaf {
+            public_part: public_part_hash(b"public"),
+            ..leaf()
+        };
         named.check_public_part(b"public").unwrap();
         let error = named.check_public_part(b"Public").unwrap_err();
         assert_eq!(error.code(), "checkpoint_public_part");
@@ -243,11 +307,21 @@ mod tests {
 
     #[test]
     fn another_delta_is_refused() {
-        let changed = Leaf { delta_root: Some(public_part_hash(b"delta")), ..leaf() };
+        let changed = Leaf {
+            delta_root: Some(public_part_hash(b"delta")),
+            ..leaf()
+        };
         changed.check_delta(Some(b"delta")).unwrap();
         leaf().check_delta(None).unwrap();
-        for (leaf, delta) in [(&changed, None), (&changed, Some(&b"Delta"[..])), (&leaf(), Some(b"delta"))] {
-            assert_eq!(leaf.check_delta(delta).unwrap_err().code(), "checkpoint_delta");
+        for (leaf, delta) in [
+            (&changed, None),
+            (&changed, Some(&b"Delta"[..])),
+            (&leaf(), Some(b"delta")),
+        ] {
+            assert_eq!(
+                leaf.check_delta(delta).unwrap_err().code(),
+                "checkpoint_delta"
+            );
         }
     }
 }

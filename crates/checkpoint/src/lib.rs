@@ -35,7 +35,9 @@ mod proof;
 mod testing;
 mod trust;
 
-pub use certificate::{CERTIFICATE_FORMATS, Certificate, Grant, MAX_CERTIFICATE_BYTES, MAX_CERTIFICATES};
+pub use certificate::{
+    CERTIFICATE_FORMATS, Certificate, Grant, MAX_CERTIFICATE_BYTES, MAX_CERTIFICATES,
+};
 pub use checkpoint::Checkpoint;
 pub use cosignature::{cosign, cosigned};
 pub use error::{Error, Result};

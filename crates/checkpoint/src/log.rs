@@ -81,26 +81,60 @@ impl Log {
             former.check_signed()?;
             let (found, expected) = (&former.newest()?.database, &statement.database);
             if found != expected {
-                return Err(Error::Database { found: found.clone(), expected: expected.clone() });
+                return Err(Error::Database {
+                    found: found.clone(),
+                    expected: expected.clone(),
+                });
             }
         }
         let mut leaves = former.map(|log| log.leaves.clone()).unwrap_or_default();
         let mut hashes = former.map(|log| log.hashes.clone()).unwrap_or_default();
         let time = time_after(leaves.last().map(|last| last.time), statement.time);
-        let certificates = merge(former.map_or(&[], |log| &log.certificates), certificates, time)?;
+        let certificates = merge(
+            former.map_or(&[], |log| &log.certificates),
+            certificates,
+            time,
+        )?;
         let signer = key.public().of_notes()?;
-        let pinned = former.map_or_else(|| issuer_of(&signer, &certificates), |log| log.owner.clone());
-        let Statement { database, base, delta_root, public_part, .. } = statement.clone();
-        let leaf = Leaf { database, sequence: leaves.len() as u64, time, base, delta_root, public_part };
+        let pinned = former.map_or_else(
+            || issuer_of(&signer, &certificates),
+            |log| log.owner.clone(),
+        );
+        let Statement {
+            database,
+            base,
+            delta_root,
+            public_part,
+            ..
+        } = statement.clone();
+        let leaf = Leaf {
+            database,
+            sequence: leaves.len() as u64,
+            time,
+            base,
+            delta_root,
+            public_part,
+        };
         hashes.push(leaf.hash()?);
         leaves.push(leaf);
         let database = &statement.database;
         let origin = pinned.name().origin(database)?;
         let root = Frontier::of(&hashes).root();
-        let mut note = Checkpoint { origin: origin.clone(), size: hashes.len() as u64, root }.to_note()?;
+        let mut note = Checkpoint {
+            origin: origin.clone(),
+            size: hashes.len() as u64,
+            root,
+        }
+        .to_note()?;
         note.sign(key, &origin)?;
         let owner = trust::successor(&pinned, &certificates, time);
-        let log = Self { owner, leaves, hashes, note, certificates };
+        let log = Self {
+            owner,
+            leaves,
+            hashes,
+            note,
+            certificates,
+        };
         log.check_length()?;
         // A log that clients would refuse is not published.
         for owner in [&pinned, &log.owner] {
@@ -115,7 +149,9 @@ impl Log {
     /// The errors of [`Policy::accept`].
     pub fn check_signed(&self) -> Result<()> {
         let newest = self.newest()?;
-        Policy::new(&self.owner, &newest.database, newest.time).accept(&self.proof()?).map(drop)
+        Policy::new(&self.owner, &newest.database, newest.time)
+            .accept(&self.proof()?)
+            .map(drop)
     }
 
     /// The owner's newest key at the time of the newest leaf.
@@ -139,7 +175,11 @@ impl Log {
     /// The first sequence at which two logs have different leaves. Two honest copies of one log
     /// have none, because the shorter one is the beginning of the longer one.
     pub fn first_difference(&self, other: &Self) -> Option<u64> {
-        let differs = self.hashes.iter().zip(&other.hashes).position(|(one, two)| one != two);
+        let differs = self
+            .hashes
+            .iter()
+            .zip(&other.hashes)
+            .position(|(one, two)| one != two);
         differs.map(|sequence| sequence as u64)
     }
 
@@ -161,7 +201,13 @@ impl Log {
         let last = self.hashes.len().checked_sub(1).ok_or_else(empty)?;
         let path = Tree::new(&self.hashes).inclusion(last).ok_or_else(empty)?;
         let (leaf, certificates) = (self.newest()?.clone(), self.certificates.clone());
-        Ok(Proof { owner: self.owner.clone(), leaf, path, note: self.note.clone(), certificates })
+        Ok(Proof {
+            owner: self.owner.clone(),
+            leaf,
+            path,
+            note: self.note.clone(),
+            certificates,
+        })
     }
 
     /// The request to a witness for a cosignature (C2SP tlog-witness, `add-checkpoint`). `old` is
@@ -170,14 +216,19 @@ impl Log {
     /// # Errors
     /// [`Error::Options`] for a size beyond the log.
     pub fn witness_request(&self, old: u64) -> Result<String> {
-        let proof = usize::try_from(old).ok().and_then(|old| Tree::new(&self.hashes).consistency(old));
+        let proof = usize::try_from(old)
+            .ok()
+            .and_then(|old| Tree::new(&self.hashes).consistency(old));
         let proof = proof.ok_or_else(|| {
             Error::options(
                 format!("an old size of {old}"),
                 format!("at most {}, that of the log", self.hashes.len()),
             )
         })?;
-        let lines: String = proof.iter().map(|hash| crate::base64::encode(hash) + "\n").collect();
+        let lines: String = proof
+            .iter()
+            .map(|hash| crate::base64::encode(hash) + "\n")
+            .collect();
         Ok(format!("old {old}\n{lines}\n{}", self.note))
     }
 
@@ -188,11 +239,17 @@ impl Log {
     /// # Errors
     /// [`Error::Options`] for the note of another checkpoint; those of [`Note::parse`].
     pub fn add_cosignatures(&mut self, text: &str) -> Result<usize> {
-        let whole =
-            if text.contains("\n\n") { text.to_owned() } else { format!("{}\n{text}", self.note.text()) };
+        let whole = if text.contains("\n\n") {
+            text.to_owned()
+        } else {
+            format!("{}\n{text}", self.note.text())
+        };
         let cosigned = Note::parse(whole.as_bytes())?;
         if cosigned.text() != self.note.text() {
-            return Err(Error::options("signatures of another checkpoint", "those of the newest one"));
+            return Err(Error::options(
+                "signatures of another checkpoint",
+                "those of the newest one",
+            ));
         }
         let before = self.note.signatures().len();
         for line in cosigned.signatures() {
@@ -218,7 +275,9 @@ impl Log {
     /// None in practice: the leaves were encoded before.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
-        writer.u16(LOG_FORMATS.written as u16).bytes(self.owner.to_string().as_bytes());
+        writer
+            .u16(LOG_FORMATS.written as u16)
+            .bytes(self.owner.to_string().as_bytes());
         writer.u64(self.leaves.len() as u64);
         for leaf in &self.leaves {
             writer.bytes(&leaf.encode()?);
@@ -247,7 +306,13 @@ impl Log {
         let note = Note::parse(reader.bytes()?)?;
         let certificates = read_certificates(&mut reader)?;
         reader.finish()?;
-        let log = Self { owner, leaves, hashes, note, certificates };
+        let log = Self {
+            owner,
+            leaves,
+            hashes,
+            note,
+            certificates,
+        };
         log.check()?;
         Ok(log)
     }
@@ -268,11 +333,17 @@ impl Log {
         let checkpoint = Checkpoint::of_text(self.note.text())?;
         let origin = self.owner.name().origin(database)?;
         if checkpoint.origin != origin {
-            return Err(Error::Origin { found: checkpoint.origin.to_string(), expected: origin.to_string() });
+            return Err(Error::Origin {
+                found: checkpoint.origin.to_string(),
+                expected: origin.to_string(),
+            });
         }
         let tree = Frontier::of(&self.hashes);
         if (checkpoint.size, checkpoint.root) != (tree.size(), tree.root()) {
-            return Err(Error::NotIncluded { what: "the list of leaves", size: checkpoint.size });
+            return Err(Error::NotIncluded {
+                what: "the list of leaves",
+                size: checkpoint.size,
+            });
         }
         Ok(())
     }
@@ -282,7 +353,11 @@ impl Log {
         if bytes <= MAX_LOG_BYTES {
             return Ok(());
         }
-        Err(Error::Full { leaves: self.leaves.len() as u64, bytes, max: MAX_LOG_BYTES })
+        Err(Error::Full {
+            leaves: self.leaves.len() as u64,
+            bytes,
+            max: MAX_LOG_BYTES,
+        })
     }
 }
 
@@ -301,7 +376,9 @@ fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKe
 /// The time of a leaf after one of the time `former`. Clocks of two publishers may differ a little. If they
 /// differ more, one is wrong, and its time must not stay forever.
 fn time_after(former: Option<u64>, now: u64) -> u64 {
-    former.filter(|&former| former <= now.saturating_add(trust::SKEW)).map_or(now, |former| former.max(now))
+    former
+        .filter(|&former| former <= now.saturating_add(trust::SKEW))
+        .map_or(now, |former| former.max(now))
 }
 
 /// Old and new certificates, each once, without delegations that ended before this time.
@@ -315,7 +392,12 @@ fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Cert
     }
     if merged.len() > MAX_CERTIFICATES {
         let (found, expected) = (merged.len() as u64, format!("at most {MAX_CERTIFICATES}"));
-        return Err(papir_core::Error::out_of_bounds("the number of certificates", found, expected).into());
+        return Err(papir_core::Error::out_of_bounds(
+            "the number of certificates",
+            found,
+            expected,
+        )
+        .into());
     }
     Ok(merged)
 }

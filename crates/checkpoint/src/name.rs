@@ -44,8 +44,13 @@ impl FromStr for KeyName {
         let bad = |c: char| c == '+' || c.is_whitespace() || c.is_control();
         if text.is_empty() || text.len() > MAX_BYTES || text.contains(bad) {
             let found: String = text.chars().take(40).flat_map(char::escape_debug).collect();
-            let expected = format!("1 to {MAX_BYTES} bytes without white space, `+` and control characters");
-            return Err(Error::malformed("the name of a key", format!("`{found}`"), expected));
+            let expected =
+                format!("1 to {MAX_BYTES} bytes without white space, `+` and control characters");
+            return Err(Error::malformed(
+                "the name of a key",
+                format!("`{found}`"),
+                expected,
+            ));
         }
         Ok(Self(text.to_owned()))
     }
@@ -65,11 +70,29 @@ mod tests {
     #[test]
     fn names_and_origins() {
         let name: KeyName = "example.org/owner".parse().unwrap();
-        assert_eq!(name.origin("words").unwrap().as_str(), "example.org/owner/words");
-        assert_eq!(name.origin("a b+ü").unwrap().as_str(), "example.org/owner/a%20b%2B%C3%BC");
+        assert_eq!(
+            name.origin("words").unwrap().as_str(),
+            "example.org/owner/words"
+        );
+        assert_eq!(
+            name.origin("a b+ü").unwrap().as_str(),
+            "example.org/owner/a%20b%2B%C3%BC"
+        );
         assert!(name.origin(&"x".repeat(238)).is_err());
-        for bad in ["", "a b", "a+b", "a\nb", "a\u{a0}b", "a\u{7f}", &"x".repeat(256)] {
-            assert_eq!(bad.parse::<KeyName>().unwrap_err().code(), "malformed", "{bad:?}");
+        for bad in [
+            "",
+            "a b",
+            "a+b",
+            "a\nb",
+            "a\u{a0}b",
+            "a\u{7f}",
+            &"x".repeat(256),
+        ] {
+            assert_eq!(
+                bad.parse::<KeyName>().unwrap_err().code(),
+                "malformed",
+                "{bad:?}"
+            );
         }
     }
 }

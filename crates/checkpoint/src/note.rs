@@ -48,9 +48,16 @@ impl Note {
     pub fn new(text: String) -> Result<Self> {
         check_text(&text)?;
         if !text.ends_with('\n') || text == "\n" {
-            return Err(Error::malformed("a note", "a text without a final newline", "lines of text"));
+            return Err(Error::malformed(
+                "a note",
+                "a text without a final newline",
+                "lines of text",
+            ));
         }
-        Ok(Self { text, signatures: Vec::new() })
+        Ok(Self {
+            text,
+            signatures: Vec::new(),
+        })
     }
 
     /// Parses a note. Allocates a few times the length of the bytes at most.
@@ -59,13 +66,19 @@ impl Note {
     /// [`papir_core::Error::Malformed`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let note = std::str::from_utf8(bytes);
-        let note = note.map_err(|_| Error::malformed("a note", "bytes that are not UTF-8", "text"))?;
+        let note =
+            note.map_err(|_| Error::malformed("a note", "bytes that are not UTF-8", "text"))?;
         check_text(note)?;
         // The text may contain empty lines: the last one separates it from the signatures.
-        let parts = note.rsplit_once("\n\n").filter(|(_, lines)| !lines.is_empty());
-        let (text, lines) = parts
-            .ok_or_else(|| Error::malformed("a note", "no empty line", "signatures after an empty line"))?;
-        let lines = lines.strip_suffix('\n').ok_or_else(|| bad_line("a line without its end"))?;
+        let parts = note
+            .rsplit_once("\n\n")
+            .filter(|(_, lines)| !lines.is_empty());
+        let (text, lines) = parts.ok_or_else(|| {
+            Error::malformed("a note", "no empty line", "signatures after an empty line")
+        })?;
+        let lines = lines
+            .strip_suffix('\n')
+            .ok_or_else(|| bad_line("a line without its end"))?;
         let mut parsed = Self::new(format!("{text}\n"))?;
         for line in lines.split('\n') {
             parsed.add(NoteSignature::parse(line)?)?;
@@ -92,8 +105,16 @@ impl Note {
             return Ok(());
         }
         if self.signatures.len() == MAX_SIGNATURES {
-            let (found, expected) = (MAX_SIGNATURES as u64 + 1, format!("at most {MAX_SIGNATURES}"));
-            return Err(papir_core::Error::out_of_bounds("the number of signatures", found, expected).into());
+            let (found, expected) = (
+                MAX_SIGNATURES as u64 + 1,
+                format!("at most {MAX_SIGNATURES}"),
+            );
+            return Err(papir_core::Error::out_of_bounds(
+                "the number of signatures",
+                found,
+                expected,
+            )
+            .into());
         }
         self.signatures.push(signature);
         Ok(())
@@ -107,7 +128,11 @@ impl Note {
     pub fn sign(&mut self, key: &SigningKey, name: &KeyName) -> Result<()> {
         let id = key.public().renamed(name).id();
         let signature = key.sign(self.text.as_bytes()).to_vec();
-        self.add(NoteSignature { name: name.clone(), id, signature })
+        self.add(NoteSignature {
+            name: name.clone(),
+            id,
+            signature,
+        })
     }
 
     /// Returns whether the note has a signature of this key over its text.
@@ -119,41 +144,64 @@ impl Note {
         let found = lines.peek().is_some();
         match lines.all(|line| key.verifies(self.text.as_bytes(), &line.signature)) {
             true => Ok(found),
-            false => Err(Error::BadSignature { key: key.to_string() }),
+            false => Err(Error::BadSignature {
+                key: key.to_string(),
+            }),
         }
     }
 
     /// The signature lines with the name and id of a key.
     pub(crate) fn lines_of(&self, key: &VerifyingKey) -> impl Iterator<Item = &NoteSignature> {
         let id = key.id();
-        self.signatures.iter().filter(move |line| line.id == id && line.name == *key.name())
+        self.signatures
+            .iter()
+            .filter(move |line| line.id == id && line.name == *key.name())
     }
 
     /// Names and ids of the signature lines, for messages.
     pub(crate) fn signers(&self) -> String {
-        let names: Vec<String> = self.signatures.iter().take(8).map(NoteSignature::key).collect();
-        if names.is_empty() { "no key".to_owned() } else { names.join(", ") }
+        let names: Vec<String> = self
+            .signatures
+            .iter()
+            .take(8)
+            .map(NoteSignature::key)
+            .collect();
+        if names.is_empty() {
+            "no key".to_owned()
+        } else {
+            names.join(", ")
+        }
     }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.text)?;
-        self.signatures.iter().try_for_each(|line| writeln!(f, "{line}"))
+        self.signatures
+            .iter()
+            .try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
 impl NoteSignature {
     /// Parses a signature line without its newline.
     fn parse(line: &str) -> Result<Self> {
-        let rest = line.strip_prefix(DASH).ok_or_else(|| bad_line("another beginning"))?;
+        let rest = line
+            .strip_prefix(DASH)
+            .ok_or_else(|| bad_line("another beginning"))?;
         let (name, signature) = rest.split_once(' ').ok_or_else(|| bad_line("one word"))?;
         let bytes = base64::decode("a signature line", signature)?;
-        let (id, signature) = bytes.split_first_chunk::<4>().ok_or_else(|| bad_line("a short signature"))?;
+        let (id, signature) = bytes
+            .split_first_chunk::<4>()
+            .ok_or_else(|| bad_line("a short signature"))?;
         if signature.is_empty() {
             return Err(bad_line("an empty signature"));
         }
-        Ok(Self { name: name.parse()?, id: *id, signature: signature.to_vec() })
+        Ok(Self {
+            name: name.parse()?,
+            id: *id,
+            signature: signature.to_vec(),
+        })
     }
 
     /// The key's name and id, `NAME+ID`.
@@ -173,12 +221,19 @@ impl fmt::Display for NoteSignature {
 fn check_text(text: &str) -> Result<()> {
     if text.len() > MAX_NOTE_BYTES {
         let expected = format!("at most {MAX_NOTE_BYTES}");
-        return Err(
-            papir_core::Error::out_of_bounds("the length of a note", text.len() as u64, expected).into()
-        );
+        return Err(papir_core::Error::out_of_bounds(
+            "the length of a note",
+            text.len() as u64,
+            expected,
+        )
+        .into());
     }
     match text.bytes().find(|&byte| byte < b' ' && byte != b'\n') {
-        Some(byte) => Err(Error::malformed("a note", format!("the byte 0x{byte:02x}"), "text")),
+        Some(byte) => Err(Error::malformed(
+            "a note",
+            format!("the byte 0x{byte:02x}"),
+            "text",
+        )),
         None => Ok(()),
     }
 }
@@ -222,7 +277,12 @@ mod tests {
         // The example of the specification.
         let key = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
         let note = "This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n";
-        assert!(Note::parse(note.as_bytes()).unwrap().is_signed_by(&key.parse().unwrap()).unwrap());
+        assert!(
+            Note::parse(note.as_bytes())
+                .unwrap()
+                .is_signed_by(&key.parse().unwrap())
+                .unwrap()
+        );
     }
 
     #[test]
@@ -261,7 +321,10 @@ mod tests {
             format!("{}\n{PETER_LINE}", "x\n".repeat(MAX_NOTE_BYTES / 2)),
         ] {
             let error = Note::parse(bad.as_bytes()).unwrap_err();
-            assert!(["malformed", "out_of_bounds"].contains(&error.code()), "{error}: {bad:.80}");
+            assert!(
+                ["malformed", "out_of_bounds"].contains(&error.code()),
+                "{error}: {bad:.80}"
+            );
         }
         assert!(Note::parse(b"\xff\n\n").is_err());
     }
@@ -278,6 +341,9 @@ mod tests {
         assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), note);
         let (first, more) = (key("k", 0), key("k", 200));
         note.sign(&first, first.public().name()).unwrap();
-        assert_eq!(note.sign(&more, more.public().name()).unwrap_err().code(), "out_of_bounds");
+        assert_eq!(
+            note.sign(&more, more.public().name()).unwrap_err().code(),
+            "out_of_bounds"
+        );
     }
 }

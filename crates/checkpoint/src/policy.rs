@@ -44,10 +44,15 @@ impl Seen {
     /// [`Error::Rollback`] below it, and [`Error::Equivocation`] for another version under its sequence.
     pub fn check(&self, highest: &Self) -> Result<()> {
         if self.sequence < highest.sequence {
-            return Err(Error::Rollback { found: self.sequence, highest: highest.sequence });
+            return Err(Error::Rollback {
+                found: self.sequence,
+                highest: highest.sequence,
+            });
         }
         if self.sequence == highest.sequence && self.leaf != highest.leaf {
-            return Err(Error::Equivocation { sequence: self.sequence });
+            return Err(Error::Equivocation {
+                sequence: self.sequence,
+            });
         }
         Ok(())
     }
@@ -69,7 +74,15 @@ pub struct Accepted {
 impl<'a> Policy<'a> {
     /// A policy that accepts any age and sequence, and requires no witness.
     pub fn new(owner: &'a VerifyingKey, database: &'a str, now: u64) -> Self {
-        Self { owner, database, now, max_age: None, highest: None, witnesses: &[], cosignatures: 0 }
+        Self {
+            owner,
+            database,
+            now,
+            max_age: None,
+            highest: None,
+            witnesses: &[],
+            cosignatures: 0,
+        }
     }
 
     /// Accepts or refuses a checkpoint. The public part is checked separately, by
@@ -82,25 +95,43 @@ impl<'a> Policy<'a> {
         let (leaf, checkpoint) = (&proof.leaf, Checkpoint::of_text(proof.note.text())?);
         self.check_name(leaf, &checkpoint)?;
         self.check_signature(proof, &checkpoint)?;
-        let seen = Seen { sequence: leaf.sequence, leaf: leaf.hash()? };
+        let seen = Seen {
+            sequence: leaf.sequence,
+            leaf: leaf.hash()?,
+        };
         check_inclusion(proof, &checkpoint, &seen)?;
-        self.highest.map_or(Ok(()), |highest| seen.check(&highest))?;
+        self.highest
+            .map_or(Ok(()), |highest| seen.check(&highest))?;
         self.check_age(leaf.time)?;
         let cosignatures = cosigned(&proof.note, self.witnesses)?.len();
         if cosignatures < self.cosignatures {
-            return Err(Error::Cosignatures { found: cosignatures, required: self.cosignatures });
+            return Err(Error::Cosignatures {
+                found: cosignatures,
+                required: self.cosignatures,
+            });
         }
         let owner = successor(self.owner, &proof.certificates, self.now);
-        Ok(Accepted { leaf: leaf.clone(), seen, owner, cosignatures })
+        Ok(Accepted {
+            leaf: leaf.clone(),
+            seen,
+            owner,
+            cosignatures,
+        })
     }
 
     fn check_name(&self, leaf: &Leaf, checkpoint: &Checkpoint) -> Result<()> {
         if leaf.database != self.database {
-            return Err(Error::Database { found: leaf.database.clone(), expected: self.database.to_owned() });
+            return Err(Error::Database {
+                found: leaf.database.clone(),
+                expected: self.database.to_owned(),
+            });
         }
         let origin = self.owner.name().origin(self.database)?;
         if checkpoint.origin != origin {
-            return Err(Error::Origin { found: checkpoint.origin.to_string(), expected: origin.to_string() });
+            return Err(Error::Origin {
+                found: checkpoint.origin.to_string(),
+                expected: origin.to_string(),
+            });
         }
         Ok(())
     }
@@ -115,7 +146,10 @@ impl<'a> Policy<'a> {
         if signed {
             return Ok(());
         }
-        Err(Error::Untrusted { owner: self.owner.to_string(), found: proof.note.signers() })
+        Err(Error::Untrusted {
+            owner: self.owner.to_string(),
+            found: proof.note.signers(),
+        })
     }
 
     fn check_age(&self, time: u64) -> Result<()> {
@@ -123,10 +157,16 @@ impl<'a> Policy<'a> {
             return Ok(());
         };
         if time > self.now.saturating_add(SKEW) {
-            return Err(Error::FromTheFuture { ahead: time - self.now });
+            return Err(Error::FromTheFuture {
+                ahead: time - self.now,
+            });
         }
         let age = self.now.saturating_sub(time);
-        if age > max { Err(Error::TooOld { age, max }) } else { Ok(()) }
+        if age > max {
+            Err(Error::TooOld { age, max })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -137,5 +177,8 @@ fn check_inclusion(proof: &Proof, checkpoint: &Checkpoint, seen: &Seen) -> Resul
     if newest && verify_inclusion(&seen.leaf, seen.sequence, size, &proof.path, root) {
         return Ok(());
     }
-    Err(Error::NotIncluded { what: "the proof of the newest version", size })
+    Err(Error::NotIncluded {
+        what: "the proof of the newest version",
+        size,
+    })
 }

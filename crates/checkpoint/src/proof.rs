@@ -77,24 +77,43 @@ impl Proof {
     /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`], or those of
     /// [`Certificate::parse`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_PROOF_BYTES);
+        let text = std::str::from_utf8(bytes)
+            .ok()
+            .filter(|text| text.len() <= MAX_PROOF_BYTES);
         let text = text.ok_or_else(|| bad("other bytes, or too many"))?;
-        let (head, note) = text.split_once("\n\n").ok_or_else(|| bad("no empty line"))?;
+        let (head, note) = text
+            .split_once("\n\n")
+            .ok_or_else(|| bad("no empty line"))?;
         let mut lines = head.split('\n');
-        let extra = (lines.next() == Some(HEADER)).then(|| lines.next()).flatten();
-        let extra =
-            extra.and_then(|line| line.strip_prefix("extra ")).ok_or_else(|| bad("another beginning"))?;
-        let index = lines.next().and_then(|line| line.strip_prefix("index ")).and_then(decimal);
-        let path = lines.take(MAX_PROOF + 1).map(|line| base64::decode_array("a hash of a proof", line));
+        let extra = (lines.next() == Some(HEADER))
+            .then(|| lines.next())
+            .flatten();
+        let extra = extra
+            .and_then(|line| line.strip_prefix("extra "))
+            .ok_or_else(|| bad("another beginning"))?;
+        let index = lines
+            .next()
+            .and_then(|line| line.strip_prefix("index "))
+            .and_then(decimal);
+        let path = lines
+            .take(MAX_PROOF + 1)
+            .map(|line| base64::decode_array("a hash of a proof", line));
         let path = path.collect::<Result<Vec<Hash>>>()?;
         if path.len() > MAX_PROOF {
             return Err(bad("a longer path"));
         }
-        let (owner, leaf, certificates) = read_extra(&base64::decode("a proof's extra data", extra)?)?;
+        let (owner, leaf, certificates) =
+            read_extra(&base64::decode("a proof's extra data", extra)?)?;
         if index != Some(leaf.sequence) {
             return Err(bad("another index than the leaf's sequence"));
         }
-        Ok(Self { owner, leaf, path, note: Note::parse(note.as_bytes())?, certificates })
+        Ok(Self {
+            owner,
+            leaf,
+            path,
+            note: Note::parse(note.as_bytes())?,
+            certificates,
+        })
     }
 }
 
@@ -129,11 +148,16 @@ pub(crate) fn read_certificates(reader: &mut Reader<'_>) -> Result<Vec<Certifica
     let count = reader.u8()?;
     if usize::from(count) > MAX_CERTIFICATES {
         let expected = format!("at most {MAX_CERTIFICATES}");
-        return Err(
-            papir_core::Error::out_of_bounds("the number of certificates", count.into(), expected).into()
-        );
+        return Err(papir_core::Error::out_of_bounds(
+            "the number of certificates",
+            count.into(),
+            expected,
+        )
+        .into());
     }
-    (0..count).map(|_| Certificate::parse(reader.bytes()?)).collect()
+    (0..count)
+        .map(|_| Certificate::parse(reader.bytes()?))
+        .collect()
 }
 
 fn bad(found: &str) -> Error {

@@ -15,13 +15,18 @@ pub fn successor(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -
 }
 
 /// The rotations from the owner's key to its newest one, in order.
-fn chain<'a>(owner: &VerifyingKey, certificates: &'a [Certificate], now: u64) -> Vec<&'a Certificate> {
+fn chain<'a>(
+    owner: &VerifyingKey,
+    certificates: &'a [Certificate],
+    now: u64,
+) -> Vec<&'a Certificate> {
     let mut chain: Vec<&Certificate> = Vec::new();
     // A circle of rotations ends when each certificate was used once.
     while chain.len() < certificates.len() {
         let current = chain.last().map_or(owner, |rotation| rotation.subject());
-        let follows =
-            |rotation: &&Certificate| rotation.issuer().same_key(current) && !chain.contains(rotation);
+        let follows = |rotation: &&Certificate| {
+            rotation.issuer().same_key(current) && !chain.contains(rotation)
+        };
         let Some(next) = rotations(certificates, now).find(follows) else {
             break;
         };
@@ -32,7 +37,9 @@ fn chain<'a>(owner: &VerifyingKey, certificates: &'a [Certificate], now: u64) ->
 
 /// The rotations that have begun.
 fn rotations(certificates: &[Certificate], now: u64) -> impl Iterator<Item = &Certificate> {
-    certificates.iter().filter(move |one| *one.grant() == Grant::Rotate && has_begun(one, now))
+    certificates
+        .iter()
+        .filter(move |one| *one.grant() == Grant::Rotate && has_begun(one, now))
 }
 
 fn has_begun(certificate: &Certificate, now: u64) -> bool {
@@ -48,7 +55,9 @@ pub(crate) fn signers(
 ) -> Vec<VerifyingKey> {
     let mut keys = owners(owner, certificates, now);
     let delegations = certificates.iter().filter(|one| {
-        let Grant::Delegate(scope) = one.grant() else { return false };
+        let Grant::Delegate(scope) = one.grant() else {
+            return false;
+        };
         let times = one.from()..=one.until();
         let in_time = times.contains(&leaf_time) && has_begun(one, now) && now <= one.until();
         in_time
@@ -97,8 +106,10 @@ mod tests {
         let (first, second, third) = (key("o", 1), key("o", 2), key("o", 3));
         let (publisher, other) = (key("p", 4), key("q", 5));
         let publics = [&first, &second, &third, &publisher, &other].map(|key| key.public());
-        let all: Vec<(&str, &VerifyingKey)> =
-            ["first", "second", "third", "publisher", "other"].into_iter().zip(&publics).collect();
+        let all: Vec<(&str, &VerifyingKey)> = ["first", "second", "third", "publisher", "other"]
+            .into_iter()
+            .zip(&publics)
+            .collect();
         let certificates = [
             Certificate::delegate(&first, &publics[3], Some("words"), (1000, 5000)).unwrap(),
             Certificate::rotate(&second, &third, (4000, 4500)).unwrap(),
@@ -106,7 +117,10 @@ mod tests {
             Certificate::delegate(&second, &publics[4], None, (2000, 9000)).unwrap(),
         ];
         let signers = |owner: usize, database: &str, now: u64| {
-            names(&signers(&publics[owner], &certificates, database, (now, now)), &all)
+            names(
+                &signers(&publics[owner], &certificates, database, (now, now)),
+                &all,
+            )
         };
         // Before its time, a certificate counts within the tolerance of clocks only.
         assert_eq!(signers(0, "words", 1000), "first publisher");
@@ -123,8 +137,17 @@ mod tests {
         assert_eq!(signers(1, "words", 2500), "second first publisher other");
         assert_eq!(signers(2, "words", 4200), "third second other");
         assert_eq!(signers(2, "words", 9999), "third");
-        for (owner, now, newest) in [(0, 1000, 0), (0, 2000, 1), (0, 1_000_000, 2), (1, 1000, 1), (2, 0, 2)] {
-            assert_eq!(successor(&publics[owner], &certificates, now), publics[newest]);
+        for (owner, now, newest) in [
+            (0, 1000, 0),
+            (0, 2000, 1),
+            (0, 1_000_000, 2),
+            (1, 1000, 1),
+            (2, 0, 2),
+        ] {
+            assert_eq!(
+                successor(&publics[owner], &certificates, now),
+                publics[newest]
+            );
         }
     }
 
@@ -147,12 +170,19 @@ mod tests {
                 Certificate::rotate(&keys[0], &keys[1], (2000, first_until)).unwrap(),
             ]
         };
-        let valid = |until: (u64, u64), now| valid_of_three(&keys, &rotations(until.0, until.1), now);
+        let valid =
+            |until: (u64, u64), now| valid_of_three(&keys, &rotations(until.0, until.1), now);
         let in_order = [2600, 3001, 4501].map(|now| valid((3000, 4500), now));
-        assert_eq!(in_order, [[true; 3], [false, true, true], [false, false, true]]);
+        assert_eq!(
+            in_order,
+            [[true; 3], [false, true, true], [false, false, true]]
+        );
         // A key is valid only for as long as all rotations that follow it overlap.
         let reversed = [2600, 3001, 9001].map(|now| valid((9000, 3000), now));
-        assert_eq!(reversed, [[true; 3], [false, false, true], [false, false, true]]);
+        assert_eq!(
+            reversed,
+            [[true; 3], [false, false, true], [false, false, true]]
+        );
     }
 
     #[test]
@@ -175,17 +205,23 @@ mod tests {
         let certificates = [Certificate::delegate(&owner, &publisher, None, (1000, 5000)).unwrap()];
         let count = |now, leaf| signers(&owner.public(), &certificates, "words", (now, leaf)).len();
         assert_eq!((count(2000, 1500), count(5000, 5000)), (2, 2));
-        assert_eq!((count(2000, 999), count(5001, 1500), count(5001, 5001)), (1, 1, 1));
+        assert_eq!(
+            (count(2000, 999), count(5001, 1500), count(5001, 5001)),
+            (1, 1, 1)
+        );
     }
 
     #[test]
     fn circles_of_rotations_end() {
         let (a, b) = (key("o", 1), key("o", 2));
-        let circle =
-            [Certificate::rotate(&a, &b, (1, 2)).unwrap(), Certificate::rotate(&b, &a, (1, 2)).unwrap()];
+        let circle = [
+            Certificate::rotate(&a, &b, (1, 2)).unwrap(),
+            Certificate::rotate(&b, &a, (1, 2)).unwrap(),
+        ];
         assert_eq!(chain(&a.public(), &circle, 5).len(), 2);
         // A certificate is followed once, even if there are others.
-        let stranger = Certificate::delegate(&key("o", 3), &key("p", 4).public(), None, (0, 9)).unwrap();
+        let stranger =
+            Certificate::delegate(&key("o", 3), &key("p", 4).public(), None, (0, 9)).unwrap();
         let more = [circle.to_vec(), vec![stranger]].concat();
         assert_eq!(successor(&a.public(), &more, 5), a.public());
         assert_eq!(successor(&a.public(), &circle, 5), a.public());
@@ -198,6 +234,9 @@ mod tests {
             Certificate::delegate(&stranger, &publisher.public(), None, (0, 9)).unwrap(),
             Certificate::rotate(&stranger, &key("o", 4), (0, 9)).unwrap(),
         ];
-        assert_eq!(signers(&owner.public(), &certificates, "words", (5, 5)), [owner.public()]);
+        assert_eq!(
+            signers(&owner.public(), &certificates, "words", (5, 5)),
+            [owner.public()]
+        );
     }
 }

@@ -27,7 +27,10 @@ pub(crate) fn print(out: &Path, records: &Shape, prepared_bytes: u64) {
     if needed < ANNOUNCED_BYTES {
         return;
     }
-    eprintln!("papir: preparing {}: a file of about {file}, with about {memory} of memory", out.display());
+    eprintln!(
+        "papir: preparing {}: a file of about {file}, with about {memory} of memory",
+        out.display()
+    );
     if let Some(available) = papir_store::free_memory().filter(|available| *available < needed) {
         eprintln!(
             "papir: warning: this machine has {} of memory available: a smaller --batch, another --goal or \
@@ -71,7 +74,8 @@ pub(crate) fn agree_to_cost(description: &Description, rates: &Rates, agreed: bo
         return Ok(());
     }
     let cost = cost::of_query(description, seconds);
-    if seconds >= ASKED_SECONDS && !agreed && !(std::io::stdin().is_terminal() && confirmed(&cost)) {
+    if seconds >= ASKED_SECONDS && !agreed && !(std::io::stdin().is_terminal() && confirmed(&cost))
+    {
         let expected = format!("at most {ASKED_SECONDS}, or --yes: {cost}");
         return Err(Error::out_of_bounds(
             "the number of seconds that a query takes",
@@ -95,5 +99,7 @@ fn confirmed(cost: &str) -> bool {
 /// `inspire2`, `simple` and `inspire-batch` are 0.65 to 1.2 times this.
 fn peak(prepared_bytes: u64, record_bytes: u64) -> u64 {
     let prepared = prepared_bytes.saturating_add(prepared_bytes / 4);
-    prepared.saturating_add(record_bytes.saturating_mul(2)).saturating_add(OTHER_BYTES)
+    prepared
+        .saturating_add(record_bytes.saturating_mul(2))
+        .saturating_add(OTHER_BYTES)
 }

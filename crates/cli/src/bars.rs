@@ -10,7 +10,9 @@ impl Bars {
     /// A bar that appears with the first stage.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::no_length();
-        if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {percent:>3}% {elapsed:>4}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg:24} {wide_bar} {percent:>3}% {elapsed:>4}")
+        {
             bar.set_style(style);
         }
         Self(bar)

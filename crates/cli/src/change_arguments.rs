@@ -50,7 +50,10 @@ impl ChangeArguments {
             ("--value", !self.value.is_empty()),
             ("--delete-column", self.delete_column.is_some()),
         ];
-        options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+        options
+            .into_iter()
+            .find(|(_, given)| *given)
+            .map(|(name, _)| name)
     }
 
     /// Refuses standard input of a format that is not given.
@@ -59,9 +62,9 @@ impl ChangeArguments {
     /// A failure that names the option.
     pub(crate) fn check_source(&self, source: &Path) -> Result<(), Failure> {
         match self.format {
-            None if source == Path::new("-") => {
-                Err(Failure::new("standard input of no format: expected --format csv or --format jsonl"))
-            }
+            None if source == Path::new("-") => Err(Failure::new(
+                "standard input of no format: expected --format csv or --format jsonl",
+            )),
             _ => Ok(()),
         }
     }

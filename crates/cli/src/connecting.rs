@@ -72,7 +72,10 @@ impl Connecting {
     }
 
     fn identity(&self) -> Option<Identity> {
-        Some(Identity::new(self.client_cert.as_ref()?, self.client_key.as_ref()?))
+        Some(Identity::new(
+            self.client_cert.as_ref()?,
+            self.client_key.as_ref()?,
+        ))
     }
 
     fn token(&self) -> Result<Option<Token>, Failure> {
@@ -92,13 +95,17 @@ impl Connecting {
                 Err(error) => return Err(Failure::new(format!("{TOKEN_VARIABLE}: {error}"))),
             },
         };
-        Token::new(&text).map(Some).map_err(|error| Failure::new(format!("{source}: {error}")))
+        Token::new(&text)
+            .map(Some)
+            .map_err(|error| Failure::new(format!("{source}: {error}")))
     }
 }
 
 /// Returns whether a place is the address of a service, and not a file.
 pub(crate) fn is_url(place: &str) -> bool {
-    ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme))
+    ["http://", "https://", "unix:"]
+        .iter()
+        .any(|scheme| place.starts_with(scheme))
 }
 
 /// Converts a client's error to a message, with the option that resolves it if there is one.
@@ -116,18 +123,23 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ papir_client::Error::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
         )),
-        error @ (papir_client::Error::NoCheckpoint { .. } | papir_client::Error::OtherName { .. }) => {
+        error @ (papir_client::Error::NoCheckpoint { .. }
+        | papir_client::Error::OtherName { .. }) => {
             Failure::new(format!("no query was sent: {error}"))
         }
         papir_client::Error::Checkpoint { url, error } => of_checkpoint(&url, &error),
-        papir_client::Error::Transport { url, source } if is_unknown_certificate(source.as_ref()) => {
+        papir_client::Error::Transport { url, source }
+            if is_unknown_certificate(source.as_ref()) =>
+        {
             Failure::new(format!(
                 "{url}: {source} (--ca FILE trusts the certificates in a file: give the server's own, or that of \
                  its issuer)"
             ))
         }
         papir_client::Error::Transport { url, source } if asks_for_certificate(source.as_ref()) => {
-            Failure::new(format!("{url}: {source} (--client-cert FILE --client-key FILE)"))
+            Failure::new(format!(
+                "{url}: {source} (--client-cert FILE --client-key FILE)"
+            ))
         }
         other => other.into(),
     }
@@ -135,12 +147,18 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
 
 /// Returns whether the service asks for a client certificate, and the client presented none.
 fn asks_for_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(FinalFailure::ClientCertificate { missing: true, .. }))
+    matches!(
+        error.downcast_ref(),
+        Some(FinalFailure::ClientCertificate { missing: true, .. })
+    )
 }
 
 /// Returns whether an error is a certificate that nothing trusted vouches for.
 fn is_unknown_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(FinalFailure::Certificate { unknown: true, .. }))
+    matches!(
+        error.downcast_ref(),
+        Some(FinalFailure::Certificate { unknown: true, .. })
+    )
 }
 
 /// Converts a refusal of a checkpoint to a message.

@@ -22,7 +22,14 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts the server and waits until it listens.
     pub(crate) fn start(snapshot: &Path) -> Result<Self, Failure> {
-        let options = ["serve", "--listen", "127.0.0.1:0", "--show-queries", "--until-stdin-ends", "--"];
+        let options = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--show-queries",
+            "--until-stdin-ends",
+            "--",
+        ];
         let mut child = papir()?
             .args(options.map(OsStr::new))
             .arg(snapshot)
@@ -31,8 +38,14 @@ impl ServerProcess {
             .stdout(Stdio::piped())
             .spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let stdout = BufReader::new(stdout.ok_or_else(|| Failure::new("the server has no stdout"))?);
-        let mut server = Self { child, stdin, stdout, url: String::new() };
+        let stdout =
+            BufReader::new(stdout.ok_or_else(|| Failure::new("the server has no stdout"))?);
+        let mut server = Self {
+            child,
+            stdin,
+            stdout,
+            url: String::new(),
+        };
         let line = server.line()?;
         let url = line
             .strip_prefix("listening on ")
@@ -64,7 +77,11 @@ impl ServerProcess {
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
         self.stdin = None;
         let status = self.child.wait()?;
-        if status.success() { Ok(()) } else { Err(Failure::new(format!("the server exited with {status}"))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("the server exited with {status}")))
+        }
     }
 }
 
@@ -114,8 +131,15 @@ pub(crate) fn look_up(server: &mut ServerProcess, key: &str) -> Result<DemoLooku
     let Line { value } = serde_json::from_slice(&output.stdout)?;
     let costs: LookupCosts = serde_json::from_slice(&output.stderr)?;
     let line = |_| Ok(serde_json::from_str(&server.line()?)?);
-    let queries = (0..costs.requests).map(line).collect::<Result<_, Failure>>()?;
-    Ok(DemoLookup { key: key.to_owned(), value, costs, queries })
+    let queries = (0..costs.requests)
+        .map(line)
+        .collect::<Result<_, Failure>>()?;
+    Ok(DemoLookup {
+        key: key.to_owned(),
+        value,
+        costs,
+        queries,
+    })
 }
 
 /// A command that runs this program.

@@ -30,8 +30,14 @@ pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
 
 /// Writes the lines in two columns.
 pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
-    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
-    lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {}", one_line(value)))
+    let width = lines
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or_default();
+    lines
+        .iter()
+        .try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {}", one_line(value)))
 }
 
 /// A JSON field with bytes as text or, if they are not UTF-8, a field `…_base64` in base64.
@@ -47,12 +53,24 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     let description = &report.description;
     let mut lines = vec![
         line("name", &report.metadata.name),
-        line("scheme", format!("{}, version {}", description.scheme, report.metadata.version)),
+        line(
+            "scheme",
+            format!(
+                "{}, version {}",
+                description.scheme, report.metadata.version
+            ),
+        ),
         line("records", records(description)),
     ];
     lines.extend(skipped(&report.metadata));
     lines.extend(report.metadata.keyword.iter().flat_map(table));
-    lines.extend(guarantees(description, report.table.as_ref().map_or(1, |table| table.lookups as usize)));
+    lines.extend(guarantees(
+        description,
+        report
+            .table
+            .as_ref()
+            .map_or(1, |table| table.lookups as usize),
+    ));
     lines.extend(report.metadata.root.as_ref().map(|root| line("root", root)));
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("query and answer", {
@@ -65,9 +83,18 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
 
 /// Describes the result of an update.
 pub(crate) fn update(report: &UpdateReport) -> Lines {
-    let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
+    let ChangeCounts {
+        inserted,
+        replaced,
+        deleted,
+        absent,
+        superseded,
+    } = report.counts;
     let mut changes = format!("{inserted} new, {replaced} replaced, {deleted} deleted");
-    for (count, what) in [(absent, "deletions of absent keys"), (superseded, "superseded by a later row")] {
+    for (count, what) in [
+        (absent, "deletions of absent keys"),
+        (superseded, "superseded by a later row"),
+    ] {
         if count > 0 {
             changes += &format!(", {count} {what}");
         }
@@ -75,7 +102,13 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
     let description = &report.description;
     let mut lines = vec![
         line("name", &report.metadata.name),
-        line("scheme", format!("{}, version {}", description.scheme, report.metadata.version)),
+        line(
+            "scheme",
+            format!(
+                "{}, version {}",
+                description.scheme, report.metadata.version
+            ),
+        ),
         line("changes", changes),
         line("done", &report.way),
         line("records", records(description)),
@@ -88,7 +121,14 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
 
 /// Describes an update of a delta.
 pub(crate) fn delta_update(report: &DeltaReport) -> Lines {
-    let DeltaReport { metadata, rows, superseded, bytes, most, checkpoint } = report;
+    let DeltaReport {
+        metadata,
+        rows,
+        superseded,
+        bytes,
+        most,
+        checkpoint,
+    } = report;
     let mut changes = format!("{rows} rows");
     if *superseded > 0 {
         changes += &format!(", of which {superseded} replace earlier changes");
@@ -97,7 +137,14 @@ pub(crate) fn delta_update(report: &DeltaReport) -> Lines {
         line("name", &metadata.name),
         line("changes", changes),
         line("delta", delta(metadata)),
-        line("bytes", format!("{} of at most {}", units::bytes(*bytes), units::bytes(*most))),
+        line(
+            "bytes",
+            format!(
+                "{} of at most {}",
+                units::bytes(*bytes),
+                units::bytes(*most)
+            ),
+        ),
     ];
     lines.extend(checkpoint.as_ref().map(signed));
     lines
@@ -105,7 +152,13 @@ pub(crate) fn delta_update(report: &DeltaReport) -> Lines {
 
 /// Describes a delta in one line.
 pub(crate) fn delta(metadata: &DeltaMetadata) -> String {
-    let DeltaMetadata { entries, base, version, scheme, .. } = metadata;
+    let DeltaMetadata {
+        entries,
+        base,
+        version,
+        scheme,
+        ..
+    } = metadata;
     format!("{entries} changes since version {base}, as version {version} ({scheme})")
 }
 
@@ -120,13 +173,20 @@ pub(crate) fn set(summary: &PsiSummary) -> Lines {
         line("matching", matching),
         line("set version", summary.version),
     ];
-    lines.extend(summary.longest.map(|longest| line("longest label", units::bytes(longest.into()))));
+    lines.extend(
+        summary
+            .longest
+            .map(|longest| line("longest label", units::bytes(longest.into()))),
+    );
     lines
 }
 
 /// Describes a signed version by its place in the log.
 pub(crate) fn signed(leaf: &Leaf) -> (String, String) {
-    line("signed", format!("sequence {}, {}", leaf.sequence, time(leaf.time)))
+    line(
+        "signed",
+        format!("sequence {}, {}", leaf.sequence, time(leaf.time)),
+    )
 }
 
 /// Formats a time in seconds since 1970 as RFC 3339 in UTC.
@@ -137,10 +197,15 @@ pub(crate) fn time(seconds: u64) -> String {
 /// Describes the section of keys that only updates read, if the file has it.
 pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
     let names = [papir_store::OWNER_KEYS, papir_store::SEALED_OWNER_KEYS];
-    let section = sections.iter().find(|section| names.contains(&section.name.as_str()))?;
+    let section = sections
+        .iter()
+        .find(|section| names.contains(&section.name.as_str()))?;
     Some(line(
         "owner's keys",
-        format!("{} for updates, which clients do not fetch", units::bytes(section.bytes)),
+        format!(
+            "{} for updates, which clients do not fetch",
+            units::bytes(section.bytes)
+        ),
     ))
 }
 
@@ -149,11 +214,25 @@ pub(crate) fn origin(metadata: &Metadata) -> Lines {
     let source = &metadata.source;
     let (entries, size) = (source.entries, units::bytes(source.bytes));
     let mut lines: Lines = metadata.keyword.iter().flat_map(table).collect();
-    lines.push(line("source", format!("{} ({}, {size}, {entries} entries)", source.file, source.format)));
+    lines.push(line(
+        "source",
+        format!(
+            "{} ({}, {size}, {entries} entries)",
+            source.file, source.format
+        ),
+    ));
     lines.extend(skipped(metadata));
-    lines.push(line("built", format!("{} by papir {}", metadata.created, metadata.papir)));
+    lines.push(line(
+        "built",
+        format!("{} by papir {}", metadata.created, metadata.papir),
+    ));
     let last = metadata.updated.iter();
-    lines.extend(last.map(|time| line("updated", format!("{} times, last {time}", metadata.updates))));
+    lines.extend(last.map(|time| {
+        line(
+            "updated",
+            format!("{} times, last {time}", metadata.updates),
+        )
+    }));
     lines
 }
 
@@ -165,17 +244,35 @@ fn skipped(metadata: &Metadata) -> Option<(String, String)> {
 
 /// Describes the snapshot file.
 pub(crate) fn file(bytes: u64, sections: usize) -> (String, String) {
-    line("file", format!("{} in {sections} sections, checksums verified", units::bytes(bytes)))
+    line(
+        "file",
+        format!(
+            "{} in {sections} sections, checksums verified",
+            units::bytes(bytes)
+        ),
+    )
 }
 
 fn table(summary: &KeywordSummary) -> Lines {
-    let KeywordSummary { entries, duplicates, table_bytes, tagged_bytes, .. } = summary;
+    let KeywordSummary {
+        entries,
+        duplicates,
+        table_bytes,
+        tagged_bytes,
+        ..
+    } = summary;
     let (table, minimum) = (units::bytes(*table_bytes), units::bytes(*tagged_bytes));
     vec![
-        line("keys", format!("{entries}, {duplicates} duplicates left out")),
+        line(
+            "keys",
+            format!("{entries}, {duplicates} duplicates left out"),
+        ),
         line(
             "keyword overhead",
-            format!("{:.3} × ({table} for {minimum} of tags and values)", summary.overhead()),
+            format!(
+                "{:.3} × ({table} for {minimum} of tags and values)",
+                summary.overhead()
+            ),
         ),
     ]
 }
@@ -183,7 +280,10 @@ fn table(summary: &KeywordSummary) -> Lines {
 fn records(description: &Description) -> String {
     let shape = &description.shape;
     let (records, total) = (shape.records(), units::bytes(shape.total_bytes()));
-    format!("{records} of {}, {total} in total", units::bits(shape.record_bits()))
+    format!(
+        "{records} of {}, {total} in total",
+        units::bits(shape.record_bits())
+    )
 }
 
 /// Describes a prepared database: shape, lookup, security, sizes and parameters.
@@ -194,7 +294,10 @@ pub(crate) fn database(
 ) -> Lines {
     let mut lines = identity(description, version);
     lines.extend(keyword.map_or_else(|| vec![line("lookup", "by index")], keys));
-    lines.extend(guarantees(description, keyword.map_or(1, KeywordLayout::lookups)));
+    lines.extend(guarantees(
+        description,
+        keyword.map_or(1, KeywordLayout::lookups),
+    ));
     lines.extend(sizes(&description.sizes));
     let parameters = description.parameters.iter();
     lines.extend(parameters.map(|(name, value)| line(&format!("parameter {name}"), value)));
@@ -216,10 +319,16 @@ fn identity(description: &Description, version: Version) -> Lines {
 fn keys(layout: &KeywordLayout) -> Lines {
     let chance = layout.false_positive_log2();
     vec![
-        line("lookup", format!("by key, {} record(s) each", layout.lookups())),
+        line(
+            "lookup",
+            format!("by key, {} record(s) each", layout.lookups()),
+        ),
         line("longest value", units::bytes(layout.longest_value() as u64)),
         line("key layout", units::bytes(layout.encode().len() as u64)),
-        line("false positives", format!("2^{chance:.1} that an absent key is found")),
+        line(
+            "false positives",
+            format!("2^{chance:.1} that an absent key is found"),
+        ),
     ]
 }
 
@@ -230,7 +339,11 @@ fn guarantees(description: &Description, records: usize) -> Lines {
         (None, Privacy::Private) => "perfect: a query does not depend on the index".to_owned(),
         (None, Privacy::NotPrivate(_)) => "none: nothing is encrypted".to_owned(),
     };
-    let what = if description.limits.batch > 1 { "batch" } else { "lookup" };
+    let what = if description.limits.batch > 1 {
+        "batch"
+    } else {
+        "lookup"
+    };
     let failure = match description.lookup_failure_log2(records) {
         f64::NEG_INFINITY => "never: every answer decodes".to_owned(),
         log2 => format!("2^{log2:.1} that a {what} does not decode"),
@@ -249,9 +362,17 @@ fn sizes(sizes: &Sizes) -> Lines {
         ("encoded database", sizes.database),
         ("other material", sizes.material),
     ];
-    let exact = |count| if count < 1024 { String::new() } else { format!(" ({count} bytes)") };
+    let exact = |count| {
+        if count < 1024 {
+            String::new()
+        } else {
+            format!(" ({count} bytes)")
+        }
+    };
     let shown = rows.into_iter().filter(|(_, count)| *count > 0);
-    shown.map(|(name, count)| line(name, units::bytes(count) + &exact(count))).collect()
+    shown
+        .map(|(name, count)| line(name, units::bytes(count) + &exact(count)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -269,8 +390,12 @@ mod tests {
         for scheme in papir_schemes::registry::all() {
             let description = scheme.plan(shape, papir_core::Goal::Balanced).unwrap();
             let lines = database(&description, Version([1; 8]), None);
-            let value =
-                |name: &str| lines.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+            let value = |name: &str| {
+                lines
+                    .iter()
+                    .find(|(found, _)| found == name)
+                    .map(|(_, value)| value.as_str())
+            };
             assert!(value("scheme").unwrap().starts_with(scheme.name()));
             assert_eq!(value("version"), Some("0101010101010101"));
             assert_eq!(value("records"), Some("30000 of 8 B, 234 KiB in total"));

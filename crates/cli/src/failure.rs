@@ -23,7 +23,10 @@ pub(crate) struct Failure {
 impl Failure {
     /// Creates a failure with this message.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
-        Self { message: one_line(&message.to_string()), retryable: false }
+        Self {
+            message: one_line(&message.to_string()),
+            retryable: false,
+        }
     }
 
     /// Creates a failure about a file.
@@ -35,18 +38,29 @@ impl Failure {
 impl Failure {
     /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if self.retryable { FAILED_FOR_NOW } else { FAILED })
+        ExitCode::from(if self.retryable {
+            FAILED_FOR_NOW
+        } else {
+            FAILED
+        })
     }
 }
 
 impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let any: &(dyn std::error::Error + 'static) = &error;
-        let of_client = any.downcast_ref().is_some_and(papir_client::Error::is_retryable);
+        let of_client = any
+            .downcast_ref()
+            .is_some_and(papir_client::Error::is_retryable);
         let of_store = any.downcast_ref().is_some_and(is_temporary);
-        let of_server = any.downcast_ref().is_some_and(papir_server::Error::is_temporary);
+        let of_server = any
+            .downcast_ref()
+            .is_some_and(papir_server::Error::is_temporary);
         let retryable = of_client || of_store || of_server;
-        Self { retryable, ..Self::new(error) }
+        Self {
+            retryable,
+            ..Self::new(error)
+        }
     }
 }
 
@@ -64,7 +78,8 @@ impl fmt::Display for Failure {
 /// A text as one line without control characters: a service's text must not control a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    line.replace('\t', " ").replace(char::is_control, "\u{fffd}")
+    line.replace('\t', " ")
+        .replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]
@@ -91,7 +106,13 @@ mod tests {
             message: String::new(),
             current: None,
         };
-        for (status, retryable) in [(429, true), (503, true), (500, false), (401, false), (409, false)] {
+        for (status, retryable) in [
+            (429, true),
+            (503, true),
+            (500, false),
+            (401, false),
+            (409, false),
+        ] {
             assert_eq!(Failure::from(http(status)).retryable, retryable, "{status}");
         }
         // An answer that does not decode is final.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use papir_core::NoProgress;
 use papir_store::{
-    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport, Way, merge,
+    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport, Way,
+    merge,
 };
 
 /// Pause between two looks at the source.
@@ -61,14 +62,21 @@ impl Following {
             }
             let begin = Instant::now();
             match follower.step(&mut papir::system_rng(), &NoProgress) {
-                Ok(Step { published, skipped, arrived, trouble }) => {
+                Ok(Step {
+                    published,
+                    skipped,
+                    arrived,
+                    trouble,
+                }) => {
                     idle = false;
                     if let Some(reason) = trouble {
                         if self.once {
                             let source = std::io::Error::other(reason);
-                            return Err(
-                                papir_core::Error::Io { what: "following once".to_owned(), source }.into()
-                            );
+                            return Err(papir_core::Error::Io {
+                                what: "following once".to_owned(),
+                                source,
+                            }
+                            .into());
                         }
                         on_event(Event::Trouble(&reason));
                     }
@@ -117,17 +125,28 @@ impl Following {
         };
         thread::spawn(move || {
             let begin = Instant::now();
-            (merge(&options, &mut papir::system_rng(), &NoProgress), begin.elapsed())
+            (
+                merge(&options, &mut papir::system_rng(), &NoProgress),
+                begin.elapsed(),
+            )
         })
     }
 }
 
 /// Waits for a merge, if one is running. Returns what it did.
-fn finish(merging: Option<Merging>, on_event: &mut dyn FnMut(Event<'_>)) -> papir_store::Result<Option<Way>> {
-    let Some(merging) = merging else { return Ok(None) };
+fn finish(
+    merging: Option<Merging>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> papir_store::Result<Option<Way>> {
+    let Some(merging) = merging else {
+        return Ok(None);
+    };
     let (merged, time) = merging.join().map_err(|_| {
         let source = std::io::Error::other("it panicked");
-        papir_core::Error::Io { what: "merging".to_owned(), source }
+        papir_core::Error::Io {
+            what: "merging".to_owned(),
+            source,
+        }
     })?;
     let merged = merged?;
     on_event(Event::Merged(&merged, time));

@@ -22,8 +22,10 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 
 /// Splits bytes into lines, without their terminators.
 pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut lines: Vec<&[u8]> =
-        bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    let mut lines: Vec<&[u8]> = bytes
+        .split(|&byte| byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .collect();
     // Empty if the text ends with a line feed.
     lines.pop_if(|last| last.is_empty());
     lines

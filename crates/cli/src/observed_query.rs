@@ -35,8 +35,17 @@ impl ObservedQuery {
         for &byte in payload {
             histogram[usize::from(byte)] += 1;
         }
-        let begins = payload.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        Self { database: database.to_owned(), bytes: query.len() as u64, begins, histogram }
+        let begins = payload
+            .iter()
+            .take(SHOWN_BYTES)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            database: database.to_owned(),
+            bytes: query.len() as u64,
+            begins,
+            histogram,
+        }
     }
 
     /// The chi-square statistic for the hypothesis that both histograms come from one distribution,
@@ -44,8 +53,14 @@ impl ObservedQuery {
     /// hypothesis, the statistic has mean f and variance 2 f.
     pub(crate) fn chi_square(&self, other: &Self) -> (f64, f64) {
         let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
-        let pairs = self.histogram.iter().zip(&other.histogram).filter(|(a, b)| **a + **b > 0);
-        let cells: Vec<f64> = pairs.map(|(&a, &b)| cell(a as f64, b as f64, mine, theirs)).collect();
+        let pairs = self
+            .histogram
+            .iter()
+            .zip(&other.histogram)
+            .filter(|(a, b)| **a + **b > 0);
+        let cells: Vec<f64> = pairs
+            .map(|(&a, &b)| cell(a as f64, b as f64, mine, theirs))
+            .collect();
         (cells.iter().sum(), cells.len().saturating_sub(1) as f64)
     }
 }
@@ -83,7 +98,14 @@ mod tests {
     fn header_and_checksum_are_excluded() {
         let query = seen(&[0xab, 1, 1]);
         assert_eq!((query.bytes, query.begins.as_str()), (35, "ab0101"));
-        assert_eq!((query.histogram[1], query.histogram[0xab], query.histogram[0]), (2, 1, 0));
+        assert_eq!(
+            (
+                query.histogram[1],
+                query.histogram[0xab],
+                query.histogram[0]
+            ),
+            (2, 1, 0)
+        );
         assert_eq!(ObservedQuery::of("d", &[7]).histogram[7], 1);
     }
 

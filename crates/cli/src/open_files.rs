@@ -13,7 +13,10 @@ pub(crate) fn raise_limit(connections: usize) -> Option<String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (allowed, current) = (maximum.unwrap_or(u64::MAX), current.unwrap_or(u64::MAX));
     if current < needed {
-        let raised = Rlimit { current: Some(needed.min(allowed)), maximum };
+        let raised = Rlimit {
+            current: Some(needed.min(allowed)),
+            maximum,
+        };
         if setrlimit(Resource::Nofile, raised).is_err() || allowed < needed {
             return Some(format!(
                 "at most {} files may be open: {connections} connections need {needed} (LimitNOFILE= in a \

@@ -14,10 +14,14 @@ type Column = (&'static str, fn(&Offer) -> String);
 const COLUMNS: [Column; 14] = [
     ("scheme", |offer| offer.scheme.to_owned()),
     ("parameters", |offer| offer.parameters.clone()),
-    ("bucket", |offer| offer.bucket_bytes.map_or("-".to_owned(), units::bytes)),
+    ("bucket", |offer| {
+        offer.bucket_bytes.map_or("-".to_owned(), units::bytes)
+    }),
     ("upload", |offer| units::bytes(offer.upload_bytes)),
     ("download", |offer| units::bytes(offer.download_bytes)),
-    ("once", |offer| units::bytes(offer.public_bytes + offer.keys_bytes)),
+    ("once", |offer| {
+        units::bytes(offer.public_bytes + offer.keys_bytes)
+    }),
     ("answer", |offer| units::seconds(offer.answer_s)),
     ("client", |offer| units::seconds(offer.client_s)),
     ("lookup", |offer| units::seconds(offer.lookup_s)),
@@ -25,7 +29,11 @@ const COLUMNS: [Column; 14] = [
     ("snapshot", |offer| units::bytes(offer.snapshot_bytes)),
     ("offline", |offer| units::seconds(offer.setup_s)),
     // Every offer is private: one that encrypts nothing hides the index from unbounded attackers.
-    ("security", |offer| offer.security_bits.map_or("perfect".to_owned(), |bits| format!("{bits:.1} bits"))),
+    ("security", |offer| {
+        offer
+            .security_bits
+            .map_or("perfect".to_owned(), |bits| format!("{bits:.1} bits"))
+    }),
     ("failure", |offer| match offer.failure_log2 {
         f64::NEG_INFINITY => "never".to_owned(),
         log2 => format!("2^{log2:.0}"),
@@ -40,7 +48,12 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
     };
     let mut shown: Vec<&Offer> = Vec::new();
     for offer in choice.undominated() {
-        if shown.iter().filter(|other| other.scheme == offer.scheme).count() < most {
+        if shown
+            .iter()
+            .filter(|other| other.scheme == offer.scheme)
+            .count()
+            < most
+        {
             shown.push(offer);
         }
     }
@@ -52,15 +65,26 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
 ///
 /// # Errors
 /// I/O errors from `out`.
-pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -> Result<(), Failure> {
+pub(crate) fn write(
+    out: &mut dyn Write,
+    choice: &Choice,
+    most: Option<usize>,
+) -> Result<(), Failure> {
     let shown = shown(choice, most);
     // Only buckets of another length than the default one are worth a column.
     let has_bucket = shown.iter().any(|offer| offer.bucket_bytes.is_some());
-    let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|(title, _)| *title != "bucket" || has_bucket).collect();
-    let titles = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|(title, _)| *title != "bucket" || has_bucket)
+        .collect();
+    let titles = columns
+        .iter()
+        .map(|(title, _)| (*title).to_owned())
+        .collect();
     let line = |offer: &Offer| columns.iter().map(|(_, cell)| cell(offer)).collect();
-    let lines: Vec<Vec<String>> = std::iter::once(titles).chain(shown.iter().copied().map(line)).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(titles)
+        .chain(shown.iter().copied().map(line))
+        .collect();
     papir_bench::report::write_columns(out, &lines)?;
     let hidden = choice.offers().count() - shown.len();
     if hidden > 0 {
@@ -70,7 +94,13 @@ pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -
         return Ok(());
     }
     writeln!(out, "\nLeft out")?;
-    let line = |one: &LeftOut| vec![format!("  {}", one.scheme), one.parameters.clone(), one.reason.clone()];
+    let line = |one: &LeftOut| {
+        vec![
+            format!("  {}", one.scheme),
+            one.parameters.clone(),
+            one.reason.clone(),
+        ]
+    };
     let lines: Vec<Vec<String>> = choice.left_out.iter().map(line).collect();
     Ok(papir_bench::report::write_columns(out, &lines)?)
 }
@@ -80,13 +110,33 @@ pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -
 /// # Errors
 /// I/O errors from `out`.
 pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(), Failure> {
-    writeln!(out, "\nOn {} machines, predicted: {} slices", plan.shards.len(), plan.slices)?;
-    let mut lines = vec![["machine", "slices", "memory", "answer"].map(str::to_owned).to_vec()];
+    writeln!(
+        out,
+        "\nOn {} machines, predicted: {} slices",
+        plan.shards.len(),
+        plan.slices
+    )?;
+    let mut lines = vec![
+        ["machine", "slices", "memory", "answer"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for (number, shard) in plan.shards.iter().enumerate() {
-        let (memory, answer) = (units::bytes(shard.memory_bytes), units::seconds(shard.answer_s));
-        lines.push(vec![format!("shard {number}"), shard.slices.to_string(), memory, answer]);
+        let (memory, answer) = (
+            units::bytes(shard.memory_bytes),
+            units::seconds(shard.answer_s),
+        );
+        lines.push(vec![
+            format!("shard {number}"),
+            shard.slices.to_string(),
+            memory,
+            answer,
+        ]);
     }
-    let (memory, answer) = (units::bytes(plan.front_memory_bytes), units::seconds(plan.front_s));
+    let (memory, answer) = (
+        units::bytes(plan.front_memory_bytes),
+        units::seconds(plan.front_s),
+    );
     lines.push(vec!["front".to_owned(), "-".to_owned(), memory, answer]);
     Ok(papir_bench::report::write_columns(out, &lines)?)
 }
@@ -102,7 +152,16 @@ pub(crate) fn write_changes(out: &mut dyn Write, plan: &ChangesPlan) -> Result<(
         "\n{} changes per hour, beside {base}, which takes {setup} to merge",
         plan.changes_per_hour
     )?;
-    let titles = ["delta", "changes", "publish", "merge every", "merging", "upload", "download", "answer"];
+    let titles = [
+        "delta",
+        "changes",
+        "publish",
+        "merge every",
+        "merging",
+        "upload",
+        "download",
+        "answer",
+    ];
     let cells = |delta: &DeltaOffer| {
         vec![
             units::bytes(delta.delta_bytes),
@@ -115,8 +174,9 @@ pub(crate) fn write_changes(out: &mut dyn Write, plan: &ChangesPlan) -> Result<(
             format!("+{}", units::seconds(delta.answer_s)),
         ]
     };
-    let lines: Vec<Vec<String>> =
-        std::iter::once(titles.map(str::to_owned).to_vec()).chain(plan.deltas.iter().map(cells)).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(titles.map(str::to_owned).to_vec())
+        .chain(plan.deltas.iter().map(cells))
+        .collect();
     papir_bench::report::write_columns(out, &lines)?;
     Ok(writeln!(out, "\nRecommended: {}", plan.reason())?)
 }

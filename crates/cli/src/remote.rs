@@ -9,8 +9,14 @@ use crate::failure::Failure;
 
 /// Parses an object store URL. If it ends in `/`, the name of `file` is appended.
 pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failure> {
-    let name = file.and_then(Path::file_name).map(|name| name.to_string_lossy());
-    Ok(Location::parse(url, name.as_deref(), Settings::from_environment())?)
+    let name = file
+        .and_then(Path::file_name)
+        .map(|name| name.to_string_lossy());
+    Ok(Location::parse(
+        url,
+        name.as_deref(),
+        Settings::from_environment(),
+    )?)
 }
 
 /// The file to serve: `place` itself or, for a URL, its copy in `cache` or in the user's cache
@@ -24,7 +30,8 @@ pub(crate) fn local(
         return Ok(place.to_owned());
     };
     let cache = cache.cloned().or_else(default_cache);
-    let cache =
-        cache.ok_or_else(|| Failure::new("this system has no standard cache folder: give --cache DIR"))?;
+    let cache = cache.ok_or_else(|| {
+        Failure::new("this system has no standard cache folder: give --cache DIR")
+    })?;
     Ok(sources.copy(url, &cache, &Settings::from_environment())?)
 }

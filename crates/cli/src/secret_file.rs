@@ -17,17 +17,25 @@ const MAX_BYTES: u64 = 4096;
 /// # Errors
 /// The file cannot be read, or does not contain such a secret.
 pub(crate) fn read<T: FromStr<Err: std::fmt::Display>>(path: &Path) -> Result<T, Failure> {
-    parse(path, File::open(path).map_err(|error| Failure::at(path, error))?)
+    parse(
+        path,
+        File::open(path).map_err(|error| Failure::at(path, error))?,
+    )
 }
 
 /// Reads a secret from an open file; `path` names it in errors.
 ///
 /// # Errors
 /// The errors of [`read`].
-pub(crate) fn parse<T: FromStr<Err: std::fmt::Display>>(path: &Path, file: File) -> Result<T, Failure> {
+pub(crate) fn parse<T: FromStr<Err: std::fmt::Display>>(
+    path: &Path,
+    file: File,
+) -> Result<T, Failure> {
     // Allocated at full size: growing the buffer would leave copies of the secret in memory.
     let mut text = Zeroizing::new(String::with_capacity(MAX_BYTES as usize));
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| Failure::at(path, error))?;
+    file.take(MAX_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::at(path, error))?;
     text.parse().map_err(|error| Failure::at(path, error))
 }
 
@@ -57,7 +65,11 @@ fn write(mut file: File, path: &Path, line: &str) -> std::io::Result<()> {
     file.sync_all()?;
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
         File::open(folder)?.sync_all()?;
     }
     Ok(())

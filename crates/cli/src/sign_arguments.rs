@@ -37,7 +37,10 @@ impl KeyArguments {
     /// # Errors
     /// A file cannot be read or is malformed.
     pub(crate) fn sign(&self) -> Result<Option<Sign>, Failure> {
-        self.sign.as_deref().map(|key| signing(key, &self.certificate)).transpose()
+        self.sign
+            .as_deref()
+            .map(|key| signing(key, &self.certificate))
+            .transpose()
     }
 }
 
@@ -61,7 +64,10 @@ impl SignArguments {
 /// # Errors
 /// A file cannot be read or is malformed.
 pub(crate) fn signing(key: &Path, certificates: &[PathBuf]) -> Result<Sign, Failure> {
-    Ok(Sign { certificates: self::certificates(certificates)?, ..Sign::new(secret_file::read(key)?) })
+    Ok(Sign {
+        certificates: self::certificates(certificates)?,
+        ..Sign::new(secret_file::read(key)?)
+    })
 }
 
 /// Reads certificates.
@@ -83,8 +89,11 @@ pub(crate) fn explain(error: papir_store::Error) -> Failure {
             Failure::new(format!("{error} (--sign KEY, or --unsigned)"))
         }
         papir_store::Error::Checkpoint {
-            error: error @ papir_checkpoint::Error::Untrusted { .. }, ..
-        } => Failure::new(format!("{error} (--certificate adds a delegation or a rotation)")),
+            error: error @ papir_checkpoint::Error::Untrusted { .. },
+            ..
+        } => Failure::new(format!(
+            "{error} (--certificate adds a delegation or a rotation)"
+        )),
         other => other.into(),
     }
 }

@@ -11,7 +11,13 @@ use papir_server::parse_duration;
 pub(crate) struct Span(pub(crate) Duration);
 
 /// Units and their lengths in milliseconds, largest first.
-const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+const UNITS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1000),
+    ("ms", 1),
+];
 
 impl FromStr for Span {
     type Err = String;

@@ -38,7 +38,13 @@ impl StateArguments {
     pub(crate) fn add_to(&self, options: Options) -> Result<Options, Failure> {
         let owner_key = self.decrypt.as_deref().map(owner_key::read).transpose()?;
         let (state, passphrase) = (self.state.clone(), self.passphrase()?);
-        Ok(Options { state, no_cache: self.no_cache, passphrase, owner_key, ..options })
+        Ok(Options {
+            state,
+            no_cache: self.no_cache,
+            passphrase,
+            owner_key,
+            ..options
+        })
     }
 
     fn passphrase(&self) -> Result<Option<Passphrase>, Failure> {
@@ -50,7 +56,10 @@ impl StateArguments {
         let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
-            return Err(Failure::at(path, "the first line is empty: expected a passphrase"));
+            return Err(Failure::at(
+                path,
+                "the first line is empty: expected a passphrase",
+            ));
         }
         Ok(Some(Passphrase::new(line)))
     }

@@ -38,7 +38,9 @@ mod linux {
     /// A task of the runtime sends them, so that they stop if the runtime no longer runs tasks or
     /// timers.
     pub(crate) fn watchdog() {
-        let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero()) else { return };
+        let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero()) else {
+            return;
+        };
         let mut ticks = interval(limit / 2);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tokio::spawn(async move {

@@ -40,8 +40,16 @@ impl TrustArguments {
     /// # Errors
     /// A key of the wrong type.
     pub(crate) fn add_to(&self, options: Options) -> Result<Options, Failure> {
-        let owner = self.owner_pub.clone().map(VerifyingKey::of_notes).transpose()?;
-        let witnesses = self.witness.iter().cloned().map(VerifyingKey::of_cosignatures);
+        let owner = self
+            .owner_pub
+            .clone()
+            .map(VerifyingKey::of_notes)
+            .transpose()?;
+        let witnesses = self
+            .witness
+            .iter()
+            .cloned()
+            .map(VerifyingKey::of_cosignatures);
         let checkpoint = CheckpointSettings {
             owner,
             max_age: self.max_age.map(|age| age.0),
@@ -49,6 +57,9 @@ impl TrustArguments {
             cosignatures: self.cosignatures,
             catch_up: Some(self.catch_up.0),
         };
-        Ok(Options { checkpoint, ..options })
+        Ok(Options {
+            checkpoint,
+            ..options
+        })
     }
 }

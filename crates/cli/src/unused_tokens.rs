@@ -7,11 +7,18 @@ use papir_server::{Scope, ServerConfig, TokenEntry, TokenFile, TokenSource};
 /// Describes each token that is limited to databases which the service does not have: a misspelt
 /// name, most of the time. Files that cannot be read are left to the checks of the server.
 pub(crate) fn warnings(config: &ServerConfig) -> Vec<String> {
-    let served: BTreeSet<&str> = config.databases.iter().map(|database| database.name.as_str()).collect();
+    let served: BTreeSet<&str> = config
+        .databases
+        .iter()
+        .map(|database| database.name.as_str())
+        .collect();
     let mut found = Vec::new();
     for source in &config.protection.tokens {
         let tokens = TokenFile::read(&source.path).unwrap_or_default();
-        let unused = tokens.entries().iter().filter(|token| is_unused(token, source, &served));
+        let unused = tokens
+            .entries()
+            .iter()
+            .filter(|token| is_unused(token, source, &served));
         found.extend(unused.map(|token| warning(token, source, &served)));
     }
     found
@@ -29,7 +36,14 @@ fn is_unused(token: &TokenEntry, source: &TokenSource, served: &BTreeSet<&str>) 
 
 fn warning(token: &TokenEntry, source: &TokenSource, served: &BTreeSet<&str>) -> String {
     let list = |names: Vec<&str>| names.join(", ");
-    let limited = list(token.databases.iter().flatten().map(String::as_str).collect());
+    let limited = list(
+        token
+            .databases
+            .iter()
+            .flatten()
+            .map(String::as_str)
+            .collect(),
+    );
     let served = match &source.only {
         Some(only) => only.clone(),
         None => list(served.iter().copied().collect()),

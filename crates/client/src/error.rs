@@ -25,7 +25,9 @@ pub enum Error {
     #[error("invalid token: expected 1 to 4096 ASCII characters without spaces")]
     BadToken,
     /// A token that would be sent over plain HTTP to another machine. Nothing was sent.
-    #[error("{url}: the token would be sent in the clear to another machine: use https, or allow plain HTTP")]
+    #[error(
+        "{url}: the token would be sent in the clear to another machine: use https, or allow plain HTTP"
+    )]
     TokenInClear {
         /// The address.
         url: String,
@@ -170,7 +172,9 @@ pub enum Error {
     },
     /// A copy of the client's state used the same ticket. The registration is removed, and the next
     /// lookup registers again.
-    #[error("{url}: {message}: a copy of this client's state is in use; the next lookup registers again")]
+    #[error(
+        "{url}: {message}: a copy of this client's state is in use; the next lookup registers again"
+    )]
     StateCopied {
         /// The address.
         url: String,
@@ -178,7 +182,9 @@ pub enum Error {
         message: String,
     },
     /// The service did not prepare the tickets of the queries in time. No query was sent.
-    #[error("{url}: the service has not prepared the tickets of this client's next queries: try later")]
+    #[error(
+        "{url}: the service has not prepared the tickets of this client's next queries: try later"
+    )]
     NoTicket {
         /// The address of the database's clients.
         url: String,
@@ -272,12 +278,22 @@ impl Error {
 
     /// Returns whether another session of this client has seen a newer checkpoint.
     pub(crate) fn is_rollback(&self) -> bool {
-        matches!(self, Self::Checkpoint { error: papir_checkpoint::Error::Rollback { .. }, .. })
+        matches!(
+            self,
+            Self::Checkpoint {
+                error: papir_checkpoint::Error::Rollback { .. },
+                ..
+            }
+        )
     }
 
     /// The version that the server answers, if it refuses another one.
     pub(crate) fn current_version(&self) -> Option<Version> {
-        if let Self::Http { current, .. } = self { *current } else { None }
+        if let Self::Http { current, .. } = self {
+            *current
+        } else {
+            None
+        }
     }
 
     /// Returns whether the same operation may succeed later, without any change by the caller: the
@@ -303,9 +319,9 @@ impl Error {
             | Self::Checkpoint { .. } => ErrorGroup::Verification,
             Self::Lookup(error) if error.code() == "not_committed" => ErrorGroup::Verification,
             Self::Core(papir_core::Error::NotPrivate { .. }) => ErrorGroup::NotPrivate,
-            Self::Core(papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. }) => {
-                ErrorGroup::Unsupported
-            }
+            Self::Core(
+                papir_core::Error::Parameters { .. } | papir_core::Error::UnknownScheme { .. },
+            ) => ErrorGroup::Unsupported,
             _ => ErrorGroup::Other,
         }
     }
@@ -342,5 +358,8 @@ impl Error {
 
 /// The error for a response that breaks the protocol.
 pub(crate) fn unexpected(url: &str, reason: String) -> Error {
-    Error::Unexpected { url: url.to_owned(), reason }
+    Error::Unexpected {
+        url: url.to_owned(),
+        reason,
+    }
 }

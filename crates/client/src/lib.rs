@@ -40,7 +40,9 @@ mod transport;
 
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Probe, Registrations, detail, fetch_log, probe, ready};
-pub use core::{CheckpointSettings, Costs, Freshness, Pin, Rotation, Schemes, ShownLog, Token, Watcher};
+pub use core::{
+    CheckpointSettings, Costs, Freshness, Pin, Rotation, Schemes, ShownLog, Token, Watcher,
+};
 pub use error::{Error, ErrorGroup, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
@@ -82,9 +84,13 @@ pub mod parsers {
     /// # Errors
     /// The parser's error for a database's description.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
-        let other =
-            serde_json::from_slice::<DatabaseList>(bytes).is_ok() || ErrorBody::parse(bytes).is_some();
-        if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
+        let other = serde_json::from_slice::<DatabaseList>(bytes).is_ok()
+            || ErrorBody::parse(bytes).is_some();
+        if other {
+            Ok(())
+        } else {
+            serde_json::from_slice::<DatabaseInfo>(bytes).map(drop)
+        }
     }
 
     /// A file of client state without a passphrase.
@@ -99,7 +105,10 @@ pub mod parsers {
             keys_bytes: 400,
             registered: 0,
             queries: 0,
-            place: (!uploading).then_some(Place { slot: [1; 32], boot: [2; 32] }),
+            place: (!uploading).then_some(Place {
+                slot: [1; 32],
+                boot: [2; 32],
+            }),
             state: state.to_vec().into(),
         };
         Ok(state::write(&saved, None)?.to_vec())
@@ -113,9 +122,11 @@ pub mod parsers {
         match state::parse(bytes, None) {
             Ok(saved) => Ok(state::write(&saved, None)?.to_vec()),
             Err(state::OpenError::Core(error)) => Err(error),
-            Err(_) => {
-                Err(papir_core::Error::malformed("a state file", "one with a passphrase", "one without"))
-            }
+            Err(_) => Err(papir_core::Error::malformed(
+                "a state file",
+                "one with a passphrase",
+                "one without",
+            )),
         }
     }
 }

@@ -29,7 +29,10 @@ enum Memory {
 impl AlignedBytes {
     /// `length` zero bytes on the heap.
     pub fn zeroed(length: usize) -> Self {
-        Self(Memory::Heap { lines: vec![Line([0; 64]); length.div_ceil(64)], length })
+        Self(Memory::Heap {
+            lines: vec![Line([0; 64]); length.div_ceil(64)],
+            length,
+        })
     }
 
     /// The bytes of a mapped file.
@@ -51,7 +54,10 @@ impl AlignedBytes {
         let (lines, tail) = bytes.split_at(bytes.len() / 64 * 64);
         if let (Ok(lines), []) = (bytemuck::try_cast_slice(lines), tail) {
             // Whole aligned lines, as in a blob, are copied without zeroing the memory first.
-            return Self(Memory::Heap { lines: lines.to_vec(), length: bytes.len() });
+            return Self(Memory::Heap {
+                lines: lines.to_vec(),
+                length: bytes.len(),
+            });
         }
         let mut copy = Self::zeroed(bytes.len());
         copy.bytes_mut().copy_from_slice(bytes);
@@ -61,7 +67,9 @@ impl AlignedBytes {
     /// The bytes, writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Memory::Heap { lines, length } => &mut bytemuck::cast_slice_mut(lines.as_mut_slice())[..*length],
+            Memory::Heap { lines, length } => {
+                &mut bytemuck::cast_slice_mut(lines.as_mut_slice())[..*length]
+            }
             Memory::Mapped(bytes) => (**bytes).as_mut(),
         }
     }
@@ -93,7 +101,11 @@ fn check_alignment(bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() || (bytes.as_ptr() as usize).is_multiple_of(64) {
         return Ok(());
     }
-    Err(Error::malformed("a shared range", "an unaligned address", "a 64-byte boundary"))
+    Err(Error::malformed(
+        "a shared range",
+        "an unaligned address",
+        "a 64-byte boundary",
+    ))
 }
 
 /// Shared immutable bytes, cheap to clone. Starts on a 64-byte boundary.
@@ -135,7 +147,11 @@ impl Blob {
     pub fn slice(&self, range: Range<usize>) -> Result<Self> {
         if range.end > self.len() || range.start > range.end {
             let (found, expected) = (self.len() as u64, range.end as u64);
-            return Err(Error::Length { what: "a shared range", found, expected });
+            return Err(Error::Length {
+                what: "a shared range",
+                found,
+                expected,
+            });
         }
         let [start, end] = [range.start, range.end].map(|at| self.range.start + at);
         Self::part_of(self.owner.clone(), start..end)
@@ -171,7 +187,10 @@ impl<T: AnyBitPattern> BlobSlice<T> {
     /// The errors of [`Blob::slice_of`].
     pub fn new(blob: Blob, what: &'static str) -> Result<Self> {
         blob.slice_of::<T>(what)?;
-        Ok(Self { blob, numbers: PhantomData })
+        Ok(Self {
+            blob,
+            numbers: PhantomData,
+        })
     }
 
     /// The bytes.
@@ -197,7 +216,10 @@ impl<T: AnyBitPattern> Deref for BlobSlice<T> {
 impl From<AlignedBytes> for Blob {
     fn from(bytes: AlignedBytes) -> Self {
         let range = 0..bytes.as_ref().len();
-        Self { owner: Arc::new(bytes), range }
+        Self {
+            owner: Arc::new(bytes),
+            range,
+        }
     }
 }
 
@@ -224,10 +246,22 @@ mod tests {
     fn copies_are_equal_and_aligned_for_every_source_alignment() {
         let bytes: Vec<u8> = (0..500).map(|i| (i * 7) as u8).collect();
         let aligned = AlignedBytes::copy_of(&bytes);
-        for range in [0..0, 0..64, 0..448, 64..192, 0..500, 1..65, 1..500, 449..500] {
+        for range in [
+            0..0,
+            0..64,
+            0..448,
+            64..192,
+            0..500,
+            1..65,
+            1..500,
+            449..500,
+        ] {
             let copy = AlignedBytes::copy_of(&aligned.as_ref()[range.clone()]);
             assert!(copy.as_ref() == &bytes[range.clone()], "{range:?}");
-            assert!((copy.as_ref().as_ptr() as usize).is_multiple_of(64), "{range:?}");
+            assert!(
+                (copy.as_ref().as_ptr() as usize).is_multiple_of(64),
+                "{range:?}"
+            );
         }
     }
 
@@ -238,7 +272,14 @@ mod tests {
         assert_eq!(half.as_ptr(), all[64..].as_ptr());
         assert_eq!(half.slice(64..128).unwrap()[..2], [128, 129]);
         assert!(half.slice(0..0).unwrap().is_empty());
-        assert!(matches!(half.slice(64..129), Err(Error::Length { found: 128, expected: 129, .. })));
+        assert!(matches!(
+            half.slice(64..129),
+            Err(Error::Length {
+                found: 128,
+                expected: 129,
+                ..
+            })
+        ));
         assert!(matches!(half.slice(1..2), Err(Error::Malformed { .. })));
     }
 }

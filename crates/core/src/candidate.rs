@@ -25,10 +25,17 @@ impl Candidate {
     /// [`Error::Parameters`] with the labels that there are.
     pub fn named(all: Vec<Self>, scheme: &'static str, label: &str, slack: f64) -> Result<Self> {
         let labels: Vec<String> = all.iter().map(|one| format!("`{}`", one.label)).collect();
-        let near = all.into_iter().filter_map(|one| Some((difference(&one.label, label)?, one)));
-        let nearest = near.filter(|(difference, _)| *difference <= slack).min_by(|a, b| a.0.total_cmp(&b.0));
+        let near = all
+            .into_iter()
+            .filter_map(|one| Some((difference(&one.label, label)?, one)));
+        let nearest = near
+            .filter(|(difference, _)| *difference <= slack)
+            .min_by(|a, b| a.0.total_cmp(&b.0));
         nearest.map(|(_, one)| one).ok_or_else(|| {
-            let reason = format!("there are no `{label}` for this shape; there are {}", labels.join(", "));
+            let reason = format!(
+                "there are no `{label}` for this shape; there are {}",
+                labels.join(", ")
+            );
             Error::Parameters { scheme, reason }
         })
     }
@@ -39,7 +46,8 @@ impl Candidate {
     pub fn seconds(&self, goal: Goal, once: u64) -> f64 {
         const BYTE: f64 = 8.0 / 1e7;
         let sizes = &self.description.sizes;
-        let line = BYTE * ((sizes.query + sizes.answer) as f64 + (sizes.public + once) as f64 / 100.0);
+        let line =
+            BYTE * ((sizes.query + sizes.answer) as f64 + (sizes.public + once) as f64 / 100.0);
         let work = self.description.work.answer.core_seconds(&Rates::BUILT_IN);
         match goal {
             Goal::MinCommunication => line,
@@ -54,10 +62,16 @@ fn difference(a: &str, b: &str) -> Option<f64> {
     let digit = |character: char| character.is_ascii_digit();
     let words = |label: &str| label.split(digit).collect::<String>();
     let numbers = |label: &str| -> Vec<f64> {
-        label.split(|character| !digit(character)).filter_map(|number| number.parse().ok()).collect()
+        label
+            .split(|character| !digit(character))
+            .filter_map(|number| number.parse().ok())
+            .collect()
     };
     let (mine, theirs) = (numbers(a), numbers(b));
-    let shares = mine.iter().zip(&theirs).map(|(x, y)| (x - y).abs() / x.max(*y).max(1.0));
+    let shares = mine
+        .iter()
+        .zip(&theirs)
+        .map(|(x, y)| (x - y).abs() / x.max(*y).max(1.0));
     (words(a) == words(b) && mine.len() == theirs.len()).then(|| shares.fold(0.0, f64::max))
 }
 
@@ -67,9 +81,18 @@ mod tests {
 
     #[test]
     fn labels_differ_by_their_numbers() {
-        assert_eq!(difference("t = 3, 5209 columns", "t = 3, 5209 columns"), Some(0.0));
-        assert_eq!(difference("t = 3, 1000 columns", "t = 3, 900 columns"), Some(0.1));
-        assert_eq!(difference("t = 3, 1000 columns", "t = 4, 1000 columns"), Some(0.25));
+        assert_eq!(
+            difference("t = 3, 5209 columns", "t = 3, 5209 columns"),
+            Some(0.0)
+        );
+        assert_eq!(
+            difference("t = 3, 1000 columns", "t = 3, 900 columns"),
+            Some(0.1)
+        );
+        assert_eq!(
+            difference("t = 3, 1000 columns", "t = 4, 1000 columns"),
+            Some(0.25)
+        );
         assert_eq!(difference("3 packs", "3 rows"), None);
         assert_eq!(difference("8 rows, transformed", "8 rows"), None);
         assert_eq!(difference("8 rows 9", "8 rows"), None);

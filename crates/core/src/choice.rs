@@ -36,7 +36,11 @@ impl std::str::FromStr for Goal {
             "min-communication" => Ok(Self::MinCommunication),
             "balanced" => Ok(Self::Balanced),
             "min-time" => Ok(Self::MinTime),
-            other => Err(Error::malformed("a goal", other, "min-communication, balanced or min-time")),
+            other => Err(Error::malformed(
+                "a goal",
+                other,
+                "min-communication, balanced or min-time",
+            )),
         }
     }
 }
@@ -53,7 +57,10 @@ pub struct Target {
 impl From<Goal> for Target {
     /// The goal with the default failure probability.
     fn from(goal: Goal) -> Self {
-        Self { goal, ..Self::default() }
+        Self {
+            goal,
+            ..Self::default()
+        }
     }
 }
 

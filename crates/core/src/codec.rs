@@ -61,7 +61,11 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads `bytes`; `what` names them in errors.
     pub fn new(what: &'static str, bytes: &'a [u8]) -> Self {
-        Self { what, bytes, position: 0 }
+        Self {
+            what,
+            bytes,
+            position: 0,
+        }
     }
 
     /// The next `count` bytes.
@@ -72,7 +76,11 @@ impl<'a> Reader<'a> {
         let end = self.position.saturating_add(count);
         let Some(part) = self.bytes.get(self.position..end) else {
             let (found, expected) = (self.bytes.len() as u64, end as u64);
-            return Err(Error::Length { what: self.what, found, expected });
+            return Err(Error::Length {
+                what: self.what,
+                found,
+                expected,
+            });
         };
         self.position = end;
         Ok(part)

@@ -120,7 +120,10 @@ impl Operation {
 
     /// Returns true if the unit is a byte streamed from memory.
     pub const fn streams(self) -> bool {
-        matches!(self, Self::Select16 | Self::Select8 | Self::Select4 | Self::Matrix)
+        matches!(
+            self,
+            Self::Select16 | Self::Select8 | Self::Select4 | Self::Matrix
+        )
     }
 }
 
@@ -149,8 +152,12 @@ pub struct DeviceRates {
 
 impl DeviceRates {
     /// The operations of an answer that a device performs.
-    pub const OPERATIONS: [Operation; 4] =
-        [Operation::Select16, Operation::Select8, Operation::Matrix, Operation::ExternalProduct];
+    pub const OPERATIONS: [Operation; 4] = [
+        Operation::Select16,
+        Operation::Select8,
+        Operation::Matrix,
+        Operation::ExternalProduct,
+    ];
 
     /// Measured rates of a device with this many bytes of memory for matrices: seconds of each operation
     /// for a client alone, and for each of [`GROUP`] clients together.
@@ -174,7 +181,11 @@ impl DeviceRates {
 
     /// The operations with their seconds for a client alone, and for each of [`GROUP`] clients together.
     pub fn seconds(&self) -> impl Iterator<Item = (Operation, [f64; 2])> + '_ {
-        let seconds = self.one.iter().zip(&self.group).map(|(&one, &group)| [one, group]);
+        let seconds = self
+            .one
+            .iter()
+            .zip(&self.group)
+            .map(|(&one, &group)| [one, group]);
         Self::OPERATIONS.into_iter().zip(seconds)
     }
 }
@@ -182,7 +193,11 @@ impl DeviceRates {
 /// Checks that all seconds are positive.
 fn check_seconds<'a>(mut seconds: impl Iterator<Item = &'a f64>) -> Result<()> {
     match seconds.find(|seconds| !(seconds.is_finite() && **seconds > 0.0)) {
-        Some(found) => Err(Error::malformed("a measured rate", found, "seconds above 0")),
+        Some(found) => Err(Error::malformed(
+            "a measured rate",
+            found,
+            "seconds above 0",
+        )),
         None => Ok(()),
     }
 }
@@ -192,8 +207,8 @@ impl Rates {
     /// memory with no other.
     pub const BUILT_IN: Self = {
         let one = [
-            7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
-            2.6e-7, 5e-10, 4e-10, 4e-8, 9e-11, 2e-8, 8e-5,
+            7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4,
+            6e-8, 2.6e-7, 5e-10, 4e-10, 4e-8, 9e-11, 2e-8, 8e-5,
         ];
         let mut group = one;
         // A read of the database and of packing matrices serves the whole group.
@@ -201,7 +216,13 @@ impl Rates {
         group[Operation::Select8 as usize] = 6e-11;
         group[Operation::Select4 as usize] = 6e-11;
         group[Operation::Matrix as usize] = 5e-11;
-        Self { threads: 1, one, all: one, group, device: None }
+        Self {
+            threads: 1,
+            one,
+            all: one,
+            group,
+            device: None,
+        }
     };
 
     /// Measured rates: for each operation, seconds on one thread, and wall time per operation with
@@ -216,10 +237,21 @@ impl Rates {
         all: impl Fn(Operation) -> f64,
     ) -> Result<Self> {
         if threads == 0 {
-            return Err(Error::out_of_bounds("the number of threads of measured rates", 0, "1 or more"));
+            return Err(Error::out_of_bounds(
+                "the number of threads of measured rates",
+                0,
+                "1 or more",
+            ));
         }
         let one = Operation::ALL.map(one);
-        Self { threads, one, all: Operation::ALL.map(all), group: one, device: None }.checked()
+        Self {
+            threads,
+            one,
+            all: Operation::ALL.map(all),
+            group: one,
+            device: None,
+        }
+        .checked()
     }
 
     /// The same rates with measured ones of groups: core seconds of each operation for each of
@@ -229,7 +261,11 @@ impl Rates {
     /// # Errors
     /// [`Error::Malformed`] for seconds that are not positive.
     pub fn with_groups(self, group: impl Fn(Operation) -> f64) -> Result<Self> {
-        Self { group: Operation::ALL.map(group), ..self }.checked()
+        Self {
+            group: Operation::ALL.map(group),
+            ..self
+        }
+        .checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -239,13 +275,17 @@ impl Rates {
     /// The same rates, with a device that answers.
     #[must_use]
     pub fn with_device(self, device: DeviceRates) -> Self {
-        Self { device: Some(device), ..self }
+        Self {
+            device: Some(device),
+            ..self
+        }
     }
 
     /// Returns whether a device answers a database of which it holds this many bytes
     /// ([`Sizes::device`](crate::Sizes::device)): some, and not more than it has room for.
     pub fn answers_on_device(&self, bytes: u64) -> bool {
-        self.device.is_some_and(|device| (1..=device.memory).contains(&bytes))
+        self.device
+            .is_some_and(|device| (1..=device.memory).contains(&bytes))
     }
 
     /// The rates of answers of a database of which a device holds this many bytes: with those of the
@@ -263,7 +303,8 @@ impl Rates {
                 _ => (one * threads, one),
             };
             let at = op as usize;
-            (rates.one[at], rates.all[at], rates.group[at]) = (alone, all, alone.min(group * threads));
+            (rates.one[at], rates.all[at], rates.group[at]) =
+                (alone, all, alone.min(group * threads));
         }
         rates
     }
@@ -309,7 +350,8 @@ impl Rates {
 
     /// Core time in seconds per operation while all cores are busy.
     fn busy(&self, operation: Operation) -> f64 {
-        self.one(operation).max(self.all(operation) * self.threads as f64)
+        self.one(operation)
+            .max(self.all(operation) * self.threads as f64)
     }
 }
 
@@ -338,7 +380,11 @@ impl Counts {
     #[must_use]
     pub fn with(mut self, operation: Operation, times: f64, parts: usize) -> Self {
         if times > 0.0 {
-            self.0.push(Count { operation, times, parts: parts.max(1) });
+            self.0.push(Count {
+                operation,
+                times,
+                parts: parts.max(1),
+            });
         }
         self
     }
@@ -362,7 +408,10 @@ impl Counts {
 
     /// The total count of an operation.
     pub fn times(&self, operation: Operation) -> f64 {
-        self.0.iter().filter(|count| count.operation == operation).fold(0.0, |sum, count| sum + count.times)
+        self.0
+            .iter()
+            .filter(|count| count.operation == operation)
+            .fold(0.0, |sum, count| sum + count.times)
     }
 
     /// Bytes streamed from memory.
@@ -374,7 +423,9 @@ impl Counts {
     /// Elapsed seconds on `threads` threads of an otherwise idle machine.
     pub fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
         let seconds = |count: &Count| {
-            let speedup = rates.speedup(count.operation, threads).min(count.parts as f64);
+            let speedup = rates
+                .speedup(count.operation, threads)
+                .min(count.parts as f64);
             count.times * rates.one(count.operation) / speedup
         };
         self.0.iter().fold(0.0, |sum, count| sum + seconds(count))
@@ -382,13 +433,17 @@ impl Counts {
 
     /// Seconds of one core while all other cores do the same work.
     pub fn core_seconds(&self, rates: &Rates) -> f64 {
-        self.0.iter().fold(0.0, |sum, count| sum + count.times * rates.busy(count.operation))
+        self.0.iter().fold(0.0, |sum, count| {
+            sum + count.times * rates.busy(count.operation)
+        })
     }
 
     /// Core seconds for each of `clients` clients that are answered together while all cores do the
     /// same work.
     pub fn group_seconds(&self, rates: &Rates, clients: usize) -> f64 {
-        self.0.iter().fold(0.0, |sum, count| sum + count.times * rates.together(count.operation, clients))
+        self.0.iter().fold(0.0, |sum, count| {
+            sum + count.times * rates.together(count.operation, clients)
+        })
     }
 }
 
@@ -438,13 +493,22 @@ mod tests {
     fn operations_are_listed_in_order_with_distinct_names() {
         for (position, operation) in Operation::ALL.into_iter().enumerate() {
             assert_eq!(operation as usize, position);
-            assert!(Operation::ALL[..position].iter().all(|other| other.name() != operation.name()));
+            assert!(
+                Operation::ALL[..position]
+                    .iter()
+                    .all(|other| other.name() != operation.name())
+            );
         }
     }
 
     #[test]
     fn seconds_are_counts_times_rates() {
-        let rates = Rates::new(1, |op| op as usize as f64 + 1.0, |op| op as usize as f64 + 1.0).unwrap();
+        let rates = Rates::new(
+            1,
+            |op| op as usize as f64 + 1.0,
+            |op| op as usize as f64 + 1.0,
+        )
+        .unwrap();
         let work = Counts::new()
             .with(Operation::Select16, 10.0, 1)
             .with(Operation::Matrix, 2.0, 1)
@@ -462,11 +526,19 @@ mod tests {
         // speed.
         let rates = rates(4, 1.0, 0.4);
         let one = |parts| Counts::new().with(Operation::Pack, 1.0, parts);
-        for (threads, parts, expected) in
-            [(1, 9, 1.0), (2, 9, 1.0 / 1.5), (4, 9, 0.4), (8, 9, 1.0 / 4.5), (4, 2, 0.5), (4, 1, 1.0)]
-        {
+        for (threads, parts, expected) in [
+            (1, 9, 1.0),
+            (2, 9, 1.0 / 1.5),
+            (4, 9, 0.4),
+            (8, 9, 1.0 / 4.5),
+            (4, 2, 0.5),
+            (4, 1, 1.0),
+        ] {
             let found = one(parts).seconds(&rates, threads);
-            assert!((found - expected).abs() < 1e-12, "{threads} threads, {parts} parts: {found}");
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "{threads} threads, {parts} parts: {found}"
+            );
         }
         assert!((one(1).core_seconds(&rates) - 1.6).abs() < 1e-12);
     }
@@ -485,7 +557,11 @@ mod tests {
             assert_eq!(rates.of_answers(unanswered), rates);
         }
         let answers = rates.of_answers(1000);
-        let work = Counts::new().with(Operation::Select16, 2.0, 100).with(Operation::ExternalProduct, 3.0, 1);
+        let work = Counts::new().with(Operation::Select16, 2.0, 100).with(
+            Operation::ExternalProduct,
+            3.0,
+            1,
+        );
         let work = work.with(Operation::Word, 1.0, 1);
         assert!((work.seconds(&answers, 4) - (2.0 * 0.25 + 3.0 * 0.25 + 8.0)).abs() < 1e-12);
         // 16 clients together take 2 s for each unit of select16 on the device.
@@ -496,14 +572,31 @@ mod tests {
 
     #[test]
     fn bad_rates_are_refused() {
-        assert_eq!(Rates::new(0, |_| 1.0, |_| 1.0).unwrap_err().code(), "out_of_bounds");
+        assert_eq!(
+            Rates::new(0, |_| 1.0, |_| 1.0).unwrap_err().code(),
+            "out_of_bounds"
+        );
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let found = Rates::new(2, |_| 1.0, |op| if op == Operation::Word { bad } else { 1.0 });
+            let found = Rates::new(
+                2,
+                |_| 1.0,
+                |op| if op == Operation::Word { bad } else { 1.0 },
+            );
             assert_eq!(found.unwrap_err().code(), "malformed", "{bad}");
         }
-        let built_in = Rates::new(1, |op| Rates::BUILT_IN.one(op), |op| Rates::BUILT_IN.all(op)).unwrap();
+        let built_in = Rates::new(
+            1,
+            |op| Rates::BUILT_IN.one(op),
+            |op| Rates::BUILT_IN.all(op),
+        )
+        .unwrap();
         assert!(built_in.clone().with_groups(|_| f64::NAN).is_err());
-        assert_eq!(built_in.with_groups(|op| Rates::BUILT_IN.group(op)).unwrap(), Rates::BUILT_IN);
+        assert_eq!(
+            built_in
+                .with_groups(|op| Rates::BUILT_IN.group(op))
+                .unwrap(),
+            Rates::BUILT_IN
+        );
     }
 
     #[test]
@@ -514,11 +607,16 @@ mod tests {
         let work = Counts::new().with(Operation::Select16, 2.0, 1);
         for (clients, expected) in [(1, 2.0), (3, 1.0), (16, 0.59375), (1_000_000, 0.5)] {
             let found = work.group_seconds(&measured, clients);
-            assert!((found - expected).abs() < 1e-5, "{clients} clients: {found}");
+            assert!(
+                (found - expected).abs() < 1e-5,
+                "{clients} clients: {found}"
+            );
             assert!((work.group_seconds(&alone, clients) - 2.0).abs() < 1e-12);
         }
         // Two threads that slow each other down: the group shares that too.
-        let slow = rates(2, 1.0, 0.75).with_groups(|_| 0.25 + 0.75 / 16.0).unwrap();
+        let slow = rates(2, 1.0, 0.75)
+            .with_groups(|_| 0.25 + 0.75 / 16.0)
+            .unwrap();
         assert!((work.group_seconds(&slow, 1) - 3.0).abs() < 1e-12);
         assert!((work.group_seconds(&slow, 5) - 1.0).abs() < 1e-12);
     }

@@ -117,7 +117,12 @@ impl<'a> Tiles<'a> {
     /// # Errors
     /// [`Error::Length`] if they are not whole row groups, [`Error::OutOfBounds`] if there are none.
     pub fn new(words: Words, columns: usize, bytes: &'a [u8]) -> Result<Self> {
-        let group = TileShape { words, rows: GROUP_ROWS, columns }.group_bytes();
+        let group = TileShape {
+            words,
+            rows: GROUP_ROWS,
+            columns,
+        }
+        .group_bytes();
         let groups = bytes.len().checked_div(group).unwrap_or_default();
         if groups == 0 {
             return Err(Error::out_of_bounds(
@@ -127,7 +132,14 @@ impl<'a> Tiles<'a> {
             ));
         }
         Error::check_length("the tiles of a matrix", bytes.len(), groups * group)?;
-        Ok(Self { shape: TileShape { words, rows: groups * GROUP_ROWS, columns }, bytes })
+        Ok(Self {
+            shape: TileShape {
+                words,
+                rows: groups * GROUP_ROWS,
+                columns,
+            },
+            bytes,
+        })
     }
 
     /// Its shape.

@@ -23,14 +23,22 @@ pub struct Division {
 impl Division {
     /// The error of a scheme whose databases have no slices.
     pub(crate) fn none(scheme: &'static str) -> Error {
-        let reason = "its databases cannot be divided among machines: expected inspire, inspire2 or simple";
-        Error::Parameters { scheme, reason: reason.to_owned() }
+        let reason =
+            "its databases cannot be divided among machines: expected inspire, inspire2 or simple";
+        Error::Parameters {
+            scheme,
+            reason: reason.to_owned(),
+        }
     }
 
     /// The error of a scheme whose slices are prepared together.
     pub(crate) fn prepared_together(scheme: &'static str) -> Error {
-        let reason = "all of a database is prepared together: expected inspire for tasks that divide it";
-        Error::Parameters { scheme, reason: reason.to_owned() }
+        let reason =
+            "all of a database is prepared together: expected inspire for tasks that divide it";
+        Error::Parameters {
+            scheme,
+            reason: reason.to_owned(),
+        }
     }
 
     /// Number of slices.
@@ -45,11 +53,20 @@ impl Division {
     pub fn words_of(&self, slices: &Range<usize>) -> Result<Range<usize>> {
         let all = self.slices();
         if slices.is_empty() || slices.end > all {
-            let what = if slices.is_empty() { "the number of slices" } else { "the end of the slices" };
+            let what = if slices.is_empty() {
+                "the number of slices"
+            } else {
+                "the end of the slices"
+            };
             let found = if slices.is_empty() { 0 } else { slices.end };
-            return Err(Error::out_of_bounds(what, found as u64, format!("1 to {all}")));
+            return Err(Error::out_of_bounds(
+                what,
+                found as u64,
+                format!("1 to {all}"),
+            ));
         }
-        let [start, end] = [slices.start, slices.end].map(|slice| self.words.min(slice * self.slice_words));
+        let [start, end] =
+            [slices.start, slices.end].map(|slice| self.words.min(slice * self.slice_words));
         Ok(start..end)
     }
 
@@ -66,9 +83,15 @@ impl Division {
         let slices = self.slices();
         if shards == 0 || shards > slices {
             let expected = format!("1 to {slices}, the number of slices of this database");
-            return Err(Error::out_of_bounds("the number of shards", shards as u64, expected));
+            return Err(Error::out_of_bounds(
+                "the number of shards",
+                shards as u64,
+                expected,
+            ));
         }
-        Ok((0..shards).map(|i| i * slices / shards..(i + 1) * slices / shards).collect())
+        Ok((0..shards)
+            .map(|i| i * slices / shards..(i + 1) * slices / shards)
+            .collect())
     }
 }
 
@@ -77,7 +100,11 @@ impl Division {
 mod tests {
     use super::*;
 
-    const DIVISION: Division = Division { words: 1000, slice_words: 64, word_bits: 56 };
+    const DIVISION: Division = Division {
+        words: 1000,
+        slice_words: 64,
+        word_bits: 56,
+    };
 
     #[test]
     fn shards_take_all_slices_once_and_almost_equally_many() {
@@ -86,14 +113,22 @@ mod tests {
             let ranges = DIVISION.split(shards).unwrap();
             assert_eq!(ranges.len(), shards);
             assert_eq!((ranges[0].start, ranges[shards - 1].end), (0, 16));
-            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start), "{ranges:?}");
             assert!(
-                ranges.iter().all(|range| (16 / shards..=16usize.div_ceil(shards)).contains(&range.len()))
+                ranges.windows(2).all(|pair| pair[0].end == pair[1].start),
+                "{ranges:?}"
+            );
+            assert!(
+                ranges
+                    .iter()
+                    .all(|range| (16 / shards..=16usize.div_ceil(shards)).contains(&range.len()))
             );
         }
         for shards in [0, 17] {
             let refused = DIVISION.split(shards).unwrap_err().to_string();
-            assert!(refused.contains("1 to 16, the number of slices"), "{refused}");
+            assert!(
+                refused.contains("1 to 16, the number of slices"),
+                "{refused}"
+            );
         }
     }
 
@@ -103,7 +138,11 @@ mod tests {
         assert_eq!(DIVISION.words_of(&(1..3)).unwrap(), 64..192);
         assert_eq!(DIVISION.words_of(&(15..16)).unwrap(), 960..1000);
         for slices in [3..3, 0..17, 16..17] {
-            assert_eq!(DIVISION.words_of(&slices).unwrap_err().code(), "out_of_bounds", "{slices:?}");
+            assert_eq!(
+                DIVISION.words_of(&slices).unwrap_err().code(),
+                "out_of_bounds",
+                "{slices:?}"
+            );
         }
         assert_eq!(DIVISION.word_bytes(), 7);
     }

@@ -82,7 +82,11 @@ pub fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
 /// Length of the first of concatenated envelopes, by its payload length; `None` if there is none.
 /// Nothing else is checked.
 pub fn first_length(bytes: &[u8]) -> Option<usize> {
-    let length = bytes.get(HEADER - 8..HEADER)?.try_into().ok().map(u64::from_le_bytes)?;
+    let length = bytes
+        .get(HEADER - 8..HEADER)?
+        .try_into()
+        .ok()
+        .map(u64::from_le_bytes)?;
     usize::try_from(length).ok()?.checked_add(OVERHEAD)
 }
 
@@ -109,7 +113,11 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     let mut reader = Reader::new("an envelope", bytes);
     let magic: [u8; 4] = reader.array()?;
     if magic != MAGIC {
-        return Err(Error::malformed("an envelope", shown_bytes(&magic), "`PIR1`"));
+        return Err(Error::malformed(
+            "an envelope",
+            shown_bytes(&magic),
+            "`PIR1`",
+        ));
     }
     let (found, reserved, number) = (reader.u8()?, reader.u8()?, reader.u16()?);
     let version = Version(reader.array()?);
@@ -118,13 +126,22 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     let sum: [u8; CHECKSUM] = reader.array()?;
     reader.finish()?;
     if sum != checksum(body) {
-        return Err(Error::Checksum { what: format!("a message of kind {kind:?}") });
+        return Err(Error::Checksum {
+            what: format!("a message of kind {kind:?}"),
+        });
     }
     if found != kind as u8 || reserved != 0 {
-        return Err(Error::malformed("an envelope's kind", found, format!("{} ({kind:?})", kind as u8)));
+        return Err(Error::malformed(
+            "an envelope's kind",
+            found,
+            format!("{} ({kind:?})", kind as u8),
+        ));
     }
     if number != scheme {
-        return Err(Error::WrongScheme { found: number, expected: scheme });
+        return Err(Error::WrongScheme {
+            found: number,
+            expected: scheme,
+        });
     }
     Ok((version, payload))
 }
@@ -163,7 +180,11 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 mod tests {
     use super::*;
 
-    const HEAD: Header = Header { kind: Kind::Query, scheme: 7, version: Version([1, 2, 3, 4, 5, 6, 7, 8]) };
+    const HEAD: Header = Header {
+        kind: Kind::Query,
+        scheme: 7,
+        version: Version([1, 2, 3, 4, 5, 6, 7, 8]),
+    };
 
     #[test]
     fn golden_bytes() {
@@ -173,12 +194,19 @@ mod tests {
             &sealed[..27],
             b"PIR1\x02\x00\x07\x00\x01\x02\x03\x04\x05\x06\x07\x08\x03\0\0\0\0\0\0\0abc"
         );
-        assert_eq!(open(&sealed, Kind::Query, 7).unwrap(), (HEAD.version, &b"abc"[..]));
+        assert_eq!(
+            open(&sealed, Kind::Query, 7).unwrap(),
+            (HEAD.version, &b"abc"[..])
+        );
     }
 
     #[test]
     fn concatenated_envelopes_are_split_by_their_lengths() {
-        let parts = [seal(&HEAD, b"abc"), seal(&HEAD, b""), seal(&HEAD, &[7; 100])];
+        let parts = [
+            seal(&HEAD, b"abc"),
+            seal(&HEAD, b""),
+            seal(&HEAD, &[7; 100]),
+        ];
         let all = parts.concat();
         assert_eq!(split(&all).unwrap(), parts.each_ref().map(Vec::as_slice));
         assert_eq!(split(&[]), Some(Vec::new()));
@@ -192,7 +220,10 @@ mod tests {
     #[test]
     fn the_version_needs_only_the_header() {
         let sealed = seal(&HEAD, b"abc");
-        assert_eq!(named_version(&sealed[..HEADER], Kind::Query), Some(HEAD.version));
+        assert_eq!(
+            named_version(&sealed[..HEADER], Kind::Query),
+            Some(HEAD.version)
+        );
         assert_eq!(named_version(&sealed[..HEADER - 1], Kind::Query), None);
         assert_eq!(named_version(&sealed, Kind::Answer), None);
         assert_eq!(named_version(&[0; 64], Kind::Query), None);
@@ -202,16 +233,28 @@ mod tests {
     fn every_truncation_and_every_flipped_bit_is_refused() {
         let sealed = seal(&HEAD, b"payload");
         for length in 0..sealed.len() {
-            assert!(open(&sealed[..length], Kind::Query, 7).is_err(), "length {length}");
+            assert!(
+                open(&sealed[..length], Kind::Query, 7).is_err(),
+                "length {length}"
+            );
         }
         for bit in 0..sealed.len() * 8 {
             let mut bytes = sealed.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(open(&bytes, Kind::Query, 7).is_err(), "bit {bit}");
         }
-        assert!(matches!(open(&sealed, Kind::Answer, 7), Err(Error::Malformed { .. })));
-        assert!(matches!(open(&sealed, Kind::Query, 8), Err(Error::WrongScheme { .. })));
+        assert!(matches!(
+            open(&sealed, Kind::Answer, 7),
+            Err(Error::Malformed { .. })
+        ));
+        assert!(matches!(
+            open(&sealed, Kind::Query, 8),
+            Err(Error::WrongScheme { .. })
+        ));
         let other = Version([0; 8]);
-        assert!(matches!(open_version(&sealed, Kind::Query, 7, other), Err(Error::WrongVersion { .. })));
+        assert!(matches!(
+            open_version(&sealed, Kind::Query, 7, other),
+            Err(Error::WrongVersion { .. })
+        ));
     }
 }

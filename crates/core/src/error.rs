@@ -180,7 +180,9 @@ pub enum Error {
         name: String,
     },
     /// The scheme cannot read records back from its prepared databases.
-    #[error("records cannot be read back from a prepared database of {scheme}: prepare it from the source")]
+    #[error(
+        "records cannot be read back from a prepared database of {scheme}: prepare it from the source"
+    )]
     Unreadable {
         /// The scheme's name.
         scheme: &'static str,
@@ -227,12 +229,20 @@ impl Error {
 
     /// Creates an [`Error::Malformed`] from displayable values.
     pub fn malformed(what: &'static str, found: impl ToString, expected: impl ToString) -> Self {
-        Self::Malformed { what, found: found.to_string(), expected: expected.to_string() }
+        Self::Malformed {
+            what,
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
     }
 
     /// Creates an [`Error::OutOfBounds`] from a displayable value.
     pub fn out_of_bounds(what: &'static str, found: u64, expected: impl ToString) -> Self {
-        Self::OutOfBounds { what, found, expected: expected.to_string() }
+        Self::OutOfBounds {
+            what,
+            found,
+            expected: expected.to_string(),
+        }
     }
 
     /// Checks a length in bytes.
@@ -243,7 +253,11 @@ impl Error {
         if found == expected {
             return Ok(());
         }
-        Err(Self::Length { what, found: found as u64, expected: expected as u64 })
+        Err(Self::Length {
+            what,
+            found: found as u64,
+            expected: expected as u64,
+        })
     }
 }
 
@@ -253,7 +267,9 @@ pub fn shown_bytes(bytes: &[u8]) -> String {
     let printable = !bytes.is_empty() && bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     match std::str::from_utf8(bytes) {
         Ok(text) if printable => format!("`{text}`"),
-        _ => bytes.iter().fold("0x".to_owned(), |digits, byte| format!("{digits}{byte:02x}")),
+        _ => bytes.iter().fold("0x".to_owned(), |digits, byte| {
+            format!("{digits}{byte:02x}")
+        }),
     }
 }
 

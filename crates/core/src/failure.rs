@@ -23,7 +23,11 @@ impl FailureBound {
     pub fn of_bits(bits: u64) -> Result<Self, Error> {
         match u8::try_from(bits) {
             Ok(bits @ 40..=128) => Ok(Self(bits)),
-            _ => Err(Error::out_of_bounds("-log2 of a failure probability", bits, "40 to 128")),
+            _ => Err(Error::out_of_bounds(
+                "-log2 of a failure probability",
+                bits,
+                "40 to 128",
+            )),
         }
     }
 

@@ -23,7 +23,10 @@ impl FileLock {
     /// The errors of [`File::lock`], as on a file system without locks.
     pub fn wait(file: File) -> io::Result<Self> {
         uninterrupted(|| file.lock())?;
-        Ok(Self { file, process: process::id() })
+        Ok(Self {
+            file,
+            process: process::id(),
+        })
     }
 
     /// Locks the file if no other opening of it is locked.
@@ -32,7 +35,10 @@ impl FileLock {
     /// [`TryLockError::WouldBlock`] if one is; the other errors of [`File::try_lock`].
     pub fn try_new(file: File) -> Result<Self, TryLockError> {
         file.try_lock()?;
-        Ok(Self { file, process: process::id() })
+        Ok(Self {
+            file,
+            process: process::id(),
+        })
     }
 
     /// The locked file.
@@ -74,7 +80,10 @@ mod tests {
     fn a_file_has_one_lock_at_a_time() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let lock = FileLock::wait(open(&file)).unwrap();
-        assert!(matches!(FileLock::try_new(open(&file)), Err(TryLockError::WouldBlock)));
+        assert!(matches!(
+            FileLock::try_new(open(&file)),
+            Err(TryLockError::WouldBlock)
+        ));
         drop(lock);
         FileLock::try_new(open(&file)).unwrap();
     }
@@ -94,15 +103,26 @@ mod tests {
     fn a_fork_does_not_end_the_lock() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let lock = FileLock::wait(open(&file)).unwrap();
-        let of_fork = FileLock { file: lock.file().try_clone().unwrap(), process: lock.process + 1 };
+        let of_fork = FileLock {
+            file: lock.file().try_clone().unwrap(),
+            process: lock.process + 1,
+        };
         drop(of_fork);
-        assert!(matches!(FileLock::try_new(open(&file)), Err(TryLockError::WouldBlock)));
+        assert!(matches!(
+            FileLock::try_new(open(&file)),
+            Err(TryLockError::WouldBlock)
+        ));
     }
 
     #[test]
     fn signals_do_not_end_a_wait() {
-        let mut outcomes = [ErrorKind::WouldBlock, ErrorKind::Interrupted].map(io::Error::from).into_iter();
+        let mut outcomes = [ErrorKind::WouldBlock, ErrorKind::Interrupted]
+            .map(io::Error::from)
+            .into_iter();
         let failed = uninterrupted(|| outcomes.next_back().map_or(Ok(()), Err));
-        assert_eq!(failed.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+        assert_eq!(
+            failed.map_err(|error| error.kind()),
+            Err(ErrorKind::WouldBlock)
+        );
     }
 }

@@ -25,12 +25,23 @@ impl Formats {
     /// # Errors
     /// [`Error::Format`] for a version that this build does not read.
     pub fn check(&self, found: u32) -> Result<()> {
-        let Self { what, oldest, written, .. } = *self;
+        let Self {
+            what,
+            oldest,
+            written,
+            ..
+        } = *self;
         if (oldest..=written).contains(&found) {
             return Ok(());
         }
         let remedy = if found < oldest { self.renew } else { UPDATE };
-        Err(Error::Format { what, found, oldest, newest: written, remedy })
+        Err(Error::Format {
+            what,
+            found,
+            oldest,
+            newest: written,
+            remedy,
+        })
     }
 }
 
@@ -38,8 +49,12 @@ impl Formats {
 mod tests {
     use super::*;
 
-    const FORMATS: Formats =
-        Formats { what: "a file", oldest: 2, written: 3, renew: "build it again: `papir build …`" };
+    const FORMATS: Formats = Formats {
+        what: "a file",
+        oldest: 2,
+        written: 3,
+        renew: "build it again: `papir build …`",
+    };
 
     #[test]
     fn older_and_newer_files_are_refused_with_a_remedy() {
@@ -50,8 +65,14 @@ mod tests {
         assert_eq!((message(2), message(3)), (None, None));
         let newer = "a file has format version 4: this papir reads versions 2 to 3; update papir";
         assert_eq!(message(4).as_deref(), Some(newer));
-        let one = Formats { oldest: 3, ..FORMATS };
+        let one = Formats {
+            oldest: 3,
+            ..FORMATS
+        };
         let newer = "a file has format version 4: this papir reads version 3; update papir";
-        assert_eq!(one.check(4).err().map(|error| error.to_string()).as_deref(), Some(newer));
+        assert_eq!(
+            one.check(4).err().map(|error| error.to_string()).as_deref(),
+            Some(newer)
+        );
     }
 }

@@ -39,7 +39,10 @@ impl OwnerKey {
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 2 * BYTES));
         text.push_str(PREFIX);
         let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
-        self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]).for_each(|nibble| text.push(digit(nibble)));
+        self.0
+            .iter()
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .for_each(|nibble| text.push(digit(nibble)));
         text
     }
 }
@@ -50,9 +53,16 @@ impl FromStr for OwnerKey {
     /// Ignores white space around the key. Errors do not contain the text.
     fn from_str(text: &str) -> Result<Self> {
         let bad = |found: &str| {
-            Error::malformed("an owner's key", found, format!("{PREFIX} and {} digits", 2 * BYTES))
+            Error::malformed(
+                "an owner's key",
+                found,
+                format!("{PREFIX} and {} digits", 2 * BYTES),
+            )
         };
-        let digits = text.trim().strip_prefix(PREFIX).ok_or_else(|| bad("a different format"))?;
+        let digits = text
+            .trim()
+            .strip_prefix(PREFIX)
+            .ok_or_else(|| bad("a different format"))?;
         let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
         let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
         if pairs.len() != BYTES || !rest.is_empty() {
@@ -60,7 +70,9 @@ impl FromStr for OwnerKey {
         }
         let mut bytes = Zeroizing::new([0; BYTES]);
         for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-            let value = nibble(*high).zip(nibble(*low)).map(|(high, low)| high << 4 | low);
+            let value = nibble(*high)
+                .zip(nibble(*low))
+                .map(|(high, low)| high << 4 | low);
             *byte = value.ok_or_else(|| bad("a character that is not a hexadecimal digit"))?;
         }
         Ok(Self(bytes))
@@ -90,9 +102,14 @@ mod tests {
         assert_eq!(text.len(), PREFIX.len() + 64);
         assert_eq!(format!("{key:?}"), "OwnerKey(…)");
         let digits = text.strip_prefix(PREFIX).unwrap();
-        for bad in
-            ["", "papir", digits, &text[..text.len() - 1], &format!("{}00", *text), &text.replace('-', "_")]
-        {
+        for bad in [
+            "",
+            "papir",
+            digits,
+            &text[..text.len() - 1],
+            &format!("{}00", *text),
+            &text.replace('-', "_"),
+        ] {
             let error = bad.parse::<OwnerKey>().unwrap_err().to_string();
             assert!(
                 error.starts_with("an owner's key is malformed") && !error.contains(&digits[..8]),
@@ -100,6 +117,12 @@ mod tests {
             );
         }
         let letter = format!("{PREFIX}{}", "g".repeat(64));
-        assert!(letter.parse::<OwnerKey>().unwrap_err().to_string().contains("not a hexadecimal digit"));
+        assert!(
+            letter
+                .parse::<OwnerKey>()
+                .unwrap_err()
+                .to_string()
+                .contains("not a hexadecimal digit")
+        );
     }
 }

@@ -15,8 +15,14 @@ pub fn for_each<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + 
 }
 
 /// The results of `work` for every item, in the items' order.
-pub fn map<T: Send, R: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let slots: Vec<Mutex<Slot<T, R>>> = items.into_iter().map(|item| Mutex::new(Slot::Item(item))).collect();
+pub fn map<T: Send, R: Send>(
+    items: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let slots: Vec<Mutex<Slot<T, R>>> = items
+        .into_iter()
+        .map(|item| Mutex::new(Slot::Item(item)))
+        .collect();
 
     share(slots.len(), &|place| {
         // Nobody else ever locks this slot, also when a thread that waits in `work` takes another piece.
@@ -104,7 +110,10 @@ mod tests {
         for_each(words.chunks_mut(7).enumerate(), |(part, words)| {
             words.iter_mut().for_each(|word| *word += part as u32 + 1);
         });
-        assert_eq!(words, (0..1_000).map(|place| place / 7 + 1).collect::<Vec<_>>());
+        assert_eq!(
+            words,
+            (0..1_000).map(|place| place / 7 + 1).collect::<Vec<_>>()
+        );
     }
 
     #[test]
@@ -115,7 +124,13 @@ mod tests {
 
     #[test]
     fn the_first_error_in_order_is_returned() {
-        let even = |x: u32| if x.is_multiple_of(2) { Ok(x / 2) } else { Err(x) };
+        let even = |x: u32| {
+            if x.is_multiple_of(2) {
+                Ok(x / 2)
+            } else {
+                Err(x)
+            }
+        };
         assert_eq!(try_map([0, 2, 4], even), Ok(vec![0, 1, 2]));
         assert_eq!(try_map([0, 3, 4], even), Err(3));
         assert_eq!(try_for_each([2, 5], |x| even(x).map(drop)), Err(5));
@@ -124,7 +139,10 @@ mod tests {
     #[test]
     fn nothing_is_begun_after_an_error() {
         let begun = AtomicUsize::new(0);
-        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let one = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
         let failed = one.install(|| {
             try_for_each(0..100, |_| {
                 begun.fetch_add(1, Ordering::Relaxed);

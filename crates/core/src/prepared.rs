@@ -16,7 +16,10 @@ impl<'a> PreparedRecords<'a> {
     /// The records of `server`. Reads fail with [`crate::Error::Unreadable`] if the scheme does not
     /// support it.
     pub fn new(server: &'a dyn ErasedServer) -> Self {
-        Self { server, shape: server.describe().shape }
+        Self {
+            server,
+            shape: server.describe().shape,
+        }
     }
 }
 

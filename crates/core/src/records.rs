@@ -49,7 +49,10 @@ pub struct RecordBuffer {
 impl RecordBuffer {
     /// All-zero records.
     pub fn zeroed(shape: Shape) -> Self {
-        Self { shape, packed: vec![0; shape.total_bytes() as usize] }
+        Self {
+            shape,
+            packed: vec![0; shape.total_bytes() as usize],
+        }
     }
 
     /// Creates a buffer from packed records (least significant bit first, no gaps).
@@ -57,7 +60,11 @@ impl RecordBuffer {
     /// # Errors
     /// [`Error::Length`] if the number of bytes does not match the shape.
     pub fn from_packed(shape: Shape, packed: Vec<u8>) -> Result<Self> {
-        Error::check_length("the packed records", packed.len(), shape.total_bytes() as usize)?;
+        Error::check_length(
+            "the packed records",
+            packed.len(),
+            shape.total_bytes() as usize,
+        )?;
         Ok(Self { shape, packed })
     }
 
@@ -97,7 +104,11 @@ impl RecordBuffer {
     /// [`Error::IndexOutOfRange`].
     pub fn get(&self, index: u64) -> Result<Record> {
         self.shape.check_index(index)?;
-        Ok(extract_bits(&self.packed, index * self.shape.record_bits(), self.shape.record_bits()))
+        Ok(extract_bits(
+            &self.packed,
+            index * self.shape.record_bits(),
+            self.shape.record_bits(),
+        ))
     }
 
     /// Writes one record; bits of `record` beyond the record's length are ignored.
@@ -140,7 +151,13 @@ impl Records for RecordBuffer {
 ///
 /// # Panics
 /// If `packed` is shorter than the records.
-pub fn copy_packed(shape: &Shape, packed: &[u8], first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+pub fn copy_packed(
+    shape: &Shape,
+    packed: &[u8],
+    first: u64,
+    count: u64,
+    out: &mut [u8],
+) -> Result<()> {
     check_read(shape, first, count, out.len())?;
     let start = (first * shape.record_bits() / 8) as usize;
     out.copy_from_slice(&packed[start..start + out.len()]);
@@ -171,12 +188,23 @@ pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Resul
     let bits = shape.record_bits();
     let end = first.saturating_add(count);
     if end > shape.records() {
-        return Err(Error::IndexOutOfRange { found: end - 1, records: shape.records() });
+        return Err(Error::IndexOutOfRange {
+            found: end - 1,
+            records: shape.records(),
+        });
     }
     if !(first * bits).is_multiple_of(8) {
-        return Err(Error::malformed("a packed read", format!("bit {}", first * bits), "a multiple of 8"));
+        return Err(Error::malformed(
+            "a packed read",
+            format!("bit {}", first * bits),
+            "a multiple of 8",
+        ));
     }
-    Error::check_length("the buffer for packed records", length, (count * bits).div_ceil(8) as usize)
+    Error::check_length(
+        "the buffer for packed records",
+        length,
+        (count * bits).div_ceil(8) as usize,
+    )
 }
 
 /// Clears the bits of `bytes` starting at bit `bits`.
@@ -215,8 +243,9 @@ mod tests {
             let shape = Shape::new(37, bits).unwrap();
             let mut buffer = RecordBuffer::zeroed(shape);
             let record = |i: u64| {
-                let bytes: Vec<u8> =
-                    (0..shape.record_bytes()).map(|b| (i * 31 + b as u64 * 7 + 1) as u8).collect();
+                let bytes: Vec<u8> = (0..shape.record_bytes())
+                    .map(|b| (i * 31 + b as u64 * 7 + 1) as u8)
+                    .collect();
                 extract_bits(&bytes, 0, bits)
             };
             for i in 0..37 {
@@ -231,9 +260,18 @@ mod tests {
     #[test]
     fn invalid_packed_reads_are_refused() {
         let buffer = RecordBuffer::zeroed(Shape::new(10, 3).unwrap());
-        assert!(matches!(buffer.read_packed(1, 1, &mut [0]), Err(Error::Malformed { .. })));
-        assert!(matches!(buffer.read_packed(8, 3, &mut [0; 2]), Err(Error::IndexOutOfRange { .. })));
-        assert!(matches!(buffer.read_packed(8, 2, &mut [0; 2]), Err(Error::Length { .. })));
+        assert!(matches!(
+            buffer.read_packed(1, 1, &mut [0]),
+            Err(Error::Malformed { .. })
+        ));
+        assert!(matches!(
+            buffer.read_packed(8, 3, &mut [0; 2]),
+            Err(Error::IndexOutOfRange { .. })
+        ));
+        assert!(matches!(
+            buffer.read_packed(8, 2, &mut [0; 2]),
+            Err(Error::Length { .. })
+        ));
         assert!(buffer.read_packed(8, 2, &mut [0; 1]).is_ok());
     }
 }

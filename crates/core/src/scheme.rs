@@ -14,8 +14,8 @@ use crate::device::{Device, TileShape};
 use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Change, Description, Division, Error, FailureBound, NoProgress, NotPrivate, OwnerKey,
-    Privacy, Progress, Record, Records, Result, Shape,
+    AlignedBytes, Blob, Change, Description, Division, Error, FailureBound, NoProgress, NotPrivate,
+    OwnerKey, Privacy, Progress, Record, Records, Result, Shape,
 };
 
 pub use crate::choice::{Choice, Goal, Target};
@@ -79,7 +79,10 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// another key.
     fn with_owner_key(self, _key: &OwnerKey) -> Result<Self> {
         let scheme = self.describe().scheme;
-        Err(Error::Parameters { scheme, reason: "its databases are not encrypted".to_owned() })
+        Err(Error::Parameters {
+            scheme,
+            reason: "its databases are not encrypted".to_owned(),
+        })
     }
 
     /// Encodes the parameters.
@@ -137,7 +140,11 @@ impl<P> Wire<P> for Never {
 
     fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
         let found = format!("{} bytes", bytes.len());
-        Err(Error::malformed("client keys or a ticket", found, "no such message in this scheme"))
+        Err(Error::malformed(
+            "client keys or a ticket",
+            found,
+            "no such message in this scheme",
+        ))
     }
 }
 
@@ -155,7 +162,10 @@ impl<'a, S: Scheme> Session<'a, S> {
     /// # Errors
     /// [`Error::Session`] if there are none.
     pub fn require_keys(&self) -> Result<&'a S::ClientKeys> {
-        self.keys.ok_or(Error::Session { scheme: S::NAME, what: "client keys" })
+        self.keys.ok_or(Error::Session {
+            scheme: S::NAME,
+            what: "client keys",
+        })
     }
 
     /// The ticket, for schemes whose queries consume one.
@@ -163,12 +173,18 @@ impl<'a, S: Scheme> Session<'a, S> {
     /// # Errors
     /// [`Error::Session`] if there is none.
     pub fn require_ticket(&self) -> Result<&'a S::Ticket> {
-        self.ticket.ok_or(Error::Session { scheme: S::NAME, what: "a ticket" })
+        self.ticket.ok_or(Error::Session {
+            scheme: S::NAME,
+            what: "a ticket",
+        })
     }
 
     /// A session of an unregistered client.
     pub fn anonymous() -> Self {
-        Self { keys: None, ticket: None }
+        Self {
+            keys: None,
+            ticket: None,
+        }
     }
 }
 
@@ -290,7 +306,11 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// The errors of [`Server::answer_many`].
     fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<S::Answer> {
         let answer = self.answer_many(vec![(session, query)], &NoProgress)?.pop();
-        answer.ok_or(Error::Length { what: "a batch of answers", found: 0, expected: 1 })
+        answer.ok_or(Error::Length {
+            what: "a batch of answers",
+            found: 0,
+            expected: 1,
+        })
     }
 
     /// Returns true if keys made for an earlier version of this database are valid for this one.
@@ -305,8 +325,16 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// [`Error::Session`] in schemes without tickets.
-    fn ticket(&self, _keys: &S::ClientKeys, _number: u64, _progress: &dyn Progress) -> Result<S::Ticket> {
-        Err(Error::Session { scheme: S::NAME, what: "no ticket" })
+    fn ticket(
+        &self,
+        _keys: &S::ClientKeys,
+        _number: u64,
+        _progress: &dyn Progress,
+    ) -> Result<S::Ticket> {
+        Err(Error::Session {
+            scheme: S::NAME,
+            what: "no ticket",
+        })
     }
 
     /// Converts a ticket of an earlier version of this database to this version, keeping its
@@ -332,7 +360,11 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params().shape(), changes)?;
         let setup = self.params().describe().work.setup;
-        let update = if changes.is_empty() { Counts::new() } else { setup.clone() };
+        let update = if changes.is_empty() {
+            Counts::new()
+        } else {
+            setup.clone()
+        };
         Ok(UpdateEstimate { update, setup })
     }
 
@@ -340,7 +372,12 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not fit.
-    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self>;
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self>;
 
     /// The matrices that a device holds of a database; none in a scheme that has no work for a device.
     fn device_matrices(_params: &S::Params) -> Vec<TileShape> {
@@ -353,7 +390,10 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// The errors of [`Device::hold`]; by default [`Error::NoSuchParameter`].
     fn on_device(&self, _device: &dyn Device) -> Result<Self> {
-        Err(Error::NoSuchParameter { scheme: S::NAME, what: "work for a device" })
+        Err(Error::NoSuchParameter {
+            scheme: S::NAME,
+            what: "work for a device",
+        })
     }
 
     /// Reads records back from the prepared database, with the contract of
@@ -381,7 +421,11 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// The errors of [`Server::load`].
-    fn load_sharing_keys(_first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+    fn load_sharing_keys(
+        _first: &Self,
+        params: S::Params,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
         Self::load(params, source)
     }
 }
@@ -455,7 +499,8 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// The errors of [`Server::answer_many`].
-    fn partial_many(&self, queries: &[&S::Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>>;
+    fn partial_many(&self, queries: &[&S::Query], progress: &dyn Progress)
+    -> Result<Vec<Vec<u64>>>;
 }
 
 /// Makes answers from the words of all shards.
@@ -476,7 +521,11 @@ pub trait Combiner<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// The errors of [`Server::answer_many`].
-    fn combine_many(&self, batch: &[(&S::Query, &[u64])], progress: &dyn Progress) -> Result<Vec<S::Answer>>;
+    fn combine_many(
+        &self,
+        batch: &[(&S::Query, &[u64])],
+        progress: &dyn Progress,
+    ) -> Result<Vec<S::Answer>>;
 }
 
 impl<S: Scheme> Shard<S> for Never {
@@ -488,7 +537,11 @@ impl<S: Scheme> Shard<S> for Never {
         Err(Division::none(S::NAME))
     }
 
-    fn load(_params: S::Params, _slices: Range<usize>, _source: &dyn SectionSource) -> Result<Self> {
+    fn load(
+        _params: S::Params,
+        _slices: Range<usize>,
+        _source: &dyn SectionSource,
+    ) -> Result<Self> {
         Err(Division::none(S::NAME))
     }
 
@@ -496,7 +549,11 @@ impl<S: Scheme> Shard<S> for Never {
         match *self {}
     }
 
-    fn partial_many(&self, _queries: &[&S::Query], _progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
+    fn partial_many(
+        &self,
+        _queries: &[&S::Query],
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Vec<u64>>> {
         match *self {}
     }
 }
@@ -551,7 +608,10 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// The errors of key generation.
-    fn register(&self, _rng: &mut dyn CryptoRng) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
+    fn register(
+        &self,
+        _rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
         Ok(None)
     }
 
@@ -591,7 +651,12 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// The errors of the state.
-    fn prepare(&self, _state: &mut S::ClientState, _queries: usize, _progress: &dyn Progress) -> Result<()> {
+    fn prepare(
+        &self,
+        _state: &mut S::ClientState,
+        _queries: usize,
+        _progress: &dyn Progress,
+    ) -> Result<()> {
         Ok(())
     }
 
@@ -601,8 +666,15 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// By default [`Error::Parameters`].
-    fn send_ahead(&self, _state: &mut S::ClientState, _rng: &mut dyn CryptoRng) -> Result<S::Query> {
-        Err(Error::Parameters { scheme: S::NAME, reason: "its clients send nothing ahead".to_owned() })
+    fn send_ahead(
+        &self,
+        _state: &mut S::ClientState,
+        _rng: &mut dyn CryptoRng,
+    ) -> Result<S::Query> {
+        Err(Error::Parameters {
+            scheme: S::NAME,
+            reason: "its clients send nothing ahead".to_owned(),
+        })
     }
 
     /// Stores the answer to the key that was sent ahead with this number. A later query for this
@@ -612,7 +684,10 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// By default [`Error::Parameters`]; [`Error::Malformed`] for an answer to no such key.
     fn hold(&self, _state: &mut S::ClientState, _number: u64, _answer: S::Answer) -> Result<()> {
-        Err(Error::Parameters { scheme: S::NAME, reason: "its clients send nothing ahead".to_owned() })
+        Err(Error::Parameters {
+            scheme: S::NAME,
+            reason: "its clients send nothing ahead".to_owned(),
+        })
     }
 
     /// The number of held keys: this many of the next queries need no ticket.
@@ -647,9 +722,15 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         indices: &[Vec<u64>],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<(S::Secret, S::Query)>> {
-        Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
+        Error::check_length(
+            "indices for several databases, counted",
+            indices.len(),
+            clients.len(),
+        )?;
         let pairs = clients.iter().zip(indices);
-        pairs.map(|(client, indices)| client.query(None, indices, rng)).collect()
+        pairs
+            .map(|(client, indices)| client.query(None, indices, rng))
+            .collect()
     }
 
     /// Decodes the records, in the order of the query's indices. Consumes the secret: one secret
@@ -664,11 +745,22 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
 ///
 /// # Errors
 /// [`Error::BatchSize`] or [`Error::IndexOutOfRange`].
-pub fn check_indices(scheme: &'static str, shape: &Shape, indices: &[u64], capacity: usize) -> Result<()> {
+pub fn check_indices(
+    scheme: &'static str,
+    shape: &Shape,
+    indices: &[u64],
+    capacity: usize,
+) -> Result<()> {
     if indices.is_empty() || indices.len() > capacity {
-        return Err(Error::BatchSize { scheme, found: indices.len(), capacity });
+        return Err(Error::BatchSize {
+            scheme,
+            found: indices.len(),
+            capacity,
+        });
     }
-    indices.iter().try_for_each(|&index| shape.check_index(index))
+    indices
+        .iter()
+        .try_for_each(|&index| shape.check_index(index))
 }
 
 /// Checks that changes fit a shape.
@@ -678,6 +770,10 @@ pub fn check_indices(scheme: &'static str, shape: &Shape, indices: &[u64], capac
 pub fn check_changes(shape: &Shape, changes: &[Change]) -> Result<()> {
     changes.iter().try_for_each(|change| {
         shape.check_index(change.index)?;
-        Error::check_length("a changed record", change.record.len(), shape.record_bytes())
+        Error::check_length(
+            "a changed record",
+            change.record.len(),
+            shape.record_bytes(),
+        )
     })
 }

@@ -54,13 +54,19 @@ impl MemorySections {
 
 impl SectionSink for MemorySections {
     fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()> {
-        self.sections.insert(name.to_owned(), Blob::copy_of(&parts.concat()));
+        self.sections
+            .insert(name.to_owned(), Blob::copy_of(&parts.concat()));
         Ok(())
     }
 }
 
 impl SectionSource for MemorySections {
     fn get(&self, name: &str) -> Result<Blob> {
-        self.sections.get(name).cloned().ok_or_else(|| Error::MissingSection { name: name.to_owned() })
+        self.sections
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Error::MissingSection {
+                name: name.to_owned(),
+            })
     }
 }

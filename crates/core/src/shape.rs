@@ -29,13 +29,24 @@ impl Shape {
             return Err(Error::EmptyDatabase);
         }
         if records > MAX_RECORDS {
-            return Err(Error::out_of_bounds("the number of records", records, "at most 2^40"));
+            return Err(Error::out_of_bounds(
+                "the number of records",
+                records,
+                "at most 2^40",
+            ));
         }
         if record_bits == 0 || record_bits > MAX_RECORD_BITS {
             let expected = "1 bit to 2097152 bits (256 KiB)";
-            return Err(Error::out_of_bounds("the record length in bits", record_bits, expected));
+            return Err(Error::out_of_bounds(
+                "the record length in bits",
+                record_bits,
+                expected,
+            ));
         }
-        Ok(Self { records, record_bits })
+        Ok(Self {
+            records,
+            record_bits,
+        })
     }
 
     /// A shape with records of whole bytes.
@@ -76,7 +87,10 @@ impl Shape {
         if index < self.records {
             return Ok(());
         }
-        Err(Error::IndexOutOfRange { found: index, records: self.records })
+        Err(Error::IndexOutOfRange {
+            found: index,
+            records: self.records,
+        })
     }
 }
 
@@ -89,12 +103,20 @@ mod tests {
     fn limits_are_enforced_and_the_largest_shape_fits_64_bits() {
         let largest = Shape::new(1 << 40, 1 << 21).unwrap();
         assert_eq!(largest.total_bytes(), 1 << 58);
-        assert_eq!(largest.records().checked_mul(largest.record_bits()), Some(1 << 61));
-        assert!(largest.check_index((1 << 40) - 1).is_ok() && largest.check_index(1 << 40).is_err());
+        assert_eq!(
+            largest.records().checked_mul(largest.record_bits()),
+            Some(1 << 61)
+        );
+        assert!(
+            largest.check_index((1 << 40) - 1).is_ok() && largest.check_index(1 << 40).is_err()
+        );
         for (records, bits) in [((1 << 40) + 1, 1), (0, 1), (1, 0), (1, (1 << 21) + 1)] {
             assert!(Shape::new(records, bits).is_err(), "{records} × {bits}");
         }
         let error = Shape::new(5_000_000_000_000, 8).unwrap_err().to_string();
-        assert!(error.contains("5000000000000") && error.contains("2^40"), "{error}");
+        assert!(
+            error.contains("5000000000000") && error.contains("2^40"),
+            "{error}"
+        );
     }
 }

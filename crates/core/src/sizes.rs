@@ -52,9 +52,11 @@ impl Sizes {
             ("the length of an answer", self.answer, MAX_MESSAGE_BYTES),
         ];
         match messages.into_iter().find(|(_, found, most)| found > most) {
-            Some((what, found, most)) => {
-                Err(Error::out_of_bounds(what, found, format!("at most {most} bytes")))
-            }
+            Some((what, found, most)) => Err(Error::out_of_bounds(
+                what,
+                found,
+                format!("at most {most} bytes"),
+            )),
             None => Ok(()),
         }
     }
@@ -190,13 +192,21 @@ mod tests {
             parameters: Vec::new(),
             work: Work::default(),
         };
-        for (batch, records, expected) in
-            [(1, 1, -40.0), (1, 2, -39.0), (1, 16, -36.0), (16, 16, -40.0), (16, 17, -39.0), (1, 0, -40.0)]
-        {
+        for (batch, records, expected) in [
+            (1, 1, -40.0),
+            (1, 2, -39.0),
+            (1, 16, -36.0),
+            (16, 16, -40.0),
+            (16, 17, -39.0),
+            (1, 0, -40.0),
+        ] {
             let found = description(batch, -40.0).lookup_failure_log2(records);
             assert_eq!(found, expected, "{records} records in batches of {batch}");
         }
-        assert_eq!(description(1, f64::NEG_INFINITY).lookup_failure_log2(9), f64::NEG_INFINITY);
+        assert_eq!(
+            description(1, f64::NEG_INFINITY).lookup_failure_log2(9),
+            f64::NEG_INFINITY
+        );
         assert_eq!(description(1, -1.0).lookup_failure_log2(9), 0.0);
     }
 }

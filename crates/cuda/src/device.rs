@@ -49,7 +49,10 @@ impl Cuda {
             Some(Ok(ordinal)) => Self::open(ordinal.into(), on_failure),
             _ => {
                 let reason = "no such device: expected cuda:0, or another number".to_owned();
-                Err(CudaError { device: name.to_owned(), reason })
+                Err(CudaError {
+                    device: name.to_owned(),
+                    reason,
+                })
             }
         }
     }
@@ -96,7 +99,9 @@ impl Cuda {
             return Ok(());
         }
         let [needed, free] = [needed, free].map(|bytes| bytes as f64 / GIB);
-        Err(self.0.error(format!("{free:.2} GiB of its memory are free: the matrices take {needed:.2} GiB")))
+        Err(self.0.error(format!(
+            "{free:.2} GiB of its memory are free: the matrices take {needed:.2} GiB"
+        )))
     }
 }
 

@@ -40,7 +40,11 @@ impl Gpu {
     ///
     /// # Errors
     /// The missing library, the compiler's or the driver's words.
-    pub(crate) fn open(device: &str, ordinal: usize, on_failure: OnFailure) -> Result<Self, String> {
+    pub(crate) fn open(
+        device: &str,
+        ordinal: usize,
+        on_failure: OnFailure,
+    ) -> Result<Self, String> {
         check_libraries()?;
         let context = CudaContext::new(ordinal).map_err(shown)?;
         let name = format!("{device} ({})", context.name().map_err(shown)?);
@@ -50,7 +54,16 @@ impl Gpu {
         let (_, total) = context.mem_get_info().map_err(shown)?;
         let workspace = Mutex::new(Workspace::new(&stream, total).map_err(shown)?);
         let lost = AtomicBool::new(false);
-        Ok(Self { name, context, stream, program, multiprocessors, workspace, lost, on_failure })
+        Ok(Self {
+            name,
+            context,
+            stream,
+            program,
+            multiprocessors,
+            workspace,
+            lost,
+            on_failure,
+        })
     }
 
     /// True after a failure from which it does not recover.
@@ -67,7 +80,10 @@ impl Gpu {
         self.run(|gpu, _| {
             gpu.stream.synchronize()?;
             let (free, total) = gpu.context.mem_get_info()?;
-            Ok(DeviceMemory { free: free as u64, total: total as u64 })
+            Ok(DeviceMemory {
+                free: free as u64,
+                total: total as u64,
+            })
         })
     }
 
@@ -90,11 +106,17 @@ impl Gpu {
     }
 
     fn check_lost(&self) -> Result<()> {
-        if self.is_lost() { Err(self.error("it is lost".to_owned())) } else { Ok(()) }
+        if self.is_lost() {
+            Err(self.error("it is lost".to_owned()))
+        } else {
+            Ok(())
+        }
     }
 
     fn workspace(&self) -> MutexGuard<'_, Workspace> {
-        self.workspace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A failure other than a lack of memory is the last: a context of CUDA does not recover from most of
@@ -103,20 +125,31 @@ impl Gpu {
         let lost = error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         self.lost.fetch_or(lost, Ordering::Relaxed);
         let error = self.error(shown(error));
-        (self.on_failure)(Failure { error: &error, lost });
+        (self.on_failure)(Failure {
+            error: &error,
+            lost,
+        });
         error
     }
 
     /// An error of this GPU.
     pub(crate) fn error(&self, reason: String) -> Error {
-        Error::Device { device: self.name.clone(), reason }
+        Error::Device {
+            device: self.name.clone(),
+            reason,
+        }
     }
 }
 
 /// Checks that both libraries are found: without them, the first call would panic.
 fn check_libraries() -> Result<(), String> {
     // SAFETY: both functions only look for a library.
-    let found = unsafe { [cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()] };
+    let found = unsafe {
+        [
+            cudarc::driver::sys::is_culib_present(),
+            cudarc::nvrtc::sys::is_culib_present(),
+        ]
+    };
     match found {
         [true, true] => Ok(()),
         [false, _] => Err("CUDA's driver (libcuda) is not installed".to_owned()),
@@ -126,6 +159,8 @@ fn check_libraries() -> Result<(), String> {
 
 /// The driver's words for an error.
 fn shown(error: DriverError) -> String {
-    let words = error.error_string().map(|words| words.to_string_lossy().into_owned());
+    let words = error
+        .error_string()
+        .map(|words| words.to_string_lossy().into_owned());
     words.unwrap_or_else(|_| error.to_string())
 }

@@ -58,8 +58,14 @@ impl Matrix {
         })?;
         let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
         let (mut fragments, mut raw) = gpu.run(|gpu, _| {
-            let fragments = gpu.stream.alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
-            Ok((fragments, gpu.stream.alloc_zeros::<u8>(copied.min(tiles.bytes().len()))?))
+            let fragments = gpu
+                .stream
+                .alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
+            Ok((
+                fragments,
+                gpu.stream
+                    .alloc_zeros::<u8>(copied.min(tiles.bytes().len()))?,
+            ))
         })?;
         let group_registers = group_fragments(shape) * FRAGMENT_BYTES / size_of::<u32>();
         let mut next = 0;
@@ -68,12 +74,20 @@ impl Matrix {
             let registers = bytes.len() / shape.group_bytes() * group_registers;
             gpu.run(|gpu, _| {
                 gpu.stream.memcpy_htod(bytes, &mut raw)?;
-                gpu.fragment(shape, &raw, &mut fragments.slice_mut(next..next + registers))?;
+                gpu.fragment(
+                    shape,
+                    &raw,
+                    &mut fragments.slice_mut(next..next + registers),
+                )?;
                 gpu.stream.synchronize()
             })?;
             next += registers;
         }
-        Ok(Self { gpu: gpu.clone(), shape, fragments })
+        Ok(Self {
+            gpu: gpu.clone(),
+            shape,
+            fragments,
+        })
     }
 
     /// Its shape.
@@ -108,7 +122,8 @@ impl Matrix {
     /// The product of a vector and the constant that bytes are stored without.
     pub(crate) fn added(&self, vector: &[u64]) -> u64 {
         let total = vector.iter().fold(0u64, |total, &x| total.wrapping_add(x));
-        let constant = (0..biased_bytes(self.shape.words)).fold(0, |all, byte| all + (128u64 << (8 * byte)));
+        let constant =
+            (0..biased_bytes(self.shape.words)).fold(0, |all, byte| all + (128u64 << (8 * byte)));
         constant.wrapping_mul(total)
     }
 
@@ -128,16 +143,27 @@ impl Matrix {
         let mut sum_part = rest.slice_mut(..sums);
 
         let parts = host[..values].chunks_exact_mut(self.shape.columns);
-        spread(parts.zip(vectors).collect(), |(part, vector)| part.copy_from_slice(vector));
+        spread(parts.zip(vectors).collect(), |(part, vector)| {
+            part.copy_from_slice(vector)
+        });
         stream.memcpy_htod(&host[..values], &mut value_part)?;
-        self.multiply(vectors.len(), digits, &value_part.as_view(), &mut right_part, &mut sum_part)?;
+        self.multiply(
+            vectors.len(),
+            digits,
+            &value_part.as_view(),
+            &mut right_part,
+            &mut sum_part,
+        )?;
         stream.memcpy_dtoh(&sum_part, &mut host[..sums])?;
         stream.synchronize()?;
 
         let kept = host[..sums].chunks_exact(self.sum_rows()).zip(vectors);
         Ok(spread(kept.collect(), |(sums, vector)| {
             let (added, mask) = (self.added(vector), (1u64 << bits) - 1);
-            sums[..self.shape.rows].iter().map(|sum| sum.wrapping_add(added) & mask).collect()
+            sums[..self.shape.rows]
+                .iter()
+                .map(|sum| sum.wrapping_add(added) & mask)
+                .collect()
         }))
     }
 }
@@ -173,21 +199,34 @@ pub(crate) struct Digits {
 
 impl Digits {
     /// The digits of the longest values.
-    const LONGEST: Self = Self { count: 8, columns: 8 };
+    const LONGEST: Self = Self {
+        count: 8,
+        columns: 8,
+    };
 
     /// The digits of values modulo 2^bits.
     pub(crate) fn of(bits: u32) -> Self {
         let count = bits.div_ceil(8) as usize;
-        Self { count, columns: count.next_multiple_of(2) }
+        Self {
+            count,
+            columns: count.next_multiple_of(2),
+        }
     }
 
     /// Words of 64 bits for values, digits and sums of a group of vectors.
     pub(crate) fn words(self, shape: TileShape, vectors: usize) -> [usize; 3] {
         // Whole blocks of the widest kernel.
-        let columns =
-            (vectors * self.columns).next_multiple_of(if vectors > 1 { 128 } else { DIGIT_COLUMNS });
+        let columns = (vectors * self.columns).next_multiple_of(if vectors > 1 {
+            128
+        } else {
+            DIGIT_COLUMNS
+        });
         let digits = k_tiles(shape) * columns / DIGIT_COLUMNS * DIGIT_WORDS;
-        [vectors * shape.columns, digits, vectors * padded_rows(shape)]
+        [
+            vectors * shape.columns,
+            digits,
+            vectors * padded_rows(shape),
+        ]
     }
 }
 
@@ -203,7 +242,14 @@ impl Gpu {
         let (steps, bytes) = (shape.steps() as u32, shape.words.bytes() as u32);
         let (k_tiles, biased) = (k_tiles(shape) as u32, biased_bytes(shape.words) as u32);
         let mut launch = self.stream.launch_builder(&self.program.fragment);
-        launch.arg(tiles).arg(fragments).arg(&count).arg(&steps).arg(&bytes).arg(&k_tiles).arg(&biased);
+        launch
+            .arg(tiles)
+            .arg(fragments)
+            .arg(&count)
+            .arg(&steps)
+            .arg(&bytes)
+            .arg(&k_tiles)
+            .arg(&biased);
         // SAFETY: the arguments are those of `fragment` in product.cu; tiles and fragments hold the
         // same whole row groups.
         unsafe { launch.launch(one_thread_each(count as usize)) }.map(drop)
@@ -221,10 +267,17 @@ impl Gpu {
         let shape = matrix.shape;
         let registers = 2 * right.len() as u64;
         let n_tiles = (right.len() / DIGIT_WORDS / k_tiles(shape)) as u32;
-        let [columns, vectors, bytes] = [shape.columns, vectors, shape.words.bytes()].map(|n| n as u32);
+        let [columns, vectors, bytes] =
+            [shape.columns, vectors, shape.words.bytes()].map(|n| n as u32);
         let (planes, each) = (digits.count as u32, digits.columns as u32);
         let mut launch = self.stream.launch_builder(&self.program.digits);
-        launch.arg(values).arg(right).arg(&registers).arg(&columns).arg(&vectors).arg(&bytes);
+        launch
+            .arg(values)
+            .arg(right)
+            .arg(&registers)
+            .arg(&columns)
+            .arg(&vectors)
+            .arg(&bytes);
         launch.arg(&planes).arg(&each).arg(&n_tiles);
         // SAFETY: the arguments are those of `digits` in product.cu, of the lengths of `Digits::words`.
         unsafe { launch.launch(one_thread_each(registers as usize)) }.map(drop)
@@ -241,7 +294,10 @@ impl Gpu {
     ) -> Result<(), DriverError> {
         let (k_tiles, all_rows) = (k_tiles(matrix.shape), padded_rows(matrix.shape));
         let columns = vectors * digits.columns;
-        let Product { columns: width, function } = self.program.product(columns);
+        let Product {
+            columns: width,
+            function,
+        } = self.program.product(columns);
         let n_blocks = columns.div_ceil(*width);
         let blocks = all_rows / BLOCK_ROWS * n_blocks;
         let chunk = self.chunk(k_tiles, blocks);
@@ -255,8 +311,18 @@ impl Gpu {
         let (each, vectors, rows) = (digits.columns as u32, vectors as u32, all_rows as u64);
         let right = right.as_view();
         let mut launch = self.stream.launch_builder(function);
-        launch.arg(&matrix.fragments).arg(&right).arg(sums).arg(&k_tiles).arg(&chunk);
-        launch.arg(&n_tiles).arg(&n_blocks).arg(&each).arg(&vectors).arg(&rows);
+        launch
+            .arg(&matrix.fragments)
+            .arg(&right)
+            .arg(sums)
+            .arg(&k_tiles)
+            .arg(&chunk);
+        launch
+            .arg(&n_tiles)
+            .arg(&n_blocks)
+            .arg(&each)
+            .arg(&vectors)
+            .arg(&rows);
         // SAFETY: the arguments are those of `product` in product.cu, of the lengths of
         // `Digits::words`, which has whole blocks of columns.
         unsafe { launch.launch(config) }.map(drop)
@@ -266,7 +332,10 @@ impl Gpu {
     /// multiprocessors.
     fn chunk(&self, k_tiles: usize, blocks: usize) -> usize {
         let wanted = (BLOCKS_EACH * self.multiprocessors).div_ceil(blocks);
-        let parts = wanted.min(k_tiles / FEWEST_K_TILES).max(k_tiles.div_ceil(MOST_K_TILES)).max(1);
+        let parts = wanted
+            .min(k_tiles / FEWEST_K_TILES)
+            .max(k_tiles.div_ceil(MOST_K_TILES))
+            .max(1);
         k_tiles.div_ceil(parts)
     }
 }
@@ -297,5 +366,9 @@ fn biased_bytes(words: Words) -> usize {
 
 pub(crate) fn one_thread_each(count: usize) -> LaunchConfig {
     let blocks = count.div_ceil(THREADS) as u32;
-    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (THREADS as u32, 1, 1), shared_mem_bytes: 0 }
+    LaunchConfig {
+        grid_dim: (blocks, 1, 1),
+        block_dim: (THREADS as u32, 1, 1),
+        shared_mem_bytes: 0,
+    }
 }

@@ -111,7 +111,13 @@ impl GpuPacks {
 
     /// Words for a group of queries.
     fn parts(&self, queries: usize) -> Parts {
-        let Sizes { degree, last_levels, levels, ref variables, .. } = self.sizes;
+        let Sizes {
+            degree,
+            last_levels,
+            levels,
+            ref variables,
+            ..
+        } = self.sizes;
         let of = |matrix: &Matrix, bits| Digits::of(bits).words(matrix.shape(), queries);
         let [values, right, sums] = of(&self.selected, self.sizes.selector_bits);
         let [keys, key_right, key_sums] = of(&self.packing, self.sizes.key_bits);
@@ -125,7 +131,13 @@ impl GpuPacks {
             sums,
             key_right,
             key_sums,
-            results: queries * self.sizes.steps().iter().map(|step| step.words).sum::<usize>(),
+            results: queries
+                * self
+                    .sizes
+                    .steps()
+                    .iter()
+                    .map(|step| step.words)
+                    .sum::<usize>(),
         }
     }
 
@@ -152,9 +164,11 @@ impl GpuPacks {
         let mut results = rest.slice_mut(..parts.results);
 
         let digits = Digits::of(self.sizes.selector_bits);
-        self.selected.multiply(count, digits, &values, &mut right, &mut sums)?;
+        self.selected
+            .multiply(count, digits, &values, &mut right, &mut sums)?;
         let digits = Digits::of(self.sizes.key_bits);
-        self.packing.multiply(count, digits, &keys, &mut key_right, &mut key_sums)?;
+        self.packing
+            .multiply(count, digits, &keys, &mut key_right, &mut key_sums)?;
         self.correct(count, &values, &mut sums)?;
         self.pack(count, &added, &last, &mut sums, &key_sums.as_view())?;
         let first = self.evaluate(count, &points, &sums.as_view(), &mut results)?;
@@ -163,7 +177,9 @@ impl GpuPacks {
         stream.memcpy_dtoh(&results.slice(words), &mut host[..count * answer])?;
         stream.synchronize()?;
         let answers = host[..count * answer].chunks_exact(answer);
-        Ok(answers.map(|words| bytemuck::cast_slice(words).to_vec()).collect())
+        Ok(answers
+            .map(|words| bytemuck::cast_slice(words).to_vec())
+            .collect())
     }
 
     /// Writes all that is copied to the GPU.
@@ -174,14 +190,26 @@ impl GpuPacks {
         let (last, host) = host.split_at_mut(parts.last);
         let (points, added) = host.split_at_mut(parts.points);
         let (selected_added, packed_added) = added.split_at_mut(count);
-        let numbers = selected_added.iter_mut().zip(packed_added).zip(queries).collect();
-        spread(numbers, |((selected, packed), query): ((&mut u64, &mut u64), &PackQuery<'_>)| {
-            (*selected, *packed) = (self.selected.added(query.selector), self.packing.added(query.key));
-        });
+        let numbers = selected_added
+            .iter_mut()
+            .zip(packed_added)
+            .zip(queries)
+            .collect();
+        spread(
+            numbers,
+            |((selected, packed), query): ((&mut u64, &mut u64), &PackQuery<'_>)| {
+                (*selected, *packed) = (
+                    self.selected.added(query.selector),
+                    self.packing.added(query.key),
+                );
+            },
+        );
         copy_each(values, queries, |query| query.selector);
         copy_each(keys, queries, |query| query.key);
         copy_each(bytemuck::cast_slice_mut(last), queries, |query| query.last);
-        copy_each(bytemuck::cast_slice_mut(points), queries, |query| query.points);
+        copy_each(bytemuck::cast_slice_mut(points), queries, |query| {
+            query.points
+        });
     }
 
     /// Adds what stored words lack.
@@ -198,7 +226,14 @@ impl GpuPacks {
         let (vectors, rows) = (queries as u32, self.selected.sum_rows() as u64);
         let columns = self.selected.shape().columns as u32;
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.correct);
-        launch.arg(sums).arg(values).arg(&self.exceptions).arg(&count).arg(&vectors).arg(&rows).arg(&columns);
+        launch
+            .arg(sums)
+            .arg(values)
+            .arg(&self.exceptions)
+            .arg(&count)
+            .arg(&vectors)
+            .arg(&rows)
+            .arg(&columns);
         // SAFETY: the arguments are those of `correct` in polynomials.cu; exceptions lie in the matrix.
         unsafe { launch.launch(one_thread_each(count as usize * queries)) }.map(drop)
     }
@@ -212,9 +247,17 @@ impl GpuPacks {
         sums: &mut CudaViewMut<'_, u64>,
         key_sums: &CudaView<'_, u64>,
     ) -> Result<(), DriverError> {
-        let Sizes { degree, packs, selector_bits, key_bits, last_levels, .. } = self.sizes;
+        let Sizes {
+            degree,
+            packs,
+            selector_bits,
+            key_bits,
+            last_levels,
+            ..
+        } = self.sizes;
         let (selected_added, packed_added) = (added.slice(..queries), added.slice(queries..));
-        let [rows, key_rows] = [&self.selected, &self.packing].map(|matrix| matrix.sum_rows() as u64);
+        let [rows, key_rows] =
+            [&self.selected, &self.packing].map(|matrix| matrix.sum_rows() as u64);
         let levels = last_levels as u32;
         let config = LaunchConfig {
             grid_dim: (packs as u32, queries as u32, 1),
@@ -222,9 +265,22 @@ impl GpuPacks {
             shared_mem_bytes: 2 * shared_bytes(degree) as u32,
         };
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.pack);
-        launch.arg(sums).arg(&rows).arg(&selected_added).arg(&selector_bits);
-        launch.arg(key_sums).arg(&key_rows).arg(&packed_added).arg(&key_bits);
-        launch.arg(&self.last).arg(last).arg(&levels).arg(&self.ring).arg(&self.inverse_roots);
+        launch
+            .arg(sums)
+            .arg(&rows)
+            .arg(&selected_added)
+            .arg(&selector_bits);
+        launch
+            .arg(key_sums)
+            .arg(&key_rows)
+            .arg(&packed_added)
+            .arg(&key_bits);
+        launch
+            .arg(&self.last)
+            .arg(last)
+            .arg(&levels)
+            .arg(&self.ring)
+            .arg(&self.inverse_roots);
         // SAFETY: the arguments are those of `pack` in polynomials.cu, of the lengths of `Parts`.
         unsafe { launch.launch(config) }.map(drop)
     }
@@ -241,9 +297,18 @@ impl GpuPacks {
         let steps = self.sizes.steps();
         // The packs are the coefficients of the first variable, with the same masks for all queries.
         let of_query = 2 * self.selected.sum_rows() as u64;
-        let first =
-            Coefficients { masks: &self.masks.as_view(), bodies, strides: [0, element, of_query, element] };
-        self.horner(queries, &steps[0], first, points, &mut results.slice_mut(..queries * steps[0].words))?;
+        let first = Coefficients {
+            masks: &self.masks.as_view(),
+            bodies,
+            strides: [0, element, of_query, element],
+        };
+        self.horner(
+            queries,
+            &steps[0],
+            first,
+            points,
+            &mut results.slice_mut(..queries * steps[0].words),
+        )?;
         let mut start = 0;
         for pair in steps.windows(2) {
             // The results of a variable are the coefficients of the next: masks and bodies in turn.
@@ -254,8 +319,18 @@ impl GpuPacks {
             let of_query = 2 * before.words as u64;
             let strides = [of_query, 2 * element, of_query, 2 * element];
             let (masks, bodies) = (&old.slice(start..), &old.slice(start + self.sizes.degree..));
-            let coefficients = Coefficients { masks, bodies, strides };
-            self.horner(queries, step, coefficients, points, &mut rest.slice_mut(..queries * step.words))?;
+            let coefficients = Coefficients {
+                masks,
+                bodies,
+                strides,
+            };
+            self.horner(
+                queries,
+                step,
+                coefficients,
+                points,
+                &mut rest.slice_mut(..queries * step.words),
+            )?;
             start = next;
         }
         Ok(start)
@@ -270,7 +345,12 @@ impl GpuPacks {
         points: &CudaView<'_, u64>,
         out: &mut CudaViewMut<'_, u64>,
     ) -> Result<(), DriverError> {
-        let Sizes { degree, levels, ref variables, .. } = self.sizes;
+        let Sizes {
+            degree,
+            levels,
+            ref variables,
+            ..
+        } = self.sizes;
         let of_variable = 2 * levels * 2 * degree;
         let all_points = (variables.len() * of_variable) as u64;
         let point_masks = self.point_masks.slice(step.variable * of_variable..);
@@ -280,11 +360,33 @@ impl GpuPacks {
             block_dim: (THREADS, 1, 1),
             shared_mem_bytes: self.sizes.shared_bytes() as u32,
         };
-        let (size, Coefficients { masks, bodies, strides }) = (step.size as u32, coefficients);
+        let (
+            size,
+            Coefficients {
+                masks,
+                bodies,
+                strides,
+            },
+        ) = (step.size as u32, coefficients);
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.evaluate);
-        launch.arg(masks).arg(&strides[0]).arg(&strides[1]).arg(bodies).arg(&strides[2]).arg(&strides[3]);
-        launch.arg(&size).arg(&point_masks).arg(&points).arg(&all_points).arg(out);
-        launch.arg(&self.gadget).arg(&self.ring).arg(&self.roots).arg(&self.inverse_roots);
+        launch
+            .arg(masks)
+            .arg(&strides[0])
+            .arg(&strides[1])
+            .arg(bodies)
+            .arg(&strides[2])
+            .arg(&strides[3]);
+        launch
+            .arg(&size)
+            .arg(&point_masks)
+            .arg(&points)
+            .arg(&all_points)
+            .arg(out);
+        launch
+            .arg(&self.gadget)
+            .arg(&self.ring)
+            .arg(&self.roots)
+            .arg(&self.inverse_roots);
         // SAFETY: the arguments are those of `evaluate` in polynomials.cu, of the lengths of `Parts`.
         unsafe { launch.launch(config) }.map(drop)
     }
@@ -292,11 +394,29 @@ impl GpuPacks {
 
 impl HeldPacks for GpuPacks {
     fn evaluate(&self, queries: &[PackQuery<'_>]) -> Result<Vec<Vec<u32>>> {
-        let Sizes { degree, last_levels, levels, ref variables, .. } = self.sizes;
+        let Sizes {
+            degree,
+            last_levels,
+            levels,
+            ref variables,
+            ..
+        } = self.sizes;
         for query in queries {
-            assert_eq!(query.selector.len(), self.selected.shape().columns, "values of the selector");
-            assert_eq!(query.key.len(), self.packing.shape().columns, "values of the packing key");
-            assert_eq!(query.last.len(), last_levels * 2 * degree, "residues for the last digits");
+            assert_eq!(
+                query.selector.len(),
+                self.selected.shape().columns,
+                "values of the selector"
+            );
+            assert_eq!(
+                query.key.len(),
+                self.packing.shape().columns,
+                "values of the packing key"
+            );
+            assert_eq!(
+                query.last.len(),
+                last_levels * 2 * degree,
+                "residues for the last digits"
+            );
             assert_eq!(
                 query.points.len(),
                 variables.len() * 2 * levels * 2 * degree,
@@ -355,10 +475,19 @@ impl Sizes {
     /// The evaluations, variable after variable; that of constants if there is no variable.
     fn steps(&self) -> Vec<Step> {
         let mut polynomials = self.packs;
-        let sizes = if self.variables.is_empty() { &[1][..] } else { &self.variables };
+        let sizes = if self.variables.is_empty() {
+            &[1][..]
+        } else {
+            &self.variables
+        };
         let step = |(variable, &size): (usize, &usize)| {
             polynomials /= size;
-            Step { variable, polynomials, size, words: polynomials * 2 * self.degree }
+            Step {
+                variable,
+                polynomials,
+                size,
+                words: polynomials * 2 * self.degree,
+            }
         };
         sizes.iter().enumerate().map(step).collect()
     }
@@ -397,8 +526,14 @@ fn copy_each<'a, T: Copy + Send + Sync + 'a>(
     queries: &[PackQuery<'a>],
     part: impl Fn(&PackQuery<'a>) -> &'a [T] + Sync,
 ) {
-    if let Some(each) = out.len().checked_div(queries.len()).filter(|&each| each > 0) {
+    if let Some(each) = out
+        .len()
+        .checked_div(queries.len())
+        .filter(|&each| each > 0)
+    {
         let parts = out.chunks_exact_mut(each).zip(queries).collect();
-        spread(parts, |(out, query): (&mut [T], _)| out.copy_from_slice(part(query)));
+        spread(parts, |(out, query): (&mut [T], _)| {
+            out.copy_from_slice(part(query))
+        });
     }
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute};
+use cudarc::driver::sys::{
+    CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute,
+};
 use cudarc::driver::{CudaContext, CudaFunction};
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
 const SOURCE: &str = concat!(include_str!("product.cu"), include_str!("polynomials.cu"));
 
-const SHARED: FunctionAttribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+const SHARED: FunctionAttribute =
+    FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 
 /// The oldest GPUs whose tensor cores take the shapes that the kernels use: 8.0, Ampere.
 pub(crate) const OLDEST: (i32, i32) = (8, 0);
@@ -39,7 +42,9 @@ impl Program {
     pub(crate) fn compile(context: &Arc<CudaContext>) -> Result<Self, String> {
         let major = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
         let minor = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
-        let found = context.attribute(major).and_then(|major| Ok((major, context.attribute(minor)?)));
+        let found = context
+            .attribute(major)
+            .and_then(|major| Ok((major, context.attribute(minor)?)));
         let (major, minor) = found.map_err(|error| error.to_string())?;
         if (major, minor) < OLDEST {
             return Err(format!(
@@ -48,17 +53,32 @@ impl Program {
             ));
         }
         let architecture = format!("--gpu-architecture=compute_{major}{minor}");
-        let options = CompileOptions { options: vec![architecture], ..CompileOptions::default() };
+        let options = CompileOptions {
+            options: vec![architecture],
+            ..CompileOptions::default()
+        };
         let program = compile_ptx_with_opts(SOURCE, options).map_err(|error| error.to_string())?;
-        let module = context.load_module(program).map_err(|error| error.to_string())?;
-        let function = |name: &str| module.load_function(name).map_err(|error| format!("{name}: {error}"));
+        let module = context
+            .load_module(program)
+            .map_err(|error| error.to_string())?;
+        let function = |name: &str| {
+            module
+                .load_function(name)
+                .map_err(|error| format!("{name}: {error}"))
+        };
         let product = |columns: usize| {
-            Ok::<_, String>(Product { columns, function: function(&format!("product_{columns}"))? })
+            Ok::<_, String>(Product {
+                columns,
+                function: function(&format!("product_{columns}"))?,
+            })
         };
         let evaluate = function("evaluate")?;
-        let shared = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let shared =
+            context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
         let shared = shared.map_err(|error| error.to_string())?;
-        evaluate.set_attribute(SHARED, shared).map_err(|error| format!("evaluate: {error}"))?;
+        evaluate
+            .set_attribute(SHARED, shared)
+            .map_err(|error| format!("evaluate: {error}"))?;
         Ok(Self {
             fragment: function("fragment")?,
             digits: function("digits")?,
@@ -73,6 +93,9 @@ impl Program {
     /// The kernel with the narrowest blocks that hold these columns of digits, or the widest.
     pub(crate) fn product(&self, columns: usize) -> &Product {
         let [.., widest] = &self.products;
-        self.products.iter().find(|one| columns <= one.columns).unwrap_or(widest)
+        self.products
+            .iter()
+            .find(|one| columns <= one.columns)
+            .unwrap_or(widest)
     }
 }

@@ -67,11 +67,21 @@ impl Ring {
 impl Gadget {
     /// The numbers of a gadget.
     pub(crate) fn new(gadget: &DeviceGadget) -> Self {
-        let DeviceGadget { levels, log_base, drop } = *gadget;
+        let DeviceGadget {
+            levels,
+            log_base,
+            drop,
+        } = *gadget;
         let halves = (1..levels as u32).map(|level| 1u64 << (drop + log_base * level - 1));
         // A word that every shift divides keeps shifted words positive.
         let offset = (1u64 << 62) + (1u64 << drop) / 2 + halves.sum::<u64>();
-        Self { log_base, drop, levels: levels as u32, unused: 0, offset }
+        Self {
+            log_base,
+            drop,
+            levels: levels as u32,
+            unused: 0,
+            offset,
+        }
     }
 }
 
@@ -88,7 +98,11 @@ pub(crate) fn powers(ring: &DeviceRing, inverted: bool) -> Vec<u32> {
         let reversed = move |k: usize| factor(powers[k.reverse_bits() >> (usize::BITS - bits)], q);
         (0..ring.degree).flat_map(reversed).collect::<Vec<u32>>()
     };
-    ring.primes.iter().zip(&ring.roots).flat_map(of_prime).collect()
+    ring.primes
+        .iter()
+        .zip(&ring.roots)
+        .flat_map(of_prime)
+        .collect()
 }
 
 /// A constant and its Shoup quotient.

@@ -26,16 +26,26 @@ impl Workspace {
     /// The driver's.
     pub(crate) fn new(stream: &Arc<CudaStream>, total: usize) -> Result<Self, DriverError> {
         let words = MOST_BYTES.min(total / SHARE) / size_of::<u64>();
-        Ok(Self { device: stream.alloc_zeros(words)?, host: None })
+        Ok(Self {
+            device: stream.alloc_zeros(words)?,
+            host: None,
+        })
     }
 
     /// The largest group, of at most `most` vectors, whose words fit the memory of the GPU.
     ///
     /// # Errors
     /// A lack of memory if not even one vector fits.
-    pub(crate) fn fitting(&self, most: usize, words: impl Fn(usize) -> usize) -> Result<usize, DriverError> {
+    pub(crate) fn fitting(
+        &self,
+        most: usize,
+        words: impl Fn(usize) -> usize,
+    ) -> Result<usize, DriverError> {
         let fits = |&count: &usize| words(count) <= self.device.len();
-        (1..=most.min(MOST_VECTORS)).rev().find(fits).ok_or(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
+        (1..=most.min(MOST_VECTORS))
+            .rev()
+            .find(fits)
+            .ok_or(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
     }
 
     /// Takes page-locked memory of this many words. Its contents are arbitrary.
@@ -46,7 +56,11 @@ impl Workspace {
         if self.host.as_ref().is_none_or(|host| host.len() < words) {
             self.host = None;
             // SAFETY: the words are plain numbers, and written before they are read.
-            let host = unsafe { stream.context().alloc_pinned_with_flags(words.next_power_of_two(), 0)? };
+            let host = unsafe {
+                stream
+                    .context()
+                    .alloc_pinned_with_flags(words.next_power_of_two(), 0)?
+            };
             self.host = Some(host);
         }
         Ok(())

@@ -48,7 +48,9 @@ impl DatabaseInfo {
             query_bytes: info.sizes.query,
             answer_bytes: info.sizes.answer,
             root: connection.lookup().root().map(|root| root.to_string()),
-            owner: connection.checkpoint().map(|accepted| accepted.owner.to_string()),
+            owner: connection
+                .checkpoint()
+                .map(|accepted| accepted.owner.to_string()),
         }
     }
 }

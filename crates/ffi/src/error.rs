@@ -45,8 +45,18 @@ impl From<Error> for PapirError {
             ErrorGroup::Unsupported => ErrorKind::Unsupported,
             _ => ErrorKind::Other,
         };
-        let status = if let Error::Http { status, .. } = &error { Some(*status) } else { None };
+        let status = if let Error::Http { status, .. } = &error {
+            Some(*status)
+        } else {
+            None
+        };
         let (code, retryable) = (error.code().to_owned(), error.is_retryable());
-        Self::Failed { text: error.to_string(), kind, code, retryable, status }
+        Self::Failed {
+            text: error.to_string(),
+            kind,
+            code,
+            retryable,
+            status,
+        }
     }
 }

@@ -72,7 +72,9 @@ pub struct Options {
 /// Secrets are not printed.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("database", &self.database).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("database", &self.database)
+            .finish_non_exhaustive()
     }
 }
 
@@ -87,7 +89,11 @@ impl Options {
         let passphrase = self.passphrase.map(Passphrase::new);
         let owner_key = self.owner_key.map(Zeroizing::new);
         let bad = |error: papir_checkpoint::Error| {
-            Error::malformed("a public key of the options", error, "NAME+ID+KEY in base64")
+            Error::malformed(
+                "a public key of the options",
+                error,
+                "NAME+ID+KEY in base64",
+            )
         };
         let key = |text: &String| Ok(text.parse().map_err(bad)?);
         let checkpoint = CheckpointSettings {
@@ -107,9 +113,15 @@ impl Options {
             freshness: self.freshness.map_or_else(Freshness::default, Freshness),
             patience: self.patience,
             no_cache: self.no_cache,
-            pin: if self.no_pin { Pin::Nothing } else { Pin::default() },
+            pin: if self.no_pin {
+                Pin::Nothing
+            } else {
+                Pin::default()
+            },
             state: self.state.map(PathBuf::from),
-            storage: self.storage.map(|storage| Arc::new(ApplicationStorage(storage)) as _),
+            storage: self
+                .storage
+                .map(|storage| Arc::new(ApplicationStorage(storage)) as _),
             passphrase,
             owner_key: owner_key.map(|text| text.parse()).transpose()?,
             ..papir_client::Options::default()

@@ -23,7 +23,9 @@ pub enum StorageError {
 /// An exception that the storage does not declare.
 impl From<uniffi::UnexpectedUniFFICallbackError> for StorageError {
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
-        Self::Failed { reason: error.reason }
+        Self::Failed {
+            reason: error.reason,
+        }
     }
 }
 
@@ -83,19 +85,34 @@ impl Drop for LockGuard {
 
 impl ApplicationStorage {
     fn failed(&self, slot: &str, entry: StateEntry, error: StorageError) -> Error {
-        Error::StateFile { path: self.location(slot, entry), source: io::Error::other(error) }
+        Error::StateFile {
+            path: self.location(slot, entry),
+            source: io::Error::other(error),
+        }
     }
 }
 
 impl StateStorage for ApplicationStorage {
     fn lock(&self, slot: &str) -> Result<StoreLock> {
-        self.0.lock(slot.to_owned()).map_err(|error| self.failed(slot, StateEntry::Registration, error))?;
-        Ok(StoreLock::new(LockGuard { storage: Arc::clone(&self.0), slot: slot.to_owned() }))
+        self.0
+            .lock(slot.to_owned())
+            .map_err(|error| self.failed(slot, StateEntry::Registration, error))?;
+        Ok(StoreLock::new(LockGuard {
+            storage: Arc::clone(&self.0),
+            slot: slot.to_owned(),
+        }))
     }
 
-    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(
+        &self,
+        slot: &str,
+        entry: StateEntry,
+        limit: u64,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let read = self.0.read(slot.to_owned(), entry.name().to_owned());
-        let bytes = read.map_err(|error| self.failed(slot, entry, error))?.map(Zeroizing::new);
+        let bytes = read
+            .map_err(|error| self.failed(slot, entry, error))?
+            .map(Zeroizing::new);
         Ok(bytes.map(|mut bytes| {
             let kept = usize::try_from(limit).map_or(bytes.len(), |limit| limit.min(bytes.len()));
             bytes[kept..].zeroize();
@@ -105,7 +122,9 @@ impl StateStorage for ApplicationStorage {
     }
 
     fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()> {
-        let replaced = self.0.replace(slot.to_owned(), entry.name().to_owned(), bytes.to_vec());
+        let replaced = self
+            .0
+            .replace(slot.to_owned(), entry.name().to_owned(), bytes.to_vec());
         replaced.map_err(|error| self.failed(slot, entry, error))
     }
 

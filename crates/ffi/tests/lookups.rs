@@ -24,14 +24,22 @@ async fn serve(database: papir::Database) -> Service {
         registry: Some(RegistryConfig::new(registry.path())),
         ..ServerConfig::default()
     };
-    let server = Server::bind_loaded(config, vec![Served::new("table", prepared, layout)]).await.unwrap();
+    let server = Server::bind_loaded(config, vec![Served::new("table", prepared, layout)])
+        .await
+        .unwrap();
     let url = server.url();
     tokio::spawn(server.serve(std::future::pending()));
-    Service { url, _registry: registry }
+    Service {
+        url,
+        _registry: registry,
+    }
 }
 
 fn options(scheme: &str) -> papir::Options {
-    papir::Options { scheme: scheme.to_owned(), ..papir::Options::default() }
+    papir::Options {
+        scheme: scheme.to_owned(),
+        ..papir::Options::default()
+    }
 }
 
 /// Serves two capitals.
@@ -53,13 +61,22 @@ impl Memory {
     /// The only entry with this name.
     fn entry(&self, name: &str) -> Vec<u8> {
         let entries = self.entries.lock().unwrap();
-        entries.iter().find(|((_, entry), _)| entry == name).unwrap().1.clone()
+        entries
+            .iter()
+            .find(|((_, entry), _)| entry == name)
+            .unwrap()
+            .1
+            .clone()
     }
 
     /// Waits until no slot is locked.
     fn settled(&self) {
         let locked = self.locked.lock().unwrap();
-        drop(self.unlocked.wait_while(locked, |locked| !locked.is_empty()).unwrap());
+        drop(
+            self.unlocked
+                .wait_while(locked, |locked| !locked.is_empty())
+                .unwrap(),
+        );
     }
 
     fn names(&self) -> Vec<String> {
@@ -73,20 +90,30 @@ impl Memory {
 impl Storage for Memory {
     fn lock(&self, slot: String) -> Result<(), StorageError> {
         let locked = self.locked.lock().unwrap();
-        self.unlocked.wait_while(locked, |locked| locked.contains(&slot)).unwrap().insert(slot);
+        self.unlocked
+            .wait_while(locked, |locked| locked.contains(&slot))
+            .unwrap()
+            .insert(slot);
         Ok(())
     }
 
     fn unlock(&self, slot: String) -> Result<(), StorageError> {
-        assert!(self.locked.lock().unwrap().remove(&slot), "{slot} is not locked");
+        assert!(
+            self.locked.lock().unwrap().remove(&slot),
+            "{slot} is not locked"
+        );
         self.unlocked.notify_all();
         // Nobody waits for it.
-        Err(StorageError::Failed { reason: "the phone is locked".to_owned() })
+        Err(StorageError::Failed {
+            reason: "the phone is locked".to_owned(),
+        })
     }
 
     fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError> {
         if self.broken {
-            return Err(StorageError::Failed { reason: "the phone is locked".to_owned() });
+            return Err(StorageError::Failed {
+                reason: "the phone is locked".to_owned(),
+            });
         }
         Ok(self.entries.lock().unwrap().get(&(slot, entry)).cloned())
     }
@@ -104,23 +131,36 @@ impl Storage for Memory {
 
 /// Options with this storage.
 fn stored_in(storage: &Arc<Memory>) -> Options {
-    Options { storage: Some(Arc::clone(storage) as _), ..Options::default() }
+    Options {
+        storage: Some(Arc::clone(storage) as _),
+        ..Options::default()
+    }
 }
 
 #[tokio::test]
 async fn keys_are_looked_up() {
     let service = capitals("simple").await;
-    let database = Database::connect(service.url.clone(), stored_in(&Arc::default())).await.unwrap();
-    assert_eq!(database.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
+    let database = Database::connect(service.url.clone(), stored_in(&Arc::default()))
+        .await
+        .unwrap();
+    assert_eq!(
+        database.get(b"Peru".to_vec()).await.unwrap().unwrap(),
+        b"Lima"
+    );
     let keys = ["Atlantis", "Kenya"].map(|key| key.as_bytes().to_vec());
     let values = database.get_many(keys.to_vec()).await.unwrap();
     assert_eq!(values, [None, Some(b"Nairobi".to_vec())]);
     let info = database.info().await;
-    assert_eq!((info.name.as_str(), info.scheme.as_str(), info.keyed), ("table", "simple", true));
+    assert_eq!(
+        (info.name.as_str(), info.scheme.as_str(), info.keyed),
+        ("table", "simple", true)
+    );
     assert!(info.security_bits.unwrap() >= 128.0 && info.owner.is_none());
     let costs = database.costs().await;
     assert_eq!(costs.requests, 2);
-    assert!(costs.query_bytes >= 3 * info.query_bytes && costs.answer_bytes >= 3 * info.answer_bytes);
+    assert!(
+        costs.query_bytes >= 3 * info.query_bytes && costs.answer_bytes >= 3 * info.answer_bytes
+    );
     let keyed = database.get_index(0).await.err().unwrap();
     let PapirError::Failed { code, .. } = keyed;
     assert_eq!(code, "keyed");
@@ -129,10 +169,16 @@ async fn keys_are_looked_up() {
 #[tokio::test]
 async fn indices_are_looked_up() {
     let records = papir::RecordBuffer::from_records((0..40u8).map(|index| [index; 3])).unwrap();
-    let service = serve(papir::Database::build_records(&records, &options("inspire")).unwrap()).await;
-    let database = Database::connect(service.url.clone(), stored_in(&Arc::default())).await.unwrap();
+    let service =
+        serve(papir::Database::build_records(&records, &options("inspire")).unwrap()).await;
+    let database = Database::connect(service.url.clone(), stored_in(&Arc::default()))
+        .await
+        .unwrap();
     assert_eq!(database.get_index(39).await.unwrap(), [39; 3]);
-    assert_eq!(database.get_indices(vec![0, 7]).await.unwrap(), [[0; 3], [7; 3]]);
+    assert_eq!(
+        database.get_indices(vec![0, 7]).await.unwrap(),
+        [[0; 3], [7; 3]]
+    );
     assert_eq!(database.info().await.record_bits, 24);
 }
 
@@ -145,7 +191,10 @@ async fn the_applications_storage_keeps_the_public_part() {
     assert_eq!(storage.names(), ["public"]);
     let again = open().await.unwrap();
     assert!(again.costs().await.public_bytes < fetched);
-    assert_eq!(again.get(b"Kenya".to_vec()).await.unwrap().unwrap(), b"Nairobi");
+    assert_eq!(
+        again.get(b"Kenya".to_vec()).await.unwrap().unwrap(),
+        b"Nairobi"
+    );
 }
 
 #[tokio::test]
@@ -155,7 +204,11 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
     let open = || Database::connect(service.url.clone(), stored_in(&storage));
     let first = open().await.unwrap();
     assert_eq!(first.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
-    assert!(storage.names().contains(&"state".to_owned()), "{:?}", storage.names());
+    assert!(
+        storage.names().contains(&"state".to_owned()),
+        "{:?}",
+        storage.names()
+    );
     storage.settled();
     let registered = first.costs().await.registration_bytes;
     let second = open().await.unwrap();
@@ -168,12 +221,25 @@ async fn a_registered_client_is_kept_in_the_applications_storage() {
 #[tokio::test]
 async fn an_encrypted_database_needs_its_owners_key() {
     let key = papir::OwnerKey::generate(&mut papir::system_rng());
-    let encrypted = papir::Options { owner_key: Some(key.clone()), ..options("pirouette-encrypted") };
+    let encrypted = papir::Options {
+        owner_key: Some(key.clone()),
+        ..options("pirouette-encrypted")
+    };
     let service = serve(papir::Database::build([("Peru", "Lima")], &encrypted).unwrap()).await;
-    let options = Options { owner_key: Some(key.to_text().to_string()), ..stored_in(&Arc::default()) };
-    let database = Database::connect(service.url.clone(), options).await.unwrap();
-    assert_eq!(database.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
-    let database = Database::connect(service.url.clone(), stored_in(&Arc::default())).await.unwrap();
+    let options = Options {
+        owner_key: Some(key.to_text().to_string()),
+        ..stored_in(&Arc::default())
+    };
+    let database = Database::connect(service.url.clone(), options)
+        .await
+        .unwrap();
+    assert_eq!(
+        database.get(b"Peru".to_vec()).await.unwrap().unwrap(),
+        b"Lima"
+    );
+    let database = Database::connect(service.url.clone(), stored_in(&Arc::default()))
+        .await
+        .unwrap();
     let PapirError::Failed { code, .. } = database.get(b"Peru".to_vec()).await.unwrap_err();
     assert_eq!(code, "owner_key");
 }
@@ -182,20 +248,37 @@ async fn an_encrypted_database_needs_its_owners_key() {
 async fn a_cancelled_registration_releases_the_storage() {
     let service = capitals("pirouette").await;
     let storage = Arc::new(Memory::default());
-    let options = Options { passphrase: Some("secret".to_owned()), ..stored_in(&storage) };
-    let database = Database::connect(service.url.clone(), options).await.unwrap();
+    let options = Options {
+        passphrase: Some("secret".to_owned()),
+        ..stored_in(&storage)
+    };
+    let database = Database::connect(service.url.clone(), options)
+        .await
+        .unwrap();
     for milliseconds in [1, 20, 100] {
-        let _ = tokio::time::timeout(Duration::from_millis(milliseconds), database.register()).await;
+        let _ =
+            tokio::time::timeout(Duration::from_millis(milliseconds), database.register()).await;
     }
-    assert_eq!(database.get(b"Peru".to_vec()).await.unwrap().unwrap(), b"Lima");
+    assert_eq!(
+        database.get(b"Peru".to_vec()).await.unwrap().unwrap(),
+        b"Lima"
+    );
     storage.settled();
-    assert_eq!(storage.entry("state")[9], 1, "encrypted under the passphrase");
+    assert_eq!(
+        storage.entry("state")[9],
+        1,
+        "encrypted under the passphrase"
+    );
 }
 
 /// The kind, the code and the text of the error of a connection with these options.
 async fn refused(url: &str, options: Options) -> (ErrorKind, String, String) {
-    let PapirError::Failed { text, kind, code, .. } =
-        Database::connect(url.to_owned(), options).await.err().unwrap();
+    let PapirError::Failed {
+        text, kind, code, ..
+    } = Database::connect(url.to_owned(), options)
+        .await
+        .err()
+        .unwrap();
     (kind, code, text)
 }
 
@@ -203,30 +286,115 @@ async fn refused(url: &str, options: Options) -> (ErrorKind, String, String) {
 async fn errors_have_their_kind_and_code() {
     let service = capitals("simple").await;
     let base = || stored_in(&Arc::default());
-    let owner = || Some("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW".to_owned());
+    let owner =
+        || Some("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW".to_owned());
     let day = Some(Duration::from_secs(86400));
     for (options, kind, code) in [
-        (Options { database: Some("rivers".to_owned()), ..base() }, ErrorKind::Other, "unknown_database"),
-        (Options { root: Some("00".repeat(32)), ..base() }, ErrorKind::Verification, "wrong_root"),
-        (Options { owner: owner(), ..base() }, ErrorKind::Verification, "no_checkpoint"),
-        (Options { max_age: day, ..base() }, ErrorKind::Verification, "no_checkpoint"),
-        (Options { cosignatures: 1, ..base() }, ErrorKind::Verification, "no_checkpoint"),
-        (Options { owner: Some("nobody".to_owned()), ..base() }, ErrorKind::Other, "malformed"),
-        (Options { witnesses: vec!["nobody".to_owned()], ..base() }, ErrorKind::Other, "malformed"),
-        (Options { token: Some("two words".to_owned()), ..base() }, ErrorKind::Other, "bad_token"),
-        (Options { owner_key: Some("words.key".to_owned()), ..base() }, ErrorKind::Other, "malformed"),
+        (
+            Options {
+                database: Some("rivers".to_owned()),
+                ..base()
+            },
+            ErrorKind::Other,
+            "unknown_database",
+        ),
+        (
+            Options {
+                root: Some("00".repeat(32)),
+                ..base()
+            },
+            ErrorKind::Verification,
+            "wrong_root",
+        ),
+        (
+            Options {
+                owner: owner(),
+                ..base()
+            },
+            ErrorKind::Verification,
+            "no_checkpoint",
+        ),
+        (
+            Options {
+                max_age: day,
+                ..base()
+            },
+            ErrorKind::Verification,
+            "no_checkpoint",
+        ),
+        (
+            Options {
+                cosignatures: 1,
+                ..base()
+            },
+            ErrorKind::Verification,
+            "no_checkpoint",
+        ),
+        (
+            Options {
+                owner: Some("nobody".to_owned()),
+                ..base()
+            },
+            ErrorKind::Other,
+            "malformed",
+        ),
+        (
+            Options {
+                witnesses: vec!["nobody".to_owned()],
+                ..base()
+            },
+            ErrorKind::Other,
+            "malformed",
+        ),
+        (
+            Options {
+                token: Some("two words".to_owned()),
+                ..base()
+            },
+            ErrorKind::Other,
+            "bad_token",
+        ),
+        (
+            Options {
+                owner_key: Some("words.key".to_owned()),
+                ..base()
+            },
+            ErrorKind::Other,
+            "malformed",
+        ),
     ] {
         let found = refused(&service.url, options).await;
         assert_eq!((found.0, found.1.as_str()), (kind, code), "{}", found.2);
     }
-    let broken = Arc::new(Memory { broken: true, ..Memory::default() });
+    let broken = Arc::new(Memory {
+        broken: true,
+        ..Memory::default()
+    });
     let (_, code, text) = refused(&service.url, stored_in(&broken)).await;
-    assert!(code == "state_file" && text.contains("the phone is locked"), "{text}");
+    assert!(
+        code == "state_file" && text.contains("the phone is locked"),
+        "{text}"
+    );
 
-    let away = Options { patience: Some(Duration::ZERO), ..base() };
-    let error = Database::connect("http://127.0.0.1:1".to_owned(), away).await.err().unwrap();
-    let PapirError::Failed { text, kind, retryable, status, .. } = &error;
-    assert_eq!((*kind, *retryable, *status, text), (ErrorKind::Network, true, None, &error.to_string()));
+    let away = Options {
+        patience: Some(Duration::ZERO),
+        ..base()
+    };
+    let error = Database::connect("http://127.0.0.1:1".to_owned(), away)
+        .await
+        .err()
+        .unwrap();
+    let PapirError::Failed {
+        text,
+        kind,
+        retryable,
+        status,
+        ..
+    } = &error;
+    assert_eq!(
+        (*kind, *retryable, *status, text),
+        (ErrorKind::Network, true, None, &error.to_string())
+    );
 }
 
 #[test]

@@ -21,7 +21,10 @@ fn main() -> Result<(), ModulusError> {
         return Ok(());
     };
     if bench.timed() {
-        println!("{:>28} {:>9} {:>10} {:>10}", "operation", "backend", "median", "least");
+        println!(
+            "{:>28} {:>9} {:>10} {:>10}",
+            "operation", "backend", "median", "least"
+        );
     }
     // Words of the numbers of 6144, 3072 and 1536 bits.
     let [long, middle, short] = bench.pick([96, 48, 24], [6, 4, 2]);
@@ -54,7 +57,10 @@ fn time(bench: &Bench, name: &str, modulus: &Modulus, count: usize, mut call: im
     let mut times: Vec<f64> = (0..runs).map(|_| seconds(&mut call)).collect();
     let median = median(&mut times);
     let [median, least] = [median, times[0]].map(|time| time * 1e6 / count as f64);
-    println!("{name:>28} {:>9} {median:>10.3} {least:>10.3}", modulus.backend());
+    println!(
+        "{name:>28} {:>9} {median:>10.3} {least:>10.3}",
+        modulus.backend()
+    );
 }
 
 /// Reproducible words that look random, the first odd and the last with its highest bit set.
@@ -69,7 +75,11 @@ fn numbers(count: usize) -> Vec<u64> {
 /// Different elements.
 fn elements(modulus: &Modulus, count: usize) -> Vec<u64> {
     let mut elements = vec![0; count * modulus.limbs()];
-    modulus.enter(&numbers(count * modulus.words()), modulus.words(), &mut elements);
+    modulus.enter(
+        &numbers(count * modulus.words()),
+        modulus.words(),
+        &mut elements,
+    );
     elements
 }
 
@@ -86,12 +96,16 @@ fn products(bench: &mut Bench, size: &str, modulus: &Modulus) {
     let (mut acc, by) = (elements(modulus, count), elements(modulus, TABLE));
     let factors = &by[..acc.len()];
     let name = format!("multiply {size}");
-    time(bench, &name, modulus, count, || modulus.multiply(&mut acc, factors));
+    time(bench, &name, modulus, count, || {
+        modulus.multiply(&mut acc, factors)
+    });
     bench.agree(&name, backend, || integers(modulus, &acc));
 
     let indices: Vec<u32> = (0..count as u32).map(|k| k * 77 % TABLE as u32).collect();
     let name = format!("selected {size}");
-    time(bench, &name, modulus, count, || modulus.multiply_selected(&mut acc, &by, &indices));
+    time(bench, &name, modulus, count, || {
+        modulus.multiply_selected(&mut acc, &by, &indices)
+    });
     bench.agree(&name, backend, || integers(modulus, &acc));
 
     let name = format!("square {size}");
@@ -99,21 +113,29 @@ fn products(bench: &mut Bench, size: &str, modulus: &Modulus) {
     bench.agree(&name, backend, || integers(modulus, &acc));
 
     let name = format!("16 squares {size}");
-    time(bench, &name, modulus, count, || modulus.square_repeatedly(&mut acc, 16));
+    time(bench, &name, modulus, count, || {
+        modulus.square_repeatedly(&mut acc, 16)
+    });
     bench.agree(&name, backend, || integers(modulus, &acc));
 
     let name = format!("one square {size}");
     let one = &mut acc[..modulus.limbs()];
-    time(bench, &name, modulus, 100, || modulus.square_repeatedly(one, 100));
+    time(bench, &name, modulus, 100, || {
+        modulus.square_repeatedly(one, 100)
+    });
     bench.agree(&name, backend, || integers(modulus, &acc));
 
     let mut left = vec![0; count * modulus.words()];
     let name = format!("leave {size}");
-    time(bench, &name, modulus, count, || modulus.leave(&acc, &mut left));
+    time(bench, &name, modulus, count, || {
+        modulus.leave(&acc, &mut left)
+    });
     bench.agree(&name, backend, || &left);
 
     let name = format!("enter {size}");
-    time(bench, &name, modulus, count, || modulus.enter(&left, modulus.words(), &mut acc));
+    time(bench, &name, modulus, count, || {
+        modulus.enter(&left, modulus.words(), &mut acc)
+    });
     bench.agree(&name, backend, || integers(modulus, &acc));
 }
 
@@ -123,6 +145,8 @@ fn powers(bench: &mut Bench, size: &str, modulus: &Modulus) {
     let exponent = numbers(24);
     let bits = bench.pick(1536, 70);
     let name = format!("power {size}");
-    time(bench, &name, modulus, count, || modulus.power(&mut bases, &exponent, bits));
+    time(bench, &name, modulus, count, || {
+        modulus.power(&mut bases, &exponent, bits)
+    });
     bench.agree(&name, modulus.backend(), || integers(modulus, &bases));
 }

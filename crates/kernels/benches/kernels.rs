@@ -52,7 +52,11 @@ fn time(bench: &Bench, name: &str, backend: Backend, mut call: impl FnMut()) {
     let batch = (2e-4 / once).ceil() as u32;
     let runs = (0.3 / (f64::from(batch) * once)).clamp(5.0, 500.0) as u32;
     let mut times: Vec<f64> = (0..runs).map(|_| per_call(batch, &mut call)).collect();
-    println!("{name:>24} {:>9} {:>12.3}", backend.name(), median(&mut times) * 1e6);
+    println!(
+        "{name:>24} {:>9} {:>12.3}",
+        backend.name(),
+        median(&mut times) * 1e6
+    );
 }
 
 /// Seconds per call, over a batch of calls.
@@ -142,7 +146,11 @@ fn slotwise(bench: &mut Bench, backend: Backend, degree: usize) {
     bench.agree("automorphism", backend, || &out);
 }
 
-fn digits(bench: &mut Bench, backend: Backend, degree: usize) -> Result<(), Box<dyn std::error::Error>> {
+fn digits(
+    bench: &mut Bench,
+    backend: Backend,
+    degree: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
     let (r1, r2) = (residues(degree, Q), residues(degree, Q2));
     let gadget = Gadget2::new(Q, Q2, 16, 11, 3)?;
     let (mut digits, mut out) = (vec![0; 3 * degree], vec![0; degree]);

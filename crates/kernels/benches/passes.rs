@@ -35,9 +35,14 @@ fn main() {
         return;
     };
     let count = bench.pick(bench.mebibytes().unwrap_or(1024).max(64), 1) << 17;
-    let words: Vec<u64> = (0..count as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let words: Vec<u64> = (0..count as u64)
+        .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .collect();
     let reader = fastest_reader(&bench, &words);
-    let matrix = Matrix { words: &words, reader };
+    let matrix = Matrix {
+        words: &words,
+        reader,
+    };
     matvec_i16(&mut bench, &matrix);
     matvec_u8(&mut bench, &matrix);
     matvec_u4(&mut bench, &matrix);
@@ -99,7 +104,10 @@ fn fastest_reader(bench: &Bench, words: &[u64]) -> Reader {
     ];
     if !bench.timed() {
         let sums = readers.map(|(_, reader)| reader(words));
-        assert!(sums.iter().all(|&sum| sum == sums[0]), "sums of the streams: {sums:x?}");
+        assert!(
+            sums.iter().all(|&sum| sum == sums[0]),
+            "sums of the streams: {sums:x?}"
+        );
         return readers[0].1;
     }
     let mut times = [(); 5].map(|()| Vec::new());
@@ -185,8 +193,9 @@ fn matvec_i16(bench: &mut Bench, matrix: &Matrix<'_>) {
         let tiles: &[i16] = bytemuck::cast_slice(words);
         let (bytes, groups) = (size_of_val(words), tiles.len() / (pairs * 128));
         let planes: Vec<i16> = (0..pairs * 2 * 5).map(|i| i as i16 % 1024).collect();
-        for (backend, count) in
-            Backend::available().into_iter().flat_map(|b| WORD_PLANES.map(|count| (b, count)))
+        for (backend, count) in Backend::available()
+            .into_iter()
+            .flat_map(|b| WORD_PLANES.map(|count| (b, count)))
         {
             let name = format!("matvec_i16 {groups} groups × {pairs} pairs × {count}");
             let planes = &planes[..pairs * 2 * count];
@@ -202,9 +211,14 @@ fn matvec_i16(bench: &mut Bench, matrix: &Matrix<'_>) {
             let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
             let each: Vec<Vec<i16>> = vec![planes.to_vec(); count];
             let each: Vec<&[i16]> = each.iter().map(Vec::as_slice).collect();
-            matrix.time(bench, &format!("matvec_i16, {count} queries in one pass"), bytes, || {
-                matvec_i16::pass_many(tiles, pairs, &each, PLANES, &mut outs);
-            });
+            matrix.time(
+                bench,
+                &format!("matvec_i16, {count} queries in one pass"),
+                bytes,
+                || {
+                    matvec_i16::pass_many(tiles, pairs, &each, PLANES, &mut outs);
+                },
+            );
         }
     }
 }
@@ -246,10 +260,15 @@ fn matvec_u4(bench: &mut Bench, matrix: &Matrix<'_>) {
         bench.agree(&name, backend, || out);
         let mut outs = [(); 4].map(|()| vec![0; groups * 128]);
         let mut outs: Vec<&mut [u32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
-        matrix.time(bench, &format!("matvec_u4, 4 queries in one pass, {backend}"), bytes, || {
-            let queries = [planes.as_slice(); 4];
-            matvec_u4::pass_many_with(backend, tiles, quads, &queries, HALF_PLANES, &mut outs);
-        });
+        matrix.time(
+            bench,
+            &format!("matvec_u4, 4 queries in one pass, {backend}"),
+            bytes,
+            || {
+                let queries = [planes.as_slice(); 4];
+                matvec_u4::pass_many_with(backend, tiles, quads, &queries, HALF_PLANES, &mut outs);
+            },
+        );
     }
 }
 
@@ -262,11 +281,16 @@ fn mat32(bench: &mut Bench, matrix: &Matrix<'_>) {
         let mut matrices = tiles.chunks_exact(rows * cols).cycle();
         let (mut out0, mut out1) = (vec![0; rows], vec![0; rows]);
         let name = format!("mat32 {rows} × {cols}");
-        matrix.time(bench, &format!("{name}, {backend}"), rows * cols * 4, || {
-            if let Some(tiles) = matrices.next() {
-                mat32::pass_with(backend, tiles, cols, &y, &y, &mut out0, &mut out1);
-            }
-        });
+        matrix.time(
+            bench,
+            &format!("{name}, {backend}"),
+            rows * cols * 4,
+            || {
+                if let Some(tiles) = matrices.next() {
+                    mat32::pass_with(backend, tiles, cols, &y, &y, &mut out0, &mut out1);
+                }
+            },
+        );
         bench.agree(&name, backend, || (out0, out1));
     }
 }
@@ -280,12 +304,25 @@ fn matvec_i32(bench: &mut Bench, matrix: &Matrix<'_>) {
             let mut matrices = tiles.chunks_exact(rows * cols).cycle();
             let mut sums = vec![vec![0; rows]; vectors];
             let name = format!("matvec_i32 {rows} × {cols}, {vectors} vectors");
-            matrix.time(bench, &format!("{name}, {backend}"), rows * cols * 4, || {
-                if let Some(tiles) = matrices.next() {
-                    let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-                    matvec_i32::pass_many_with(backend, tiles, cols, &vec![&y[..]; vectors], 50, &mut outs);
-                }
-            });
+            matrix.time(
+                bench,
+                &format!("{name}, {backend}"),
+                rows * cols * 4,
+                || {
+                    if let Some(tiles) = matrices.next() {
+                        let mut outs: Vec<&mut [u64]> =
+                            sums.iter_mut().map(Vec::as_mut_slice).collect();
+                        matvec_i32::pass_many_with(
+                            backend,
+                            tiles,
+                            cols,
+                            &vec![&y[..]; vectors],
+                            50,
+                            &mut outs,
+                        );
+                    }
+                },
+            );
             bench.agree(&name, backend, || sums);
         }
     }
@@ -325,11 +362,16 @@ fn tiles(bench: &mut Bench, matrix: &Matrix<'_>) {
             matvec_i16::scatter_pair(&mut tiles, groups, pairs, k, &column, &column);
         }
     });
-    matrix.time(bench, "matvec_i16 scatter_column, all columns", bytes, || {
-        for c in 0..2 * pairs {
-            matvec_i16::scatter_column(&mut tiles, groups, pairs, c, &column);
-        }
-    });
+    matrix.time(
+        bench,
+        "matvec_i16 scatter_column, all columns",
+        bytes,
+        || {
+            for c in 0..2 * pairs {
+                matvec_i16::scatter_column(&mut tiles, groups, pairs, c, &column);
+            }
+        },
+    );
     let mut rows = vec![0; pairs * 128];
     matrix.time(bench, "matvec_i16 gather_rows, all groups", bytes, || {
         for tile in tiles.chunks_exact(pairs * 128) {

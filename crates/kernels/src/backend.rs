@@ -84,14 +84,23 @@ impl Backend {
             "portable" => return Ok(Self::PORTABLE),
             "avx2" => ("avx2", "AVX2, FMA and BMI2"),
             "avx512" => ("avx512", "AVX-512 F, BW, DQ, VL, VNNI, IFMA and VBMI"),
-            "amx" => ("amx", "the instructions of avx512 and AMX int8, in a system that permits tiles"),
+            "amx" => (
+                "amx",
+                "the instructions of avx512 and AMX int8, in a system that permits tiles",
+            ),
             "neon" => ("neon", "an aarch64 CPU with dot products (asimddp)"),
             found => {
-                return Err(BackendError::Unknown { found: found.to_owned() });
+                return Err(BackendError::Unknown {
+                    found: found.to_owned(),
+                });
             }
         };
         let found = Self::available().into_iter().find(|b| b.name() == name);
-        found.ok_or_else(|| BackendError::Unsupported { name, needs, offers: Self::detect() })
+        found.ok_or_else(|| BackendError::Unsupported {
+            name,
+            needs,
+            offers: Self::detect(),
+        })
     }
 
     /// All backends of this CPU: portable first, the best last.
@@ -136,7 +145,10 @@ fn special_kinds() -> Vec<Kind> {
 /// The backends of this CPU other than the portable one, the best last.
 #[cfg(target_arch = "aarch64")]
 fn special_kinds() -> Vec<Kind> {
-    std::arch::is_aarch64_feature_detected!("dotprod").then_some(Kind::Neon).into_iter().collect()
+    std::arch::is_aarch64_feature_detected!("dotprod")
+        .then_some(Kind::Neon)
+        .into_iter()
+        .collect()
 }
 
 /// The backends of this CPU other than the portable one, the best last.

@@ -189,7 +189,11 @@ impl Modulus {
     /// If the numbers of integers and elements differ.
     pub fn leave(&self, elements: &[u64], integers: &mut [u64]) {
         let count = self.count(elements);
-        assert_eq!(integers.len(), count * self.words(), "words of the integers");
+        assert_eq!(
+            integers.len(),
+            count * self.words(),
+            "words of the integers"
+        );
         on_engine!(self, engine => batch::leave(engine, elements, integers));
     }
 
@@ -204,8 +208,16 @@ impl Modulus {
     pub fn leave_digits(&self, elements: &[u64], low: &mut [u64], high: &mut [u64]) {
         let count = self.count(elements);
         assert_eq!(self.field.parts(), 2, "digits of a square modulus");
-        assert_eq!(low.len(), count * self.root_words(), "words of the low digits");
-        assert_eq!(high.len(), count * self.root_words(), "words of the high digits");
+        assert_eq!(
+            low.len(),
+            count * self.root_words(),
+            "words of the low digits"
+        );
+        assert_eq!(
+            high.len(),
+            count * self.root_words(),
+            "words of the high digits"
+        );
         on_engine!(self, engine => batch::leave_digits(engine, elements, low, high));
     }
 
@@ -239,7 +251,10 @@ impl Modulus {
         let (count, entries) = (self.count(acc), self.count(table));
         assert_eq!(indices.len(), count, "one index for each element");
         let largest = indices.iter().max().map_or(0, |&index| index as usize);
-        assert!(count == 0 || largest < entries, "index {largest} into a table of {entries} elements");
+        assert!(
+            count == 0 || largest < entries,
+            "index {largest} into a table of {entries} elements"
+        );
         let limbs = self.limbs();
         let entry = |e: usize| &table[indices[e] as usize * limbs..][..limbs];
         on_engine!(self, engine => batch::multiply(engine, acc, entry));
@@ -270,7 +285,11 @@ impl Modulus {
     /// If `bases` is not whole elements or `exponent` has fewer bits.
     pub fn power(&self, bases: &mut [u64], exponent: &[u64], bits: usize) {
         self.count(bases);
-        assert!(bits <= exponent.len() * 64, "{bits} bits of {} words", exponent.len());
+        assert!(
+            bits <= exponent.len() * 64,
+            "{bits} bits of {} words",
+            exponent.len()
+        );
         on_engine!(self, engine => batch::power(engine, bases, exponent, bits));
     }
 
@@ -285,11 +304,17 @@ impl Modulus {
         assert_eq!(self.field.parts(), 1, "sums modulo an ordinary modulus");
         for (elements, scale) in &terms {
             assert_eq!(acc.len(), elements.len(), "limbs of the terms");
-            assert!(scale.abs() < MAX_SCALE, "scale {scale}: expected an absolute value below 2^30");
+            assert!(
+                scale.abs() < MAX_SCALE,
+                "scale {scale}: expected an absolute value below 2^30"
+            );
         }
         let (sums, limbs) = (linear::Sums::new(&self.field), self.limbs());
         for (e, acc) in acc.chunks_exact_mut(limbs).enumerate() {
-            sums.add(acc, terms.map(|(elements, scale)| (&elements[e * limbs..][..limbs], scale)));
+            sums.add(
+                acc,
+                terms.map(|(elements, scale)| (&elements[e * limbs..][..limbs], scale)),
+            );
         }
     }
 
@@ -302,7 +327,10 @@ impl Modulus {
 
 /// The words of a modulus without leading zeros.
 fn check(words: &[u64]) -> Result<Zeroizing<Vec<u64>>, ModulusError> {
-    let length = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+    let length = words
+        .iter()
+        .rposition(|&word| word != 0)
+        .map_or(0, |last| last + 1);
     let words = &words[..length];
     let bits = integer::bits(words);
     if bits < 2 {

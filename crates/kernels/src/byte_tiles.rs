@@ -12,10 +12,24 @@ pub(crate) const QUAD_BYTES: usize = 4 * ROWS;
 const BLOCK_QUADS: usize = 32;
 
 /// Panics if the lengths of a pass do not match; `rows` are the sums of a group.
-pub(crate) fn check(rows: usize, tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &[u32]) {
-    assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
+pub(crate) fn check(
+    rows: usize,
+    tiles: &[u8],
+    quads: usize,
+    planes: &[i8],
+    plane_count: usize,
+    out: &[u32],
+) {
+    assert!(
+        (1..=MAX_PLANES).contains(&plane_count),
+        "{plane_count} planes: expected 1 to {MAX_PLANES}"
+    );
     assert_eq!(out.len() % rows, 0, "sums of whole groups");
-    assert_eq!(tiles.len(), out.len() / rows * quads * QUAD_BYTES, "bytes of the tiles");
+    assert_eq!(
+        tiles.len(),
+        out.len() / rows * quads * QUAD_BYTES,
+        "bytes of the tiles"
+    );
     assert_eq!(planes.len(), quads * plane_count * 4, "digits of the query");
 }
 

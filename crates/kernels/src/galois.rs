@@ -24,7 +24,10 @@ pub fn permutation(d: usize, e: usize) -> Vec<u32> {
 
 /// Panics unless d is a power of two up to 2³¹ and e is odd.
 fn check(d: usize, e: usize) {
-    assert!(d >= 2 && d.is_power_of_two() && d <= 1 << 31, "a power of two from 2 to 2^31, not {d}");
+    assert!(
+        d >= 2 && d.is_power_of_two() && d <= 1 << 31,
+        "a power of two from 2 to 2^31, not {d}"
+    );
     assert!(e % 2 == 1, "an odd exponent, not {e}");
 }
 

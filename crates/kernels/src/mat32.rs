@@ -16,7 +16,13 @@ const BLOCK_COLUMNS: usize = 32;
 ///
 /// # Panics
 /// If `tile` is not `64·y0.len()` values, or `y1` differs from `y0` in length.
-pub fn accumulate(tile: &[i32], y0: &[i32], y1: &[i32], out0: &mut [i64; ROWS], out1: &mut [i64; ROWS]) {
+pub fn accumulate(
+    tile: &[i32],
+    y0: &[i32],
+    y1: &[i32],
+    out0: &mut [i64; ROWS],
+    out1: &mut [i64; ROWS],
+) {
     accumulate_with(Backend::current(), tile, y0, y1, out0, out1);
 }
 
@@ -37,7 +43,14 @@ pub fn accumulate_with(
 /// # Panics
 /// If the outputs are not whole groups of one length, `tiles` is not `cols·64` values per group, or
 /// a vector is not `cols` long.
-pub fn pass(tiles: &[i32], cols: usize, y0: &[i32], y1: &[i32], out0: &mut [i64], out1: &mut [i64]) {
+pub fn pass(
+    tiles: &[i32],
+    cols: usize,
+    y0: &[i32],
+    y1: &[i32],
+    out0: &mut [i64],
+    out1: &mut [i64],
+) {
     pass_with(Backend::current(), tiles, cols, y0, y1, out0, out1);
 }
 

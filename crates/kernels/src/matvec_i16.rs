@@ -106,7 +106,10 @@ pub fn pass_with(
 ) {
     check(tiles, pairs, planes, plane_count, out);
     if pairs > 0 {
-        dispatch!(backend, matvec_i16::pass(tiles, pairs, planes, plane_count, out));
+        dispatch!(
+            backend,
+            matvec_i16::pass(tiles, pairs, planes, plane_count, out)
+        );
     }
 }
 
@@ -141,15 +144,29 @@ pub fn pass_many_with(
     if pairs == 0 {
         return;
     }
-    several_in_tiles!(backend, queries, words(tiles, pairs, queries, plane_count, outs));
-    dispatch!(backend, matvec_i16::pass_many(tiles, pairs, queries, plane_count, outs));
+    several_in_tiles!(
+        backend,
+        queries,
+        words(tiles, pairs, queries, plane_count, outs)
+    );
+    dispatch!(
+        backend,
+        matvec_i16::pass_many(tiles, pairs, queries, plane_count, outs)
+    );
 }
 
 /// Panics if the lengths of a pass do not match.
 fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &[u64]) {
-    assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
+    assert!(
+        (1..=MAX_PLANES).contains(&plane_count),
+        "{plane_count} planes: expected 1 to {MAX_PLANES}"
+    );
     assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
-    assert_eq!(tiles.len(), out.len() / ROWS * pairs * PAIR_WORDS, "words of the tiles");
+    assert_eq!(
+        tiles.len(),
+        out.len() / ROWS * pairs * PAIR_WORDS,
+        "words of the tiles"
+    );
     assert_eq!(planes.len(), pairs * plane_count * 2, "digits of the query");
 }
 
@@ -158,7 +175,13 @@ fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &
 /// # Panics
 /// If `tiles` is not `groups·pairs·128` words, `column` is not below `2·pairs`,
 /// or `words` is not `64·groups` long.
-pub fn scatter_column(tiles: &mut [i16], groups: usize, pairs: usize, column: usize, words: &[i16]) {
+pub fn scatter_column(
+    tiles: &mut [i16],
+    groups: usize,
+    pairs: usize,
+    column: usize,
+    words: &[i16],
+) {
     tile::scatter_column::<i16, 2>(tiles, groups, pairs, column, words);
 }
 
@@ -168,7 +191,14 @@ pub fn scatter_column(tiles: &mut [i16], groups: usize, pairs: usize, column: us
 /// # Panics
 /// If `tiles` is not `groups·pairs·128` words, `k` is not below `pairs`, or
 /// `even` or `odd` is not `64·groups` long.
-pub fn scatter_pair(tiles: &mut [i16], groups: usize, pairs: usize, k: usize, even: &[i16], odd: &[i16]) {
+pub fn scatter_pair(
+    tiles: &mut [i16],
+    groups: usize,
+    pairs: usize,
+    k: usize,
+    even: &[i16],
+    odd: &[i16],
+) {
     tile::scatter_columns(tiles, groups, pairs, k, [even, odd]);
 }
 

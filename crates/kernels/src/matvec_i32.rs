@@ -33,7 +33,10 @@ pub fn pass_many_with(
     bits: u32,
     outs: &mut [&mut [u64]],
 ) {
-    assert!((1..=MAX_BITS).contains(&bits), "{bits} bits: expected 1 to {MAX_BITS}");
+    assert!(
+        (1..=MAX_BITS).contains(&bits),
+        "{bits} bits: expected 1 to {MAX_BITS}"
+    );
     assert_eq!(ys.len(), outs.len(), "one output for each vector");
     for (y, out) in ys.iter().zip(outs.iter()) {
         assert_eq!(y.len(), cols, "values of the vector");

@@ -33,7 +33,10 @@ pub fn pass_with(
 ) {
     check(ROWS, tiles, quads, planes, plane_count, out);
     if quads > 0 {
-        dispatch!(backend, matvec_u4::pass(tiles, quads, planes, plane_count, out));
+        dispatch!(
+            backend,
+            matvec_u4::pass(tiles, quads, planes, plane_count, out)
+        );
     }
 }
 
@@ -42,7 +45,13 @@ pub fn pass_with(
 ///
 /// # Panics
 /// Same as [`pass`], or if `queries` and `outs` differ in length.
-pub fn pass_many(tiles: &[u8], quads: usize, queries: &[&[i8]], plane_count: usize, outs: &mut [&mut [u32]]) {
+pub fn pass_many(
+    tiles: &[u8],
+    quads: usize,
+    queries: &[&[i8]],
+    plane_count: usize,
+    outs: &mut [&mut [u32]],
+) {
     pass_many_with(Backend::current(), tiles, quads, queries, plane_count, outs);
 }
 
@@ -59,8 +68,23 @@ pub fn pass_many_with(
     if quads == 0 {
         return;
     }
-    several_in_tiles!(backend, queries, nibbles(tiles, quads, queries, plane_count, outs));
-    pass_blocks(ROWS, tiles, quads, queries, plane_count, outs, |bytes, quads, planes, sums| {
-        dispatch!(backend, matvec_u4::pass(bytes, quads, planes, plane_count, sums));
-    });
+    several_in_tiles!(
+        backend,
+        queries,
+        nibbles(tiles, quads, queries, plane_count, outs)
+    );
+    pass_blocks(
+        ROWS,
+        tiles,
+        quads,
+        queries,
+        plane_count,
+        outs,
+        |bytes, quads, planes, sums| {
+            dispatch!(
+                backend,
+                matvec_u4::pass(bytes, quads, planes, plane_count, sums)
+            );
+        },
+    );
 }

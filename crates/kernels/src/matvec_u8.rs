@@ -42,7 +42,8 @@ pub fn pack_planes(values: &[u32], bits: u32, plane_count: usize, out: &mut Vec<
     out.clear();
     out.reserve(values.len().div_ceil(4) * plane_count * 4);
     for quad in values.chunks(4) {
-        let mut rest: [i64; 4] = std::array::from_fn(|h| quad.get(h).map_or(0, |&value| centre(value, bits)));
+        let mut rest: [i64; 4] =
+            std::array::from_fn(|h| quad.get(h).map_or(0, |&value| centre(value, bits)));
         for _ in 0..plane_count {
             out.extend(rest.each_mut().map(next_digit));
         }
@@ -103,7 +104,10 @@ pub fn pass_with(
 ) {
     check(ROWS, tiles, quads, planes, plane_count, out);
     if quads > 0 {
-        dispatch!(backend, matvec_u8::pass(tiles, quads, planes, plane_count, out));
+        dispatch!(
+            backend,
+            matvec_u8::pass(tiles, quads, planes, plane_count, out)
+        );
     }
 }
 
@@ -112,7 +116,13 @@ pub fn pass_with(
 ///
 /// # Panics
 /// Same as [`pass`], or if `queries` and `outs` differ in length.
-pub fn pass_many(tiles: &[u8], quads: usize, queries: &[&[i8]], plane_count: usize, outs: &mut [&mut [u32]]) {
+pub fn pass_many(
+    tiles: &[u8],
+    quads: usize,
+    queries: &[&[i8]],
+    plane_count: usize,
+    outs: &mut [&mut [u32]],
+) {
     pass_many_with(Backend::current(), tiles, quads, queries, plane_count, outs);
 }
 
@@ -129,10 +139,25 @@ pub fn pass_many_with(
     if quads == 0 {
         return;
     }
-    several_in_tiles!(backend, queries, bytes(tiles, quads, queries, plane_count, outs));
-    pass_blocks(ROWS, tiles, quads, queries, plane_count, outs, |bytes, quads, planes, sums| {
-        dispatch!(backend, matvec_u8::pass(bytes, quads, planes, plane_count, sums));
-    });
+    several_in_tiles!(
+        backend,
+        queries,
+        bytes(tiles, quads, queries, plane_count, outs)
+    );
+    pass_blocks(
+        ROWS,
+        tiles,
+        quads,
+        queries,
+        plane_count,
+        outs,
+        |bytes, quads, planes, sums| {
+            dispatch!(
+                backend,
+                matvec_u8::pass(bytes, quads, planes, plane_count, sums)
+            );
+        },
+    );
 }
 
 /// Writes one column of the matrix, `bytes[64·g + l]` for row `l` of group `g`.

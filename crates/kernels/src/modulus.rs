@@ -46,7 +46,10 @@ impl Modulus {
     /// # Panics
     /// If q is outside this range.
     pub const fn new(q: u32) -> Self {
-        assert!(q >= 2 && q < 1 << 30, "the modulus must be from 2 to 2^30 - 1");
+        assert!(
+            q >= 2 && q < 1 << 30,
+            "the modulus must be from 2 to 2^30 - 1"
+        );
         let bits = u32::BITS - q.leading_zeros();
         Self {
             q,

@@ -10,14 +10,25 @@ use crate::modulus::Modulus;
 /// Panics unless all slices have d words and the shift is below 2d.
 fn check<const N: usize>(lengths: [usize; N], shift: usize) {
     same_length(lengths);
-    assert!(shift < 2 * lengths[0], "the shift must be below {}, not {shift}", 2 * lengths[0]);
+    assert!(
+        shift < 2 * lengths[0],
+        "the shift must be below {}, not {shift}",
+        2 * lengths[0]
+    );
 }
 
 /// Panics unless there are n polynomials of d words, n and d are powers of two, and n ≤ 2d.
 fn check_transform(words: usize, d: usize, scratch: usize) {
-    assert!(d.is_power_of_two() && words.is_multiple_of(d), "polynomials of {d} words, not {words} words");
+    assert!(
+        d.is_power_of_two() && words.is_multiple_of(d),
+        "polynomials of {d} words, not {words} words"
+    );
     let n = words / d;
-    assert!(n.is_power_of_two() && n <= 2 * d, "a power of two up to {} polynomials, not {n}", 2 * d);
+    assert!(
+        n.is_power_of_two() && n <= 2 * d,
+        "a power of two up to {} polynomials, not {n}",
+        2 * d
+    );
     assert_eq!(scratch, d, "words of scratch");
 }
 

@@ -25,7 +25,11 @@ impl Polynomial {
 
     /// [`Polynomial::evaluate`] on the given backend.
     pub fn evaluate_with(&self, backend: Backend, points: &[u32], out: &mut [u32]) {
-        assert_eq!(points.len(), self.variables * out.len(), "coordinates of the points");
+        assert_eq!(
+            points.len(),
+            self.variables * out.len(),
+            "coordinates of the points"
+        );
         dispatch!(backend, poly_eval::evaluate(self, points, out));
     }
 }

@@ -21,7 +21,11 @@ impl Ahead {
     /// Starts a block whose parts are used by `every` steps each.
     #[inline(always)]
     pub(crate) fn new(every: usize) -> Self {
-        Self { every, rest: every, part: 0 }
+        Self {
+            every,
+            rest: every,
+            part: 0,
+        }
     }
 
     /// One step: prefetches another `T` of the block after `block` if it is time. It may lie outside the

@@ -82,7 +82,12 @@ pub(crate) fn gather_column<T: Copy, const H: usize>(
 }
 
 /// Reads consecutive columns of row `l`, from cell `first` on.
-pub(crate) fn gather_row<T: Copy, const H: usize>(tile: &[T], l: usize, first: usize, out: &mut [T]) {
+pub(crate) fn gather_row<T: Copy, const H: usize>(
+    tile: &[T],
+    l: usize,
+    first: usize,
+    out: &mut [T],
+) {
     assert!(l < ROWS, "row {l} of {ROWS}");
     let cells = span::<T, H>(tile, first, out.len());
     let rows = cells.chunks_exact(ROWS);
@@ -94,8 +99,12 @@ pub(crate) fn gather_row<T: Copy, const H: usize>(tile: &[T], l: usize, first: u
 /// Reads `columns` consecutive columns of all rows, from cell `first` on, row by row.
 ///
 /// Whole cells are transposed in squares, in runs of [`RUN`] for the same four rows.
-pub(crate) fn gather_rows<T: Copy, const H: usize>(tile: &[T], first: usize, columns: usize, out: &mut [T])
-where
+pub(crate) fn gather_rows<T: Copy, const H: usize>(
+    tile: &[T],
+    first: usize,
+    columns: usize,
+    out: &mut [T],
+) where
     [T; H]: Pod,
 {
     assert_eq!(out.len(), ROWS * columns, "words of the rows");
@@ -131,7 +140,12 @@ fn turn_run<L: FourLanes, T, const H: usize>(
 {
     let columns = rows.len() / SIDE;
     for (square, to) in squares.iter().zip(to..) {
-        let turned = turn(lanes, square.each_ref().map(|cells| lanes.load(&cells.as_chunks().0[block])));
+        let turned = turn(
+            lanes,
+            square
+                .each_ref()
+                .map(|cells| lanes.load(&cells.as_chunks().0[block])),
+        );
         for (row, values) in rows.chunks_exact_mut(columns).zip(turned) {
             let (cells, _) = row.as_chunks_mut::<H>();
             let (squares, _) = cells.as_chunks_mut();

@@ -92,7 +92,10 @@ pub fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus) {
 /// [`scale`] on the given backend.
 pub fn scale_with(backend: Backend, out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus) {
     same_length([out.len(), a.len()]);
-    assert!(constant < modulus.value(), "the constant must be below the modulus");
+    assert!(
+        constant < modulus.value(),
+        "the constant must be below the modulus"
+    );
     dispatch!(backend, wide::scale(out, a, constant, modulus));
 }
 
@@ -111,7 +114,10 @@ pub fn reduce_with(backend: Backend, out: &mut [u64], words: &[u64], modulus: Mo
 #[track_caller]
 fn check_rows(out: usize, a: usize, b: usize) {
     same_length([a, b]);
-    assert!(out > 0 && a.is_multiple_of(out), "rows must have {out} words");
+    assert!(
+        out > 0 && a.is_multiple_of(out),
+        "rows must have {out} words"
+    );
     assert!(a / out <= DOT_ROWS, "at most {DOT_ROWS} rows");
 }
 
@@ -137,7 +143,13 @@ pub fn dot_pair(outs: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2], modulus: Modul
 }
 
 /// [`dot_pair`] on the given backend.
-pub fn dot_pair_with(backend: Backend, outs: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2], modulus: Modulus) {
+pub fn dot_pair_with(
+    backend: Backend,
+    outs: [&mut [u64]; 2],
+    a: &[u64],
+    b: [&[u64]; 2],
+    modulus: Modulus,
+) {
     same_length([outs[0].len(), outs[1].len()]);
     same_length([b[0].len(), b[1].len()]);
     check_rows(outs[0].len(), a.len(), b[0].len());

@@ -78,7 +78,11 @@ impl<R: CyclotomicRing> Gadget<R> {
 
     /// Writes the digits as residues below twice each prime: ℓ·d words for each prime, lowest
     /// digits first.
-    pub fn decompose_lazy(&self, poly: &Poly<Coefficients, R::Word>, digits: &mut [&mut [R::Word]]) {
+    pub fn decompose_lazy(
+        &self,
+        poly: &Poly<Coefficients, R::Word>,
+        digits: &mut [&mut [R::Word]],
+    ) {
         R::decompose_lazy(&self.digits, poly, digits);
     }
 
@@ -90,6 +94,9 @@ impl<R: CyclotomicRing> Gadget<R> {
     ) -> Vec<Poly<Values, R::Word>> {
         let mut digits = vec![0; self.levels() * ring.degree()];
         self.decompose(poly, &mut digits);
-        digits.chunks_exact(ring.degree()).map(|digit| ring.forward(ring.from_signed(digit))).collect()
+        digits
+            .chunks_exact(ring.degree())
+            .map(|digit| ring.forward(ring.from_signed(digit)))
+            .collect()
     }
 }

@@ -31,7 +31,8 @@ pub fn masks_from<R: CyclotomicRing>(
     label: &str,
     rows: Range<usize>,
 ) -> Vec<Poly<Values, R::Word>> {
-    rows.map(|i| ring.uniform(&mut seed.expand(label, i as u64))).collect()
+    rows.map(|i| ring.uniform(&mut seed.expand(label, i as u64)))
+        .collect()
 }
 
 /// KS.Setup: returns the bodies y for masks w, from the key `source` (in values) to `target`.

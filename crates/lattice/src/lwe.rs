@@ -38,7 +38,11 @@ pub fn encrypt_selector(
     for (i, mask) in masks.take(columns.div_ceil(d)).enumerate() {
         let first = (i * d) as u32;
         let is_selected = |c: u32| u64::from((first + c).ct_eq(&selected).unwrap_u8());
-        let message = Zeroizing::new((0..d as u32).map(|c| is_selected(c) * scale).collect::<Vec<u64>>());
+        let message = Zeroizing::new(
+            (0..d as u32)
+                .map(|c| is_selected(c) * scale)
+                .collect::<Vec<u64>>(),
+        );
         let message = Zeroizing::new(ring.forward(ring.from_words(&message)));
         bodies.extend(ring.to_words(&ring.inverse(encrypt(params, secret, &mask, &message, rng))));
     }

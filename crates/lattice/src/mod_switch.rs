@@ -17,8 +17,15 @@ impl PowerSwitch {
     /// # Panics
     /// If the moduli are outside these ranges.
     pub fn new(modulus: u64, bits: u32) -> Self {
-        assert!(modulus < 1 << 62 && 1u64 << bits < modulus, "2^{bits} below {modulus} below 2^62");
-        Self { modulus, bits, reciprocal: (1u128 << (64 + bits)) / u128::from(modulus) }
+        assert!(
+            modulus < 1 << 62 && 1u64 << bits < modulus,
+            "2^{bits} below {modulus} below 2^62"
+        );
+        Self {
+            modulus,
+            bits,
+            reciprocal: (1u128 << (64 + bits)) / u128::from(modulus),
+        }
     }
 
     /// Returns round(x·2^k / q) mod 2^k for x < q, without division or branch.
@@ -54,7 +61,9 @@ pub fn round_elements<R: CyclotomicRing>(
     elements: Vec<Poly<Values, R::Word>>,
 ) -> Vec<u64> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
-    let words = elements.into_iter().flat_map(|element| ring.to_words(&ring.inverse(element)));
+    let words = elements
+        .into_iter()
+        .flat_map(|element| ring.to_words(&ring.inverse(element)));
     words.map(|word| switch.down(word)).collect()
 }
 
@@ -65,8 +74,16 @@ pub fn lift_elements<R: CyclotomicRing>(
     words: &[u64],
 ) -> Vec<Poly<Coefficients, R::Word>> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
-    let lift = |words: &[u64]| words.iter().map(|&word| switch.up(word)).collect::<Vec<_>>();
-    words.chunks_exact(ring.degree()).map(|words| ring.from_words(&lift(words))).collect()
+    let lift = |words: &[u64]| {
+        words
+            .iter()
+            .map(|&word| switch.up(word))
+            .collect::<Vec<_>>()
+    };
+    words
+        .chunks_exact(ring.degree())
+        .map(|words| ring.from_words(&lift(words)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,10 +98,17 @@ mod tests {
             let spread = (0..10_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % q);
             for x in spread.chain([0, 1, q / 2, q - 1]) {
                 let exact = ((u128::from(x) << bits) + u128::from(q / 2)) / u128::from(q);
-                assert_eq!(switch.down(x), (exact % (1 << bits)) as u64, "x = {x}, {bits} bits");
+                assert_eq!(
+                    switch.down(x),
+                    (exact % (1 << bits)) as u64,
+                    "x = {x}, {bits} bits"
+                );
                 let lifted = switch.up(switch.down(x));
                 let error = (lifted.abs_diff(x)).min(q - lifted.abs_diff(x));
-                assert!(error <= (q >> bits) / 2 + 1, "x = {x} came back as {lifted}");
+                assert!(
+                    error <= (q >> bits) / 2 + 1,
+                    "x = {x} came back as {lifted}"
+                );
             }
         }
     }

@@ -44,7 +44,13 @@ pub struct Setting {
 impl Setting {
     /// A setting whose secret is distributed like the error.
     pub fn error_like(degree: usize, modulus: f64, sigma: f64, key_bits: u32) -> Self {
-        Self { degree, modulus, secret: sigma * sigma, sigma, key_bits }
+        Self {
+            degree,
+            modulus,
+            secret: sigma * sigma,
+            sigma,
+            key_bits,
+        }
     }
 
     /// Variance of the error of one key element after rounding, as the server receives it.
@@ -126,7 +132,10 @@ pub fn squares_of_uniform_within(count: f64, largest: f64, nats: f64) -> f64 {
 /// words would have L²/3 and 4L⁴/45; for words of 4 bits the mean is 0.8 % more.
 fn square_of_uniform(largest: f64) -> [f64; 2] {
     let square = largest * largest;
-    [square / 3.0 + 1.0 / 6.0, square * (4.0 * square / 45.0 + 2.0 / 9.0)]
+    [
+        square / 3.0 + 1.0 / 6.0,
+        square * (4.0 * square / 45.0 + 2.0 / 9.0),
+    ]
 }
 
 /// Returns the fewest bits to which rounding adds at most this variance, in units of the modulus;
@@ -203,7 +212,11 @@ impl Tails {
                 // Until nothing lies between them.
                 while few < few.midpoint(enough) && few.midpoint(enough) < enough {
                     let middle = few.midpoint(enough);
-                    *(if self.nats(middle) < nats { &mut few } else { &mut enough }) = middle;
+                    *(if self.nats(middle) < nats {
+                        &mut few
+                    } else {
+                        &mut enough
+                    }) = middle;
                 }
                 enough
             }
@@ -232,7 +245,10 @@ impl Products {
     /// `energy`, and of which no combination with squares of weights summing to 1 has a variance
     /// above `largest`.
     pub fn of_errors(factor: f64, energy: f64, largest: f64) -> Self {
-        Self { terms: energy / largest, variance: factor * largest }
+        Self {
+            terms: energy / largest,
+            variance: factor * largest,
+        }
     }
 
     /// Variance of the sum.
@@ -251,7 +267,10 @@ pub fn failure_log2_with_products(
     products: &[Products],
     coefficients: f64,
 ) -> f64 {
-    let widest = products.iter().map(|products| products.variance).fold(0.0, f64::max);
+    let widest = products
+        .iter()
+        .map(|products| products.variance)
+        .fold(0.0, f64::max);
     if widest <= 0.0 || threshold <= 0.0 {
         return Tails::Gaussian.failure_log2(threshold, variance, coefficients);
     }
@@ -259,19 +278,31 @@ pub fn failure_log2_with_products(
     let threshold = threshold / (1.0 + EXCESS).sqrt();
     let exponent = |lambda: f64| {
         let gaussian = lambda * lambda * variance / 2.0;
-        let of = |products: &Products| products.terms / 2.0 * (-lambda * lambda * products.variance).ln_1p();
+        let of = |products: &Products| {
+            products.terms / 2.0 * (-lambda * lambda * products.variance).ln_1p()
+        };
         gaussian - products.iter().map(of).sum::<f64>() - lambda * threshold
     };
     // The exponent is convex in λ: its slope has one zero. Any λ gives a bound, and the zero the best.
     let slope = |lambda: f64| {
-        let of = |products: &Products| products.total() / (1.0 - lambda * lambda * products.variance);
+        let of =
+            |products: &Products| products.total() / (1.0 - lambda * lambda * products.variance);
         lambda * (variance + products.iter().map(of).sum::<f64>()) - threshold
     };
-    let most = threshold / (variance + products.iter().map(|products| products.total()).sum::<f64>());
+    let most = threshold
+        / (variance
+            + products
+                .iter()
+                .map(|products| products.total())
+                .sum::<f64>());
     let (mut low, mut high) = (0.0, most.min((1.0 - 1e-12) / widest.sqrt()));
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
-        if slope(middle) > 0.0 { high = middle } else { low = middle }
+        if slope(middle) > 0.0 {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     (1.0 + coefficients.log2() + exponent(low) * LOG2_E).min(0.0)
 }
@@ -284,13 +315,22 @@ mod tests {
     #[test]
     fn the_excess_is_proved_for_all_deviations_in_use() {
         use papir_ring::sample::SIGMAS;
-        let sigmas = [crate::lwe32::SIGMA, crate::lwe32::MODULE_SIGMA, crate::bv::params::SIGMA];
-        let all = sigmas.into_iter().chain([crate::params::Literal::DEFAULT.sigma]);
+        let sigmas = [
+            crate::lwe32::SIGMA,
+            crate::lwe32::MODULE_SIGMA,
+            crate::bv::params::SIGMA,
+        ];
+        let all = sigmas
+            .into_iter()
+            .chain([crate::params::Literal::DEFAULT.sigma]);
         all.for_each(|sigma| assert!(SIGMAS.contains(&sigma), "σ {sigma}"));
     }
 
-    const MODELS: [Tails; 3] =
-        [Tails::Gaussian, Tails::Products { terms: 1024.0 }, Tails::Products { terms: 12.0 }];
+    const MODELS: [Tails; 3] = [
+        Tails::Gaussian,
+        Tails::Products { terms: 1024.0 },
+        Tails::Products { terms: 12.0 },
+    ];
 
     #[test]
     fn deviations_and_failures_are_inverse() {
@@ -298,7 +338,10 @@ mod tests {
             for failure in [-1.0, -40.0, -128.0, -300.0] {
                 let deviations = tails.deviations(2048.0, failure);
                 let found = tails.failure_log2(deviations, 1.0, 2048.0);
-                assert!((found - failure).abs() < 1e-9, "{tails:?}: {found}, expected {failure}");
+                assert!(
+                    (found - failure).abs() < 1e-9,
+                    "{tails:?}: {found}, expected {failure}"
+                );
                 let variance = tails.variance_for(9.0, 2048.0, failure);
                 assert!((tails.failure_log2(9.0, variance, 2048.0) - failure).abs() < 1e-9);
             }
@@ -308,7 +351,10 @@ mod tests {
     #[test]
     fn one_sum_of_products_bounds_parts_with_as_many() {
         // Half the variance in 512 products, half Gaussian; and two sums of 512.
-        let part = Products { terms: 512.0, variance: 0.5 / 512.0 };
+        let part = Products {
+            terms: 512.0,
+            variance: 0.5 / 512.0,
+        };
         for threshold in [5.0, 9.0, 14.0, 20.0] {
             let bound = Tails::Products { terms: 512.0 }.failure_log2(threshold, 1.0, 64.0);
             for (variance, products) in [(0.5, &[part][..]), (0.0, &[part, part])] {
@@ -317,9 +363,15 @@ mod tests {
             }
             let gaussian = Tails::Gaussian.failure_log2(threshold, 1.0, 64.0);
             assert!(gaussian < bound);
-            let same = Products { terms: 512.0, variance: 1.0 / 512.0 };
+            let same = Products {
+                terms: 512.0,
+                variance: 1.0 / 512.0,
+            };
             let found = failure_log2_with_products(threshold, 0.0, &[same], 64.0);
-            assert!((found - bound).abs() < 1e-6, "{threshold}: {found}, expected {bound}");
+            assert!(
+                (found - bound).abs() < 1e-6,
+                "{threshold}: {found}, expected {bound}"
+            );
         }
     }
 
@@ -339,12 +391,18 @@ mod tests {
     #[test]
     fn sums_of_squares_stay_within_their_bounds() {
         for l in [8, 128] {
-            for count in [1.0, 16.0, 40.0, 200.0, 1024.0, 4096.0, 65536.0, 1048576.0, 16777216.0] {
+            for count in [
+                1.0, 16.0, 40.0, 200.0, 1024.0, 4096.0, 65536.0, 1048576.0, 16777216.0,
+            ] {
                 let largest = f64::from(l);
                 let below = |bound: f64, nats: f64| {
-                    bound >= count * largest * largest || chernoff_of_squares(count, l, bound) >= nats
+                    bound >= count * largest * largest
+                        || chernoff_of_squares(count, l, bound) >= nats
                 };
-                assert!(below(squares_of_uniform(count, largest), 51.0 * LN_2), "{count} words of {l}");
+                assert!(
+                    below(squares_of_uniform(count, largest), 51.0 * LN_2),
+                    "{count} words of {l}"
+                );
                 for nats in [28.0, 90.0, 120.0] {
                     let bound = squares_of_uniform_within(count, largest, nats);
                     assert!(below(bound, nats), "{count} words of {l}, {nats}");
@@ -358,15 +416,27 @@ mod tests {
         let gaussian = Tails::Gaussian.failure_log2(9.0, 1.0, 256.0);
         let mut last = 0.0;
         for terms in [2.0, 12.0, 48.0, 1000.0, 1e6] {
-            let products = Products { terms, variance: 1.0 / terms };
+            let products = Products {
+                terms,
+                variance: 1.0 / terms,
+            };
             let found = failure_log2_with_products(9.0, 0.0, &[products], 256.0);
-            assert!(found > gaussian && found < last, "{terms}: {found} after {last}, Gaussian {gaussian}");
+            assert!(
+                found > gaussian && found < last,
+                "{terms}: {found} after {last}, Gaussian {gaussian}"
+            );
             last = found;
         }
         assert!(last < gaussian + 0.1, "{last}, Gaussian {gaussian}");
         // Without products, or with negligible ones, the bound is the Gaussian one.
-        assert_eq!(failure_log2_with_products(9.0, 1.0, &[Products::default()], 256.0), gaussian);
-        let few = Products { terms: 12.0, variance: 1e-6 };
+        assert_eq!(
+            failure_log2_with_products(9.0, 1.0, &[Products::default()], 256.0),
+            gaussian
+        );
+        let few = Products {
+            terms: 12.0,
+            variance: 1e-6,
+        };
         assert!((failure_log2_with_products(9.0, 1.0, &[few], 256.0) - gaussian).abs() < 0.01);
     }
 
@@ -376,16 +446,25 @@ mod tests {
         // Gaussian.
         let mut state = 1u64;
         let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
         };
         let mut gaussian = || (0..12).map(|_| uniform()).sum::<f64>();
         let count = 200_000;
-        let sums = (0..count).map(|_| (0..12).map(|_| gaussian() * gaussian()).sum::<f64>() / 12f64.sqrt());
+        let sums = (0..count)
+            .map(|_| (0..12).map(|_| gaussian() * gaussian()).sum::<f64>() / 12f64.sqrt());
         let beyond = sums.filter(|sum| sum.abs() > 4.0).count() as f64 / f64::from(count);
-        let products = Products { terms: 12.0, variance: 1.0 / 12.0 };
+        let products = Products {
+            terms: 12.0,
+            variance: 1.0 / 12.0,
+        };
         let bound = failure_log2_with_products(4.0, 0.0, &[products], 1.0).exp2();
         // A Gaussian exceeds 4 deviations with probability 6.3e-5.
-        assert!(beyond > 1e-4 && beyond < bound, "{beyond} beyond 4 deviations, bounded by {bound}");
+        assert!(
+            beyond > 1e-4 && beyond < bound,
+            "{beyond} beyond 4 deviations, bounded by {bound}"
+        );
     }
 }

@@ -19,7 +19,9 @@ pub enum ParamsError {
     Ring(#[from] RingError),
     /// A prime of the ciphertext modulus divides the plaintext modulus; modulo this prime
     /// ciphertexts have no error.
-    #[error("prime {0} of the ciphertext modulus divides the plaintext modulus: expected a coprime one")]
+    #[error(
+        "prime {0} of the ciphertext modulus divides the plaintext modulus: expected a coprime one"
+    )]
     PlaintextPrime(u32),
     /// The noise cannot be sampled.
     #[error(transparent)]
@@ -42,7 +44,11 @@ pub struct Literal {
 
 impl Literal {
     /// d = 2048, q ≈ 2^55.9, σ = 6.4, secret distributed like the error: 131.5 bits.
-    pub const DEFAULT: Self = Self { degree: 2048, primes: DEFAULT_PRIMES, sigma: 6.4 };
+    pub const DEFAULT: Self = Self {
+        degree: 2048,
+        primes: DEFAULT_PRIMES,
+        sigma: 6.4,
+    };
 }
 
 /// Checked parameters with the ring's and the sampler's tables.
@@ -68,7 +74,11 @@ impl RlweParams {
     /// # Errors
     /// [`ParamsError`].
     pub fn with_secret(literal: Literal, secret: Secret) -> Result<Self, ParamsError> {
-        Self::over(Ring::new(literal.degree, literal.primes)?, secret, literal.sigma)
+        Self::over(
+            Ring::new(literal.degree, literal.primes)?,
+            secret,
+            literal.sigma,
+        )
     }
 
     /// Builds parameters without a security check, for tests at small degrees.
@@ -76,7 +86,11 @@ impl RlweParams {
     /// # Errors
     /// [`ParamsError::Ring`] or [`ParamsError::Sigma`].
     pub fn insecure(literal: Literal) -> Result<Self, ParamsError> {
-        Self::insecure_over(Ring::new(literal.degree, literal.primes)?, Secret::ErrorLike, literal.sigma)
+        Self::insecure_over(
+            Ring::new(literal.degree, literal.primes)?,
+            Secret::ErrorLike,
+            literal.sigma,
+        )
     }
 }
 
@@ -89,7 +103,10 @@ impl<R: CyclotomicRing> RlweParams<R> {
     pub fn over(ring: R, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
         let log2_q = (ring.modulus() as f64).log2();
         let row = security::require_128(ring.degree(), log2_q, secret, sigma)?;
-        Ok(Self { security: Some(row), ..Self::insecure_over(ring, secret, sigma)? })
+        Ok(Self {
+            security: Some(row),
+            ..Self::insecure_over(ring, secret, sigma)?
+        })
     }
 
     /// [`RlweParams::over`] without a security check.
@@ -97,7 +114,12 @@ impl<R: CyclotomicRing> RlweParams<R> {
     /// # Errors
     /// [`ParamsError::Sigma`].
     pub fn insecure_over(ring: R, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
-        Ok(Self { ring, error: Gaussian::new(sigma)?, secret, security: None })
+        Ok(Self {
+            ring,
+            error: Gaussian::new(sigma)?,
+            secret,
+            security: None,
+        })
     }
 
     /// R_q.

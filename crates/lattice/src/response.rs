@@ -50,11 +50,20 @@ impl ResponseBits {
 
     /// Returns the phases b·2^(a − b) + a·s modulo 2^a, in units of q/2^a, one for each body
     /// coefficient; the mask has d words.
-    pub fn phases(self, ring: &Ring, secret: &SecretKey, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u64>> {
+    pub fn phases(
+        self,
+        ring: &Ring,
+        secret: &SecretKey,
+        mask: &[u64],
+        body: &[u64],
+    ) -> Zeroizing<Vec<u64>> {
         // |a·s| stays below q/2, so the centred product is the product over the integers.
         let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.values()));
         let product = Zeroizing::new(ring.to_centred(&Zeroizing::new(product)));
-        let phases = product.iter().zip(body).map(|(&product, &body)| self.phase(product, body));
+        let phases = product
+            .iter()
+            .zip(body)
+            .map(|(&product, &body)| self.phase(product, body));
         Zeroizing::new(phases.collect())
     }
 
@@ -83,7 +92,10 @@ impl ResponseBits {
         let log2_scale = self.a - bits;
         let half = 1 << (log2_scale - 1);
         let shifted = phase + half;
-        ((shifted >> log2_scale) & ((1 << bits) - 1), (shifted & (2 * half - 1)).abs_diff(half))
+        (
+            (shifted >> log2_scale) & ((1 << bits) - 1),
+            (shifted & (2 * half - 1)).abs_diff(half),
+        )
     }
 
     /// Decrypts a mask of d words and body coefficients to round((b·2^(a − b) + a·s)·p / 2^a)
@@ -108,7 +120,11 @@ impl ResponseBits {
             let rounded = shifted >> self.a;
             rounded as u32 * u32::from(rounded < plaintext.modulus)
         };
-        let words = self.phases(ring, secret, mask, body).iter().map(word).collect();
+        let words = self
+            .phases(ring, secret, mask, body)
+            .iter()
+            .map(word)
+            .collect();
         (Zeroizing::new(words), within)
     }
 }
@@ -130,7 +146,11 @@ mod tests {
 
     #[test]
     fn first_phase_equals_the_first_of_all_phases() {
-        let literal = Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 };
+        let literal = Literal {
+            degree: 64,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        };
         let params = RlweParams::insecure(literal).unwrap();
         let secret = SecretKey::generate(&params, &mut ChaCha20Rng::from_seed([1; 32]));
         let bits = ResponseBits { a: 18, b: 10 };

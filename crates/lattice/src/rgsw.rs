@@ -45,7 +45,8 @@ pub fn encrypt_monomial<R: CyclotomicRing>(
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values, R::Word>> {
     let ring = params.ring();
-    let message = Zeroizing::new(ring.forward(ring.from_signed(&monomial(ring.degree(), exponent))));
+    let message =
+        Zeroizing::new(ring.forward(ring.from_signed(&monomial(ring.degree(), exponent))));
     encrypt(params, secret, masks, &message, gadget, rng)
 }
 
@@ -61,7 +62,9 @@ pub fn encrypt<R: CyclotomicRing>(
     let keyed = Zeroizing::new(params.ring().mul(message, secret.values()));
     let (upper, lower) = masks.split_at(gadget.levels());
     let mut bodies = key_switch::generate(params, secret, &keyed, upper, gadget, rng);
-    bodies.append(&mut key_switch::generate(params, secret, message, lower, gadget, rng));
+    bodies.append(&mut key_switch::generate(
+        params, secret, message, lower, gadget, rng,
+    ));
     bodies
 }
 

@@ -38,7 +38,10 @@ pub fn encrypt<R: CyclotomicRing>(
 impl<W: Word> Rlwe<W> {
     /// The noiseless encryption of zero.
     pub fn zero<R: CyclotomicRing<Word = W>>(ring: &R) -> Self {
-        Self { a: ring.zero(), b: ring.zero() }
+        Self {
+            a: ring.zero(),
+            b: ring.zero(),
+        }
     }
 
     /// `self += other`.

@@ -40,12 +40,17 @@ impl<W: Word> Rows<W> {
             }
             words
         };
-        Self { count: masks.len(), parts: [part(masks), part(bodies)] }
+        Self {
+            count: masks.len(),
+            parts: [part(masks), part(bodies)],
+        }
     }
 
     /// Creates rows from encryptions in coefficients.
     pub fn of<R: CyclotomicRing<Word = W>>(ring: &R, encryptions: Vec<Rlwe<W>>) -> Self {
-        let values = encryptions.into_par_iter().map(|row| (ring.forward(row.a), ring.forward(row.b)));
+        let values = encryptions
+            .into_par_iter()
+            .map(|row| (ring.forward(row.a), ring.forward(row.b)));
         let (masks, bodies): (Vec<_>, Vec<_>) = values.unzip();
         Self::new(ring, &masks, &bodies)
     }
@@ -77,7 +82,10 @@ pub struct Workspace<W: Word = u32> {
 impl<W: Word> Workspace<W> {
     /// Creates buffers for products of at most `rows` rows.
     pub fn new<R: CyclotomicRing<Word = W>>(ring: &R, rows: usize) -> Self {
-        Self { rows: 0, digits: vec![Aligned::zeroed(rows * ring.degree()); R::PRIMES] }
+        Self {
+            rows: 0,
+            digits: vec![Aligned::zeroed(rows * ring.degree()); R::PRIMES],
+        }
     }
 
     /// Decomposes these polynomials, one after another, and transforms the digits.
@@ -93,7 +101,10 @@ impl<W: Word> Workspace<W> {
         let (d, each) = (ring.degree(), gadget.levels() * ring.degree());
         self.rows = polys.len() * gadget.levels();
         for (place, poly) in polys.iter().enumerate() {
-            let outs = self.digits.iter_mut().map(|digits| &mut digits[place * each..][..each]);
+            let outs = self
+                .digits
+                .iter_mut()
+                .map(|digits| &mut digits[place * each..][..each]);
             gadget.decompose_lazy(poly, &mut outs.collect::<Vec<_>>());
         }
         for (prime, digits) in self.digits.iter_mut().enumerate() {
@@ -106,10 +117,19 @@ impl<W: Word> Workspace<W> {
     fn product<R: CyclotomicRing<Word = W>>(&self, ring: &R, rows: &Rows<W>, out: &mut Rlwe<W>) {
         debug_assert_eq!(self.rows, rows.count, "one digit for each row");
         let d = ring.degree();
-        let outs = out.a.residues_mut().chunks_exact_mut(d).zip(out.b.residues_mut().chunks_exact_mut(d));
+        let outs = out
+            .a
+            .residues_mut()
+            .chunks_exact_mut(d)
+            .zip(out.b.residues_mut().chunks_exact_mut(d));
         for (prime, (a, b)) in outs.enumerate() {
             // Sums rows without reduction: at most 64.
-            ring.products(prime, [a, b], &self.digits[prime][..self.rows * d], rows.residues(ring, prime));
+            ring.products(
+                prime,
+                [a, b],
+                &self.digits[prime][..self.rows * d],
+                rows.residues(ring, prime),
+            );
         }
     }
 

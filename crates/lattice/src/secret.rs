@@ -15,7 +15,10 @@ pub struct SecretKey<W: Word = u32> {
 
 impl<W: Word> SecretKey<W> {
     /// Draws a fresh secret.
-    pub fn generate<R: CyclotomicRing<Word = W>>(params: &RlweParams<R>, rng: &mut dyn CryptoRng) -> Self {
+    pub fn generate<R: CyclotomicRing<Word = W>>(
+        params: &RlweParams<R>,
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; params.ring().degree()]);
         match params.secret() {
             Secret::ErrorLike => params.error().fill(rng, &mut coefficients),
@@ -42,7 +45,11 @@ impl<W: Word> SecretKey<W> {
 
     /// Returns whether the mean square of a coefficient is at most `most`.
     pub fn is_light(&self, most: f64) -> bool {
-        let squares: i64 = self.coefficients.iter().map(|&c| i64::from(c) * i64::from(c)).sum();
+        let squares: i64 = self
+            .coefficients
+            .iter()
+            .map(|&c| i64::from(c) * i64::from(c))
+            .sum();
         squares as f64 <= most * self.coefficients.len() as f64
     }
 
@@ -53,7 +60,10 @@ impl<W: Word> SecretKey<W> {
     ) -> Self {
         let ring = params.ring();
         let values = ring.forward(ring.from_signed(&coefficients));
-        Self { coefficients, values }
+        Self {
+            coefficients,
+            values,
+        }
     }
 
     /// s as small signed coefficients.
@@ -83,13 +93,20 @@ mod tests {
 
     #[test]
     fn heavy_secrets_are_drawn_again() {
-        let literal = Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 };
+        let literal = Literal {
+            degree: 64,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        };
         let params = RlweParams::insecure(literal).unwrap();
         let mut rng = SecretRng::derived(&[1; 32], "test");
         let mean = 6.4 * 6.4;
-        let drawn: Vec<bool> =
-            (0..100).map(|_| SecretKey::generate(&params, &mut rng).is_light(mean)).collect();
+        let drawn: Vec<bool> = (0..100)
+            .map(|_| SecretKey::generate(&params, &mut rng).is_light(mean))
+            .collect();
         assert!(drawn.contains(&true) && drawn.contains(&false));
-        assert!((0..100).all(|_| SecretKey::generate_light(&params, mean, &mut rng).is_light(mean)));
+        assert!(
+            (0..100).all(|_| SecretKey::generate_light(&params, mean, &mut rng).is_light(mean))
+        );
     }
 }

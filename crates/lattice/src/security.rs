@@ -78,7 +78,10 @@ impl Row {
     }
 
     const fn stock(self) -> Self {
-        Self { method: Method::Stock, ..self }
+        Self {
+            method: Method::Stock,
+            ..self
+        }
     }
 
     /// Returns whether a set is at least as hard to break as this row.
@@ -108,24 +111,43 @@ pub struct InsecureError {
 }
 
 fn estimate_in_words(bits: Option<f64>) -> String {
-    bits.map_or("no row of the table covers it".to_owned(), |bits| format!("{bits} bits estimated"))
+    bits.map_or("no row of the table covers it".to_owned(), |bits| {
+        format!("{bits} bits estimated")
+    })
 }
 
 /// Returns the row with the highest estimate among those that the set equals or dominates. Rows that
 /// suffice, with an optimised number of samples, come before all others.
 pub fn estimate(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<&'static Row> {
-    let backing = TABLE.iter().filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));
+    let backing = TABLE
+        .iter()
+        .filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));
     let preferred = |row: &Row| row.allowed() && row.method == Method::SamplesOptimised;
-    backing.max_by(|a, b| preferred(a).cmp(&preferred(b)).then(a.matzov.total_cmp(&b.matzov)))
+    backing.max_by(|a, b| {
+        preferred(a)
+            .cmp(&preferred(b))
+            .then(a.matzov.total_cmp(&b.matzov))
+    })
 }
 
 /// Returns [`estimate`]'s row if it reaches [`MINIMUM_BITS`].
 ///
 /// # Errors
 /// [`InsecureError`] if the estimate is lower or no row covers the set.
-pub fn require_128(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Result<&'static Row, InsecureError> {
+pub fn require_128(
+    n: usize,
+    log2_q: f64,
+    secret: Secret,
+    sigma: f64,
+) -> Result<&'static Row, InsecureError> {
     let row = estimate(n, log2_q, secret, sigma);
-    let insecure = || InsecureError { n, log2_q, secret, sigma, bits: row.map(|row| row.matzov) };
+    let insecure = || InsecureError {
+        n,
+        log2_q,
+        secret,
+        sigma,
+        bits: row.map(|row| row.matzov),
+    };
     row.filter(|row| row.allowed()).ok_or_else(insecure)
 }
 
@@ -138,7 +160,16 @@ const fn row(
     matzov: f64,
     adps16: Option<f64>,
 ) -> Row {
-    Row { set, n, log2_q, secret, sigma, matzov, adps16, method: Method::SamplesOptimised }
+    Row {
+        set,
+        n,
+        log2_q,
+        secret,
+        sigma,
+        matzov,
+        adps16,
+        method: Method::SamplesOptimised,
+    }
 }
 
 /// All estimated sets. The modulus of InsPIRe and YPIR, a product of two primes just under 2²⁸, is
@@ -264,13 +295,24 @@ mod tests {
     /// `tools/estimate.py` reads the rows from this file.
     #[test]
     fn the_source_has_one_row_a_line() {
-        let lines = include_str!("security.rs").lines().filter(|line| line.starts_with("    row(\""));
+        let lines = include_str!("security.rs")
+            .lines()
+            .filter(|line| line.starts_with("    row(\""));
         let lines: Vec<_> = lines.map(|line| line.replace('_', "")).collect();
         assert_eq!(lines.len(), TABLE.len());
         for (line, row) in lines.iter().zip(TABLE) {
-            let Row { set, n, log2_q, secret, sigma, matzov, .. } = row;
-            let expected =
-                format!("    row(\"{set}\", {n}, {log2_q:?}, Secret::{secret:?}, {sigma:?}, {matzov:?}, ");
+            let Row {
+                set,
+                n,
+                log2_q,
+                secret,
+                sigma,
+                matzov,
+                ..
+            } = row;
+            let expected = format!(
+                "    row(\"{set}\", {n}, {log2_q:?}, Secret::{secret:?}, {sigma:?}, {matzov:?}, "
+            );
             assert!(line.starts_with(&expected), "{line}: expected {expected}");
         }
     }
@@ -296,16 +338,27 @@ mod tests {
         ];
         for (n, log2_q, secret, sigma, bits) in used {
             let row = require_128(n, log2_q, secret, sigma).unwrap();
-            assert_eq!((row.matzov, row.method), (bits, Method::SamplesOptimised), "{row:?}");
+            assert_eq!(
+                (row.matzov, row.method),
+                (bits, Method::SamplesOptimised),
+                "{row:?}"
+            );
         }
     }
 
     #[test]
     fn errors_name_the_set_and_the_bits() {
-        let error = require_128(1024, 32.0, Secret::ErrorLike, 6.4).unwrap_err().to_string();
+        let error = require_128(1024, 32.0, Secret::ErrorLike, 6.4)
+            .unwrap_err()
+            .to_string();
         let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: \
                         121.5 bits estimated, expected at least 128 bits";
         assert_eq!(error, expected);
-        assert_eq!(require_128(1080, 32.0, Secret::ErrorLike, 6.4).unwrap().matzov, 128.4);
+        assert_eq!(
+            require_128(1080, 32.0, Secret::ErrorLike, 6.4)
+                .unwrap()
+                .matzov,
+            128.4
+        );
     }
 }

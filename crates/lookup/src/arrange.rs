@@ -34,15 +34,23 @@ pub(crate) fn arrange(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<(KeywordLayout, RecordBuffer)> {
-    let lengths = Lengths::of(pairs.iter().map(|pair| pair.value.len())).ok_or(CoreError::EmptyDatabase)?;
+    let lengths =
+        Lengths::of(pairs.iter().map(|pair| pair.value.len())).ok_or(CoreError::EmptyDatabase)?;
     let plan = TablePlan::new(options, &lengths)?;
     let format = plan.dimensions.format;
     for _ in 0..SEEDS {
         progress.stage("hashing keys", pairs.len() as u64);
-        let seeds = Seeds { ids, placement: random_seed(rng) };
+        let seeds = Seeds {
+            ids,
+            placement: random_seed(rng),
+        };
         let items = chunk_items(pairs, &format, &seeds, progress);
         let weights = Weights::of(&items);
-        let mut items = PairItems { pairs, items, format };
+        let mut items = PairItems {
+            pairs,
+            items,
+            format,
+        };
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
         let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
         let mut records = RecordBuffer::zeroed(shape);
@@ -69,9 +77,15 @@ impl TablePlan {
         let dimensions = Dimensions::choose(options.bucket, lengths)?;
         let last = lengths.count.saturating_sub(1);
         if last > u32::MAX.into() {
-            return Err(CoreError::out_of_bounds("the number of entries", last, "below 2^32").into());
+            return Err(
+                CoreError::out_of_bounds("the number of entries", last, "below 2^32").into(),
+            );
         }
-        Ok(Self { dimensions, longest: lengths.longest as u32, room: options.room()? })
+        Ok(Self {
+            dimensions,
+            longest: lengths.longest as u32,
+            room: options.room()?,
+        })
     }
 
     /// Places items, and returns the layout under these seeds.
@@ -85,9 +99,19 @@ impl TablePlan {
         seeds: Seeds,
         progress: &dyn Progress,
     ) -> Result<KeywordLayout> {
-        let Self { dimensions, longest, room } = *self;
+        let Self {
+            dimensions,
+            longest,
+            room,
+        } = *self;
         let (grid, pilots) = place_all(items, weights, &dimensions, room, progress)?;
-        let layout = KeywordLayout { seeds, dimensions, longest, grid, pilots };
+        let layout = KeywordLayout {
+            seeds,
+            dimensions,
+            longest,
+            grid,
+            pilots,
+        };
         layout.check_reads()?;
         Ok(layout)
     }
@@ -112,12 +136,23 @@ pub(crate) fn items_of<'a>(
 ) -> impl Iterator<Item = Item> + use<'a> {
     let (id, length) = (pair.id, pair.value.len());
     (0..format.chunks(length) as u32).map(move |chunk| {
-        let bytes = format.entry_bytes(length - chunk as usize * format.chunk_bytes as usize) as u32;
-        Item { hash: seeds.chunk(&id, chunk), entry, chunk, bytes }
+        let bytes =
+            format.entry_bytes(length - chunk as usize * format.chunk_bytes as usize) as u32;
+        Item {
+            hash: seeds.chunk(&id, chunk),
+            entry,
+            chunk,
+            bytes,
+        }
     })
 }
 
-fn chunk_items(pairs: &[Pair], format: &EntryFormat, seeds: &Seeds, progress: &dyn Progress) -> Vec<Item> {
+fn chunk_items(
+    pairs: &[Pair],
+    format: &EntryFormat,
+    seeds: &Seeds,
+    progress: &dyn Progress,
+) -> Vec<Item> {
     const STEP: usize = 4096;
     let steps = pairs.par_chunks(STEP).enumerate();
     let items = steps.flat_map_iter(|(step, pairs)| {
@@ -136,7 +171,12 @@ struct PairItems<'a> {
 }
 
 impl Items for PairItems<'_> {
-    fn each_window(&mut self, grid: Grid, _purpose: Purpose, each: &mut EachWindow<'_>) -> Result<bool> {
+    fn each_window(
+        &mut self,
+        grid: Grid,
+        _purpose: Purpose,
+        each: &mut EachWindow<'_>,
+    ) -> Result<bool> {
         each(0..grid.regions, self)
     }
 }
@@ -148,7 +188,9 @@ impl Window for PairItems<'_> {
 
     fn write(&self, number: u32, free: &mut [u8]) {
         let item = &self.items[number as usize];
-        let rest = self.format.rest(&self.pairs[item.entry as usize].value, item.chunk);
+        let rest = self
+            .format
+            .rest(&self.pairs[item.entry as usize].value, item.chunk);
         self.format.write(free, item.hash.tag, rest);
     }
 }

@@ -58,19 +58,29 @@ impl EntryFormat {
 
     /// The bytes of a value from this chunk on.
     pub(crate) fn rest<'a>(&self, value: &'a [u8], chunk: u32) -> &'a [u8] {
-        value.get(chunk as usize * self.chunk_bytes as usize..).unwrap_or_default()
+        value
+            .get(chunk as usize * self.chunk_bytes as usize..)
+            .unwrap_or_default()
     }
 
     /// Maximum number of entries in a bucket.
     pub(crate) fn slots(&self, bucket_bytes: usize) -> usize {
-        bucket_bytes / self.entry_bytes(if self.length_bytes == 0 { usize::MAX } else { 0 })
+        bucket_bytes
+            / self.entry_bytes(if self.length_bytes == 0 {
+                usize::MAX
+            } else {
+                0
+            })
     }
 
     /// Writes an entry for the value's bytes from this chunk on, `rest`. `bucket` starts at a free
     /// byte and has enough room. Returns the bytes written.
     pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
-        let (tag_bytes, header, end) =
-            (usize::from(self.tag_bytes), self.header_bytes(), self.entry_bytes(rest.len()));
+        let (tag_bytes, header, end) = (
+            usize::from(self.tag_bytes),
+            self.header_bytes(),
+            self.entry_bytes(rest.len()),
+        );
         bucket[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
         let length = (rest.len() as u64).to_le_bytes();
         bucket[tag_bytes..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
@@ -113,13 +123,20 @@ impl EntryFormat {
         if tag == 0 {
             return Ok(None);
         }
-        let remaining =
-            if self.length_bytes == 0 { u64::from(self.chunk_bytes) } else { little_endian(length) };
+        let remaining = if self.length_bytes == 0 {
+            u64::from(self.chunk_bytes)
+        } else {
+            little_endian(length)
+        };
         let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
         let end = remaining.min(self.chunk_bytes as usize);
         let Some((payload, next)) = body.split_at_checked(end) else {
             let (found, expected) = (body.len() as u64, end as u64);
-            return Err(Error::Length { what: "an entry of a bucket", found, expected });
+            return Err(Error::Length {
+                what: "an entry of a bucket",
+                found,
+                expected,
+            });
         };
         Ok(Some((tag, Found { remaining, payload }, next)))
     }
@@ -127,5 +144,8 @@ impl EntryFormat {
 
 /// Up to eight bytes as a number.
 fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }

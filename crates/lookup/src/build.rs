@@ -32,13 +32,24 @@ pub fn build(
     let (seed, pairs) = identify(kept, rng, progress)?;
     let duplicates = (total - pairs.len()) as u64;
     let (layout, records) = arrange(&pairs, seed, options, rng, progress)?;
-    let report = TableReport { duplicates, key_bytes: Some(key_bytes), ..TableReport::of(&pairs, &layout) };
+    let report = TableReport {
+        duplicates,
+        key_bytes: Some(key_bytes),
+        ..TableReport::of(&pairs, &layout)
+    };
     let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
-    Ok(KeywordTable { layout, records, ids, report })
+    Ok(KeywordTable {
+        layout,
+        records,
+        ids,
+        report,
+    })
 }
 
 fn check_values(entries: &[Entry]) -> Result<()> {
-    entries.iter().try_for_each(|entry| check_value(&entry.value, entry.line))
+    entries
+        .iter()
+        .try_for_each(|entry| check_value(&entry.value, entry.line))
 }
 
 /// Keeps one entry for each key, in the order of the source.
@@ -50,7 +61,9 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
             continue;
         };
         match rule {
-            OnDuplicate::Refuse => return Err(duplicate_key(&entry.key, entries[earlier].line, entry.line)),
+            OnDuplicate::Refuse => {
+                return Err(duplicate_key(&entry.key, entries[earlier].line, entry.line));
+            }
             OnDuplicate::Last => dropped[earlier] = true,
             OnDuplicate::First => {
                 dropped[i] = true;
@@ -58,7 +71,12 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
             }
         }
     }
-    Ok(entries.into_iter().zip(dropped).filter(|(_, dropped)| !dropped).map(|(entry, _)| entry).collect())
+    Ok(entries
+        .into_iter()
+        .zip(dropped)
+        .filter(|(_, dropped)| !dropped)
+        .map(|(entry, _)| entry)
+        .collect())
 }
 
 /// Draws a seed under which all keys have different ids. Returns it with the pairs, ascending by
@@ -69,8 +87,14 @@ fn identify(
     progress: &dyn Progress,
 ) -> Result<([u8; SEED_BYTES], Vec<Pair>)> {
     progress.stage("naming keys", 1);
-    let seeds = Seeds { ids: random_seed(rng), placement: [0; SEED_BYTES] };
-    let pair = |entry: Entry| Pair { id: seeds.id(&entry.key), value: entry.value };
+    let seeds = Seeds {
+        ids: random_seed(rng),
+        placement: [0; SEED_BYTES],
+    };
+    let pair = |entry: Entry| Pair {
+        id: seeds.id(&entry.key),
+        value: entry.value,
+    };
     let mut pairs: Vec<Pair> = entries.into_par_iter().map(pair).collect();
     pairs.par_sort_unstable_by_key(|pair| pair.id);
     // Two of 2³² ids coincide with probability below 2⁻⁶⁴, so one seed is enough.
@@ -83,5 +107,10 @@ fn identify(
 
 /// The error for two keys with one id.
 pub(crate) fn equal_ids(entries: u64) -> Error {
-    CoreError::out_of_bounds("the number of entries", entries, "few enough for 128-bit ids to differ").into()
+    CoreError::out_of_bounds(
+        "the number of entries",
+        entries,
+        "few enough for 128-bit ids to differ",
+    )
+    .into()
 }

@@ -25,8 +25,12 @@ use crate::layout::KeywordLayout;
 
 const MAGIC: [u8; 4] = *b"PIRB";
 /// Format versions of bundles.
-pub const BUNDLE_FORMATS: Formats =
-    Formats { what: "a bundle", oldest: 1, written: 1, renew: "update the server that sent it" };
+pub const BUNDLE_FORMATS: Formats = Formats {
+    what: "a bundle",
+    oldest: 1,
+    written: 1,
+    renew: "update the server that sent it",
+};
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
 /// The public data of one version of a database, from which a client is made: the scheme's public
@@ -44,9 +48,16 @@ pub struct Bundle {
 impl Bundle {
     /// Encodes the bundle as one message.
     pub fn encode(&self) -> Vec<u8> {
-        let keyword = self.keyword.as_ref().map(KeywordLayout::encode).unwrap_or_default();
+        let keyword = self
+            .keyword
+            .as_ref()
+            .map(KeywordLayout::encode)
+            .unwrap_or_default();
         let mut writer = Writer::new();
-        writer.raw(&MAGIC).u16(BUNDLE_FORMATS.written as u16).u8(self.keyword.is_some().into());
+        writer
+            .raw(&MAGIC)
+            .u16(BUNDLE_FORMATS.written as u16)
+            .u8(self.keyword.is_some().into());
         writer.u8(self.commitment_top.is_some().into());
         writer.bytes(&self.scheme_public).bytes(&keyword);
         writer.raw(self.commitment_top.as_ref().map_or(&[], |top| &top[..]));
@@ -65,16 +76,28 @@ impl Bundle {
         let mut reader = Reader::new("a bundle", bytes);
         let magic: [u8; 4] = reader.array()?;
         if magic != MAGIC {
-            return Err(CoreError::malformed("a bundle", papir_core::shown_bytes(&magic), "`PIRB`").into());
+            return Err(CoreError::malformed(
+                "a bundle",
+                papir_core::shown_bytes(&magic),
+                "`PIRB`",
+            )
+            .into());
         }
         BUNDLE_FORMATS.check(reader.u16()?.into())?;
         let (keyed, verifiable) = (reader.u8()?, reader.u8()?);
         let (scheme_public, keyword) = (reader.bytes()?, reader.bytes()?);
-        let commitment_top = if verifiable == 1 { Some(reader.array()?) } else { None };
+        let commitment_top = if verifiable == 1 {
+            Some(reader.array()?)
+        } else {
+            None
+        };
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
         reader.finish()?;
         if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
-            return Err(CoreError::Checksum { what: "a bundle".to_owned() }.into());
+            return Err(CoreError::Checksum {
+                what: "a bundle".to_owned(),
+            }
+            .into());
         }
         let keyword = match (keyed, verifiable, keyword) {
             (0, 0 | 1, []) => None,
@@ -84,7 +107,11 @@ impl Bundle {
                 return Err(CoreError::malformed("a bundle's flags", found, "0 or 1 each").into());
             }
         };
-        Ok(Self { scheme_public: scheme_public.to_vec(), keyword, commitment_top })
+        Ok(Self {
+            scheme_public: scheme_public.to_vec(),
+            keyword,
+            commitment_top,
+        })
     }
 }
 

@@ -57,7 +57,12 @@ impl Lengths {
 
     /// The statistics with one more length.
     pub(crate) fn and(sum: Option<Self>, length: usize) -> Option<Self> {
-        let sum = sum.unwrap_or(Self { count: 0, shortest: length, longest: length, total: 0 });
+        let sum = sum.unwrap_or(Self {
+            count: 0,
+            shortest: length,
+            longest: length,
+            total: 0,
+        });
         Some(Self {
             count: sum.count + 1,
             shortest: sum.shortest.min(length),
@@ -78,7 +83,12 @@ impl Lengths {
 
     /// `count` values of this length each.
     pub fn equal(count: u64, length: usize) -> Self {
-        Self { count, shortest: length, longest: length, total: count.saturating_mul(length as u64) }
+        Self {
+            count,
+            shortest: length,
+            longest: length,
+            total: count.saturating_mul(length as u64),
+        }
     }
 
     /// The mean length, rounded up.
@@ -108,25 +118,46 @@ impl Dimensions {
     pub(crate) fn choose(target: BucketTarget, lengths: &Lengths) -> Result<Self> {
         let (BucketTarget::Grow(bytes) | BucketTarget::AtMost(bytes)) = target;
         let [grows, cuts] = MIN_BUCKET_BYTES;
-        let least = if matches!(target, BucketTarget::Grow(_)) { grows } else { cuts };
+        let least = if matches!(target, BucketTarget::Grow(_)) {
+            grows
+        } else {
+            cuts
+        };
         if !(least..=MAX_BUCKET_BYTES).contains(&bytes) {
             let expected = format!("{least} to {MAX_BUCKET_BYTES} bytes");
             return Err(Error::out_of_bounds("the bucket length", bytes.into(), expected).into());
         }
         let whole = Self::whole_values(bytes, lengths);
         match target {
-            BucketTarget::AtMost(_) if whole.bucket_bytes > bytes => Ok(Self::chunked(bytes, lengths)),
+            BucketTarget::AtMost(_) if whole.bucket_bytes > bytes => {
+                Ok(Self::chunked(bytes, lengths))
+            }
             _ => Ok(whole),
         }
     }
 
     /// One entry per value: buckets of about `bytes` bytes, or as long as the longest entry.
     fn whole_values(bytes: u32, lengths: &Lengths) -> Self {
-        let length_bytes = if lengths.uniform() { 0 } else { number_bytes(lengths.longest) };
+        let length_bytes = if lengths.uniform() {
+            0
+        } else {
+            number_bytes(lengths.longest)
+        };
         let room = (bytes as usize).saturating_sub(lengths.longest + usize::from(length_bytes));
-        let tags = if bytes < SHORT_BUCKET_BYTES { LEAST_TAG_BYTES } else { TAG_BYTES }..=TAG_BYTES;
-        let tag_bytes = tags.rev().find(|&tag| usize::from(tag) <= room).unwrap_or(TAG_BYTES);
-        let format = EntryFormat { tag_bytes, length_bytes, chunk_bytes: lengths.longest as u32 };
+        let tags = if bytes < SHORT_BUCKET_BYTES {
+            LEAST_TAG_BYTES
+        } else {
+            TAG_BYTES
+        }..=TAG_BYTES;
+        let tag_bytes = tags
+            .rev()
+            .find(|&tag| usize::from(tag) <= room)
+            .unwrap_or(TAG_BYTES);
+        let format = EntryFormat {
+            tag_bytes,
+            length_bytes,
+            chunk_bytes: lengths.longest as u32,
+        };
         let entry = format.entry_bytes(lengths.longest) as u64;
         let bucket = if lengths.uniform() {
             // A multiple of the entry, so that no byte is left unused.
@@ -135,20 +166,41 @@ impl Dimensions {
             let total = lengths.total + lengths.count * format.header_bytes() as u64;
             entry.max(total.min(bytes.into()))
         };
-        Self { format, bucket_bytes: bucket as u32, lookups: 1 }
+        Self {
+            format,
+            bucket_bytes: bucket as u32,
+            lookups: 1,
+        }
     }
 
     /// Values longer than a bucket are cut into as few chunks as possible, of nearly equal length.
     fn chunked(bytes: u32, lengths: &Lengths) -> Self {
         let length_bytes = number_bytes(lengths.longest);
         let tag_bytes = TAG_BYTES;
-        let room = bytes as usize - EntryFormat { tag_bytes, length_bytes, chunk_bytes: 0 }.header_bytes();
+        let room = bytes as usize
+            - EntryFormat {
+                tag_bytes,
+                length_bytes,
+                chunk_bytes: 0,
+            }
+            .header_bytes();
         let lookups = lengths.longest.div_ceil(room);
-        let format =
-            EntryFormat { tag_bytes, length_bytes, chunk_bytes: lengths.longest.div_ceil(lookups) as u32 };
+        let format = EntryFormat {
+            tag_bytes,
+            length_bytes,
+            chunk_bytes: lengths.longest.div_ceil(lookups) as u32,
+        };
         let entry = format.entry_bytes(lengths.longest) as u32;
-        let bucket_bytes = if lengths.uniform() { bytes / entry * entry } else { bytes };
-        Self { format, bucket_bytes, lookups: lookups as u32 }
+        let bucket_bytes = if lengths.uniform() {
+            bytes / entry * entry
+        } else {
+            bytes
+        };
+        Self {
+            format,
+            bucket_bytes,
+            lookups: lookups as u32,
+        }
     }
 }
 
@@ -169,11 +221,17 @@ mod tests {
     #[test]
     fn values_of_one_length_need_no_length_field_and_waste_no_byte() {
         let d = choose(BucketTarget::default(), &[32; 1000]);
-        assert_eq!((d.format.length_bytes, d.bucket_bytes, d.lookups), (0, 102 * 40, 1));
+        assert_eq!(
+            (d.format.length_bytes, d.bucket_bytes, d.lookups),
+            (0, 102 * 40, 1)
+        );
         let d = choose(BucketTarget::default(), &[5000; 9]);
         assert_eq!((d.bucket_bytes, d.lookups), (5008, 1));
         assert_eq!(choose(BucketTarget::default(), &[3]).bucket_bytes, 11);
-        assert_eq!(choose(BucketTarget::default(), &[0; 600]).bucket_bytes, 4096);
+        assert_eq!(
+            choose(BucketTarget::default(), &[0; 600]).bucket_bytes,
+            4096
+        );
     }
 
     #[test]
@@ -182,19 +240,34 @@ mod tests {
             let d = choose(BucketTarget::Grow(bytes), &[length; 1000]);
             (d.format.tag_bytes, d.bucket_bytes)
         };
-        assert_eq!([0, 1, 4, 5].map(|length| tags(8, length)), [(8, 8), (7, 8), (4, 8), (8, 13)]);
-        assert_eq!((tags(16, 3), tags(63, 58), tags(64, 58)), ((8, 11), (5, 63), (8, 66)));
+        assert_eq!(
+            [0, 1, 4, 5].map(|length| tags(8, length)),
+            [(8, 8), (7, 8), (4, 8), (8, 13)]
+        );
+        assert_eq!(
+            (tags(16, 3), tags(63, 58), tags(64, 58)),
+            ((8, 11), (5, 63), (8, 66))
+        );
         let d = choose(BucketTarget::Grow(8), &[0, 3, 2]);
-        assert_eq!((d.format.tag_bytes, d.format.length_bytes, d.bucket_bytes), (4, 1, 8));
+        assert_eq!(
+            (d.format.tag_bytes, d.format.length_bytes, d.bucket_bytes),
+            (4, 1, 8)
+        );
     }
 
     #[test]
     fn buckets_grow_or_values_are_cut() {
         let values = [0, 65536, 10];
         let d = choose(BucketTarget::default(), &values);
-        assert_eq!((d.format.length_bytes, d.bucket_bytes, d.lookups), (3, 65536 + 11, 1));
+        assert_eq!(
+            (d.format.length_bytes, d.bucket_bytes, d.lookups),
+            (3, 65536 + 11, 1)
+        );
         let d = choose(BucketTarget::AtMost(4096), &values);
-        assert_eq!((d.format.chunk_bytes, d.bucket_bytes, d.lookups), (3856, 4096, 17));
+        assert_eq!(
+            (d.format.chunk_bytes, d.bucket_bytes, d.lookups),
+            (3856, 4096, 17)
+        );
         let d = choose(BucketTarget::AtMost(4096), &[65536; 4]);
         assert_eq!((d.bucket_bytes, d.lookups), (3856 + 11, 17));
         let lengths = Lengths::of([1].into_iter()).unwrap();
@@ -204,6 +277,9 @@ mod tests {
 
     #[test]
     fn number_widths() {
-        assert_eq!([0, 255, 256, 65535, 65536].map(number_bytes), [1, 1, 2, 2, 3]);
+        assert_eq!(
+            [0, 255, 256, 65535, 65536].map(number_bytes),
+            [1, 1, 2, 2, 3]
+        );
     }
 }

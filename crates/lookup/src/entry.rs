@@ -24,19 +24,30 @@ pub(crate) struct Pair<V = Vec<u8>> {
 
 impl Pair {
     pub(crate) fn borrowed(&self) -> Pair<&[u8]> {
-        Pair { id: self.id, value: &self.value }
+        Pair {
+            id: self.id,
+            value: &self.value,
+        }
     }
 }
 
 /// Refuses a value longer than [`MAX_VALUE_BYTES`].
 pub(crate) fn check_value(value: &[u8], line: u64) -> Result<()> {
     let (found, limit) = (value.len() as u64, MAX_VALUE_BYTES as u64);
-    if found <= limit { Ok(()) } else { Err(Error::ValueTooLong { line, found, limit }) }
+    if found <= limit {
+        Ok(())
+    } else {
+        Err(Error::ValueTooLong { line, found, limit })
+    }
 }
 
 /// The error for a key on two lines.
 pub(crate) fn duplicate_key(key: &[u8], first: u64, line: u64) -> Error {
-    Error::DuplicateKey { key: shown(key), first, line }
+    Error::DuplicateKey {
+        key: shown(key),
+        first,
+        line,
+    }
 }
 
 /// A key as text for an error, shortened.

@@ -44,7 +44,9 @@ pub enum Error {
     },
     /// A record that fails its proof against the database's root. Only the local caller learns
     /// this.
-    #[error("the record's proof does not match the database's root: the server answered from other records")]
+    #[error(
+        "the record's proof does not match the database's root: the server answered from other records"
+    )]
     NotCommitted,
     /// A lookup by index in a database with keys.
     #[error(

@@ -35,22 +35,35 @@ impl Estimate {
             let what = "the length of a value in bytes";
             return Err(CoreError::out_of_bounds(what, lengths.longest as u64, expected).into());
         }
-        let Dimensions { format, bucket_bytes, lookups } = Dimensions::choose(target, lengths)?;
+        let Dimensions {
+            format,
+            bucket_bytes,
+            lookups,
+        } = Dimensions::choose(target, lengths)?;
         // Cut values have an entry for each chunk.
         let entries = lengths.count.saturating_mul(lookups.into());
         let headers = entries.saturating_mul(format.header_bytes() as u64);
         let bytes = headers.saturating_add(lengths.total);
         let least = bytes.div_ceil(bucket_bytes.into()).max(1);
         let slots = (f64::from(bucket_bytes) * entries as f64 / bytes as f64).max(1.0);
-        let records = if least == 1 { 1 } else { (least as f64 * (1.0 + slack(slots))).ceil() as u64 };
+        let records = if least == 1 {
+            1
+        } else {
+            (least as f64 * (1.0 + slack(slots))).ceil() as u64
+        };
         let pilots = if slots >= MANY_SLOTS {
             records.div_ceil(16)
         } else {
             ((entries as f64 / (4.0 + 1.5 * slots)) as u64).saturating_add(1)
         };
-        let layout_bytes =
-            (LAYOUT_HEADER_BYTES as u64).saturating_add((PILOT_BYTES as u64).saturating_mul(pilots));
-        Ok(Self { records, record_bytes: bucket_bytes.into(), layout_bytes, lookups: lookups.into() })
+        let layout_bytes = (LAYOUT_HEADER_BYTES as u64)
+            .saturating_add((PILOT_BYTES as u64).saturating_mul(pilots));
+        Ok(Self {
+            records,
+            record_bytes: bucket_bytes.into(),
+            layout_bytes,
+            lookups: lookups.into(),
+        })
     }
 }
 
@@ -88,7 +101,11 @@ pub fn choose_bucket(
                 best = Some((share * cost, target))
             }
             Ok(_) => {}
-            Err(error) if refused.as_ref().is_none_or(|(least, _)| estimate.record_bytes < *least) => {
+            Err(error)
+                if refused
+                    .as_ref()
+                    .is_none_or(|(least, _)| estimate.record_bytes < *least) =>
+            {
                 refused = Some((estimate.record_bytes, error));
             }
             Err(_) => {}

@@ -37,7 +37,12 @@ pub(crate) fn fill(
     })
 }
 
-fn fill_region(window: &dyn Window, numbers: &[u32], layout: &KeywordLayout, buckets: &mut [u8]) -> bool {
+fn fill_region(
+    window: &dyn Window,
+    numbers: &[u32],
+    layout: &KeywordLayout,
+    buckets: &mut [u8],
+) -> bool {
     let items = window.items();
     let mut numbers = numbers.to_vec();
     numbers.sort_by_key(|&number| items[number as usize].order());
@@ -49,7 +54,10 @@ fn fill_region(window: &dyn Window, numbers: &[u32], layout: &KeywordLayout, buc
     if !tags_differ(&placed, layout) {
         return false;
     }
-    let (bucket_bytes, mut used) = (layout.record_bytes(), vec![0usize; layout.grid.buckets as usize]);
+    let (bucket_bytes, mut used) = (
+        layout.record_bytes(),
+        vec![0usize; layout.grid.buckets as usize],
+    );
     for (number, (bucket, item)) in numbers.into_iter().zip(placed) {
         let bucket = bucket as usize;
         let free = bucket * bucket_bytes + used[bucket]..(bucket + 1) * bucket_bytes;

@@ -46,12 +46,16 @@ impl Grid {
     /// The bucket of a key under its pilot value, as an index into the whole table.
     pub(crate) fn record(&self, hash: &KeyHash, pilot: u16) -> u64 {
         let region = self.region(hash.pilot_hash);
-        u64::from(region) * u64::from(self.buckets) + u64::from(self.bucket(hash.bucket_hash, pilot))
+        u64::from(region) * u64::from(self.buckets)
+            + u64::from(self.bucket(hash.bucket_hash, pilot))
     }
 
     /// The bucket of a key under a pilot value, within its region.
     pub(crate) fn bucket(&self, bucket_hash: u64, pilot: u16) -> u32 {
-        scale(mix(bucket_hash ^ u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15)), self.buckets)
+        scale(
+            mix(bucket_hash ^ u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            self.buckets,
+        )
     }
 }
 
@@ -66,7 +70,11 @@ mod tests {
 
     #[test]
     fn buckets_are_in_range_and_evenly_used() {
-        let grid = Grid { regions: 3, buckets: 5, pilots: 7 };
+        let grid = Grid {
+            regions: 3,
+            buckets: 5,
+            pilots: 7,
+        };
         let mut counts = [0u32; 3 * 5 * 7];
         for i in 0..105_000u64 {
             let (pilot_hash, bucket_hash) = (mix(2 * i), mix(2 * i + 1));
@@ -75,6 +83,9 @@ mod tests {
             counts[cell as usize] += 1;
         }
         // Mean 1000, standard deviation 32.
-        assert!(counts.iter().all(|&n| (800..1200).contains(&n)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&n| (800..1200).contains(&n)),
+            "{counts:?}"
+        );
     }
 }

@@ -55,7 +55,11 @@ impl Seeds {
             bytes.copy_from_slice(&digest.as_bytes()[8 * i..8 * i + 8]);
             u64::from_le_bytes(bytes)
         };
-        KeyHash { tag: word(0).max(1), pilot_hash: word(1), bucket_hash: word(2) }
+        KeyHash {
+            tag: word(0).max(1),
+            pilot_hash: word(1),
+            bucket_hash: word(2),
+        }
     }
 }
 
@@ -64,7 +68,10 @@ mod tests {
     use super::*;
 
     fn hash(ids: u8, placement: u8, key: &[u8], chunk: u32) -> KeyHash {
-        let seeds = Seeds { ids: [ids; 32], placement: [placement; 32] };
+        let seeds = Seeds {
+            ids: [ids; 32],
+            placement: [placement; 32],
+        };
         seeds.chunk(&seeds.id(key), chunk)
     }
 
@@ -72,9 +79,12 @@ mod tests {
     fn seeds_key_and_chunk_all_matter() {
         let base = hash(0, 0, b"key", 0);
         assert_eq!(base, hash(0, 0, b"key", 0));
-        for other in
-            [hash(1, 0, b"key", 0), hash(0, 1, b"key", 0), hash(0, 0, b"kex", 0), hash(0, 0, b"key", 1)]
-        {
+        for other in [
+            hash(1, 0, b"key", 0),
+            hash(0, 1, b"key", 0),
+            hash(0, 0, b"kex", 0),
+            hash(0, 0, b"key", 1),
+        ] {
             assert_ne!(base.tag, other.tag);
             assert_ne!(base.pilot_hash, other.pilot_hash);
             assert_ne!(base.bucket_hash, other.bucket_hash);
@@ -84,7 +94,11 @@ mod tests {
     #[test]
     fn golden_hash() {
         let hash = hash(7, 8, b"alice", 3);
-        let expected = [17_829_847_085_459_514_389, 5_824_936_762_478_396_396, 16_642_171_537_016_901_953];
+        let expected = [
+            17_829_847_085_459_514_389,
+            5_824_936_762_478_396_396,
+            16_642_171_537_016_901_953,
+        ];
         assert_eq!([hash.tag, hash.pilot_hash, hash.bucket_hash], expected);
     }
 }

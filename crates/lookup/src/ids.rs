@@ -74,10 +74,18 @@ impl KeyIds {
         let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
         if !rest.is_empty() {
             let (found, expected) = (bytes.len() as u64, (ids.len() * ID_BYTES) as u64);
-            return Err(CoreError::Length { what: "the ids of keys", found, expected });
+            return Err(CoreError::Length {
+                what: "the ids of keys",
+                found,
+                expected,
+            });
         }
         if !ids.is_sorted_by(|a, b| a < b) {
-            return Err(CoreError::malformed("the ids of keys", "ids in another order", "ascending ids"));
+            return Err(CoreError::malformed(
+                "the ids of keys",
+                "ids in another order",
+                "ascending ids",
+            ));
         }
         Ok(Self(ids.iter().map(|id| KeyId(*id)).collect()))
     }
@@ -95,7 +103,10 @@ mod tests {
         assert_eq!(bytes.len(), 48);
         assert_eq!(KeyIds::decode(&bytes).unwrap(), ids);
         assert!(ids.contains(&KeyId([2; ID_BYTES])) && !ids.contains(&KeyId([3; ID_BYTES])));
-        assert_eq!(KeyIds::decode(&bytes[1..]).unwrap_err().code(), "wrong_length");
+        assert_eq!(
+            KeyIds::decode(&bytes[1..]).unwrap_err().code(),
+            "wrong_length"
+        );
         for wrong in [[1, 1], [2, 1]] {
             let bytes: Vec<u8> = wrong.iter().flat_map(|&byte| [byte; ID_BYTES]).collect();
             assert_eq!(KeyIds::decode(&bytes).unwrap_err().code(), "malformed");

@@ -53,5 +53,10 @@ pub(crate) trait Items {
     ///
     /// # Errors
     /// Errors of the storage and of `each`.
-    fn each_window(&mut self, grid: Grid, purpose: Purpose, each: &mut EachWindow<'_>) -> Result<bool>;
+    fn each_window(
+        &mut self,
+        grid: Grid,
+        purpose: Purpose,
+        each: &mut EachWindow<'_>,
+    ) -> Result<bool>;
 }

@@ -85,8 +85,10 @@ impl KeywordLayout {
     /// # Errors
     /// [`CoreError::Malformed`].
     pub(crate) fn check_shape(&self, shape: &Shape) -> Result<()> {
-        let (found, expected) =
-            ((self.records(), self.record_bytes()), (shape.records(), shape.record_bytes()));
+        let (found, expected) = (
+            (self.records(), self.record_bytes()),
+            (shape.records(), shape.record_bytes()),
+        );
         if found == expected {
             return Ok(());
         }
@@ -110,22 +112,29 @@ impl KeywordLayout {
 
     /// Like [`KeywordLayout::indices`], for the id of a key.
     pub(crate) fn indices_of(&self, id: &KeyId) -> Vec<u64> {
-        (0..self.dimensions.lookups).map(|chunk| self.bucket(&self.seeds.chunk(id, chunk))).collect()
+        (0..self.dimensions.lookups)
+            .map(|chunk| self.bucket(&self.seeds.chunk(id, chunk)))
+            .collect()
     }
 
     /// The index of a chunk's bucket in the table, in constant time: reads every pilot.
     fn bucket(&self, hash: &KeyHash) -> u64 {
-        self.grid.record(hash, select(&self.pilots, self.grid.pilot_slot(hash)))
+        self.grid
+            .record(hash, select(&self.pilots, self.grid.pilot_slot(hash)))
     }
 
     /// Like [`KeywordLayout::bucket`], in variable time, for the owner, whose keys are not secret.
     pub(crate) fn bucket_vartime(&self, hash: &KeyHash) -> u64 {
-        self.grid.record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
+        self.grid
+            .record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
     }
 
     /// Like [`KeywordLayout::bucket_vartime`], from the first bucket of the chunk's region.
     pub(crate) fn bucket_in_region_vartime(&self, hash: &KeyHash) -> u32 {
-        self.grid.bucket(hash.bucket_hash, self.pilots[self.grid.pilot_slot(hash) as usize])
+        self.grid.bucket(
+            hash.bucket_hash,
+            self.pilots[self.grid.pilot_slot(hash) as usize],
+        )
     }
 
     /// Reads the value of a key from the records at its [`KeywordLayout::indices`]; `None` if the
@@ -189,9 +198,17 @@ impl KeywordLayout {
     }
 
     fn check_records(&self, records: &[Record]) -> Result<()> {
-        CoreError::check_length("the records of one lookup, counted", records.len(), self.lookups())?;
+        CoreError::check_length(
+            "the records of one lookup, counted",
+            records.len(),
+            self.lookups(),
+        )?;
         records.iter().try_for_each(|record| {
-            CoreError::check_length("a record of a keyword table", record.len(), self.record_bytes())
+            CoreError::check_length(
+                "a record of a keyword table",
+                record.len(),
+                self.record_bytes(),
+            )
         })?;
         Ok(())
     }
@@ -199,10 +216,23 @@ impl KeywordLayout {
     /// Encodes the layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u16(LAYOUT_FORMATS.written as u16).raw(&self.seeds.ids).raw(&self.seeds.placement);
-        writer.u32(self.grid.regions).u32(self.grid.buckets).u32(self.grid.pilots);
-        writer.u32(self.dimensions.bucket_bytes).u32(self.dimensions.lookups).u32(self.longest);
-        let EntryFormat { tag_bytes, length_bytes, chunk_bytes } = self.dimensions.format;
+        writer
+            .u16(LAYOUT_FORMATS.written as u16)
+            .raw(&self.seeds.ids)
+            .raw(&self.seeds.placement);
+        writer
+            .u32(self.grid.regions)
+            .u32(self.grid.buckets)
+            .u32(self.grid.pilots);
+        writer
+            .u32(self.dimensions.bucket_bytes)
+            .u32(self.dimensions.lookups)
+            .u32(self.longest);
+        let EntryFormat {
+            tag_bytes,
+            length_bytes,
+            chunk_bytes,
+        } = self.dimensions.format;
         writer.u8(length_bytes).u32(chunk_bytes).u8(tag_bytes);
         for &pilot in &self.pilots {
             writer.u16(pilot);
@@ -218,17 +248,39 @@ impl KeywordLayout {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
         LAYOUT_FORMATS.check(reader.u16()?.into())?;
-        let seeds = Seeds { ids: reader.array()?, placement: reader.array()? };
-        let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
+        let seeds = Seeds {
+            ids: reader.array()?,
+            placement: reader.array()?,
+        };
+        let grid = Grid {
+            regions: reader.u32()?,
+            buckets: reader.u32()?,
+            pilots: reader.u32()?,
+        };
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
         let (length_bytes, chunk_bytes, tag_bytes) = (reader.u8()?, reader.u32()?, reader.u8()?);
-        let format = EntryFormat { tag_bytes, length_bytes, chunk_bytes };
-        let dimensions = Dimensions { format, bucket_bytes, lookups };
+        let format = EntryFormat {
+            tag_bytes,
+            length_bytes,
+            chunk_bytes,
+        };
+        let dimensions = Dimensions {
+            format,
+            bucket_bytes,
+            lookups,
+        };
         let pilots = reader.rest();
         let pilot_bytes = pilots.len();
-        let pilots =
-            pilots.chunks(PILOT_BYTES).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
-        let layout = Self { seeds, dimensions, longest, grid, pilots: pilots.collect() };
+        let pilots = pilots
+            .chunks(PILOT_BYTES)
+            .map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
+        let layout = Self {
+            seeds,
+            dimensions,
+            longest,
+            grid,
+            pilots: pilots.collect(),
+        };
         layout.check(pilot_bytes)?;
         Ok(layout)
     }
@@ -236,17 +288,52 @@ impl KeywordLayout {
     /// Checks all invariants that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
     fn check(&self, pilot_bytes: usize) -> Result<()> {
         let (grid, d) = (&self.grid, &self.dimensions);
-        within("the buckets of a keyword layout", grid.records(), 1, MAX_RECORDS)?;
-        within("the pilots of a keyword layout", grid.pilot_count(), 1, u32::MAX.into())?;
+        within(
+            "the buckets of a keyword layout",
+            grid.records(),
+            1,
+            MAX_RECORDS,
+        )?;
+        within(
+            "the pilots of a keyword layout",
+            grid.pilot_count(),
+            1,
+            u32::MAX.into(),
+        )?;
         let (found, expected) = (pilot_bytes as u64, PILOT_BYTES as u64 * grid.pilot_count());
         if found != expected {
-            return Err(CoreError::Length { what: "the pilots of a keyword layout", found, expected }.into());
+            return Err(CoreError::Length {
+                what: "the pilots of a keyword layout",
+                found,
+                expected,
+            }
+            .into());
         }
-        within("the longest value of a keyword layout", self.longest.into(), 0, MAX_VALUE_BYTES as u64)?;
-        within("the length field of a keyword layout", d.format.length_bytes.into(), 0, 3)?;
-        within("the chunk length of a keyword layout", d.format.chunk_bytes.into(), 0, self.longest.into())?;
+        within(
+            "the longest value of a keyword layout",
+            self.longest.into(),
+            0,
+            MAX_VALUE_BYTES as u64,
+        )?;
+        within(
+            "the length field of a keyword layout",
+            d.format.length_bytes.into(),
+            0,
+            3,
+        )?;
+        within(
+            "the chunk length of a keyword layout",
+            d.format.chunk_bytes.into(),
+            0,
+            self.longest.into(),
+        )?;
         let tags = (LEAST_TAG_BYTES.into(), TAG_BYTES.into());
-        within("the tag length of a keyword layout", d.format.tag_bytes.into(), tags.0, tags.1)?;
+        within(
+            "the tag length of a keyword layout",
+            d.format.tag_bytes.into(),
+            tags.0,
+            tags.1,
+        )?;
         let entry = d.format.entry_bytes(self.longest as usize) as u64;
         within(
             "the bucket length of a keyword layout",
@@ -260,7 +347,12 @@ impl KeywordLayout {
         } else {
             d.format.chunks(self.longest as usize) as u64
         };
-        within("the lookups of a keyword layout", d.lookups.into(), chunks.max(1), chunks)?;
+        within(
+            "the lookups of a keyword layout",
+            d.lookups.into(),
+            chunks.max(1),
+            chunks,
+        )?;
         self.check_reads()
     }
 
@@ -269,7 +361,10 @@ impl KeywordLayout {
     /// # Errors
     /// [`CoreError::OutOfBounds`].
     pub(crate) fn check_reads(&self) -> Result<()> {
-        let reads = self.grid.pilot_count().saturating_mul(self.dimensions.lookups.into());
+        let reads = self
+            .grid
+            .pilot_count()
+            .saturating_mul(self.dimensions.lookups.into());
         within("the pilots that a lookup reads", reads, 1, u32::MAX.into())
     }
 }
@@ -283,7 +378,12 @@ pub(crate) fn within(what: &'static str, found: u64, least: u64, most: u64) -> R
 
 fn missing_part(chunk: u32) -> Error {
     let expected = "an entry that continues the value";
-    CoreError::malformed("a value in a keyword table", format!("chunk {chunk} missing"), expected).into()
+    CoreError::malformed(
+        "a value in a keyword table",
+        format!("chunk {chunk} missing"),
+        expected,
+    )
+    .into()
 }
 
 /// Returns `values[wanted]`, or 0 beyond the end. Reads all values, so that no address depends on

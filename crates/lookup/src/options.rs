@@ -28,7 +28,10 @@ impl FromStr for OnDuplicate {
             "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
             other => {
-                Err(CoreError::malformed("a rule for duplicates", other, "refuse, first or last").into())
+                Err(
+                    CoreError::malformed("a rule for duplicates", other, "refuse, first or last")
+                        .into(),
+                )
             }
         }
     }

@@ -62,7 +62,11 @@ fn place_from(
         }
         records = records.max(grid.records()) + (records / 128).max(1);
     }
-    Err(Error::Placement { entries: weights.items, records, bucket_bytes: capacity.into() })
+    Err(Error::Placement {
+        entries: weights.items,
+        records,
+        bucket_bytes: capacity.into(),
+    })
 }
 
 /// Searches the pilots of all regions of a grid; `None` if a region has none that fit.
@@ -79,7 +83,8 @@ fn search(
         let Some(groups) = Regions::group(window.items(), regions.clone(), grid, capacity) else {
             return Ok(false);
         };
-        let pilots = &mut pilots[regions.start as usize * per_region..regions.end as usize * per_region];
+        let pilots =
+            &mut pilots[regions.start as usize * per_region..regions.end as usize * per_region];
         Ok(groups.search(capacity, pilots, progress).is_some())
     })?;
     Ok(all.then_some(pilots))
@@ -98,7 +103,12 @@ pub(crate) struct Regions<'a> {
 
 impl<'a> Regions<'a> {
     /// Groups the items of regions; `None` if a region has more bytes than its buckets.
-    pub(crate) fn group(items: &'a [Item], regions: Range<u32>, grid: Grid, capacity: u32) -> Option<Self> {
+    pub(crate) fn group(
+        items: &'a [Item],
+        regions: Range<u32>,
+        grid: Grid,
+        capacity: u32,
+    ) -> Option<Self> {
         let (first, count) = (regions.start, regions.len());
         let (mut bytes, mut starts) = (vec![0u64; count], vec![0usize; count + 1]);
         let region = |item: &Item| (grid.region(item.hash.pilot_hash) - first) as usize;
@@ -112,12 +122,20 @@ impl<'a> Regions<'a> {
         }
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
         let order = sorted_by(items, &starts, region);
-        Some(Self { items, grid, order, starts, bytes })
+        Some(Self {
+            items,
+            grid,
+            order,
+            starts,
+            bytes,
+        })
     }
 
     /// Numbers of the items of each region, in the order of regions.
     pub(crate) fn each(&self) -> impl Iterator<Item = &[u32]> {
-        self.starts.windows(2).map(|pair| &self.order[pair[0]..pair[1]])
+        self.starts
+            .windows(2)
+            .map(|pair| &self.order[pair[0]..pair[1]])
     }
 
     /// Searches the pilots of all regions, fullest first, so that a grid that is too small fails early.
@@ -132,12 +150,14 @@ impl<'a> Regions<'a> {
             .collect();
         regions.sort_unstable_by_key(|&(_, bytes, _)| std::cmp::Reverse(bytes));
         let region = || Region::new(self.grid, capacity);
-        let placed = regions.into_par_iter().map_init(region, |region, (items, _, pilots)| {
-            region.fill(items.iter().map(|&i| &self.items[i as usize]));
-            region.place(pilots)?;
-            progress.advance(1);
-            Some(())
-        });
+        let placed = regions
+            .into_par_iter()
+            .map_init(region, |region, (items, _, pilots)| {
+                region.fill(items.iter().map(|&i| &self.items[i as usize]));
+                region.place(pilots)?;
+                progress.advance(1);
+                Some(())
+            });
         placed.collect()
     }
 }
@@ -177,12 +197,24 @@ pub(crate) struct Region {
 impl Region {
     fn new(grid: Grid, capacity: u32) -> Self {
         let loads = vec![0; grid.buckets as usize];
-        Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
+        Self {
+            grid,
+            capacity,
+            pieces: Vec::new(),
+            loads,
+            touched: Vec::new(),
+        }
     }
 
     /// A region with these bytes in its buckets, for one more pilot.
     pub(crate) fn loaded(grid: Grid, capacity: u32, loads: Vec<u32>) -> Self {
-        Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
+        Self {
+            grid,
+            capacity,
+            pieces: Vec::new(),
+            loads,
+            touched: Vec::new(),
+        }
     }
 
     fn fill<'a>(&mut self, items: impl Iterator<Item = &'a Item>) {
@@ -201,7 +233,12 @@ impl Region {
         let pieces = std::mem::take(&mut self.pieces);
         let mut groups: Vec<(u64, &[Piece])> = pieces
             .chunk_by(|a, b| a.pilot == b.pilot)
-            .map(|group| (group.iter().map(|piece| u64::from(piece.bytes)).sum(), group))
+            .map(|group| {
+                (
+                    group.iter().map(|piece| u64::from(piece.bytes)).sum(),
+                    group,
+                )
+            })
             .collect();
         groups.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         let placed = groups.iter().try_for_each(|(_, group)| {
@@ -223,7 +260,9 @@ impl Region {
     /// Finds the first of `trials` pilot values under which the group fits, and adds its bytes to
     /// the loads.
     pub(crate) fn first_pilot(&mut self, group: &[Piece], trials: usize) -> Option<u16> {
-        (0..=u16::MAX).take(trials).find(|&pilot| self.try_pilot(group, pilot))
+        (0..=u16::MAX)
+            .take(trials)
+            .find(|&pilot| self.try_pilot(group, pilot))
     }
 
     /// Finds the value, among a few hundred, under which the fewest pieces of a group overflow
@@ -232,8 +271,12 @@ impl Region {
     pub(crate) fn fewest_overflows(&self, group: &[Piece], turn: usize) -> u16 {
         const TRIALS: usize = 512;
         let full = |pilot: u16| {
-            let load = |piece: &Piece| self.loads[self.grid.bucket(piece.bucket_hash, pilot) as usize];
-            group.iter().filter(|piece| load(piece) + piece.bytes > self.capacity).count()
+            let load =
+                |piece: &Piece| self.loads[self.grid.bucket(piece.bucket_hash, pilot) as usize];
+            group
+                .iter()
+                .filter(|piece| load(piece) + piece.bytes > self.capacity)
+                .count()
         };
         let tried = (0..TRIALS).map(|trial| (turn * TRIALS + trial) as u16);
         tried.min_by_key(|&pilot| full(pilot)).unwrap_or_default()

@@ -81,6 +81,7 @@ impl TableReport {
 
     /// Ratio of the table to keys and values, if the keys are known; infinite if both are empty.
     pub fn overhead_over_source(&self) -> Option<f64> {
-        self.key_bytes.map(|keys| self.table_bytes as f64 / (keys + self.value_bytes) as f64)
+        self.key_bytes
+            .map(|keys| self.table_bytes as f64 / (keys + self.value_bytes) as f64)
     }
 }

@@ -46,14 +46,24 @@ impl Weights {
     /// The grid for at least `records` buckets.
     pub(crate) fn grid(&self, records: u64, capacity: u32) -> Grid {
         let slots = self.slots(capacity);
-        let region_buckets = if slots >= MANY_SLOTS { 16.0 } else { REGION_ITEMS / slots };
+        let region_buckets = if slots >= MANY_SLOTS {
+            16.0
+        } else {
+            REGION_ITEMS / slots
+        };
         let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
         let pilots = if slots >= MANY_SLOTS {
             1
         } else {
-            (self.items as f64 / regions as f64 / self.keys_per_pilot(slots)).ceil().max(1.0) as u32
+            (self.items as f64 / regions as f64 / self.keys_per_pilot(slots))
+                .ceil()
+                .max(1.0) as u32
         };
-        Grid { regions: regions as u32, buckets: records.div_ceil(regions) as u32, pilots }
+        Grid {
+            regions: regions as u32,
+            buckets: records.div_ceil(regions) as u32,
+            pilots,
+        }
     }
 
     /// Number of keys per pilot in a region of many pilots. More keys give a smaller layout and a

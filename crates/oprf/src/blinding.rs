@@ -43,11 +43,20 @@ impl Blinding {
     /// [`Error::Length`] for an answer to another number of elements, [`Error::Malformed`] for
     /// invalid elements.
     pub fn finish(self, evaluated: &[u8]) -> Result<Vec<Value>> {
-        Error::check_length("evaluated elements", evaluated.len(), ELEMENT_BYTES * self.blinds.len())?;
-        let pairs = self.blinds.par_iter().zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
+        Error::check_length(
+            "evaluated elements",
+            evaluated.len(),
+            ELEMENT_BYTES * self.blinds.len(),
+        )?;
+        let pairs = self
+            .blinds
+            .par_iter()
+            .zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
         let finish = |((element, blind), bytes): (&Blinded, &[u8])| {
             let evaluated = EvaluationElement::deserialize(bytes).map_err(refused)?;
-            Ok(value(&mut blind.finalize(element, &evaluated).map_err(refused)?))
+            Ok(value(
+                &mut blind.finalize(element, &evaluated).map_err(refused)?,
+            ))
         };
         pairs.map(finish).collect()
     }
@@ -70,7 +79,10 @@ mod tests {
         let (blinding, sent) = Blinding::new(&elements, &mut rng).unwrap();
         assert_eq!(sent.len(), 4 * ELEMENT_BYTES);
         // Equal elements have different blinded forms.
-        assert_ne!(sent[ELEMENT_BYTES..2 * ELEMENT_BYTES], sent[2 * ELEMENT_BYTES..3 * ELEMENT_BYTES]);
+        assert_ne!(
+            sent[ELEMENT_BYTES..2 * ELEMENT_BYTES],
+            sent[2 * ELEMENT_BYTES..3 * ELEMENT_BYTES]
+        );
         let values = blinding.finish(&key.evaluate(&sent).unwrap()).unwrap();
         for (element, value) in elements.iter().zip(&values) {
             assert_eq!(**value, *key.value(element.as_bytes()).unwrap());
@@ -90,10 +102,19 @@ mod tests {
         // The neutral element evaluates to itself under every key.
         assert_eq!(key.evaluate(&[0; 32]).unwrap_err().code(), "malformed");
         assert!(key.evaluate(&[]).unwrap().is_empty());
-        assert_eq!(blinding.finish(&sent[..32]).unwrap_err().code(), "wrong_length");
+        assert_eq!(
+            blinding.finish(&sent[..32]).unwrap_err().code(),
+            "wrong_length"
+        );
         let long = vec![0; 1 << 16];
-        assert_eq!(Blinding::new(&[&long], &mut rng).err().unwrap().code(), "out_of_bounds");
+        assert_eq!(
+            Blinding::new(&[&long], &mut rng).err().unwrap().code(),
+            "out_of_bounds"
+        );
         assert_eq!(key.value(&long).unwrap_err().code(), "out_of_bounds");
-        assert_eq!(Key::from_seed(&[1; 31]).err().unwrap().code(), "wrong_length");
+        assert_eq!(
+            Key::from_seed(&[1; 31]).err().unwrap().code(),
+            "wrong_length"
+        );
     }
 }

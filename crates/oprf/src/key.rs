@@ -67,8 +67,9 @@ impl Key {
         Error::check_length("blinded elements", blinded.len(), whole)?;
         // Elements are independent, so a batch is evaluated in parallel.
         let mut evaluated = vec![0; blinded.len()];
-        let pairs =
-            evaluated.par_chunks_exact_mut(ELEMENT_BYTES).zip(blinded.par_chunks_exact(ELEMENT_BYTES));
+        let pairs = evaluated
+            .par_chunks_exact_mut(ELEMENT_BYTES)
+            .zip(blinded.par_chunks_exact(ELEMENT_BYTES));
         pairs.try_for_each(|(out, bytes)| {
             let element = BlindedElement::deserialize(bytes).map_err(refused)?;
             out.copy_from_slice(&self.server.blind_evaluate(&element).serialize());

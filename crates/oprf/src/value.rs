@@ -14,7 +14,10 @@ pub type Value = Zeroizing<[u8; VALUE_BYTES]>;
 /// Moves the function's output into a [`Value`] and erases the original.
 pub(crate) fn value(output: &mut [u8]) -> Value {
     let mut value = Zeroizing::new([0; VALUE_BYTES]);
-    value.iter_mut().zip(&*output).for_each(|(to, from)| *to = *from);
+    value
+        .iter_mut()
+        .zip(&*output)
+        .for_each(|(to, from)| *to = *from);
     output.zeroize();
     value
 }
@@ -28,10 +31,18 @@ pub(crate) fn check(element: &[u8]) -> Result<()> {
         return Ok(());
     }
     let expected = format!("at most {} bytes", u16::MAX);
-    Err(Error::out_of_bounds("the length of an element", element.len() as u64, expected))
+    Err(Error::out_of_bounds(
+        "the length of an element",
+        element.len() as u64,
+        expected,
+    ))
 }
 
 /// Translates an error of `voprf`, which means an invalid group element.
 pub(crate) fn refused(error: voprf::Error) -> Error {
-    Error::malformed("a message of the pseudorandom function", error, "nonzero elements of ristretto255")
+    Error::malformed(
+        "a message of the pseudorandom function",
+        error,
+        "nonzero elements of ristretto255",
+    )
 }

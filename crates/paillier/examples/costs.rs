@@ -60,44 +60,66 @@ fn encryption(key: &SecretKey, rng: &mut ChaCha20Rng) {
     let plaintext = public.plaintext(&[7]).unwrap();
     measure("encrypt", 1, || public.encrypt(&plaintext, rng));
     let many = vec![plaintext; 64];
-    let ciphertexts =
-        measure("encrypt_many by the owner, each of 64", 64, || key.encrypt_many(&many, rng).unwrap());
+    let ciphertexts = measure("encrypt_many by the owner, each of 64", 64, || {
+        key.encrypt_many(&many, rng).unwrap()
+    });
     measure("decrypt", 1, || key.decrypt(&ciphertexts[0]));
-    measure("decrypt_many, each of 64", 64, || key.decrypt_many(&ciphertexts));
+    measure("decrypt_many, each of 64", 64, || {
+        key.decrypt_many(&ciphertexts)
+    });
     measure("add", 1, || public.add(&ciphertexts[0], &ciphertexts[1]));
-    measure("multiply_plain, 3,072 bits", 1, || public.multiply_plain(&ciphertexts[0], &public.modulus()));
+    measure("multiply_plain, 3,072 bits", 1, || {
+        public.multiply_plain(&ciphertexts[0], &public.modulus())
+    });
     measure("random_ciphertexts, each of 1,256", 1256, || {
         random_ciphertexts(public, &Seed([1; 32]), "c", 0, 1256)
     });
     let bytes = public.to_bytes();
-    measure("reading a public key", 1, || PublicKey::from_bytes(*public.params(), &bytes).unwrap());
+    measure("reading a public key", 1, || {
+        PublicKey::from_bytes(*public.params(), &bytes).unwrap()
+    });
 }
 
 fn compression(key: &SecretKey, rng: &mut ChaCha20Rng) {
-    for (n, bits, kind) in
-        [(630, 64, KeyKind::Binary), (1305, 11, KeyKind::Binary), (2048, 54, KeyKind::Ternary)]
-    {
+    for (n, bits, kind) in [
+        (630, 64, KeyKind::Binary),
+        (1305, 11, KeyKind::Binary),
+        (2048, 54, KeyKind::Ternary),
+    ] {
         let lwe = LweParams::new(n, 1 << bits, kind).unwrap();
         let mask = u64::MAX >> (64 - bits);
         let secret: Vec<u64> = (0..n).map(|_| rng.next_u64() & 1).collect();
         let layout = Layout::new(key.public(), lwe, Scale::Separate).unwrap();
         let slots = layout.slots();
         println!("(n, log2 q) = ({n}, {bits}), {kind:?}: {slots} phases a ciphertext");
-        let mut encryption =
-            || Lwe { mask: (0..n).map(|_| rng.next_u64() & mask).collect(), body: rng.next_u64() & mask };
+        let mut encryption = || Lwe {
+            mask: (0..n).map(|_| rng.next_u64() & mask).collect(),
+            body: rng.next_u64() & mask,
+        };
         let encryptions: Vec<Lwe> = (0..slots).map(|_| encryption()).collect();
-        let ck =
-            measure("  compression key", 1, || CompressionKey::generate(key, &lwe, &secret, rng).unwrap());
-        measure("  one, key not expanded", 1, || ck.compress(&layout, &encryptions[..1]).unwrap());
-        measure("  a full ciphertext, key not expanded", 1, || ck.compress(&layout, &encryptions).unwrap());
+        let ck = measure("  compression key", 1, || {
+            CompressionKey::generate(key, &lwe, &secret, rng).unwrap()
+        });
+        measure("  one, key not expanded", 1, || {
+            ck.compress(&layout, &encryptions[..1]).unwrap()
+        });
+        measure("  a full ciphertext, key not expanded", 1, || {
+            ck.compress(&layout, &encryptions).unwrap()
+        });
         let expanded = measure("  expansion", 1, || ExpandedKey::new(ck, bits).unwrap());
         println!("  expanded key of {} bytes", expanded.bytes());
-        measure("  one, key expanded", 1, || expanded.compress(&layout, &encryptions[..1]).unwrap());
-        measure("  a full ciphertext, key expanded", 1, || expanded.compress(&layout, &encryptions).unwrap());
+        measure("  one, key expanded", 1, || {
+            expanded.compress(&layout, &encryptions[..1]).unwrap()
+        });
+        measure("  a full ciphertext, key expanded", 1, || {
+            expanded.compress(&layout, &encryptions).unwrap()
+        });
         let packing = Layout::largest_packing(key.public(), lwe, Scale::Separate).unwrap();
         let layout = Layout::packed(key.public(), lwe, Scale::Separate, packing).unwrap();
         println!("  packed: {packing} digits a ciphertext");
-        let packed = measure("  packed key", 1, || PackedKey::generate(key, &layout, &secret, rng).unwrap());
+        let packed = measure("  packed key", 1, || {
+            PackedKey::generate(key, &layout, &secret, rng).unwrap()
+        });
         measure("  unpacking", 1, || packed.unpack());
     }
 }
@@ -106,7 +128,11 @@ fn compression(key: &SecretKey, rng: &mut ChaCha20Rng) {
 fn ticket(key: &SecretKey, rows: usize, memory: usize) {
     let public = key.public();
     let bases = random_ciphertexts(public, &Seed([1; 32]), "ticket", 0, 1256);
-    let exponents = Pattern { rows, columns: 1256, bits: 3072 };
+    let exponents = Pattern {
+        rows,
+        columns: 1256,
+        bits: 3072,
+    };
     let mut products = Products::new(public, &bases, exponents, 0..rows, memory).unwrap();
     let (plan, work) = (*products.plan(), products.work());
     println!("{rows} rows of 1,256 powers of 3,072 bits: {plan:?}, {work} multiplications");
@@ -125,7 +151,9 @@ fn ticket(key: &SecretKey, rows: usize, memory: usize) {
 
 fn main() {
     let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-    let key = measure("key generation", 1, || SecretKey::generate(Params::default(), rng).unwrap());
+    let key = measure("key generation", 1, || {
+        SecretKey::generate(Params::default(), rng).unwrap()
+    });
     encryption(&key, rng);
     compression(&key, rng);
     ticket(&key, 8, 64 << 20);

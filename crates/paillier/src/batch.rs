@@ -22,7 +22,11 @@ pub(crate) struct Batch {
 
 fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
     let words = Zeroizing::new(to_words(root, (root.bits_precision() / 64) as usize));
-    let modulus = if is_square { Modulus::of_square(&words) } else { Modulus::new(&words) };
+    let modulus = if is_square {
+        Modulus::of_square(&words)
+    } else {
+        Modulus::new(&words)
+    };
     modulus.map_err(|error| Error::Malformed {
         what: "modulus",
         found: error.to_string(),
@@ -40,10 +44,18 @@ impl Batch {
         let bits = modulus.bits_precision();
         let is_wide = bits as usize > MAX_BITS;
         let is_square = power.is_multiple_of(2) || is_wide;
-        let root = Zeroizing::new(integer_power(base, if is_square { power.div_ceil(2) } else { power }));
-        let reduce = (is_square && !power.is_multiple_of(2)).then(|| Residues::secret((*modulus).clone()));
+        let root = Zeroizing::new(integer_power(
+            base,
+            if is_square { power.div_ceil(2) } else { power },
+        ));
+        let reduce =
+            (is_square && !power.is_multiple_of(2)).then(|| Residues::secret((*modulus).clone()));
         let kernel = kernel_modulus(&root, is_square)?;
-        Ok(Self { kernel, words: (bits / 64) as usize, reduce: reduce.transpose()? })
+        Ok(Self {
+            kernel,
+            words: (bits / 64) as usize,
+            reduce: reduce.transpose()?,
+        })
     }
 
     pub(crate) fn kernel(&self) -> &Modulus {
@@ -77,19 +89,29 @@ impl Batch {
 
     fn residue(&self, integer: &[u64]) -> Zeroizing<Vec<u64>> {
         let number = Zeroizing::new(from_words(integer));
-        let reduced = self.reduce.as_ref().map(|modulus| Zeroizing::new(modulus.reduce(&number)));
+        let reduced = self
+            .reduce
+            .as_ref()
+            .map(|modulus| Zeroizing::new(modulus.reduce(&number)));
         Zeroizing::new(to_words(reduced.as_ref().unwrap_or(&number), self.words))
     }
 
     /// Converts ciphertexts to elements.
     pub(crate) fn enter_ciphertexts(&self, ciphertexts: &[Ciphertext]) -> Vec<u64> {
-        let words: Vec<u64> = ciphertexts.iter().flat_map(|ciphertext| ciphertext.words()).copied().collect();
+        let words: Vec<u64> = ciphertexts
+            .iter()
+            .flat_map(|ciphertext| ciphertext.words())
+            .copied()
+            .collect();
         std::mem::take(&mut *self.enter(&words, self.words))
     }
 
     /// Converts elements to ciphertexts.
     pub(crate) fn leave_ciphertexts(&self, elements: &[u64]) -> Vec<Ciphertext> {
-        self.leave(elements).chunks(self.words).map(|words| Ciphertext::new(words.to_vec())).collect()
+        self.leave(elements)
+            .chunks(self.words)
+            .map(|words| Ciphertext::new(words.to_vec()))
+            .collect()
     }
 
     /// Raises residues to a power, in time independent of the residues and of the exponent's bits.
@@ -105,7 +127,8 @@ impl Batch {
         exponent: &[u64],
     ) -> Zeroizing<Vec<u64>> {
         let mut elements = self.enter(bases, words);
-        self.kernel.power(&mut elements, exponent, 64 * exponent.len());
+        self.kernel
+            .power(&mut elements, exponent, 64 * exponent.len());
         self.leave(&elements)
     }
 
@@ -114,7 +137,9 @@ impl Batch {
         let bit = |i: usize| exponent[i / 64] >> (i % 64) & 1;
         let Some(top) = (0..64 * exponent.len()).rev().find(|&i| bit(i) == 1) else {
             let one = self.kernel.one();
-            return elements.chunks_exact_mut(one.len()).for_each(|element| element.copy_from_slice(one));
+            return elements
+                .chunks_exact_mut(one.len())
+                .for_each(|element| element.copy_from_slice(one));
         };
         let bases = Zeroizing::new(elements.to_vec());
         let mut squarings = 0;

@@ -39,9 +39,21 @@ fn payload<'a>(
     let (found, payload) = bytes.split_at(HEADER);
     let expected = header(params, kind);
     if found != expected {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let (found, expected) = (format!("the header 0x{}", hex(found)), format!("0x{}", hex(&expected)));
-        return Err(Error::Malformed { what, found, expected });
+        let hex = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
+        let (found, expected) = (
+            format!("the header 0x{}", hex(found)),
+            format!("0x{}", hex(&expected)),
+        );
+        return Err(Error::Malformed {
+            what,
+            found,
+            expected,
+        });
     }
     Ok(payload)
 }
@@ -70,7 +82,10 @@ impl PublicKey {
     /// [`Error::Modulus`].
     pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
         let modulus = payload("public key", &params, PUBLIC, bytes, params.modulus_bytes())?;
-        Self::new(params, &to_words(&from_bytes(modulus), params.modulus_words()))
+        Self::new(
+            params,
+            &to_words(&from_bytes(modulus), params.modulus_words()),
+        )
     }
 
     /// Parses a ciphertext of exactly [`Params::ciphertext_bytes`] and checks it as
@@ -79,8 +94,15 @@ impl PublicKey {
     /// # Errors
     /// [`Error::Length`], [`Error::Residue`].
     pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
-        Error::check_length("bytes of a ciphertext", bytes.len(), self.params().ciphertext_bytes())?;
-        self.ciphertext(to_words(&from_bytes(bytes), self.params().ciphertext_words()))
+        Error::check_length(
+            "bytes of a ciphertext",
+            bytes.len(),
+            self.params().ciphertext_bytes(),
+        )?;
+        self.ciphertext(to_words(
+            &from_bytes(bytes),
+            self.params().ciphertext_words(),
+        ))
     }
 }
 
@@ -97,7 +119,10 @@ impl SecretKey {
         let mut bytes = Zeroizing::new(Vec::with_capacity(Self::byte_length(params)));
         bytes.extend(header(params, SECRET));
         for prime in self.primes() {
-            append(&mut bytes, &Zeroizing::new(to_words(prime, params.prime_words())));
+            append(
+                &mut bytes,
+                &Zeroizing::new(to_words(prime, params.prime_words())),
+            );
         }
         bytes
     }

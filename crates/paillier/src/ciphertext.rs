@@ -10,7 +10,9 @@ pub struct Plaintext {
 
 impl Plaintext {
     pub(crate) fn new(words: Vec<u64>) -> Self {
-        Self { words: Zeroizing::new(words) }
+        Self {
+            words: Zeroizing::new(words),
+        }
     }
 
     /// Little-endian words, [`Params::plaintext_words`](crate::Params::plaintext_words) of them.

@@ -106,14 +106,34 @@ pub enum ModulusFault {
 
 impl Error {
     pub(crate) fn out_of_bounds(what: &'static str, found: u64, expected: impl ToString) -> Self {
-        Self::OutOfBounds { what, found, expected: expected.to_string() }
+        Self::OutOfBounds {
+            what,
+            found,
+            expected: expected.to_string(),
+        }
     }
 
-    pub(crate) fn mismatch(what: &'static str, found: impl ToString, expected: impl ToString) -> Self {
-        Self::Mismatch { what, found: found.to_string(), expected: expected.to_string() }
+    pub(crate) fn mismatch(
+        what: &'static str,
+        found: impl ToString,
+        expected: impl ToString,
+    ) -> Self {
+        Self::Mismatch {
+            what,
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
     }
 
     pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) -> Result<()> {
-        if found == expected { Ok(()) } else { Err(Self::Length { what, found, expected }) }
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Self::Length {
+                what,
+                found,
+                expected,
+            })
+        }
     }
 }

@@ -26,7 +26,10 @@ pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
     let bytes = Zeroizing::new(number.to_le_bytes().into_vec());
     let mut words = vec![0; count];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
-        *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        *word = bytes
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
     words
 }
@@ -36,7 +39,9 @@ pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
 /// # Errors
 /// [`Error::Modulus`] if it is even.
 pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
-    let even = Error::Modulus { found: ModulusFault::Even };
+    let even = Error::Modulus {
+        found: ModulusFault::Even,
+    };
     Odd::new(number).into_option().ok_or(even)
 }
 
@@ -52,12 +57,18 @@ pub(crate) struct Residues {
 impl Residues {
     /// Creates arithmetic with a public modulus.
     pub(crate) fn public(modulus: BoxedUint) -> Result<Self> {
-        Ok(Self { modulus: odd(modulus)?, is_public: true })
+        Ok(Self {
+            modulus: odd(modulus)?,
+            is_public: true,
+        })
     }
 
     /// Creates arithmetic with a secret modulus.
     pub(crate) fn secret(modulus: BoxedUint) -> Result<Self> {
-        Ok(Self { modulus: odd(modulus)?, is_public: false })
+        Ok(Self {
+            modulus: odd(modulus)?,
+            is_public: false,
+        })
     }
 
     pub(crate) fn modulus(&self) -> &BoxedUint {
@@ -90,7 +101,11 @@ impl Residues {
     pub(crate) fn reduce(&self, number: &BoxedUint) -> BoxedUint {
         // The time of `rem_vartime` depends on the divisor only.
         let divisor = self.divisor();
-        let remainder = if self.is_public { number.rem_vartime(divisor) } else { number.rem(divisor) };
+        let remainder = if self.is_public {
+            number.rem_vartime(divisor)
+        } else {
+            number.rem(divisor)
+        };
         self.resize(&Zeroizing::new(remainder))
     }
 
@@ -168,9 +183,12 @@ mod tests {
 
     #[test]
     fn less_compares_numbers() {
-        for (a, b, expected) in
-            [([0, 1], [5, 1], true), ([5, 0], [0, 1], true), ([0, 1], [0, 1], false), ([1, 1], [9, 0], false)]
-        {
+        for (a, b, expected) in [
+            ([0, 1], [5, 1], true),
+            ([5, 0], [0, 1], true),
+            ([0, 1], [0, 1], false),
+            ([1, 1], [9, 0], false),
+        ] {
             assert_eq!(bool::from(less(&a, &b)), expected, "{a:?} < {b:?}");
         }
     }
@@ -185,7 +203,11 @@ mod tests {
             assert_eq!(residues.add(&of(a), &of(b)), of((a + b) % m));
             assert_eq!(residues.subtract(&of(b), &of(a)), of((m + b - a) % m));
             assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));
-            assert_eq!(residues.reduce(&from_words(&[0, 0, 1, 0])), of(101 * 101), "2^128");
+            assert_eq!(
+                residues.reduce(&from_words(&[0, 0, 1, 0])),
+                of(101 * 101),
+                "2^128"
+            );
             assert_eq!(residues.inverse(&of(2)), Some(of(m.div_ceil(2))));
         }
         assert!(Residues::public(from_words(&[4])).is_err());

@@ -17,9 +17,12 @@ const DISTANCE_BITS: u32 = 100;
 /// Draws a prime of exactly `bits` bits with the top two bits set, so that the product of two such
 /// primes has twice as many bits.
 fn random_prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
-    let none = || Error::Primes { found: "cannot be found" };
+    let none = || Error::Primes {
+        found: "cannot be found",
+    };
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
-    let is_prime = |_: &mut SecretRng, candidate: &BoxedUint| crypto_primes::is_prime(Flavor::Any, candidate);
+    let is_prime =
+        |_: &mut SecretRng, candidate: &BoxedUint| crypto_primes::is_prime(Flavor::Any, candidate);
     let found = crypto_primes::sieve_and_find(rng, sieve.map_err(|_| none())?, is_prime);
     Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
 }
@@ -27,7 +30,10 @@ fn random_prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> 
 /// Draws two distant primes of half the modulus' size.
 ///
 /// Two different primes p, q of the same size satisfy p ∤ q − 1 and q ∤ p − 1, so gcd(m, φ(m)) = 1.
-pub(crate) fn random_primes(params: &Params, rng: &mut SecretRng) -> Result<[Zeroizing<BoxedUint>; 2]> {
+pub(crate) fn random_primes(
+    params: &Params,
+    rng: &mut SecretRng,
+) -> Result<[Zeroizing<BoxedUint>; 2]> {
     let bits = params.modulus_bits() / 2;
     loop {
         let (p, q) = (random_prime(bits, rng)?, random_prime(bits, rng)?);

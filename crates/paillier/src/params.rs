@@ -25,7 +25,10 @@ pub struct Params {
 
 impl Params {
     /// Paillier's scheme with a modulus of 3,072 bits: 128 bits of security.
-    pub const PAILLIER_3072: Self = Self { modulus_bits: MINIMUM_BITS, s: 1 };
+    pub const PAILLIER_3072: Self = Self {
+        modulus_bits: MINIMUM_BITS,
+        s: 1,
+    };
 
     /// Parameters with a modulus of `modulus_bits` bits (a multiple of 128, from 3,072 to 8,192)
     /// and s from 1 to 3 (for s ≥ 2, at most 4,096 bits).
@@ -34,7 +37,10 @@ impl Params {
     /// [`Error::Insecure`] below 3,072 bits, [`Error::OutOfBounds`] for other sizes.
     pub fn new(modulus_bits: u32, s: u32) -> Result<Self> {
         if modulus_bits < MINIMUM_BITS {
-            return Err(Error::Insecure { found: modulus_bits, expected: MINIMUM_BITS });
+            return Err(Error::Insecure {
+                found: modulus_bits,
+                expected: MINIMUM_BITS,
+            });
         }
         Self::insecure(modulus_bits, s)
     }
@@ -45,12 +51,26 @@ impl Params {
     /// [`Error::OutOfBounds`].
     pub fn insecure(modulus_bits: u32, s: u32) -> Result<Self> {
         if !(1..=MAXIMUM_S).contains(&s) {
-            return Err(Error::out_of_bounds("s", s.into(), format!("1 to {MAXIMUM_S}")));
+            return Err(Error::out_of_bounds(
+                "s",
+                s.into(),
+                format!("1 to {MAXIMUM_S}"),
+            ));
         }
-        let most = if s == 1 { MAXIMUM_BITS } else { MAXIMUM_BITS / 2 };
-        if !(MINIMUM_INSECURE_BITS..=most).contains(&modulus_bits) || !modulus_bits.is_multiple_of(128) {
+        let most = if s == 1 {
+            MAXIMUM_BITS
+        } else {
+            MAXIMUM_BITS / 2
+        };
+        if !(MINIMUM_INSECURE_BITS..=most).contains(&modulus_bits)
+            || !modulus_bits.is_multiple_of(128)
+        {
             let expected = format!("a multiple of 128 up to {most}");
-            return Err(Error::out_of_bounds("bits of the modulus", modulus_bits.into(), expected));
+            return Err(Error::out_of_bounds(
+                "bits of the modulus",
+                modulus_bits.into(),
+                expected,
+            ));
         }
         Ok(Self { modulus_bits, s })
     }
@@ -119,15 +139,31 @@ mod tests {
 
     #[test]
     fn small_moduli_require_the_insecure_constructor() {
-        assert_eq!(Params::new(2048, 1), Err(Error::Insecure { found: 2048, expected: 3072 }));
+        assert_eq!(
+            Params::new(2048, 1),
+            Err(Error::Insecure {
+                found: 2048,
+                expected: 3072
+            })
+        );
         assert_eq!(Params::new(3072, 1), Ok(Params::default()));
         assert!(!Params::insecure(2048, 1).unwrap().is_secure());
     }
 
     #[test]
     fn unsupported_sizes_are_refused() {
-        for (bits, s) in [(3072, 0), (3072, 4), (3100, 1), (16_384, 1), (8192, 2), (u32::MAX, 1)] {
-            assert!(matches!(Params::new(bits, s), Err(Error::OutOfBounds { .. })), "{bits}, {s}");
+        for (bits, s) in [
+            (3072, 0),
+            (3072, 4),
+            (3100, 1),
+            (16_384, 1),
+            (8192, 2),
+            (u32::MAX, 1),
+        ] {
+            assert!(
+                matches!(Params::new(bits, s), Err(Error::OutOfBounds { .. })),
+                "{bits}, {s}"
+            );
         }
         assert!(Params::insecure(128, 1).is_err());
     }

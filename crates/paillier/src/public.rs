@@ -44,7 +44,9 @@ impl Eq for PublicKey {}
 
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublicKey").field("params", &self.inner.params).finish_non_exhaustive()
+        f.debug_struct("PublicKey")
+            .field("params", &self.inner.params)
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,7 +57,10 @@ impl fmt::Debug for PublicKey {
 fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFault> {
     let found = modulus.bits_vartime();
     if found != params.modulus_bits() {
-        return Err(ModulusFault::Bits { found, expected: params.modulus_bits() });
+        return Err(ModulusFault::Bits {
+            found,
+            expected: params.modulus_bits(),
+        });
     }
     match smallest_factor(modulus) {
         Some(2) => return Err(ModulusFault::Even),
@@ -65,7 +70,11 @@ fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFaul
     if modulus.checked_sqrt_vartime().is_some() {
         return Err(ModulusFault::Square);
     }
-    if crypto_primes::is_prime(Flavor::Any, modulus) { Err(ModulusFault::Prime) } else { Ok(()) }
+    if crypto_primes::is_prime(Flavor::Any, modulus) {
+        Err(ModulusFault::Prime)
+    } else {
+        Ok(())
+    }
 }
 
 impl PublicKey {
@@ -84,7 +93,11 @@ impl PublicKey {
     /// # Errors
     /// [`Error::Length`], [`Error::Modulus`].
     pub fn check(params: &Params, modulus: &[u64]) -> Result<()> {
-        Error::check_length("words of the modulus", modulus.len(), params.modulus_words())?;
+        Error::check_length(
+            "words of the modulus",
+            modulus.len(),
+            params.modulus_words(),
+        )?;
         check_modulus(params, &from_words(modulus)).map_err(|found| Error::Modulus { found })
     }
 
@@ -92,10 +105,23 @@ impl PublicKey {
         let plain = Residues::public(integer::integer_power(&modulus, params.s()))?;
         let cipher = Residues::public(integer::integer_power(&modulus, params.s() + 1))?;
         let batch = Batch::of_power(&modulus, params.s() + 1)?;
-        let no_inverse = Error::Modulus { found: ModulusFault::SmallFactor(3) };
+        let no_inverse = Error::Modulus {
+            found: ModulusFault::SmallFactor(3),
+        };
         let fractions = (2..=params.s().into()).map(|i| cipher.inverse(&cipher.small(i)));
-        let fractions = fractions.collect::<Option<Vec<BoxedUint>>>().ok_or(no_inverse)?;
-        Ok(Self { inner: Arc::new(Inner { params, modulus, plain, cipher, fractions, batch }) })
+        let fractions = fractions
+            .collect::<Option<Vec<BoxedUint>>>()
+            .ok_or(no_inverse)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                params,
+                modulus,
+                plain,
+                cipher,
+                fractions,
+                batch,
+            }),
+        })
     }
 
     /// Modulus size and s.
@@ -130,7 +156,11 @@ impl PublicKey {
     pub fn plaintext(&self, words: &[u64]) -> Result<Plaintext> {
         let expected = self.params().plaintext_words();
         if words.len() > expected {
-            return Err(Error::Length { what: "words of a plaintext", found: words.len(), expected });
+            return Err(Error::Length {
+                what: "words of a plaintext",
+                found: words.len(),
+                expected,
+            });
         }
         let plaintext = Plaintext::new([words, &vec![0; expected - words.len()]].concat());
         let modulus = to_words(self.plain().modulus(), expected);
@@ -138,7 +168,11 @@ impl PublicKey {
             return Ok(plaintext);
         }
         let expected = "a residue below m^s";
-        Err(Error::Residue { what: "the plaintext", found: "too large", expected })
+        Err(Error::Residue {
+            what: "the plaintext",
+            found: "too large",
+            expected,
+        })
     }
 
     /// Reduces a public number of any length modulo mˢ.
@@ -163,7 +197,10 @@ impl PublicKey {
         a: &Plaintext,
         b: &Plaintext,
     ) -> Plaintext {
-        let (a, b) = (Zeroizing::new(from_words(a.words())), Zeroizing::new(from_words(b.words())));
+        let (a, b) = (
+            Zeroizing::new(from_words(a.words())),
+            Zeroizing::new(from_words(b.words())),
+        );
         let result = Zeroizing::new(operation(&a, &b));
         Plaintext::new(to_words(&result, self.params().plaintext_words()))
     }
@@ -178,9 +215,19 @@ impl PublicKey {
     /// # Errors
     /// [`Error::Length`], [`Error::Residue`].
     pub fn ciphertext(&self, words: Vec<u64>) -> Result<Ciphertext> {
-        Error::check_length("words of a ciphertext", words.len(), self.params().ciphertext_words())?;
+        Error::check_length(
+            "words of a ciphertext",
+            words.len(),
+            self.params().ciphertext_words(),
+        )?;
         let expected = "a residue between 0 and m^(s+1)";
-        let refused = |found| Err(Error::Residue { what: "the ciphertext", found, expected });
+        let refused = |found| {
+            Err(Error::Residue {
+                what: "the ciphertext",
+                found,
+                expected,
+            })
+        };
         if words.iter().all(|&word| word == 0) {
             return refused("zero");
         }
@@ -207,7 +254,11 @@ impl PublicKey {
             Some(_) => Ok(()),
             None => {
                 let (found, expected) = ("not coprime to m", "a unit");
-                Err(Error::Residue { what: "a ciphertext", found, expected })
+                Err(Error::Residue {
+                    what: "a ciphertext",
+                    found,
+                    expected,
+                })
             }
         }
     }
@@ -250,7 +301,11 @@ impl PublicKey {
     /// [`PublicKey::encrypt`] for each plaintext, several at a time if the processor can. The owner
     /// of the secret key encrypts several times faster by
     /// [`SecretKey::encrypt_many`](crate::SecretKey::encrypt_many).
-    pub fn encrypt_many(&self, plaintexts: &[Plaintext], rng: &mut dyn CryptoRng) -> Vec<Ciphertext> {
+    pub fn encrypt_many(
+        &self,
+        plaintexts: &[Plaintext],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<Ciphertext> {
         let (words, mut rng) = (self.params().ciphertext_words(), SecretRng::new(rng));
         let mut bases = Zeroizing::new(Vec::with_capacity(words * plaintexts.len()));
         for _ in plaintexts {
@@ -268,7 +323,9 @@ impl PublicKey {
     /// [`Error::Length`], [`Error::Residue`] if r is zero or not below mˢ⁺¹.
     pub fn encrypt_with(&self, plaintext: &Plaintext, randomness: &[u64]) -> Result<Ciphertext> {
         let checked = Zeroizing::new(self.ciphertext(randomness.to_vec())?.into_words());
-        Ok(self.encrypt_with_bases(std::slice::from_ref(plaintext), &checked).swap_remove(0))
+        Ok(self
+            .encrypt_with_bases(std::slice::from_ref(plaintext), &checked)
+            .swap_remove(0))
     }
 
     fn encrypt_with_bases(&self, plaintexts: &[Plaintext], bases: &[u64]) -> Vec<Ciphertext> {
@@ -281,7 +338,11 @@ impl PublicKey {
 
     /// Returns an encryption of the sum.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        self.to_ciphertext(&self.cipher().multiply(&from_words(a.words()), &from_words(b.words())))
+        self.to_ciphertext(
+            &self
+                .cipher()
+                .multiply(&from_words(a.words()), &from_words(b.words())),
+        )
     }
 
     /// Returns an encryption of the difference, at the cost of an inversion.
@@ -290,8 +351,15 @@ impl PublicKey {
     /// [`Error::Residue`] if `b` is not a unit.
     pub fn subtract(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let (found, expected) = ("not coprime to m", "a unit");
-        let no_unit = || Error::Residue { what: "the subtracted ciphertext", found, expected };
-        let inverse = self.cipher().inverse(&from_words(b.words())).ok_or_else(no_unit)?;
+        let no_unit = || Error::Residue {
+            what: "the subtracted ciphertext",
+            found,
+            expected,
+        };
+        let inverse = self
+            .cipher()
+            .inverse(&from_words(b.words()))
+            .ok_or_else(no_unit)?;
         Ok(self.to_ciphertext(&self.cipher().multiply(&from_words(a.words()), &inverse)))
     }
 

@@ -32,7 +32,9 @@ pub fn random_ciphertexts(
     let words = public.params().ciphertext_words();
     let modulus = to_words(public.cipher().modulus(), words);
     let mut stream = seed.expand(label, number);
-    (0..count).map(|_| Ciphertext::new(next_residue(&mut stream, &modulus))).collect()
+    (0..count)
+        .map(|_| Ciphertext::new(next_residue(&mut stream, &modulus)))
+        .collect()
 }
 
 impl SecretKey {
@@ -41,11 +43,17 @@ impl SecretKey {
     ///
     /// # Errors
     /// [`Error::Length`] if the numbers of ciphertexts and plaintexts differ.
-    pub fn offsets(&self, uniform: &[Ciphertext], plaintexts: &[Plaintext]) -> Result<Vec<Plaintext>> {
+    pub fn offsets(
+        &self,
+        uniform: &[Ciphertext],
+        plaintexts: &[Plaintext],
+    ) -> Result<Vec<Plaintext>> {
         Error::check_length("plaintexts", plaintexts.len(), uniform.len())?;
         let hidden = self.decrypt_many(uniform);
         let pairs = plaintexts.iter().zip(&hidden);
-        Ok(pairs.map(|(plaintext, hidden)| self.public().plain_difference(plaintext, hidden)).collect())
+        Ok(pairs
+            .map(|(plaintext, hidden)| self.public().plain_difference(plaintext, hidden))
+            .collect())
     }
 }
 
@@ -54,9 +62,17 @@ impl PublicKey {
     ///
     /// # Errors
     /// [`Error::Length`] if the numbers of ciphertexts and offsets differ.
-    pub fn with_offsets(&self, uniform: &[Ciphertext], offsets: &[Plaintext]) -> Result<Vec<Ciphertext>> {
+    pub fn with_offsets(
+        &self,
+        uniform: &[Ciphertext],
+        offsets: &[Plaintext],
+    ) -> Result<Vec<Ciphertext>> {
         Error::check_length("offsets", offsets.len(), uniform.len())?;
-        Ok(uniform.iter().zip(offsets).map(|(uniform, offset)| self.add_plain(uniform, offset)).collect())
+        Ok(uniform
+            .iter()
+            .zip(offsets)
+            .map(|(uniform, offset)| self.add_plain(uniform, offset))
+            .collect())
     }
 }
 
@@ -89,6 +105,9 @@ mod tests {
             let residue = next_residue(&mut stream, &[6]);
             counts[residue[0] as usize - 1] += 1;
         }
-        assert!(counts.iter().all(|&count| (850..1150).contains(&count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&count| (850..1150).contains(&count)),
+            "{counts:?}"
+        );
     }
 }

@@ -49,7 +49,9 @@ struct Half {
 impl Half {
     /// Creates the arithmetic for p; m = p·`other`.
     fn new(params: &Params, prime: &BoxedUint, other: &BoxedUint) -> Result<Self> {
-        let no_key = || Error::Primes { found: "have no inverses" };
+        let no_key = || Error::Primes {
+            found: "have no inverses",
+        };
         let plain = Residues::secret(integer::integer_power(prime, params.s()))?;
         let cipher = Residues::secret(integer::integer_power(prime, params.s() + 1))?;
         let one = BoxedUint::one_with_precision(prime.bits_precision());
@@ -66,7 +68,8 @@ impl Half {
             cipher,
         };
         let generator = Zeroizing::new(half.logarithm_of(&half.plain.reduce(other)));
-        let denominator = Zeroizing::new(half.plain.multiply(&half.plain.resize(&order), &generator));
+        let denominator =
+            Zeroizing::new(half.plain.multiply(&half.plain.resize(&order), &generator));
         half.scale = Zeroizing::new(half.plain.inverse(&denominator).ok_or_else(no_key)?);
         Ok(half)
     }
@@ -94,16 +97,22 @@ impl Half {
         // The division by p is exact, since c^(p−1) − 1 is a multiple of p.
         let prime = self.prime.to_nz().into_option();
         let quotient = prime.map(|prime| Zeroizing::new(multiple.wrapping_div(&prime)));
-        let w = Zeroizing::new(quotient.map_or_else(|| self.plain.small(0), |w| self.plain.resize(&w)));
+        let w =
+            Zeroizing::new(quotient.map_or_else(|| self.plain.small(0), |w| self.plain.resize(&w)));
         let logarithm = Zeroizing::new(self.logarithm_of(&w));
         Zeroizing::new(self.plain.multiply(&logarithm, &self.scale))
     }
 
     /// Returns c^(p−1) modulo pˢ⁺¹ for each ciphertext, in words.
     fn powers(&self, ciphertexts: &[Ciphertext]) -> Zeroizing<Vec<u64>> {
-        let words: Vec<u64> = ciphertexts.iter().flat_map(Ciphertext::words).copied().collect();
+        let words: Vec<u64> = ciphertexts
+            .iter()
+            .flat_map(Ciphertext::words)
+            .copied()
+            .collect();
         // p has half the words of m, so ciphertexts have twice the words of a residue mod pˢ⁺¹.
-        self.batch.powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
+        self.batch
+            .powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
     }
 
     /// Draws uniform mˢ-th powers modulo pˢ⁺¹, in words. They are the pˢ-th powers of the nonzero
@@ -148,7 +157,8 @@ fn combine(
 /// Checks all conditions on the factors of a key except primality.
 fn check_primes(params: &Params, p: &BoxedUint, q: &BoxedUint) -> Result<()> {
     let bits = params.modulus_bits() / 2;
-    let top = |prime: &BoxedUint| bool::from(prime.bit(bits - 1)) && bool::from(prime.bit(bits - 2));
+    let top =
+        |prime: &BoxedUint| bool::from(prime.bit(bits - 1)) && bool::from(prime.bit(bits - 2));
     let refuse = |found| Err(Error::Primes { found });
     match () {
         () if !(top(p) && top(q)) => refuse("are too small"),
@@ -176,12 +186,16 @@ impl SecretKey {
         if key.p.passes_fermat()? && key.q.passes_fermat()? {
             return Ok(key);
         }
-        Err(Error::Primes { found: "are not prime" })
+        Err(Error::Primes {
+            found: "are not prime",
+        })
     }
 
     fn from_numbers(params: Params, p: &BoxedUint, q: &BoxedUint) -> Result<Self> {
         let public = PublicKey::from_checked(params, p.concatenating_mul(q))?;
-        let no_key = || Error::Primes { found: "have a common factor" };
+        let no_key = || Error::Primes {
+            found: "have a common factor",
+        };
         let (p, q) = (Half::new(&params, p, q)?, Half::new(&params, q, p)?);
         let inverse = |p: &Residues, q: &Residues| {
             let reduced = Zeroizing::new(q.reduce(p.modulus()));
@@ -189,7 +203,13 @@ impl SecretKey {
         };
         let plain_inverse = inverse(&p.plain, &q.plain)?;
         let cipher_inverse = inverse(&p.cipher, &q.cipher)?;
-        Ok(Self { public, p, q, plain_inverse, cipher_inverse })
+        Ok(Self {
+            public,
+            p,
+            q,
+            plain_inverse,
+            cipher_inverse,
+        })
     }
 
     /// The public key.
@@ -214,8 +234,12 @@ impl SecretKey {
     /// threads can split their slices.
     pub fn decrypt_many(&self, ciphertexts: &[Ciphertext]) -> Vec<Plaintext> {
         let (p, q) = (self.p.powers(ciphertexts), self.q.powers(ciphertexts));
-        let powers = p.chunks(self.p.cipher.words()).zip(q.chunks(self.q.cipher.words()));
-        powers.map(|(p, q)| self.combine_plain(&self.p.decrypt(p), &self.q.decrypt(q))).collect()
+        let powers = p
+            .chunks(self.p.cipher.words())
+            .zip(q.chunks(self.q.cipher.words()));
+        powers
+            .map(|(p, q)| self.combine_plain(&self.p.decrypt(p), &self.q.decrypt(q)))
+            .collect()
     }
 
     fn combine_plain(&self, p: &BoxedUint, q: &BoxedUint) -> Plaintext {
@@ -227,11 +251,17 @@ impl SecretKey {
     ///
     /// # Errors
     /// None for keys made by this crate.
-    pub fn encrypt_many(&self, plaintexts: &[Plaintext], rng: &mut dyn CryptoRng) -> Result<Vec<Ciphertext>> {
+    pub fn encrypt_many(
+        &self,
+        plaintexts: &[Plaintext],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<Ciphertext>> {
         let (p, q, rng) = (&self.p, &self.q, &mut SecretRng::new(rng));
         let p_powers = p.random_powers(plaintexts.len(), rng)?;
         let q_powers = q.random_powers(plaintexts.len(), rng)?;
-        let powers = p_powers.chunks(p.cipher.words()).zip(q_powers.chunks(q.cipher.words()));
+        let powers = p_powers
+            .chunks(p.cipher.words())
+            .zip(q_powers.chunks(q.cipher.words()));
         let encrypt = |(plaintext, (a, b)): (&Plaintext, (&[u64], &[u64]))| {
             let (a, b) = (Zeroizing::new(from_words(a)), Zeroizing::new(from_words(b)));
             let power = combine(&p.cipher, &a, &q.cipher, &b, &self.cipher_inverse);

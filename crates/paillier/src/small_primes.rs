@@ -11,7 +11,9 @@ fn small_primes() -> impl Iterator<Item = u32> {
     let mut composite = vec![false; BOUND];
     for i in (2..).take_while(|i| i * i < BOUND) {
         if !composite[i] {
-            (i * i..BOUND).step_by(i).for_each(|multiple| composite[multiple] = true);
+            (i * i..BOUND)
+                .step_by(i)
+                .for_each(|multiple| composite[multiple] = true);
         }
     }
     (2..TRIAL_BOUND).filter(move |&i| !composite[i as usize])
@@ -38,7 +40,10 @@ mod tests {
 
     #[test]
     fn factors_are_found_only_below_the_bound() {
-        assert_eq!(smallest_factor(&BoxedUint::from(65_521u128 * 65_537 * 65_539)), Some(65_521));
+        assert_eq!(
+            smallest_factor(&BoxedUint::from(65_521u128 * 65_537 * 65_539)),
+            Some(65_521)
+        );
         assert_eq!(smallest_factor(&BoxedUint::from(3u128 * 65_521)), Some(3));
         assert_eq!(smallest_factor(&BoxedUint::from(65_537u128 * 65_539)), None);
     }

@@ -48,16 +48,24 @@ async fn print(url: &str, keys: &[&str]) -> Result<(), Box<dyn Error>> {
 
 /// A service on this machine.
 async fn capitals() -> Result<BoundServer, Box<dyn Error>> {
-    let options = papir::Options { scheme: "simple".to_owned(), ..papir::Options::default() };
+    let options = papir::Options {
+        scheme: "simple".to_owned(),
+        ..papir::Options::default()
+    };
     let database = papir::Database::build([("Peru", "Lima"), ("Kenya", "Nairobi")], &options)?;
     let (prepared, layout) = database.into_parts();
-    let config = ServerConfig { listen: "127.0.0.1:0".parse()?, ..ServerConfig::default() };
+    let config = ServerConfig {
+        listen: "127.0.0.1:0".parse()?,
+        ..ServerConfig::default()
+    };
     Ok(Server::bind_loaded(config, vec![Database::new("capitals", prepared, layout)]).await?)
 }
 
 #[test]
 fn it_runs() -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let server = capitals().await?;
         let url = server.url();

@@ -14,7 +14,10 @@ const ENTRIES: u64 = 1000;
 const WANTED: [u64; 5] = [3, 141, 592, 653, ENTRIES];
 
 fn main() -> Result<()> {
-    let options = Options { scheme: "simple-batch".to_owned(), ..Options::default() };
+    let options = Options {
+        scheme: "simple-batch".to_owned(),
+        ..Options::default()
+    };
     let entries = (0..ENTRIES).map(|number| (key(number), (number * number).to_string()));
     let database = Database::build(entries, &options)?;
 

@@ -8,7 +8,9 @@
 //!
 //! `cargo run --release -p papir --example compress_ciphertexts`
 
-use papir::paillier::compress::{CompressionKey, KeyKind, Layout, Lwe, LweParams, Scale, decode, decompress};
+use papir::paillier::compress::{
+    CompressionKey, KeyKind, Layout, Lwe, LweParams, Scale, decode, decompress,
+};
 use papir::paillier::{Params, Result, SecretKey};
 use papir::system_rng;
 use rand_core::CryptoRng;
@@ -23,13 +25,20 @@ fn main() -> Result<()> {
     let mut rng = system_rng();
     let messages = [3, 14, 15, 9, 2, 6, 5];
     let (uncompressed, compressed, found) = exchange(Params::PAILLIER_3072, &messages, &mut rng)?;
-    println!("{} encryptions of {uncompressed} bytes in {compressed} bytes: {found:?}", messages.len());
+    println!(
+        "{} encryptions of {uncompressed} bytes in {compressed} bytes: {found:?}",
+        messages.len()
+    );
     Ok(())
 }
 
 /// Encrypts messages, lets the service compress the encryptions, and decrypts what it sends. Returns the
 /// bytes before and after, and the messages.
-fn exchange(params: Params, messages: &[u64], rng: &mut dyn CryptoRng) -> Result<(usize, usize, Vec<u64>)> {
+fn exchange(
+    params: Params,
+    messages: &[u64],
+    rng: &mut dyn CryptoRng,
+) -> Result<(usize, usize, Vec<u64>)> {
     // The client has an LWE secret, here of bits, and makes a Paillier key. It sends the public key and
     // the compression key, once.
     let lwe = LweParams::new(N, Q, KeyKind::Binary)?;
@@ -39,22 +48,38 @@ fn exchange(params: Params, messages: &[u64], rng: &mut dyn CryptoRng) -> Result
     let layout = Layout::new(key.public(), lwe, Scale::Separate)?;
 
     // The service has encryptions of its results, and compresses them.
-    let results: Vec<Lwe> = messages.iter().map(|&message| encrypt(&secret, message, rng)).collect();
+    let results: Vec<Lwe> = messages
+        .iter()
+        .map(|&message| encrypt(&secret, message, rng))
+        .collect();
     let ciphertexts = compression.compress(&layout, &results)?;
 
     // The client decrypts the phases Δ·message + error, and rounds them.
     let phases = decompress(&key, &layout, &ciphertexts, results.len())?;
-    let found = phases.iter().filter_map(|&phase| decode(phase, Q, P)).collect();
+    let found = phases
+        .iter()
+        .filter_map(|&phase| decode(phase, Q, P))
+        .collect();
     let compressed = ciphertexts.len() * params.ciphertext_bytes();
-    Ok((results.len() * (N + 1) * size_of::<u64>(), compressed, found))
+    Ok((
+        results.len() * (N + 1) * size_of::<u64>(),
+        compressed,
+        found,
+    ))
 }
 
 /// An LWE encryption with a small error.
 fn encrypt(secret: &[u64], message: u64, rng: &mut dyn CryptoRng) -> Lwe {
     let mask: Vec<u64> = secret.iter().map(|_| rng.next_u64()).collect();
-    let product = mask.iter().zip(secret).fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+    let product = mask
+        .iter()
+        .zip(secret)
+        .fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
     let (scaled, error) = (message << (u64::BITS - P.ilog2()), rng.next_u64() >> 16);
-    Lwe { mask, body: product.wrapping_add(scaled).wrapping_add(error) }
+    Lwe {
+        mask,
+        body: product.wrapping_add(scaled).wrapping_add(error),
+    }
 }
 
 #[cfg(test)]
@@ -64,7 +89,8 @@ mod tests {
     #[test]
     fn compressed_results_are_the_messages() -> Result<()> {
         let messages: Vec<u64> = (0..P).collect();
-        let (before, after, found) = exchange(Params::insecure(768, 1)?, &messages, &mut system_rng())?;
+        let (before, after, found) =
+            exchange(Params::insecure(768, 1)?, &messages, &mut system_rng())?;
         assert_eq!(found, messages);
         assert!(20 * after < before, "{before} bytes in {after}");
         Ok(())

@@ -29,7 +29,10 @@ const BLOCK_BYTES: usize = 8192;
 const ADDRESS_BYTES: usize = 40;
 
 fn main() -> Result<()> {
-    let blocks = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(2000);
+    let blocks = std::env::args()
+        .nth(1)
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(2000);
     let network = Network::new(blocks)?;
     println!("{blocks} blocks of {BLOCK_BYTES} bytes at {PEERS} peers");
     for name in [network.blocks[0], network.blocks[blocks - 1], random_name()] {
@@ -40,7 +43,11 @@ fn main() -> Result<()> {
             |block| format!("{} bytes from {}", block.len(), read.address),
         );
         let milliseconds = 1e3 * start.elapsed().as_secs_f64();
-        println!("{}…  {found}; {:?} bytes in three steps, {milliseconds:.1} ms", shown(&name), read.traffic);
+        println!(
+            "{}…  {found}; {:?} bytes in three steps, {milliseconds:.1} ms",
+            shown(&name),
+            read.traffic
+        );
     }
     Ok(())
 }
@@ -60,17 +67,28 @@ impl Network {
         let [peers, blocks] =
             [PEERS, blocks].map(|count| (0..count).map(|_| random_name()).collect::<Vec<_>>());
         let providers = |block: usize| -> Vec<u8> {
-            (0..PROVIDERS).flat_map(|i| peers[(block * 7 + i * 31) % PEERS]).collect()
+            (0..PROVIDERS)
+                .flat_map(|i| peers[(block * 7 + i * 31) % PEERS])
+                .collect()
         };
         // Blocks are long records, which `inspire1` answers in the fewest bytes.
-        let long = Options { scheme: "inspire1".to_owned(), ..Options::default() };
+        let long = Options {
+            scheme: "inspire1".to_owned(),
+            ..Options::default()
+        };
         Ok(Self {
             discovery: Database::build(
-                blocks.iter().enumerate().map(|(number, name)| (*name, providers(number))),
+                blocks
+                    .iter()
+                    .enumerate()
+                    .map(|(number, name)| (*name, providers(number))),
                 &Options::default(),
             )?,
             routing: Database::build(
-                peers.iter().enumerate().map(|(number, name)| (*name, address(number))),
+                peers
+                    .iter()
+                    .enumerate()
+                    .map(|(number, name)| (*name, address(number))),
                 &Options::default(),
             )?,
             retrieval: Database::build(blocks.iter().map(|name| (*name, content(name))), &long)?,
@@ -107,19 +125,35 @@ struct Read {
 /// Reads a block by its name: discovery, routing, retrieval.
 fn read(network: &Network, name: &Name) -> Result<Read> {
     let (providers, discovered) = look_up(&network.discovery, name)?;
-    let provider = providers.as_deref().and_then(one_of).unwrap_or_else(random_name);
+    let provider = providers
+        .as_deref()
+        .and_then(one_of)
+        .unwrap_or_else(random_name);
     let (address, routed) = look_up(&network.routing, &provider)?;
-    let wanted = if providers.is_some() { *name } else { random_name() };
+    let wanted = if providers.is_some() {
+        *name
+    } else {
+        random_name()
+    };
     let (block, retrieved) = look_up(&network.retrieval, &wanted)?;
-    let address = String::from_utf8_lossy(&address.unwrap_or_default()).trim_end().to_owned();
-    Ok(Read { block, address, traffic: [discovered, routed, retrieved] })
+    let address = String::from_utf8_lossy(&address.unwrap_or_default())
+        .trim_end()
+        .to_owned();
+    Ok(Read {
+        block,
+        address,
+        traffic: [discovered, routed, retrieved],
+    })
 }
 
 /// A random one of the names in a value.
 fn one_of(names: &[u8]) -> Option<Name> {
     let count = names.len() / size_of::<Name>();
     let pick = (system_rng().next_u64() % count.max(1) as u64) as usize;
-    names.chunks_exact(size_of::<Name>()).nth(pick).and_then(|name| name.try_into().ok())
+    names
+        .chunks_exact(size_of::<Name>())
+        .nth(pick)
+        .and_then(|name| name.try_into().ok())
 }
 
 /// Looks up a key. Returns its value, and the bytes sent and received.
@@ -143,8 +177,8 @@ mod tests {
     #[test]
     fn blocks_are_read_and_the_traffic_is_the_same_for_all_names() -> Result<()> {
         let network = Network::new(300)?;
-        let [first, last, none] =
-            [network.blocks[0], network.blocks[299], random_name()].map(|name| read(&network, &name));
+        let [first, last, none] = [network.blocks[0], network.blocks[299], random_name()]
+            .map(|name| read(&network, &name));
         let (first, last, none) = (first?, last?, none?);
         assert_eq!(first.block, Some(content(&network.blocks[0])));
         assert_eq!(last.block, Some(content(&network.blocks[299])));

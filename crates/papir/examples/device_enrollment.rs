@@ -17,11 +17,18 @@ use papir::{Database, Goal, Options, Result, client_of, system_rng};
 /// Bytes of an enrollment: the organisation's name, padded with zeros, and a token for its service.
 const ENROLLMENT_BYTES: usize = 64;
 const NAME_BYTES: usize = 32;
-const ORGANISATIONS: [&str; 4] =
-    ["City Library", "Elm Street School", "Harbour Hospital", "Northern Railway"];
+const ORGANISATIONS: [&str; 4] = [
+    "City Library",
+    "Elm Street School",
+    "Harbour Hospital",
+    "Northern Railway",
+];
 
 fn main() -> Result<()> {
-    let devices = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(100_000);
+    let devices = std::env::args()
+        .nth(1)
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(100_000);
     let service = Service::new(devices)?;
     println!("{devices} devices are enrolled; {}", service.parameters());
     for number in [0, devices / 2, devices] {
@@ -29,7 +36,12 @@ fn main() -> Result<()> {
         let started = start_device(&service, &serial(number))?;
         let whose = started.organisation.as_deref().unwrap_or("nobody");
         let milliseconds = 1e3 * start.elapsed().as_secs_f64();
-        let Started { fetched, sent, received, .. } = started;
+        let Started {
+            fetched,
+            sent,
+            received,
+            ..
+        } = started;
         println!(
             "{}  belongs to {whose}: fetched {fetched} bytes, sent {sent}, received {received}, {milliseconds:.1} ms",
             serial(number)
@@ -46,16 +58,24 @@ struct Service {
 impl Service {
     /// Enrolls devices 0 to `devices`.
     fn new(devices: u64) -> Result<Self> {
-        let options =
-            Options { scheme: "inspire2".to_owned(), goal: Goal::MinCommunication, ..Options::default() };
+        let options = Options {
+            scheme: "inspire2".to_owned(),
+            goal: Goal::MinCommunication,
+            ..Options::default()
+        };
         let pairs = (0..devices).map(|number| (serial(number), enrollment(number)));
-        Ok(Self { database: Database::build(pairs, &options)? })
+        Ok(Self {
+            database: Database::build(pairs, &options)?,
+        })
     }
 
     fn parameters(&self) -> String {
         let description = self.database.describe();
         let security = description.security.map_or(0.0, |security| security.bits);
-        format!("{} buckets, {security} bits of security", description.shape.records())
+        format!(
+            "{} buckets, {security} bits of security",
+            description.shape.records()
+        )
     }
 }
 
@@ -68,7 +88,11 @@ fn enrollment(number: u64) -> Vec<u8> {
     let name = ORGANISATIONS[number as usize % ORGANISATIONS.len()];
     let mut bytes = name.as_bytes().to_vec();
     bytes.resize(NAME_BYTES, 0);
-    bytes.extend(number.to_be_bytes().repeat((ENROLLMENT_BYTES - NAME_BYTES) / 8));
+    bytes.extend(
+        number
+            .to_be_bytes()
+            .repeat((ENROLLMENT_BYTES - NAME_BYTES) / 8),
+    );
     bytes
 }
 
@@ -88,13 +112,24 @@ fn start_device(service: &Service, serial: &str) -> Result<Started> {
     let sent = pending.queries().iter().map(Vec::len).sum();
     let answers = service.database.answer(pending.queries())?;
     let received = answers.iter().map(Vec::len).sum();
-    let organisation = pending.finish(&answers)?.map(|bytes| organisation_of(&bytes));
-    Ok(Started { organisation, fetched: bundle.len(), sent, received })
+    let organisation = pending
+        .finish(&answers)?
+        .map(|bytes| organisation_of(&bytes));
+    Ok(Started {
+        organisation,
+        fetched: bundle.len(),
+        sent,
+        received,
+    })
 }
 
 /// The name in an enrollment.
 fn organisation_of(enrollment: &[u8]) -> String {
-    let name = enrollment.iter().copied().take(NAME_BYTES).take_while(|&byte| byte != 0);
+    let name = enrollment
+        .iter()
+        .copied()
+        .take(NAME_BYTES)
+        .take_while(|&byte| byte != 0);
     String::from_utf8_lossy(&name.collect::<Vec<_>>()).into_owned()
 }
 
@@ -105,13 +140,17 @@ mod tests {
     #[test]
     fn devices_learn_whose_they_are_and_their_traffic_is_the_same() -> Result<()> {
         let service = Service::new(2000)?;
-        let [first, last, stranger] = [0, 1999, 2000].map(|number| start_device(&service, &serial(number)));
+        let [first, last, stranger] =
+            [0, 1999, 2000].map(|number| start_device(&service, &serial(number)));
         let (first, last, stranger) = (first?, last?, stranger?);
         assert_eq!(first.organisation.as_deref(), Some("City Library"));
         assert_eq!(last.organisation.as_deref(), Some("Northern Railway"));
         assert_eq!(stranger.organisation, None);
         let traffic = |started: &Started| [started.fetched, started.sent, started.received];
-        assert_eq!([traffic(&last), traffic(&stranger)], [traffic(&first), traffic(&first)]);
+        assert_eq!(
+            [traffic(&last), traffic(&stranger)],
+            [traffic(&first), traffic(&first)]
+        );
         Ok(())
     }
 }

@@ -7,14 +7,23 @@
 use papir::{Database, Lookup, Options, Result, client_of, system_rng};
 
 /// The table of keys and values.
-const CODES: [(&str, &str); 5] =
-    [("AT", "Austria"), ("BR", "Brazil"), ("KE", "Kenya"), ("NZ", "New Zealand"), ("PE", "Peru")];
+const CODES: [(&str, &str); 5] = [
+    ("AT", "Austria"),
+    ("BR", "Brazil"),
+    ("KE", "Kenya"),
+    ("NZ", "New Zealand"),
+    ("PE", "Peru"),
+];
 /// An entry that is added later.
 const ADDED: (&str, &str) = ("JP", "Japan");
 
 fn main() -> Result<()> {
     // The server's side. `simple` prepares small tables fastest; the default is `inspire`.
-    let options = Options { scheme: "simple".to_owned(), room: 50, ..Options::default() };
+    let options = Options {
+        scheme: "simple".to_owned(),
+        room: 50,
+        ..Options::default()
+    };
     let database = Database::build(CODES, &options)?;
 
     // The client's side. The bundle is public, and fetched once per version of the database.

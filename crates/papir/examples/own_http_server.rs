@@ -16,7 +16,10 @@ type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Resu
 const MAX_BODY: u64 = 1 << 20;
 
 fn main() -> Result<()> {
-    let options = Options { scheme: "simple".to_owned(), ..Options::default() };
+    let options = Options {
+        scheme: "simple".to_owned(),
+        ..Options::default()
+    };
     let database = Database::build([("France", "Paris"), ("Peru", "Lima")], &options)?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let client = TcpStream::connect(listener.local_addr()?)?;
@@ -52,7 +55,11 @@ fn look_up(mut stream: BufReader<TcpStream>, key: &str) -> Result<Option<String>
     let client = client_of(&exchange(&mut stream, "GET /bundle HTTP/1.1", &[])?)?;
     let pending = client.prepare_key(key.as_bytes(), &mut system_rng())?;
     let send = |query: &Vec<u8>| exchange(&mut stream, "POST /query HTTP/1.1", query);
-    let answers = pending.queries().iter().map(send).collect::<Result<Vec<_>>>()?;
+    let answers = pending
+        .queries()
+        .iter()
+        .map(send)
+        .collect::<Result<Vec<_>>>()?;
     let value = pending.finish(&answers)?;
     Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
@@ -70,8 +77,12 @@ fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Option<(String, Vec
     let lines = stream.by_ref().take(MAX_BODY).lines();
     let head = lines.take_while(|line| !matches!(line, Ok(line) if line.is_empty()));
     let head = head.collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = head.first() else { return Ok(None) };
-    let length = head.iter().find_map(|line| line.strip_prefix("Content-Length: "));
+    let Some(first) = head.first() else {
+        return Ok(None);
+    };
+    let length = head
+        .iter()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
     let length: u64 = length.unwrap_or("0").parse()?;
     let mut body = Vec::new();
     stream.take(length.min(MAX_BODY)).read_to_end(&mut body)?;
@@ -79,7 +90,11 @@ fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Option<(String, Vec
 }
 
 fn write_message(stream: &mut BufReader<TcpStream>, first: &str, body: &[u8]) -> Result<()> {
-    write!(stream.get_mut(), "{first}\r\nContent-Length: {}\r\n\r\n", body.len())?;
+    write!(
+        stream.get_mut(),
+        "{first}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )?;
     Ok(stream.get_mut().write_all(body)?)
 }
 

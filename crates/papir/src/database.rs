@@ -2,12 +2,12 @@
 
 use papir_core::erased::{self, ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::{
-    Candidate, Description, FailureBound, Goal, NoProgress, OwnerKey, Records, Result as CoreResult, Shape,
-    Target, Version,
+    Candidate, Description, FailureBound, Goal, NoProgress, OwnerKey, Records,
+    Result as CoreResult, Shape, Target, Version,
 };
 use papir_lookup::{
-    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, LABEL_SLACK, Lengths, Lookup, OnDuplicate, Result,
-    TableOptions, choose_bucket,
+    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, LABEL_SLACK, Lengths, Lookup, OnDuplicate,
+    Result, TableOptions, choose_bucket,
 };
 use papir_schemes::registry;
 
@@ -41,23 +41,48 @@ impl Default for Options {
     /// [`DEFAULT_SCHEME`] with balanced parameters. Duplicate keys are refused, buckets have the
     /// default size, and the table has no extra space.
     fn default() -> Self {
-        let TableOptions { on_duplicate, room, .. } = TableOptions::default();
-        let (scheme, goal, failure) = (DEFAULT_SCHEME.to_owned(), Goal::default(), FailureBound::default());
-        Self { scheme, goal, failure, on_duplicate, bucket: None, params: None, room, owner_key: None }
+        let TableOptions {
+            on_duplicate, room, ..
+        } = TableOptions::default();
+        let (scheme, goal, failure) = (
+            DEFAULT_SCHEME.to_owned(),
+            Goal::default(),
+            FailureBound::default(),
+        );
+        Self {
+            scheme,
+            goal,
+            failure,
+            on_duplicate,
+            bucket: None,
+            params: None,
+            room,
+            owner_key: None,
+        }
     }
 }
 
 impl Options {
     /// Options of a table for values of these lengths.
     fn table(&self, entries: &[Entry]) -> Result<TableOptions> {
-        let bucket = self.bucket.map_or_else(|| self.choose_bucket(entries), Ok)?;
-        Ok(TableOptions { bucket, on_duplicate: self.on_duplicate, room: self.room })
+        let bucket = self
+            .bucket
+            .map_or_else(|| self.choose_bucket(entries), Ok)?;
+        Ok(TableOptions {
+            bucket,
+            on_duplicate: self.on_duplicate,
+            room: self.room,
+        })
     }
 
     /// Options of a table that an update arranges again, with the buckets of the first one.
     pub(crate) fn rebuilt_table(&self) -> TableOptions {
         let bucket = self.bucket.unwrap_or_default();
-        TableOptions { bucket, on_duplicate: self.on_duplicate, room: self.room }
+        TableOptions {
+            bucket,
+            on_duplicate: self.on_duplicate,
+            room: self.room,
+        }
     }
 
     fn choose_bucket(&self, entries: &[Entry]) -> Result<BucketTarget> {
@@ -68,7 +93,9 @@ impl Options {
         let scheme = self.scheme()?;
         choose_bucket(&lengths, BucketTarget::Grow, |table| {
             let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-            Ok(self.candidate(scheme.as_ref(), shape, 0.0)?.seconds(self.goal, table.layout_bytes))
+            Ok(self
+                .candidate(scheme.as_ref(), shape, 0.0)?
+                .seconds(self.goal, table.layout_bytes))
         })
     }
 
@@ -77,13 +104,24 @@ impl Options {
     }
 
     /// The scheme's parameters, by label or by goal. Numbers of the label may be off by the share `slack`.
-    fn candidate(&self, scheme: &dyn ErasedScheme, shape: Shape, slack: f64) -> CoreResult<Candidate> {
+    fn candidate(
+        &self,
+        scheme: &dyn ErasedScheme,
+        shape: Shape,
+        slack: f64,
+    ) -> CoreResult<Candidate> {
         match &self.params {
             Some(label) => {
                 let all = scheme.candidates(shape, self.failure)?;
                 Candidate::named(all, scheme.name(), label, slack)
             }
-            None => scheme.candidate_for(shape, Target { goal: self.goal, failure: self.failure }),
+            None => scheme.candidate_for(
+                shape,
+                Target {
+                    goal: self.goal,
+                    failure: self.failure,
+                },
+            ),
         }
     }
 }
@@ -111,13 +149,22 @@ impl Database {
         pairs: impl IntoIterator<Item = (K, V)>,
         options: &Options,
     ) -> Result<Self> {
-        let entry =
-            |(line, (key, value)): (u64, (K, V))| Entry { key: key.into(), value: value.into(), line };
+        let entry = |(line, (key, value)): (u64, (K, V))| Entry {
+            key: key.into(),
+            value: value.into(),
+            line,
+        };
         let entries: Vec<Entry> = (1..).zip(pairs).map(entry).collect();
         let (table, rng) = (options.table(&entries)?, &mut papir_client::system_rng());
-        let options = &Options { bucket: Some(table.bucket), ..options.clone() };
+        let options = &Options {
+            bucket: Some(table.bucket),
+            ..options.clone()
+        };
         let table = papir_lookup::build(entries, &table, rng, &NoProgress)?;
-        let keys = Keys { layout: table.layout, ids: table.ids };
+        let keys = Keys {
+            layout: table.layout,
+            ids: table.ids,
+        };
         Self::prepare(&table.records, Some(keys), options)
     }
 
@@ -129,20 +176,33 @@ impl Database {
         Self::prepare(records, None, options)
     }
 
-    pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
+    pub(crate) fn prepare(
+        records: &dyn Records,
+        keys: Option<Keys>,
+        options: &Options,
+    ) -> Result<Self> {
         let scheme = options.scheme()?;
         let slack = if keys.is_some() { LABEL_SLACK } else { 0.0 };
         let candidate = options.candidate(scheme.as_ref(), records.shape(), slack)?;
         let rng = &mut papir_client::system_rng();
         let server = scheme.setup_candidate(&candidate.parameters, records, rng, &NoProgress)?;
-        Ok(Self { server, keys, options: options.clone() })
+        Ok(Self {
+            server,
+            keys,
+            options: options.clone(),
+        })
     }
 
     /// The public data that every client fetches once per version.
     pub fn bundle(&self) -> Vec<u8> {
         let keyword = self.keys.as_ref().map(|keys| keys.layout.clone());
         let scheme_public = self.server.public();
-        Bundle { scheme_public, keyword, commitment_top: None }.encode()
+        Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: None,
+        }
+        .encode()
     }
 
     /// Creates a client in the same process. In another process, pass the
@@ -162,9 +222,15 @@ impl Database {
     /// [`papir_core::Error::WrongVersion`], or an error of the scheme.
     pub fn answer(&self, queries: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let session = ErasedSession::default();
-        let batch: Vec<_> = queries.iter().map(|query| (session, query.as_slice())).collect();
-        let answers: std::result::Result<Vec<_>, _> =
-            self.server.answer_many(&batch, &NoProgress).into_iter().collect();
+        let batch: Vec<_> = queries
+            .iter()
+            .map(|query| (session, query.as_slice()))
+            .collect();
+        let answers: std::result::Result<Vec<_>, _> = self
+            .server
+            .answer_many(&batch, &NoProgress)
+            .into_iter()
+            .collect();
         Ok(answers?)
     }
 
@@ -205,7 +271,8 @@ pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
 /// Same as [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
 pub fn client_under(owner_key: Option<&OwnerKey>, bundle: &[u8]) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
-    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?.with_owner_key(owner_key);
+    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?
+        .with_owner_key(owner_key);
     let client = scheme.client(&bundle.scheme_public)?;
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)
 }
@@ -226,41 +293,90 @@ mod tests {
         for index in [0, 57, 99] {
             let lookup = client.prepare_index(index, &mut system_rng()).unwrap();
             let answers = database.answer(lookup.queries()).unwrap();
-            assert_eq!(lookup.finish(&answers).unwrap().unwrap(), (index as u32).to_le_bytes());
+            assert_eq!(
+                lookup.finish(&answers).unwrap().unwrap(),
+                (index as u32).to_le_bytes()
+            );
         }
-        assert!(matches!(client.prepare_key(b"x", &mut system_rng()), Err(Error::NotKeyed)));
+        assert!(matches!(
+            client.prepare_key(b"x", &mut system_rng()),
+            Err(Error::NotKeyed)
+        ));
     }
 
     #[test]
     fn bad_options_and_bad_bytes_are_typed_errors() {
-        let options = Options { scheme: "nonsense".into(), ..Options::default() };
+        let options = Options {
+            scheme: "nonsense".into(),
+            ..Options::default()
+        };
         let unknown = Database::build([("a", "b")], &options);
-        assert!(matches!(unknown, Err(Error::Core(papir_core::Error::UnknownScheme { .. }))));
+        assert!(matches!(
+            unknown,
+            Err(Error::Core(papir_core::Error::UnknownScheme { .. }))
+        ));
         // A scheme that is not private is refused: no option allows it.
         for scheme in ["plain", "newtonsym"] {
-            let options = Options { scheme: scheme.into(), ..Options::default() };
+            let options = Options {
+                scheme: scheme.into(),
+                ..Options::default()
+            };
             let refused = Database::build([("a", "b")], &options);
-            assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))), "{scheme}");
+            assert!(
+                matches!(
+                    refused,
+                    Err(Error::Core(papir_core::Error::NotPrivate { .. }))
+                ),
+                "{scheme}"
+            );
         }
         let twice = Database::build([("a", "b"), ("a", "c")], &Options::default());
-        assert!(matches!(twice, Err(Error::DuplicateKey { first: 1, line: 2, .. })));
+        assert!(matches!(
+            twice,
+            Err(Error::DuplicateKey {
+                first: 1,
+                line: 2,
+                ..
+            })
+        ));
         let none = Database::build([("", ""); 0], &Options::default());
-        assert!(matches!(none, Err(Error::Core(papir_core::Error::EmptyDatabase))));
+        assert!(matches!(
+            none,
+            Err(Error::Core(papir_core::Error::EmptyDatabase))
+        ));
 
         // A server cannot make a client of such a scheme either.
-        let plain = registry::by_name("plain").unwrap().allow_insecure(NotPrivate::acknowledged());
+        let plain = registry::by_name("plain")
+            .unwrap()
+            .allow_insecure(NotPrivate::acknowledged());
         let records = RecordBuffer::from_records([[1u8; 4]]).unwrap();
-        let plain = plain.setup(&records, Goal::default(), &mut system_rng(), &NoProgress).unwrap();
-        let bundle = Bundle { scheme_public: plain.public(), keyword: None, commitment_top: None };
+        let plain = plain
+            .setup(&records, Goal::default(), &mut system_rng(), &NoProgress)
+            .unwrap();
+        let bundle = Bundle {
+            scheme_public: plain.public(),
+            keyword: None,
+            commitment_top: None,
+        };
         let refused = client_of(&bundle.encode()).map(drop);
-        assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))));
+        assert!(matches!(
+            refused,
+            Err(Error::Core(papir_core::Error::NotPrivate { .. }))
+        ));
 
         let database = Database::build([("a", "b")], &Options::default()).unwrap();
         let bundle = database.bundle();
         assert!(client_of(&bundle[..bundle.len() - 1]).is_err());
         let other = Database::build([("a", "b")], &Options::default()).unwrap();
-        let lookup = database.client().unwrap().prepare_key(b"a", &mut system_rng()).unwrap();
+        let lookup = database
+            .client()
+            .unwrap()
+            .prepare_key(b"a", &mut system_rng())
+            .unwrap();
         let foreign = other.answer(lookup.queries());
-        assert!(matches!(foreign, Err(Error::Core(papir_core::Error::WrongVersion { .. }))));
+        assert!(matches!(
+            foreign,
+            Err(Error::Core(papir_core::Error::WrongVersion { .. }))
+        ));
     }
 }

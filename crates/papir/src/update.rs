@@ -30,23 +30,53 @@ impl Database {
             value: value.map(Into::into),
             line,
         };
-        let changes = Changes::new(&keys.layout, &keys.ids, (1..).zip(changes).map(change).collect())?;
+        let changes = Changes::new(
+            &keys.layout,
+            &keys.ids,
+            (1..).zip(changes).map(change).collect(),
+        )?;
         let records = PreparedRecords::new(self.server());
-        let table = OwnedTable { layout: &keys.layout, ids: &keys.ids, records: &records };
+        let table = OwnedTable {
+            layout: &keys.layout,
+            ids: &keys.ids,
+            records: &records,
+        };
         match patch(table, &changes, &NoProgress)? {
             Patched::Patch(patch) => self.patched(patch),
             Patched::Rebuild(_) => self.rebuilt(table, &changes),
         }
     }
 
-    fn patched(&self, Patch { changes, layout, ids, .. }: Patch) -> Result<Self> {
-        let server = self.server.update(&changes, &mut papir_client::system_rng(), &NoProgress)?;
-        Ok(Self { server, keys: Some(Keys { layout, ids }), options: self.options.clone() })
+    fn patched(
+        &self,
+        Patch {
+            changes,
+            layout,
+            ids,
+            ..
+        }: Patch,
+    ) -> Result<Self> {
+        let server = self
+            .server
+            .update(&changes, &mut papir_client::system_rng(), &NoProgress)?;
+        Ok(Self {
+            server,
+            keys: Some(Keys { layout, ids }),
+            options: self.options.clone(),
+        })
     }
 
     fn rebuilt(&self, table: OwnedTable<'_>, changes: &Changes) -> Result<Self> {
-        let (options, rng) = (self.options.rebuilt_table(), &mut papir_client::system_rng());
-        let KeywordTable { layout, records, ids, .. } = rebuild(table, changes, &options, rng, &NoProgress)?;
+        let (options, rng) = (
+            self.options.rebuilt_table(),
+            &mut papir_client::system_rng(),
+        );
+        let KeywordTable {
+            layout,
+            records,
+            ids,
+            ..
+        } = rebuild(table, changes, &options, rng, &NoProgress)?;
         Self::prepare(&records, Some(Keys { layout, ids }), &self.options)
     }
 }
@@ -60,7 +90,11 @@ mod tests {
     use crate::{Options, system_rng};
 
     fn get(database: &Database, key: &str) -> Option<Vec<u8>> {
-        let lookup = database.client().unwrap().prepare_key(key.as_bytes(), &mut system_rng()).unwrap();
+        let lookup = database
+            .client()
+            .unwrap()
+            .prepare_key(key.as_bytes(), &mut system_rng())
+            .unwrap();
         let answers = database.answer(lookup.queries()).unwrap();
         lookup.finish(&answers).unwrap()
     }
@@ -71,26 +105,46 @@ mod tests {
 
     #[test]
     fn keys_are_set_and_deleted() {
-        let options = Options { room: 20, ..Options::default() };
+        let options = Options {
+            room: 20,
+            ..Options::default()
+        };
         let before = Database::build(pairs(500), &options).unwrap();
-        let changes = [("key 3", Some([9; 4])), ("new", Some([7; 4])), ("key 4", None)];
+        let changes = [
+            ("key 3", Some([9; 4])),
+            ("new", Some([7; 4])),
+            ("key 4", None),
+        ];
         let after = before.update(changes).unwrap();
         assert_ne!(before.version(), after.version());
-        let expected = [("key 3", Some(vec![9; 4])), ("new", Some(vec![7; 4])), ("key 4", None)];
+        let expected = [
+            ("key 3", Some(vec![9; 4])),
+            ("new", Some(vec![7; 4])),
+            ("key 4", None),
+        ];
         for (key, value) in expected {
             assert_eq!(get(&after, key), value, "{key}");
         }
         assert_eq!(get(&after, "key 5"), Some(vec![5, 0, 0, 0]));
-        assert_eq!(get(&before, "key 4"), Some(vec![4, 0, 0, 0]), "the old version still answers");
+        assert_eq!(
+            get(&before, "key 4"),
+            Some(vec![4, 0, 0, 0]),
+            "the old version still answers"
+        );
     }
 
     #[test]
     fn keys_without_room_cause_a_rebuild() {
         let before = Database::build(pairs(40), &Options::default()).unwrap();
-        let after = before.update(pairs(400).skip(40).map(|(key, value)| (key, Some(value)))).unwrap();
+        let after = before
+            .update(pairs(400).skip(40).map(|(key, value)| (key, Some(value))))
+            .unwrap();
         assert!(before.describe().shape.total_bytes() < after.describe().shape.total_bytes());
         for i in [0u32, 39, 40, 399] {
-            assert_eq!(get(&after, &format!("key {i}")), Some(i.to_le_bytes().to_vec()));
+            assert_eq!(
+                get(&after, &format!("key {i}")),
+                Some(i.to_le_bytes().to_vec())
+            );
         }
     }
 
@@ -98,6 +152,9 @@ mod tests {
     fn databases_without_keys_refuse_key_updates() {
         let records = RecordBuffer::from_records((0u32..9).map(u32::to_le_bytes)).unwrap();
         let database = Database::build_records(&records, &Options::default()).unwrap();
-        assert!(matches!(database.update([("a", Some("b"))]), Err(Error::NotKeyed)));
+        assert!(matches!(
+            database.update([("a", Some("b"))]),
+            Err(Error::NotKeyed)
+        ));
     }
 }

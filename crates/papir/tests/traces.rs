@@ -21,8 +21,20 @@ fn records(count: u64) -> RecordBuffer {
 /// The public part of the first `count` records.
 fn bundle(scheme: &dyn ErasedScheme, count: u64) -> Vec<u8> {
     let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
-    let server = scheme.setup(&records(count), Goal::Balanced, &mut system_rng(), &NoProgress).unwrap();
-    Bundle { scheme_public: server.public(), keyword: None, commitment_top: None }.encode()
+    let server = scheme
+        .setup(
+            &records(count),
+            Goal::Balanced,
+            &mut system_rng(),
+            &NoProgress,
+        )
+        .unwrap();
+    Bundle {
+        scheme_public: server.public(),
+        keyword: None,
+        commitment_top: None,
+    }
+    .encode()
 }
 
 /// Public parts that a server may send, the true one first.
@@ -49,8 +61,16 @@ fn sent(bundle: &[u8], index: u64) -> Option<Vec<(usize, Option<Vec<u8>>)>> {
     let client = client_of(bundle).ok()?;
     let private = client.describe().privacy == Privacy::Private;
     let wanted = [Wanted::Index(index), Wanted::Index(0)];
-    let pending = client.prepare_batch(None, &wanted, &mut system_rng()).ok()?;
-    Some(pending.queries().iter().map(|query| (query.len(), (!private).then(|| query.clone()))).collect())
+    let pending = client
+        .prepare_batch(None, &wanted, &mut system_rng())
+        .ok()?;
+    Some(
+        pending
+            .queries()
+            .iter()
+            .map(|query| (query.len(), (!private).then(|| query.clone())))
+            .collect(),
+    )
 }
 
 /// The private schemes without client keys.
@@ -70,7 +90,11 @@ fn queries_do_not_depend_on_the_index_whatever_the_public_part() {
         for (position, (name, bundle)) in public_parts(scheme).into_iter().enumerate() {
             let [first, others @ ..] = WANTED.map(|index| sent(&bundle, index));
             assert!(position > 0 || first.is_some(), "{}", scheme.name());
-            assert!(others.iter().all(|other| *other == first), "{}: {name}", scheme.name());
+            assert!(
+                others.iter().all(|other| *other == first),
+                "{}: {name}",
+                scheme.name()
+            );
         }
     }
 }
@@ -79,8 +103,18 @@ fn queries_do_not_depend_on_the_index_whatever_the_public_part() {
 #[test]
 fn an_index_out_of_range_is_refused_after_the_answer() {
     let database = Database::build_records(&records(RECORDS), &Options::default()).unwrap();
-    let pending = database.client().unwrap().prepare_index(RECORDS, &mut system_rng()).unwrap();
+    let pending = database
+        .client()
+        .unwrap()
+        .prepare_index(RECORDS, &mut system_rng())
+        .unwrap();
     let answers = database.answer(pending.queries()).unwrap();
     let refused = pending.finish(&answers);
-    assert!(matches!(refused, Err(Error::Core(papir::core::Error::IndexOutOfRange { .. }))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Core(papir::core::Error::IndexOutOfRange { .. }))
+        ),
+        "{refused:?}"
+    );
 }

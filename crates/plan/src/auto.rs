@@ -33,9 +33,16 @@ impl Auto<'_> {
         let table = Estimate::of(lengths, BucketTarget::default())?;
         let shape = Shape::of_bytes(table.records, table.record_bytes)?;
         let (lengths, extra_bytes) = (Some(*lengths), table.layout_bytes);
-        let demand = Demand { failure: self.failure, lengths, extra_bytes, ..Demand::new(shape, self.rates) };
+        let demand = Demand {
+            failure: self.failure,
+            lengths,
+            extra_bytes,
+            ..Demand::new(shape, self.rates)
+        };
         let chosen = self.choose(&demand)?.0.bucket_bytes;
-        Ok(chosen.map_or_else(BucketTarget::default, |bytes| BucketTarget::Grow(bytes as u32)))
+        Ok(chosen.map_or_else(BucketTarget::default, |bytes| {
+            BucketTarget::Grow(bytes as u32)
+        }))
     }
 
     /// The scheme and parameters for records, and the reason in a sentence.
@@ -44,15 +51,23 @@ impl Auto<'_> {
     /// [`Error::Parameters`] if no scheme takes them, and errors of the records.
     pub fn scheme(&self, records: &dyn Records) -> CoreResult<(Offer, String)> {
         let compressed_bytes = Some(papir_schemes::download::estimate(records)?);
-        let demand =
-            Demand { failure: self.failure, compressed_bytes, ..Demand::new(records.shape(), self.rates) };
+        let demand = Demand {
+            failure: self.failure,
+            compressed_bytes,
+            ..Demand::new(records.shape(), self.rates)
+        };
         self.choose(&demand)
     }
 
     fn choose(&self, demand: &Demand) -> CoreResult<(Offer, String)> {
-        let refused = |error: crate::Error| Error::Parameters { scheme: AUTO, reason: error.to_string() };
+        let refused = |error: crate::Error| Error::Parameters {
+            scheme: AUTO,
+            reason: error.to_string(),
+        };
         let choice = planner::choose(demand, self.rates).map_err(refused)?;
-        let Some(machines) = self.machines else { return Ok((choice.best.clone(), choice.reason())) };
+        let Some(machines) = self.machines else {
+            return Ok((choice.best.clone(), choice.reason()));
+        };
         let plan = shards::plan(&choice, demand, self.rates, machines).map_err(refused)?;
         Ok((plan.single.clone(), plan.reason()))
     }

@@ -143,7 +143,10 @@ pub fn calibrate<E: From<papir_core::Error>>(
 impl Observation {
     /// Total seconds of some stages of an answer.
     fn stages(&self, names: &[&str]) -> f64 {
-        let stages = self.stages.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        let stages = self
+            .stages
+            .iter()
+            .filter(|(name, _)| names.contains(&name.as_str()));
         stages.fold(0.0, |sum, (_, milliseconds)| sum + milliseconds / 1e3)
     }
 
@@ -178,19 +181,38 @@ impl Observed {
         threads: usize,
         measure: &mut impl FnMut(Measurement) -> Result<Observation, E>,
     ) -> Result<Self, E> {
-        let Config { selected_columns, packed_columns, simple_bytes, runs, repeats, .. } = config;
+        let Config {
+            selected_columns,
+            packed_columns,
+            simple_bytes,
+            runs,
+            repeats,
+            ..
+        } = config;
         let short = Shape::of_bytes(selected_columns * 64, 64)?;
         let long = Shape::of_bytes(packed_columns * 4, 8192)?;
         let bytes = Shape::of_bytes(simple_bytes / 64, 64)?;
         let clients = if threads == 1 { GROUP } else { 1 };
         let mut run = |scheme, shape, choice| {
-            measure(Measurement { scheme, shape, choice, threads, runs, repeats, clients })
+            measure(Measurement {
+                scheme,
+                shape,
+                choice,
+                threads,
+                runs,
+                repeats,
+                clients,
+            })
         };
         Ok(Self {
             selected: run("inspire", short, Choice::Columns(selected_columns))?,
             packed: run("inspire", long, Choice::Columns(packed_columns))?,
             simple: run("simple", bytes, Choice::Goal(Goal::Balanced))?,
-            short: run("inspire1", bytes, Choice::Columns(simple_bytes / SHORT_COLUMN))?,
+            short: run(
+                "inspire1",
+                bytes,
+                Choice::Columns(simple_bytes / SHORT_COLUMN),
+            )?,
         })
     }
 
@@ -200,12 +222,25 @@ impl Observed {
         let mut seconds = self.shared(self.word(), hint_transform, pack);
         let (selected, simple) = (&self.selected, &self.simple);
         let per_query = |case: &Observation, op| case.query_ms / 1e3 / case.work.query.times(op);
-        let per_extract = |case: &Observation, op| case.extract_ms / 1e3 / case.work.extract.times(op);
+        let per_extract =
+            |case: &Observation, op| case.extract_ms / 1e3 / case.work.extract.times(op);
         seconds.set(Operation::Encrypt, per_query(selected, Operation::Encrypt));
-        seconds.set(Operation::Decrypt, per_extract(selected, Operation::Decrypt));
-        seconds.set(Operation::EncryptColumn, per_query(simple, Operation::EncryptColumn));
-        seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
-        seconds.set(Operation::Copy, copy_seconds(self.packed.material_bytes as usize));
+        seconds.set(
+            Operation::Decrypt,
+            per_extract(selected, Operation::Decrypt),
+        );
+        seconds.set(
+            Operation::EncryptColumn,
+            per_query(simple, Operation::EncryptColumn),
+        );
+        seconds.set(
+            Operation::DecryptRow,
+            per_extract(simple, Operation::DecryptRow),
+        );
+        seconds.set(
+            Operation::Copy,
+            copy_seconds(self.packed.material_bytes as usize),
+        );
         seconds.set(Operation::Term, evaluation_seconds());
         seconds.set(Operation::Deflate, compression_seconds());
         seconds.set(Operation::Lookup, lookup_seconds());
@@ -215,19 +250,38 @@ impl Observed {
     /// Core seconds of each operation for each of [`GROUP`] clients. Only reads of a matrix are shared:
     /// what the other operations of an answer take alone is taken off its time.
     fn group(&self, one: &Seconds) -> Seconds {
-        const SHARED: [Operation; 4] =
-            [Operation::Select16, Operation::Select8, Operation::Select4, Operation::Matrix];
+        const SHARED: [Operation; 4] = [
+            Operation::Select16,
+            Operation::Select8,
+            Operation::Select4,
+            Operation::Matrix,
+        ];
         let mut seconds = Seconds(Operation::ALL.map(|op| one.of(op)));
         let left = |case: &Observation, known: &[(Operation, f64)]| {
-            let others = case.work.answer.iter().filter(|count| !SHARED.contains(&count.operation));
+            let others = case
+                .work
+                .answer
+                .iter()
+                .filter(|count| !SHARED.contains(&count.operation));
             let others = others.map(|count| (count.operation, one.of(count.operation)));
             let known = others.chain(known.iter().copied());
-            known.fold(case.core_ms / 1e3, |left, (op, rate)| left - rate * case.answer(op))
+            known.fold(case.core_ms / 1e3, |left, (op, rate)| {
+                left - rate * case.answer(op)
+            })
         };
-        let Self { selected, packed, simple, short } = self;
+        let Self {
+            selected,
+            packed,
+            simple,
+            short,
+        } = self;
         // Both InsPIRe databases are read in words and in packing matrices.
         let row = |case: &Observation| {
-            [case.answer(Operation::Select16), case.answer(Operation::Matrix), left(case, &[])]
+            [
+                case.answer(Operation::Select16),
+                case.answer(Operation::Matrix),
+                left(case, &[]),
+            ]
         };
         let ([a, b, u], [c, d, v]) = (row(selected), row(packed));
         let determinant = a * d - b * c;
@@ -235,7 +289,10 @@ impl Observed {
         seconds.set(Operation::Select16, (u * d - b * v) / determinant);
         seconds.set(Operation::Matrix, matrix);
         let matrix = seconds.of(Operation::Matrix);
-        seconds.set(Operation::Select8, left(simple, &[]) / simple.answer(Operation::Select8));
+        seconds.set(
+            Operation::Select8,
+            left(simple, &[]) / simple.answer(Operation::Select8),
+        );
         let select = left(short, &[(Operation::Matrix, matrix)]) / short.answer(Operation::Select4);
         seconds.set(Operation::Select4, select);
         seconds
@@ -248,10 +305,19 @@ impl Observed {
         let selected = self.selected.after_encoding() - one.of(Operation::Pack);
         let hint = selected / self.selected.setup(Operation::HintTransform);
         let hint = hint.clamp(0.0, one.of(Operation::HintTransform));
-        let packed = self.packed.after_encoding() - hint * self.packed.setup(Operation::HintTransform);
-        let mut seconds =
-            self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
-        let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
+        let packed =
+            self.packed.after_encoding() - hint * self.packed.setup(Operation::HintTransform);
+        let mut seconds = self.shared(
+            one.of(Operation::Word),
+            hint,
+            packed / self.packed.setup(Operation::Pack),
+        );
+        let alone = [
+            Operation::Encrypt,
+            Operation::Decrypt,
+            Operation::EncryptColumn,
+            Operation::DecryptRow,
+        ];
         // Different clients or queries run these on different threads, independently. `calibrate`
         // raises 0 to the single-thread time divided by the number of threads.
         let independent = [
@@ -270,28 +336,49 @@ impl Observed {
 
     /// Operations whose rates are derived in the same way for one thread and for all.
     fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
-        let Self { selected, packed, simple, short } = self;
+        let Self {
+            selected,
+            packed,
+            simple,
+            short,
+        } = self;
         let mut seconds = Seconds::default();
         seconds.set(Operation::Word, word);
         seconds.set(Operation::HintTransform, hint_transform);
         seconds.set(Operation::Pack, pack);
         let lifting = word * self.selecting_words();
-        let select = (selected.stages(&["select"]) - lifting) / selected.answer(Operation::Select16);
+        let select =
+            (selected.stages(&["select"]) - lifting) / selected.answer(Operation::Select16);
         seconds.set(Operation::Select16, select);
         let simple_words = word * simple.answer(Operation::Word);
         let answer = simple.answer_ms / 1e3 - simple_words;
-        seconds.set(Operation::Select8, answer / simple.answer(Operation::Select8));
+        seconds.set(
+            Operation::Select8,
+            answer / simple.answer(Operation::Select8),
+        );
         let lifting = word * short_words(short);
         let select = (short.stages(&["select"]) - lifting) / short.answer(Operation::Select4);
         seconds.set(Operation::Select4, select);
-        seconds.set(Operation::Matrix, packed.stages(&["pack"]) / packed.answer(Operation::Matrix));
+        seconds.set(
+            Operation::Matrix,
+            packed.stages(&["pack"]) / packed.answer(Operation::Matrix),
+        );
         let products = packed.answer(Operation::ExternalProduct);
-        seconds.set(Operation::ExternalProduct, packed.stages(&["evaluate"]) / products);
+        seconds.set(
+            Operation::ExternalProduct,
+            packed.stages(&["evaluate"]) / products,
+        );
         let encode = selected.encode_s / selected.setup(Operation::Encode16);
         seconds.set(Operation::Encode16, encode);
         let levels = packed.encode_s - encode * packed.setup(Operation::Encode16);
-        seconds.set(Operation::Interpolate, levels / packed.setup(Operation::Interpolate));
-        seconds.set(Operation::Encode8, simple.encode_s / simple.setup(Operation::Encode8));
+        seconds.set(
+            Operation::Interpolate,
+            levels / packed.setup(Operation::Interpolate),
+        );
+        seconds.set(
+            Operation::Encode8,
+            simple.encode_s / simple.setup(Operation::Encode8),
+        );
         let hint = simple.hint_s / simple.setup(Operation::HintProduct8);
         seconds.set(Operation::HintProduct8, hint);
         seconds
@@ -319,7 +406,12 @@ impl Observed {
 
     /// Seconds of a hint transform and of a pack, solved from both databases' setup times.
     fn solve_material(&self) -> (f64, f64) {
-        let row = |case: &Observation| [case.setup(Operation::HintTransform), case.setup(Operation::Pack)];
+        let row = |case: &Observation| {
+            [
+                case.setup(Operation::HintTransform),
+                case.setup(Operation::Pack),
+            ]
+        };
         let ([a, b], [c, d]) = (row(&self.selected), row(&self.packed));
         let (u, v) = (self.selected.after_encoding(), self.packed.after_encoding());
         let determinant = a * d - b * c;
@@ -336,7 +428,12 @@ impl Observed {
 /// # Errors
 /// [`papir_core::Error::Parameters`] if the ring cannot be built.
 fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Error> {
-    let Config { gates, runs, repeats, .. } = config;
+    let Config {
+        gates,
+        runs,
+        repeats,
+        ..
+    } = config;
     let (products, times) = (Products::new(gates)?, gates * runs.min(4));
     // The first pass warms the tables of the ring.
     std::hint::black_box(products.run(0, gates.min(64)));
@@ -345,12 +442,16 @@ fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Er
         std::thread::scope(|scope| {
             for thread in 0..threads {
                 let products = &products;
-                scope.spawn(move || std::hint::black_box(products.run(thread * gates / threads, times)));
+                scope.spawn(move || {
+                    std::hint::black_box(products.run(thread * gates / threads, times))
+                });
             }
         });
         start.elapsed().as_secs_f64() / (threads * times) as f64
     };
-    Ok((0..repeats.max(1)).map(|_| once()).fold(f64::INFINITY, f64::min))
+    Ok((0..repeats.max(1))
+        .map(|_| once())
+        .fold(f64::INFINITY, f64::min))
 }
 
 /// Measures the seconds per byte of copying `bytes` bytes to newly allocated memory.
@@ -385,19 +486,38 @@ fn evaluation_seconds() -> f64 {
 /// 35 MB, at points in no order. NaN, which is refused, if there are no tables.
 fn lookup_seconds() -> f64 {
     const POINTS: usize = 1 << 15;
-    let simplex = Simplex { variables: 4, degree: 4 };
+    let simplex = Simplex {
+        variables: 4,
+        degree: 4,
+    };
     let modulus = Modulus::new(268_369_921);
-    let form = Form { largest: modulus.value(), first: Some(4), steps: Steps::One, tabulated: 4 };
-    let coefficients: Vec<u32> = (0..simplex.len() as u32).map(|i| i * 977 % 65_537).collect();
-    let Ok(structure) = Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress) else {
+    let form = Form {
+        largest: modulus.value(),
+        first: Some(4),
+        steps: Steps::One,
+        tabulated: 4,
+    };
+    let coefficients: Vec<u32> = (0..simplex.len() as u32)
+        .map(|i| i * 977 % 65_537)
+        .collect();
+    let Ok(structure) = Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress)
+    else {
         return f64::NAN;
     };
     let word = |i: usize, row: usize| {
-        let mixed = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20 * row as u32);
+        let mixed = (i as u64 + 1)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(20 * row as u32);
         modulus.reduce(mixed)
     };
-    let rows = (0..3).map(|row| (0..POINTS).map(|i| word(i, row)).collect()).collect();
-    let points = [Points { modulus, count: POINTS, rows }];
+    let rows = (0..3)
+        .map(|row| (0..POINTS).map(|i| word(i, row)).collect())
+        .collect();
+    let points = [Points {
+        modulus,
+        count: POINTS,
+        rows,
+    }];
     // The first evaluation warms the caches.
     structure.evaluate(Some(3), &points);
     let start = std::time::Instant::now();
@@ -413,13 +533,17 @@ fn compression_seconds() -> f64 {
     const BYTES: usize = 1 << 20;
     let mut state = 1u64;
     let mut digit = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         b'0' + (state >> 33) as u8 % 10
     };
     let digits: Vec<u8> = (0..BYTES).map(|_| digit()).collect();
     let start = std::time::Instant::now();
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    let written = encoder.write_all(std::hint::black_box(&digits)).and_then(|()| encoder.finish());
+    let written = encoder
+        .write_all(std::hint::black_box(&digits))
+        .and_then(|()| encoder.finish());
     let seconds = start.elapsed().as_secs_f64();
     std::hint::black_box(written.is_ok());
     seconds / BYTES as f64

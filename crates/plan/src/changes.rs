@@ -63,7 +63,9 @@ pub fn plan(
     rates: &Rates,
     (changes_per_hour, value_bytes): (u64, u64),
 ) -> CoreResult<Option<ChangesPlan>> {
-    let Some(base) = choice.offers().find(|offer| offer.takes_delta) else { return Ok(None) };
+    let Some(base) = choice.offers().find(|offer| offer.takes_delta) else {
+        return Ok(None);
+    };
     let offer = |bytes: u64| -> CoreResult<DeltaOffer> {
         let changes = (bytes / (value_bytes + CHANGE_BYTES)).max(1);
         let delta = delta_of(changes, value_bytes, demand, rates)?;
@@ -79,21 +81,42 @@ pub fn plan(
             answer_s: delta.answer_s,
         })
     };
-    let deltas = LENGTHS.into_iter().map(offer).collect::<CoreResult<Vec<_>>>()?;
+    let deltas = LENGTHS
+        .into_iter()
+        .map(offer)
+        .collect::<CoreResult<Vec<_>>>()?;
     let last = deltas.len() - 1;
-    let recommended = deltas.iter().position(|delta| delta.merging <= MOST_MERGING).unwrap_or(last);
-    Ok(Some(ChangesPlan { changes_per_hour, base: base.clone(), deltas, recommended }))
+    let recommended = deltas
+        .iter()
+        .position(|delta| delta.merging <= MOST_MERGING)
+        .unwrap_or(last);
+    Ok(Some(ChangesPlan {
+        changes_per_hour,
+        base: base.clone(),
+        deltas,
+        recommended,
+    }))
 }
 
 /// The costs of a delta with this many changes.
 fn delta_of(changes: u64, value_bytes: u64, demand: &Demand, rates: &Rates) -> CoreResult<Offer> {
     // A new value is one byte longer than the value: its first byte tells it from a deletion.
     let length = usize::try_from(value_bytes + 1).unwrap_or(usize::MAX);
-    let table = Estimate::of(&Lengths::equal(changes, length), BucketTarget::default()).map_err(of_core)?;
+    let table =
+        Estimate::of(&Lengths::equal(changes, length), BucketTarget::default()).map_err(of_core)?;
     let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-    let target = Target { goal: Goal::default(), failure: demand.failure };
+    let target = Target {
+        goal: Goal::default(),
+        failure: demand.failure,
+    };
     let candidate = registry::by_name(SCHEME)?.candidate_for(shape, target)?;
-    let demand = Demand { shape, lengths: None, bucket_bytes: None, compressed_bytes: None, ..*demand };
+    let demand = Demand {
+        shape,
+        lengths: None,
+        bucket_bytes: None,
+        compressed_bytes: None,
+        ..*demand
+    };
     Ok(Offer::of(candidate, &demand, rates))
 }
 
@@ -101,7 +124,10 @@ impl ChangesPlan {
     /// The recommended delta and its cost, in a sentence.
     pub fn reason(&self) -> String {
         let (delta, base) = (&self.deltas[self.recommended], &self.base);
-        let (bytes, setup) = (units::bytes(delta.delta_bytes), units::seconds(base.setup_s));
+        let (bytes, setup) = (
+            units::bytes(delta.delta_bytes),
+            units::seconds(base.setup_s),
+        );
         let (merges, name) = (units::duration(delta.between_merges_s), base.name());
         if delta.merging > 1.0 {
             return format!(
@@ -133,13 +159,21 @@ mod tests {
     fn planned(changes_per_hour: u64) -> ChangesPlan {
         let demand = Demand::new(Shape::of_bytes(1 << 20, 64).unwrap(), &rates());
         let choice = choose(&demand, &rates()).unwrap();
-        plan(&choice, &demand, &rates(), (changes_per_hour, 64)).unwrap().unwrap()
+        plan(&choice, &demand, &rates(), (changes_per_hour, 64))
+            .unwrap()
+            .unwrap()
     }
 
     #[test]
     fn longer_deltas_are_merged_less_often_and_cost_more() {
         let plan = planned(100_000);
-        assert_eq!(plan.deltas.iter().map(|delta| delta.delta_bytes).collect::<Vec<_>>(), LENGTHS);
+        assert_eq!(
+            plan.deltas
+                .iter()
+                .map(|delta| delta.delta_bytes)
+                .collect::<Vec<_>>(),
+            LENGTHS
+        );
         for pair in plan.deltas.windows(2) {
             assert!(pair[1].changes > pair[0].changes && pair[1].merging < pair[0].merging);
             assert!(pair[1].answer_s >= pair[0].answer_s && pair[1].publish_s >= pair[0].publish_s);
@@ -155,13 +189,21 @@ mod tests {
     fn the_shortest_delta_whose_merges_take_a_tenth_of_the_time_is_recommended() {
         let few = planned(1);
         assert_eq!(few.recommended, 0);
-        assert!(few.reason().contains("at most 64.0 KiB"), "{}", few.reason());
+        assert!(
+            few.reason().contains("at most 64.0 KiB"),
+            "{}",
+            few.reason()
+        );
         let setup_s = few.base.setup_s;
         // As many as make the third length's merges take just below a tenth.
         let per_hour = MOST_MERGING * few.deltas[2].changes as f64 * 3600.0 / setup_s;
         assert_eq!(planned(per_hour as u64).recommended, 2);
         assert_eq!(planned((1.1 * per_hour) as u64).recommended, 3);
         let too_many = planned((few.deltas[3].changes as f64 * 4000.0 / setup_s) as u64);
-        assert!(too_many.reason().contains("before a merge"), "{}", too_many.reason());
+        assert!(
+            too_many.reason().contains("before a merge"),
+            "{}",
+            too_many.reason()
+        );
     }
 }

@@ -9,7 +9,10 @@ use crate::units;
 /// messages and the time.
 pub fn of_query(description: &Description, seconds: f64) -> String {
     let work = &description.work.answer;
-    let counts = [(Operation::Term, "products"), (Operation::Lookup, "look-ups in tables")];
+    let counts = [
+        (Operation::Term, "products"),
+        (Operation::Lookup, "look-ups in tables"),
+    ];
     let counts = counts.map(|(operation, what)| (work.times(operation), what));
     let counted: Vec<String> = counts
         .iter()
@@ -50,10 +53,24 @@ mod tests {
             ["about 3 s", "about 1 min", "about 120 min", "about 2.5 h"]
         );
         let shape = Shape::of_bytes(7315, 2).unwrap();
-        let said = of_query(&DepirParams::new(shape, 1 << 15, 4).unwrap().describe(), 2.0);
-        assert!(said.starts_with("a query for up to 32768 lookups takes 1.6e10 products, "), "{said}");
+        let said = of_query(
+            &DepirParams::new(shape, 1 << 15, 4).unwrap().describe(),
+            2.0,
+        );
+        assert!(
+            said.starts_with("a query for up to 32768 lookups takes 1.6e10 products, "),
+            "{said}"
+        );
         assert!(said.ends_with(" of messages and about 2 s"), "{said}");
-        let said = of_query(&SimpleParams::choose(shape, Goal::Balanced).unwrap().describe(), 90.0);
-        assert!(said.starts_with("a query takes ") && said.ends_with("about 2 min"), "{said}");
+        let said = of_query(
+            &SimpleParams::choose(shape, Goal::Balanced)
+                .unwrap()
+                .describe(),
+            90.0,
+        );
+        assert!(
+            said.starts_with("a query takes ") && said.ends_with("about 2 min"),
+            "{said}"
+        );
     }
 }

@@ -63,6 +63,9 @@ impl Database {
         let lengths = Lengths::equal(keys, usize::try_from(value_bytes).unwrap_or(usize::MAX));
         let table = Estimate::of(&lengths, BucketTarget::default()).map_err(of_core)?;
         let buckets = Shape::of_bytes(table.records, table.record_bytes)?;
-        Ok(Self { estimated: true, ..Self::of_buckets(buckets, (keys, 1), table.layout_bytes, lengths) })
+        Ok(Self {
+            estimated: true,
+            ..Self::of_buckets(buckets, (keys, 1), table.layout_bytes, lengths)
+        })
     }
 }

@@ -87,7 +87,10 @@ impl Demand {
     ///
     /// # Errors
     /// The error of `lookup_s` for the shortest buckets, if no length has a time.
-    pub(crate) fn with_best_buckets(&self, lookup_s: impl Fn(&Self) -> CoreResult<f64>) -> CoreResult<Self> {
+    pub(crate) fn with_best_buckets(
+        &self,
+        lookup_s: impl Fn(&Self) -> CoreResult<f64>,
+    ) -> CoreResult<Self> {
         let Some(lengths) = self.lengths else {
             return Ok(*self);
         };
@@ -97,21 +100,41 @@ impl Demand {
             }
             let shape = Shape::of_bytes(table.records, table.record_bytes)?;
             let (extra_bytes, bucket_bytes) = (table.layout_bytes, Some(table.record_bytes));
-            Ok(Self { shape, extra_bytes, bucket_bytes, compressed_bytes: None, ..*self })
+            Ok(Self {
+                shape,
+                extra_bytes,
+                bucket_bytes,
+                compressed_bytes: None,
+                ..*self
+            })
         };
-        let chosen = choose_bucket(&lengths, BucketTarget::Grow, |estimate| Ok(lookup_s(&table(estimate)?)?));
+        let chosen = choose_bucket(&lengths, BucketTarget::Grow, |estimate| {
+            Ok(lookup_s(&table(estimate)?)?)
+        });
         let estimate = chosen.and_then(|target| Estimate::of(&lengths, target));
-        estimate.map_err(of_core).and_then(|estimate| table(&estimate))
+        estimate
+            .map_err(of_core)
+            .and_then(|estimate| table(&estimate))
     }
 
     /// The sizes of a candidate, for records that compress as these do.
     pub(crate) fn sizes(&self, description: &Description) -> Sizes {
-        let Sizes { public, hint, database, .. } = description.sizes;
+        let Sizes {
+            public,
+            hint,
+            database,
+            ..
+        } = description.sizes;
         match self.compressed_bytes {
             Some(compressed) if description.scheme == Download::NAME => {
                 let saved = hint.saturating_sub(compressed);
                 let (public, hint, database) = (public - saved, hint - saved, database - saved);
-                Sizes { public, hint, database, ..description.sizes }
+                Sizes {
+                    public,
+                    hint,
+                    database,
+                    ..description.sizes
+                }
             }
             _ => description.sizes,
         }

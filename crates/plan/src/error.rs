@@ -51,6 +51,9 @@ pub enum Error {
 pub(crate) fn of_core(error: papir_lookup::Error) -> papir_core::Error {
     match error {
         papir_lookup::Error::Core(error) => error,
-        other => papir_core::Error::Parameters { scheme: "a keyed table", reason: other.to_string() },
+        other => papir_core::Error::Parameters {
+            scheme: "a keyed table",
+            reason: other.to_string(),
+        },
     }
 }

@@ -71,12 +71,17 @@ pub struct Offer {
 
 impl Offer {
     pub(crate) fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
-        let Candidate { label, description, parameters } = candidate;
+        let Candidate {
+            label,
+            description,
+            parameters,
+        } = candidate;
         let (sizes, work) = (demand.sizes(&description), &description.work);
         let takes_delta = refusal(&description).is_none();
         let (up, down) = demand.connection;
         let answers = rates.of_answers(sizes.device);
-        let (group, group_core_s) = demand.group(|clients| work.answer.group_seconds(&answers, clients));
+        let (group, group_core_s) =
+            demand.group(|clients| work.answer.group_seconds(&answers, clients));
         let answer_s = match group {
             1 => work.answer.seconds(&answers, demand.threads),
             _ => group as f64 * group_core_s / demand.threads as f64,
@@ -85,9 +90,15 @@ impl Offer {
         let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
         let public_bytes = sizes.public + demand.extra_bytes;
         let once_s = 8.0 * (public_bytes as f64 / down + sizes.keys as f64 / up);
-        let requests = demand.lookups.div_ceil(demand.batch.unwrap_or(1).max(1) as u64).max(1);
+        let requests = demand
+            .lookups
+            .div_ceil(demand.batch.unwrap_or(1).max(1) as u64)
+            .max(1);
         let public_s = once_s / requests as f64;
-        let memory_bytes = sizes.database.saturating_add(sizes.material).saturating_add(sizes.hint);
+        let memory_bytes = sizes
+            .database
+            .saturating_add(sizes.material)
+            .saturating_add(sizes.hint);
         Self {
             scheme: description.scheme,
             parameters: label,
@@ -107,7 +118,11 @@ impl Offer {
             public_s,
             lookup_s: answer_s + client_s + transfer_s + public_s,
             memory_bytes,
-            device_bytes: if rates.answers_on_device(sizes.device) { sizes.device } else { 0 },
+            device_bytes: if rates.answers_on_device(sizes.device) {
+                sizes.device
+            } else {
+                0
+            },
             snapshot_bytes: memory_bytes.saturating_add(demand.extra_bytes),
             setup_s: work.setup.seconds(rates, demand.threads),
             security_bits: description.security.map(|security| security.bits),
@@ -122,14 +137,19 @@ impl Offer {
 
     /// Number of cores that this many lookups per second keep busy.
     pub fn cores(&self, lookups_per_second: f64) -> u64 {
-        (self.group_core_s * self.queries(lookups_per_second)).ceil().max(1.0) as u64
+        (self.group_core_s * self.queries(lookups_per_second))
+            .ceil()
+            .max(1.0) as u64
     }
 
     /// Bandwidth of this many lookups per second in bits per second: what the server receives, and
     /// what it sends. The one-time download is not counted.
     pub fn bandwidth(&self, lookups_per_second: f64) -> (f64, f64) {
         let bits = 8.0 * self.queries(lookups_per_second);
-        (bits * self.upload_bytes as f64, bits * self.download_bytes as f64)
+        (
+            bits * self.upload_bytes as f64,
+            bits * self.download_bytes as f64,
+        )
     }
 
     /// Queries per second, with full batches.
@@ -148,7 +168,8 @@ impl Offer {
             (self.memory_bytes as f64, other.memory_bytes as f64),
             (self.setup_s, other.setup_s),
         ];
-        pairs.iter().all(|(mine, theirs)| theirs <= mine) && pairs.iter().any(|(mine, theirs)| theirs < mine)
+        pairs.iter().all(|(mine, theirs)| theirs <= mine)
+            && pairs.iter().any(|(mine, theirs)| theirs < mine)
     }
 
     /// The scheme's name and parameters.

@@ -42,7 +42,8 @@ impl Choice {
     /// Offers that no other offer of the same scheme dominates, the best first.
     pub fn undominated(&self) -> impl Iterator<Item = &Offer> {
         let dominated = |offer: &Offer| {
-            self.offers().any(|other| other.scheme == offer.scheme && offer.is_dominated_by(other))
+            self.offers()
+                .any(|other| other.scheme == offer.scheme && offer.is_dominated_by(other))
         };
         self.offers().filter(move |offer| !dominated(offer))
     }
@@ -56,16 +57,37 @@ impl Choice {
             (best.client_s, "client"),
             (best.public_s, "share of the one-time download"),
         ];
-        let parts: Vec<String> =
-            parts.iter().map(|(value, name)| format!("{name} {}", units::seconds(*value))).collect();
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|(value, name)| format!("{name} {}", units::seconds(*value)))
+            .collect();
         let (name, lookup) = (best.name(), units::seconds(best.lookup_s));
-        let what = if best.batch > 1 { format!("batch of {} lookups", best.batch) } else { "lookup".into() };
-        let where_ = if best.device_bytes > 0 { ", answered by the device" } else { "" };
-        let why = format!("{name}{where_}: the least time of a {what}, {lookup} ({})", parts.join(", "));
-        let next = match self.others.iter().find(|other| other.scheme != best.scheme).or(self.others.first())
+        let what = if best.batch > 1 {
+            format!("batch of {} lookups", best.batch)
+        } else {
+            "lookup".into()
+        };
+        let where_ = if best.device_bytes > 0 {
+            ", answered by the device"
+        } else {
+            ""
+        };
+        let why = format!(
+            "{name}{where_}: the least time of a {what}, {lookup} ({})",
+            parts.join(", ")
+        );
+        let next = match self
+            .others
+            .iter()
+            .find(|other| other.scheme != best.scheme)
+            .or(self.others.first())
         {
             None => format!("{why}; nothing else can serve it."),
-            Some(next) => format!("{why}; {} takes {}.", next.name(), units::seconds(next.lookup_s)),
+            Some(next) => format!(
+                "{why}; {} takes {}.",
+                next.name(),
+                units::seconds(next.lookup_s)
+            ),
         };
         match best.scheme == Download::NAME {
             true => format!("{next} Every client has all records."),
@@ -80,18 +102,32 @@ impl Choice {
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
 pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
-    let Found { offers, mut left_out } = match demand.batch {
+    let Found {
+        offers,
+        mut left_out,
+    } = match demand.batch {
         Some(capacity) => batch_offers(demand, rates, capacity),
         None => single_offers(demand, rates),
     };
-    let (mut fit, too_large): (Vec<_>, Vec<_>) =
-        offers.into_iter().partition(|offer| demand.fits(offer.memory_bytes));
+    let (mut fit, too_large): (Vec<_>, Vec<_>) = offers
+        .into_iter()
+        .partition(|offer| demand.fits(offer.memory_bytes));
     fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
     let least = too_large.iter().map(|offer| offer.memory_bytes).min();
-    left_out.extend(too_large.into_iter().map(|offer| exceeds_memory(offer, demand)));
+    left_out.extend(
+        too_large
+            .into_iter()
+            .map(|offer| exceeds_memory(offer, demand)),
+    );
     let mut fit = fit.into_iter();
-    let best = fit.next().ok_or_else(|| nothing_fits(demand, least, &left_out))?;
-    Ok(Choice { best, others: fit.collect(), left_out })
+    let best = fit
+        .next()
+        .ok_or_else(|| nothing_fits(demand, least, &left_out))?;
+    Ok(Choice {
+        best,
+        others: fit.collect(),
+        left_out,
+    })
 }
 
 /// Offers of a scheme under a demand, with the buckets that suit it; `candidates` are its parameters for
@@ -103,7 +139,9 @@ fn offers(
 ) -> CoreResult<Vec<Offer>> {
     let all = |demand: &Demand| -> CoreResult<Vec<Offer>> {
         let candidates = candidates(demand.shape)?.into_iter();
-        Ok(candidates.map(|candidate| Offer::of(candidate, demand, rates)).collect())
+        Ok(candidates
+            .map(|candidate| Offer::of(candidate, demand, rates))
+            .collect())
     };
     // Buckets whose offers need too much memory are the last choice.
     let least = |demand: &Demand| {
@@ -135,7 +173,11 @@ impl Found {
     }
 
     fn leave_out(&mut self, scheme: &'static str, reason: String) {
-        self.left_out.push(LeftOut { scheme, parameters: String::new(), reason });
+        self.left_out.push(LeftOut {
+            scheme,
+            parameters: String::new(),
+            reason,
+        });
     }
 }
 
@@ -153,10 +195,18 @@ fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
             continue;
         }
         if most < capacity {
-            found.leave_out(scheme.name(), format!("its queries hold {most} lookups at most"));
+            found.leave_out(
+                scheme.name(),
+                format!("its queries hold {most} lookups at most"),
+            );
             continue;
         }
-        found.add(scheme.name(), offers(demand, rates, |shape| scheme.candidates(shape, demand.failure)));
+        found.add(
+            scheme.name(),
+            offers(demand, rates, |shape| {
+                scheme.candidates(shape, demand.failure)
+            }),
+        );
     }
     found
 }
@@ -164,15 +214,29 @@ fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
 /// Limits of a scheme, from the records of the demand, or short ones if it takes only those.
 fn limits_of(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<Limits> {
     const SHORT_BYTES: u64 = 8;
-    let target = Target { goal: Goal::default(), failure: demand.failure };
-    let shapes = [Ok(demand.shape), Shape::of_bytes(demand.shape.records(), SHORT_BYTES)];
-    let candidates = shapes.into_iter().flatten().map(|shape| scheme.candidate_for(shape, target));
-    candidates.flatten().next().map(|candidate| candidate.description.limits)
+    let target = Target {
+        goal: Goal::default(),
+        failure: demand.failure,
+    };
+    let shapes = [
+        Ok(demand.shape),
+        Shape::of_bytes(demand.shape.records(), SHORT_BYTES),
+    ];
+    let candidates = shapes
+        .into_iter()
+        .flatten()
+        .map(|shape| scheme.candidate_for(shape, target));
+    candidates
+        .flatten()
+        .next()
+        .map(|candidate| candidate.description.limits)
 }
 
 /// All private schemes.
 fn private() -> impl Iterator<Item = &'static dyn ErasedScheme> {
-    registry::all().into_iter().filter(|scheme| scheme.privacy() == Privacy::Private)
+    registry::all()
+        .into_iter()
+        .filter(|scheme| scheme.privacy() == Privacy::Private)
 }
 
 /// Offers of all schemes of single lookups.
@@ -181,8 +245,12 @@ fn single_offers(demand: &Demand, rates: &Rates) -> Found {
     for scheme in private() {
         match not_weighed(scheme, demand) {
             Some(reason) => found.leave_out(scheme.name(), reason.to_owned()),
-            None => found
-                .add(scheme.name(), offers(demand, rates, |shape| scheme.candidates(shape, demand.failure))),
+            None => found.add(
+                scheme.name(),
+                offers(demand, rates, |shape| {
+                    scheme.candidates(shape, demand.failure)
+                }),
+            ),
         }
     }
     found
@@ -208,20 +276,38 @@ fn not_weighed(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<&'static st
 }
 
 fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {
-    let (needed, most) = (units::bytes(offer.memory_bytes), units::bytes(demand.memory.unwrap_or(u64::MAX)));
+    let (needed, most) = (
+        units::bytes(offer.memory_bytes),
+        units::bytes(demand.memory.unwrap_or(u64::MAX)),
+    );
     let reason = format!("needs {needed} of memory, above {most}");
-    LeftOut { scheme: offer.scheme, parameters: offer.parameters, reason }
+    LeftOut {
+        scheme: offer.scheme,
+        parameters: offer.parameters,
+        reason,
+    }
 }
 
 /// The error if no candidate meets the demand.
 fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
     let shape = demand.shape;
-    let database = format!("{} records of {}", shape.records(), units::bits(shape.record_bits()));
+    let database = format!(
+        "{} records of {}",
+        shape.records(),
+        units::bits(shape.record_bits())
+    );
     let of_schemes = left_out.iter().filter(|one| one.parameters.is_empty());
-    let mut reasons: Vec<String> = of_schemes.map(|one| format!("{}: {}", one.scheme, one.reason)).collect();
+    let mut reasons: Vec<String> = of_schemes
+        .map(|one| format!("{}: {}", one.scheme, one.reason))
+        .collect();
     if let (Some(least), Some(most)) = (least, demand.memory) {
         let (least, most) = (units::bytes(least), units::bytes(most));
-        reasons.push(format!("the candidates need {least} of memory at least, and {most} is available"));
+        reasons.push(format!(
+            "the candidates need {least} of memory at least, and {most} is available"
+        ));
     }
-    Error::NothingFits { database, reasons: reasons.join("; ") }
+    Error::NothingFits {
+        database,
+        reasons: reasons.join("; "),
+    }
 }

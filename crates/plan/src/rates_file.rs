@@ -71,16 +71,27 @@ impl NamedDevice {
     fn table(&self) -> DeviceTable {
         let part = |i: usize| {
             let seconds = self.rates.seconds();
-            seconds.map(|(op, seconds)| (op.name().to_owned(), seconds[i])).collect()
+            seconds
+                .map(|(op, seconds)| (op.name().to_owned(), seconds[i]))
+                .collect()
         };
-        DeviceTable { name: self.name.clone(), memory: self.rates.memory(), one: part(0), group: part(1) }
+        DeviceTable {
+            name: self.name.clone(),
+            memory: self.rates.memory(),
+            one: part(0),
+            group: part(1),
+        }
     }
 }
 
 /// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the system has
 /// neither.
 pub fn default_path() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
     Some(data.join("papir/rates.json"))
 }
@@ -109,12 +120,22 @@ pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
         Some(path) => {
             let description = format!("measured on this machine ({})", path.display());
             let (rates, device) = read(&path)?;
-            Ok(LoadedRates { rates, origin: "measured", description, device })
+            Ok(LoadedRates {
+                rates,
+                origin: "measured",
+                description,
+                device,
+            })
         }
         None => {
             let description =
                 "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
-            Ok(LoadedRates { rates: Rates::BUILT_IN, origin: "built in", description, device: None })
+            Ok(LoadedRates {
+                rates: Rates::BUILT_IN,
+                origin: "built in",
+                description,
+                device: None,
+            })
         }
     }
 }
@@ -125,15 +146,30 @@ pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
 /// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
 pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result<()> {
     let table = |of: &dyn Fn(Operation) -> f64| {
-        Operation::ALL.into_iter().map(|op| (op.name().to_owned(), of(op))).collect()
+        Operation::ALL
+            .into_iter()
+            .map(|op| (op.name().to_owned(), of(op)))
+            .collect()
     };
     let backend = Backend::try_from_env()?.name().to_owned();
     let (one, all) = (table(&|op| rates.one(op)), table(&|op| rates.all(op)));
     let group = table(&|op| rates.group(op));
     let device = device.map(NamedDevice::table);
-    let file = File { format: FORMAT, backend, threads: rates.threads(), one, all, group, device };
-    let refused = |reason: String| Error::Write { file: path.to_owned(), reason };
-    let text = serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
+    let file = File {
+        format: FORMAT,
+        backend,
+        threads: rates.threads(),
+        one,
+        all,
+        group,
+        device,
+    };
+    let refused = |reason: String| Error::Write {
+        file: path.to_owned(),
+        reason,
+    };
+    let text =
+        serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
     let folder = path.parent().unwrap_or(Path::new(""));
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
     written.map_err(|error| refused(error.to_string()))
@@ -144,8 +180,13 @@ pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result
 /// # Errors
 /// [`Error::Rates`] for anything else.
 pub fn read(path: &Path) -> Result<(Rates, Option<NamedDevice>)> {
-    let refused = |reason: String| Error::Rates { file: path.to_owned(), reason };
-    let bytes = fs::metadata(path).map_err(|error| refused(error.to_string()))?.len();
+    let refused = |reason: String| Error::Rates {
+        file: path.to_owned(),
+        reason,
+    };
+    let bytes = fs::metadata(path)
+        .map_err(|error| refused(error.to_string()))?
+        .len();
     if bytes > MAX_BYTES {
         return Err(refused(format!("{bytes} bytes")));
     }
@@ -155,14 +196,27 @@ pub fn read(path: &Path) -> Result<(Rates, Option<NamedDevice>)> {
         return Err(refused(format!("format {}", file.format)));
     }
     // A missing rate becomes NaN and is refused as such.
-    let of = |table: &BTreeMap<String, f64>, op: Operation| table.get(op.name()).copied().unwrap_or(f64::NAN);
-    let group = if file.group.is_empty() { &file.one } else { &file.group };
+    let of = |table: &BTreeMap<String, f64>, op: Operation| {
+        table.get(op.name()).copied().unwrap_or(f64::NAN)
+    };
+    let group = if file.group.is_empty() {
+        &file.one
+    } else {
+        &file.group
+    };
     let rates = Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
         .and_then(|rates| rates.with_groups(|op| of(group, op)))
         .map_err(|error| refused(error.to_string()))?;
-    let device = |DeviceTable { name, memory, one, group }: DeviceTable| {
+    let device = |DeviceTable {
+                      name,
+                      memory,
+                      one,
+                      group,
+                  }: DeviceTable| {
         let rates = DeviceRates::new(memory, |op| of(&one, op), |op| of(&group, op));
-        rates.map(|rates| NamedDevice { name, rates }).map_err(|error| refused(error.to_string()))
+        rates
+            .map(|rates| NamedDevice { name, rates })
+            .map_err(|error| refused(error.to_string()))
     };
     Ok((rates, file.device.map(device).transpose()?))
 }
@@ -177,9 +231,14 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("papir-rates-{}", std::process::id()));
         let path = folder.join("deeper/rates.json");
         let rates = Rates::new(4, |op| 1e-9 * (1 + op as usize) as f64, |_| 1e-10).unwrap();
-        let rates = rates.with_groups(|op| 1e-9 / (1 + op as usize) as f64).unwrap();
+        let rates = rates
+            .with_groups(|op| 1e-9 / (1 + op as usize) as f64)
+            .unwrap();
         let device = DeviceRates::new(1 << 37, |op| 0.5f64.powi(40 + op as i32), |_| 0.5).unwrap();
-        let device = NamedDevice { name: "cuda:0 (a GPU)".to_owned(), rates: device };
+        let device = NamedDevice {
+            name: "cuda:0 (a GPU)".to_owned(),
+            rates: device,
+        };
         assert!(device.is_at("cuda:0") && !device.is_at("cuda:01"));
         write(&path, &rates, Some(&device)).unwrap();
         let (again, found) = read(&path).unwrap();
@@ -193,7 +252,10 @@ mod tests {
         assert_eq!(again.threads(), 4);
         for op in Operation::ALL {
             let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
-            assert!(near(again.one(op), rates.one(op)) && near(again.all(op), rates.all(op)), "{again:?}");
+            assert!(
+                near(again.one(op), rates.one(op)) && near(again.all(op), rates.all(op)),
+                "{again:?}"
+            );
             assert!(near(again.group(op), rates.group(op)), "{again:?}");
         }
         let text = fs::read_to_string(&path).unwrap();
@@ -207,10 +269,18 @@ mod tests {
             assert!(text.contains(from), "{from} is not in {text}");
             fs::write(&path, text.replacen(from, to, 1)).unwrap();
             let error = read(&path).unwrap_err().to_string();
-            assert!(error.contains("rates.json") && error.contains("--calibrate"), "{error}");
+            assert!(
+                error.contains("rates.json") && error.contains("--calibrate"),
+                "{error}"
+            );
         }
         fs::write(&path, vec![b' '; 1 << 17]).unwrap();
-        assert!(read(&path).unwrap_err().to_string().contains("131072 bytes"));
+        assert!(
+            read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("131072 bytes")
+        );
         fs::remove_dir_all(folder).unwrap();
         assert!(read(&path).is_err());
     }

@@ -36,21 +36,36 @@ impl Plan {
         // A machine has a part of the database, so its memory excludes no offer yet.
         let memory = demand.memory.filter(|_| machines.is_none());
         let choice = planner::choose(&Demand { memory, ..*demand }, rates)?;
-        let of_changes = |changes| changes::plan(&choice, demand, rates, (changes, database.value_bytes));
+        let of_changes =
+            |changes| changes::plan(&choice, demand, rates, (changes, database.value_bytes));
         let changes = changes_per_hour.map(of_changes).transpose()?.flatten();
-        let divided = machines.map(|machines| shards::plan(&choice, demand, rates, machines)).transpose()?;
-        Ok(Self { choice, changes, divided })
+        let divided = machines
+            .map(|machines| shards::plan(&choice, demand, rates, machines))
+            .transpose()?;
+        Ok(Self {
+            choice,
+            changes,
+            divided,
+        })
     }
 
     /// The recommendation and its reason, in a sentence.
     pub fn reason(&self) -> String {
-        self.divided.as_ref().map_or_else(|| self.choice.reason(), ShardsPlan::reason)
+        self.divided
+            .as_ref()
+            .map_or_else(|| self.choice.reason(), ShardsPlan::reason)
     }
 
     /// The plan as one JSON object; `rates` names their origin.
     pub fn as_json(&self, database: &Database, demand: &Demand, rates: &str) -> Value {
-        let Self { choice, changes, divided } = self;
-        let recommended = divided.as_ref().map_or(&choice.best, |divided| &divided.single);
+        let Self {
+            choice,
+            changes,
+            divided,
+        } = self;
+        let recommended = divided
+            .as_ref()
+            .map_or(&choice.best, |divided| &divided.single);
         json!({
             "records": demand.shape.records(),
             "record_bits": demand.shape.record_bits(),

@@ -73,30 +73,41 @@ impl ShardsPlan {
     /// [`papir_core::Error::OutOfBounds`] for more machines than slices.
     fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
         let scheme = registry::by_name(offer.scheme)?;
-        let (division, work) = (scheme.division(&offer.encoded)?, scheme.divided_work(&offer.encoded)?);
+        let (division, work) = (
+            scheme.division(&offer.encoded)?,
+            scheme.divided_work(&offer.encoded)?,
+        );
         let ranges = division.split(machines.shards)?;
         let (slices, threads) = (division.slices(), demand.threads);
         // Words of partial answers are written and read, besides the work on one machine.
-        let words = |share: f64| Counts::new().with(Operation::Word, share * division.words as f64, 1);
+        let words =
+            |share: f64| Counts::new().with(Operation::Word, share * division.words as f64, 1);
         let (of_slices, front) = (work.slices.and(words(1.0)), work.combiner.and(words(1.0)));
         let share = |count: usize| count as f64 / slices as f64;
         let shard = |count: usize| ShardOffer {
             slices: count,
             memory_bytes: (share(count) * (offer.memory_bytes - offer.hint_bytes) as f64) as u64,
-            answer_s: share(count) * of_slices.seconds(rates, threads) + work.shard.seconds(rates, threads),
+            answer_s: share(count) * of_slices.seconds(rates, threads)
+                + work.shard.seconds(rates, threads),
         };
         let shards: Vec<ShardOffer> = ranges.iter().map(|range| shard(range.len())).collect();
-        let slowest = shards.iter().map(|shard| shard.answer_s).fold(0.0, f64::max);
+        let slowest = shards
+            .iter()
+            .map(|shard| shard.answer_s)
+            .fold(0.0, f64::max);
         // The machine in front sends each query to all shards, and receives the words.
         let sent = machines.shards as f64 * offer.upload_bytes as f64;
-        let transfer_s = 8.0 * (sent + (division.words * division.word_bytes()) as f64) / machines.network;
+        let transfer_s =
+            8.0 * (sent + (division.words * division.word_bytes()) as f64) / machines.network;
         let (front_s, calls_s) = (front.seconds(rates, threads), CALL_S + transfer_s);
         // Of each query under way: its bytes, and the words of all shards, packed and unpacked.
-        let query_bytes = offer.upload_bytes + (division.words * (division.word_bytes() + 8)) as u64;
+        let query_bytes =
+            offer.upload_bytes + (division.words * (division.word_bytes() + 8)) as u64;
         let answer_s = slowest + front_s + calls_s;
         // The busiest machine: a shard with the most slices, the one in front, or its network.
         let most = share(ranges.iter().map(|range| range.len()).max().unwrap_or(0));
-        let busy = most * of_slices.group_seconds(rates, GROUP) + work.shard.group_seconds(rates, GROUP);
+        let busy =
+            most * of_slices.group_seconds(rates, GROUP) + work.shard.group_seconds(rates, GROUP);
         let busiest = busy.max(front.group_seconds(rates, GROUP)) / threads as f64;
         Ok(Self {
             predicted: true,
@@ -114,12 +125,19 @@ impl ShardsPlan {
 
     fn fits(&self, demand: &Demand) -> bool {
         let shards = self.shards.iter().map(|shard| shard.memory_bytes);
-        shards.chain([self.front_memory_bytes]).all(|bytes| demand.fits(bytes))
+        shards
+            .chain([self.front_memory_bytes])
+            .all(|bytes| demand.fits(bytes))
     }
 
     /// The choice and its costs, in a sentence.
     pub fn reason(&self) -> String {
-        let memory = self.shards.iter().map(|shard| shard.memory_bytes).max().unwrap_or(0);
+        let memory = self
+            .shards
+            .iter()
+            .map(|shard| shard.memory_bytes)
+            .max()
+            .unwrap_or(0);
         format!(
             "{} on {} machines with {} of memory each, and {} in front, predicted: an answer takes {} ({} on one \
              machine), a lookup {}; together they keep up with {:.0} lookups per second.",
@@ -140,16 +158,26 @@ impl ShardsPlan {
 ///
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
-pub fn plan(choice: &Choice, demand: &Demand, rates: &Rates, machines: Machines) -> Result<ShardsPlan> {
+pub fn plan(
+    choice: &Choice,
+    demand: &Demand,
+    rates: &Rates,
+    machines: Machines,
+) -> Result<ShardsPlan> {
     let (mut plans, mut left_out) = (Vec::new(), choice.left_out.clone());
     for offer in choice.offers() {
         match ShardsPlan::of(offer, demand, rates, machines) {
             Ok(plan) if plan.fits(demand) => plans.push(plan),
-            Ok(_) => left_out.push(leave_out(offer, "a part of it does not fit in the memory of a machine")),
+            Ok(_) => left_out.push(leave_out(
+                offer,
+                "a part of it does not fit in the memory of a machine",
+            )),
             Err(error) => left_out.push(leave_out(offer, error)),
         }
     }
-    let least = plans.into_iter().min_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
+    let least = plans
+        .into_iter()
+        .min_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
     least.ok_or_else(|| {
         let (database, reasons) = (format!("{} shards", machines.shards), reasons(&left_out));
         Error::NothingFits { database, reasons }
@@ -157,7 +185,11 @@ pub fn plan(choice: &Choice, demand: &Demand, rates: &Rates, machines: Machines)
 }
 
 fn leave_out(offer: &Offer, reason: impl ToString) -> LeftOut {
-    LeftOut { scheme: offer.scheme, parameters: offer.parameters.clone(), reason: reason.to_string() }
+    LeftOut {
+        scheme: offer.scheme,
+        parameters: offer.parameters.clone(),
+        reason: reason.to_string(),
+    }
 }
 
 /// The first reason of each scheme.
@@ -168,7 +200,11 @@ fn reasons(left_out: &[LeftOut]) -> String {
             first.push(one);
         }
     }
-    first.iter().map(|one| format!("{}: {}", one.scheme, one.reason)).collect::<Vec<_>>().join("; ")
+    first
+        .iter()
+        .map(|one| format!("{}: {}", one.scheme, one.reason))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 #[cfg(test)]
@@ -189,8 +225,23 @@ mod tests {
     }
 
     fn plan_of(demand: &Demand, shards: usize) -> Result<ShardsPlan> {
-        let choice = choose(&Demand { memory: None, ..*demand }, &rates()).unwrap();
-        plan(&choice, demand, &rates(), Machines { shards, network: DEFAULT_NETWORK })
+        let choice = choose(
+            &Demand {
+                memory: None,
+                ..*demand
+            },
+            &rates(),
+        )
+        .unwrap();
+        plan(
+            &choice,
+            demand,
+            &rates(),
+            Machines {
+                shards,
+                network: DEFAULT_NETWORK,
+            },
+        )
     }
 
     fn planned(shards: usize) -> ShardsPlan {
@@ -200,11 +251,18 @@ mod tests {
     #[test]
     fn shards_have_all_slices_and_share_the_memory() {
         let plan = planned(4);
-        assert_eq!(plan.shards.iter().map(|shard| shard.slices).sum::<usize>(), plan.slices);
+        assert_eq!(
+            plan.shards.iter().map(|shard| shard.slices).sum::<usize>(),
+            plan.slices
+        );
         let memory: u64 = plan.shards.iter().map(|shard| shard.memory_bytes).sum();
         let single = plan.single.memory_bytes - plan.single.hint_bytes;
         assert!(memory.abs_diff(single) <= 4, "{memory}, {single}");
-        assert!(plan.front_memory_bytes < single, "{} in front", plan.front_memory_bytes);
+        assert!(
+            plan.front_memory_bytes < single,
+            "{} in front",
+            plan.front_memory_bytes
+        );
     }
 
     #[test]
@@ -218,7 +276,10 @@ mod tests {
 
     #[test]
     fn machines_that_are_too_small_or_too_many_are_refused() {
-        let small = Demand { memory: Some(1 << 10), ..demand() };
+        let small = Demand {
+            memory: Some(1 << 10),
+            ..demand()
+        };
         let refused = plan_of(&small, 2).unwrap_err().to_string();
         assert!(refused.contains("memory of a machine"), "{refused}");
         let refused = plan_of(&demand(), 1 << 30).unwrap_err().to_string();

@@ -14,7 +14,9 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        parse_bytes(text).map(Self).map_err(|error| error.to_string())
+        parse_bytes(text)
+            .map(Self)
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -31,18 +33,26 @@ impl fmt::Display for Bytes {
 }
 
 /// Suffixes of byte counts, and log₂ of their factors.
-const BYTE_SUFFIXES: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
+const BYTE_SUFFIXES: [(&str, u32); 5] =
+    [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
 
 /// Parses a number of bytes: `1GiB`, `256MiB`, `64B`, or without a unit.
 ///
 /// # Errors
 /// [`Error::Size`] for malformed text, zero, and numbers from 2⁶⁴ on.
 pub fn parse_bytes(text: &str) -> Result<u64> {
-    let bad = || Error::Size { found: text.to_owned() };
-    let unit = BYTE_SUFFIXES.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let bad = || Error::Size {
+        found: text.to_owned(),
+    };
+    let unit = BYTE_SUFFIXES
+        .iter()
+        .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
     let (digits, shift) = unit.unwrap_or((text, 0));
     let count: u64 = digits.trim_end().parse().map_err(|_| bad())?;
-    count.checked_mul(1 << shift).filter(|&bytes| bytes > 0).ok_or_else(bad)
+    count
+        .checked_mul(1 << shift)
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(bad)
 }
 
 /// Formats a number of bytes in binary units with three digits: `531 B`, `52.1 KiB`, `1.00 GiB`.
@@ -58,7 +68,11 @@ pub fn bytes(count: u64) -> String {
 
 /// Formats a length in bits, as bytes if it is a whole number of bytes.
 pub fn bits(count: u64) -> String {
-    if count.is_multiple_of(8) { bytes(count / 8) } else { format!("{count} bit") }
+    if count.is_multiple_of(8) {
+        bytes(count / 8)
+    } else {
+        format!("{count} bit")
+    }
 }
 
 /// Formats seconds: `12.3 ms`, `4.56 s`.
@@ -100,7 +114,10 @@ mod tests {
     #[test]
     fn bytes_round_trip_through_text() {
         for text in ["1", "1023", "16GiB", "3MiB", "1KiB"] {
-            assert_eq!(text.parse::<Bytes>().map(|bytes| bytes.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<Bytes>().map(|bytes| bytes.to_string()),
+                Ok(text.to_owned())
+            );
         }
         assert!("many".parse::<Bytes>().is_err() && "0".parse::<Bytes>().is_err());
     }
@@ -122,18 +139,34 @@ mod tests {
 
     #[test]
     fn sizes_parse() {
-        for (text, bytes) in
-            [("1GiB", 1 << 30), ("256MiB", 1 << 28), ("64B", 64), ("8 KiB", 8192), ("1000", 1000)]
-        {
+        for (text, bytes) in [
+            ("1GiB", 1 << 30),
+            ("256MiB", 1 << 28),
+            ("64B", 64),
+            ("8 KiB", 8192),
+            ("1000", 1000),
+        ] {
             assert_eq!(parse_bytes(text).unwrap(), bytes, "{text}");
         }
     }
 
     #[test]
     fn bad_sizes_are_named() {
-        for text in ["", "GiB", "-1", "1GB", "1.5GiB", "0", "0MiB", "99999999999TiB"] {
+        for text in [
+            "",
+            "GiB",
+            "-1",
+            "1GB",
+            "1.5GiB",
+            "0",
+            "0MiB",
+            "99999999999TiB",
+        ] {
             let error = parse_bytes(text).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("the size `{text}`: expected bytes")), "{error}");
+            assert!(
+                error.starts_with(&format!("the size `{text}`: expected bytes")),
+                "{error}"
+            );
         }
     }
 }

@@ -22,8 +22,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// Parses the address, and adds what it leaves open: the password, timeouts, the primary only.
 pub(crate) fn parse(login: &Login) -> Result<Config> {
-    let mut config: Config =
-        login.address.parse().map_err(|error| Error::new(format!("its address: {error}")))?;
+    let mut config: Config = login
+        .address
+        .parse()
+        .map_err(|error| Error::new(format!("its address: {error}")))?;
     if config.get_password().is_some() {
         return Err(Error::new(
             "its address contains a password, which others on this machine can read: \
@@ -31,7 +33,9 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
         ));
     }
     if config.get_hosts().is_empty() {
-        return Err(Error::new("its address names no host: expected postgres://HOST/DATABASE"));
+        return Err(Error::new(
+            "its address names no host: expected postgres://HOST/DATABASE",
+        ));
     }
     if let Some(password) = password(login, &config)? {
         config.password(password);
@@ -48,7 +52,11 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
         config.tcp_user_timeout(SILENCE);
     }
     if config.get_ssl_mode() == SslMode::Prefer {
-        let mode = if is_local(&config) { SslMode::Disable } else { SslMode::Require };
+        let mode = if is_local(&config) {
+            SslMode::Disable
+        } else {
+            SslMode::Require
+        };
         config.ssl_mode(mode);
     }
     Ok(config)
@@ -67,15 +75,26 @@ fn password(login: &Login, config: &Config) -> Result<Option<String>> {
         #[cfg(unix)]
         Host::Unix(_) => "localhost".to_owned(),
     };
-    let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
-    pass_file::find(file, [&host, &port, config.get_dbname().unwrap_or(user), user])
+    let port = config
+        .get_ports()
+        .first()
+        .copied()
+        .unwrap_or(5432)
+        .to_string();
+    pass_file::find(
+        file,
+        [&host, &port, config.get_dbname().unwrap_or(user), user],
+    )
 }
 
 /// Returns true if all hosts are this machine.
 fn is_local(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Tcp(name) => {
-            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            name == "localhost"
+                || name
+                    .parse::<std::net::IpAddr>()
+                    .is_ok_and(|address| address.is_loopback())
         }
         #[cfg(unix)]
         Host::Unix(_) => true,
@@ -86,22 +105,36 @@ fn is_local(config: &Config) -> bool {
 pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
     let roots = match &login.root_certificates {
         Some(path) => roots_of(path)?,
-        None => RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() },
+        None => RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        },
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| Error::new(format!("TLS: {error}")))?;
-    Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
+    Ok(MakeRustlsConnect::new(
+        builder.with_root_certificates(roots).with_no_client_auth(),
+    ))
 }
 
 fn roots_of(path: &Path) -> Result<RootCertStore> {
-    let failed = |reason: String| Error::new(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
+    let failed =
+        |reason: String| Error::new(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))? {
+    for certificate in
+        CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?
+    {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;
-        roots.add(certificate).map_err(|error| failed(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| failed(error.to_string()))?;
     }
-    if roots.is_empty() { Err(failed("it contains no PEM certificate".into())) } else { Ok(roots) }
+    if roots.is_empty() {
+        Err(failed("it contains no PEM certificate".into()))
+    } else {
+        Ok(roots)
+    }
 }
 
 #[cfg(test)]
@@ -110,16 +143,32 @@ mod tests {
     use super::*;
 
     fn login(address: &str) -> Login {
-        Login { address: address.to_owned(), ..Login::default() }
+        Login {
+            address: address.to_owned(),
+            ..Login::default()
+        }
     }
 
     #[test]
     fn passwords_come_from_the_environment_only() {
-        let error = parse(&login("postgres://papir:secret@db/papir")).unwrap_err().to_string();
-        assert!(error.contains("PGPASSFILE") && !error.contains("secret"), "{error}");
-        assert!(parse(&login("postgres:///papir")).unwrap_err().to_string().contains("no host"));
+        let error = parse(&login("postgres://papir:secret@db/papir"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("PGPASSFILE") && !error.contains("secret"),
+            "{error}"
+        );
+        assert!(
+            parse(&login("postgres:///papir"))
+                .unwrap_err()
+                .to_string()
+                .contains("no host")
+        );
         assert!(parse(&login("postgres://db:port/papir")).is_err());
-        let with = Login { password: Some("secret".into()), ..login("postgres://papir@db/papir") };
+        let with = Login {
+            password: Some("secret".into()),
+            ..login("postgres://papir@db/papir")
+        };
         assert_eq!(parse(&with).unwrap().get_password(), Some(&b"secret"[..]));
         assert!(!format!("{with:?}").contains("secret"));
     }
@@ -127,12 +176,19 @@ mod tests {
     #[test]
     fn tls_is_left_out_on_this_machine_only() {
         let mode = |address: &str| parse(&login(address)).unwrap().get_ssl_mode();
-        for local in ["postgres://localhost/a", "postgres://127.0.0.1,[::1]/a", "postgres://%2Frun%2Fpg/a"] {
+        for local in [
+            "postgres://localhost/a",
+            "postgres://127.0.0.1,[::1]/a",
+            "postgres://%2Frun%2Fpg/a",
+        ] {
             assert_eq!(mode(local), SslMode::Disable, "{local}");
         }
         assert_eq!(mode("postgres://db/a"), SslMode::Require);
         assert_eq!(mode("postgres://localhost,db/a"), SslMode::Require);
-        assert_eq!(mode("postgres://localhost/a?sslmode=require"), SslMode::Require);
+        assert_eq!(
+            mode("postgres://localhost/a?sslmode=require"),
+            SslMode::Require
+        );
         assert_eq!(mode("postgres://db/a?sslmode=disable"), SslMode::Disable);
     }
 }

@@ -40,9 +40,18 @@ impl Login {
 impl fmt::Debug for Login {
     /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, pass_file, root_certificates, .. } = self;
+        let Self {
+            address,
+            pass_file,
+            root_certificates,
+            ..
+        } = self;
         let mut debug = f.debug_struct("Login");
-        debug.field("address", address).field("pass_file", pass_file);
-        debug.field("root_certificates", root_certificates).finish_non_exhaustive()
+        debug
+            .field("address", address)
+            .field("pass_file", pass_file);
+        debug
+            .field("root_certificates", root_certificates)
+            .finish_non_exhaustive()
     }
 }

@@ -15,18 +15,28 @@ const MAX_BYTES: u64 = 1 << 20;
 /// # Errors
 /// A file that cannot be read, or that others can read.
 pub(crate) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
-    let failed = |reason: String| Error::new(format!("the password file {}: {reason}", path.display()));
+    let failed =
+        |reason: String| Error::new(format!("the password file {}: {reason}", path.display()));
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = file.metadata().map_err(|error| failed(error.to_string()))?.permissions().mode();
+        let mode = file
+            .metadata()
+            .map_err(|error| failed(error.to_string()))?
+            .permissions()
+            .mode();
         if mode & 0o077 != 0 {
-            return Err(failed(format!("others can read it (mode {:o}): expected 600", mode & 0o777)));
+            return Err(failed(format!(
+                "others can read it (mode {:o}): expected 600",
+                mode & 0o777
+            )));
         }
     }
     let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+    file.take(MAX_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| failed(error.to_string()))?;
     Ok(text.lines().find_map(|line| password(line, wanted)))
 }
 
@@ -39,7 +49,10 @@ fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
         return None;
     };
     let found = [host, port, database, user];
-    let matches = found.into_iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+    let matches = found
+        .into_iter()
+        .zip(wanted)
+        .all(|(field, wanted)| field == "*" || field == wanted);
     matches.then(|| password.clone())
 }
 
@@ -65,7 +78,8 @@ mod tests {
     #[test]
     fn the_first_line_that_matches_counts() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let text = "# comment:*:*:*:no\nshort\nother:*:*:*:a\ndb:5432:papir:user:b\\:\\\\c\n*:*:*:*:d\n";
+        let text =
+            "# comment:*:*:*:no\nshort\nother:*:*:*:a\ndb:5432:papir:user:b\\:\\\\c\n*:*:*:*:d\n";
         std::fs::write(file.path(), text).unwrap();
         let find = |host, port| find(file.path(), [host, port, "papir", "user"]).unwrap();
         assert_eq!(find("db", "5432").as_deref(), Some("b:\\c"));
@@ -78,7 +92,9 @@ mod tests {
     fn a_file_that_others_can_read_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o640)).unwrap();
+        file.as_file()
+            .set_permissions(std::fs::Permissions::from_mode(0o640))
+            .unwrap();
         let error = find(file.path(), ["", "", "", ""]).unwrap_err().to_string();
         assert!(error.contains("mode 640"), "{error}");
     }

@@ -103,9 +103,17 @@ mod tests {
             next_sent_ahead: 13,
         };
         assert!(status.is_uploading());
-        let counts =
-            RegistryCounts { registered: 1, uploading: 2, tickets_ready: 3, tickets_used: 4, bytes: 5 };
-        let list = ClientList { clients: vec![status], counts };
+        let counts = RegistryCounts {
+            registered: 1,
+            uploading: 2,
+            tickets_ready: 3,
+            tickets_used: 4,
+            bytes: 5,
+        };
+        let list = ClientList {
+            clients: vec![status],
+            counts,
+        };
         let golden = concat!(
             r#"{"clients":[{"id":"ab","status":"uploading","created":1,"used":2,"expires":3,"keys_bytes":4,"#,
             r#""uploaded_bytes":5,"part_bytes":6,"version":"07","tickets_ready":8,"tickets_used":9,"#,

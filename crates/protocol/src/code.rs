@@ -120,11 +120,18 @@ mod tests {
 
     #[test]
     fn every_code_has_its_own_title() {
-        let codes = include_str!("code.rs").lines().filter(|line| line.starts_with("pub const"));
-        let titles: Vec<_> = codes.map(|line| title(line.split('"').nth(1).unwrap_or_default())).collect();
+        let codes = include_str!("code.rs")
+            .lines()
+            .filter(|line| line.starts_with("pub const"));
+        let titles: Vec<_> = codes
+            .map(|line| title(line.split('"').nth(1).unwrap_or_default()))
+            .collect();
         assert!(titles.len() >= 30, "{titles:?}");
         for (i, one) in titles.iter().enumerate() {
-            assert!(!titles[..i].contains(one) && *one != title("checksum"), "{one}");
+            assert!(
+                !titles[..i].contains(one) && *one != title("checksum"),
+                "{one}"
+            );
         }
     }
 }

@@ -213,7 +213,9 @@ mod tests {
             security_bits: Some(128.5),
             security_source: None,
             failure_log2: None,
-            parameters: [("n", "1024"), ("a", "b")].map(|(a, b)| (a.into(), b.into())).into(),
+            parameters: [("n", "1024"), ("a", "b")]
+                .map(|(a, b)| (a.into(), b.into()))
+                .into(),
             checkpoint: None,
             delta: None,
         }
@@ -230,8 +232,17 @@ mod tests {
     fn golden_json_of_a_detail() {
         let detail = DatabaseDetail {
             info: info(),
-            previous_versions: vec![PreviousVersion { version: "07".into(), seconds_left: 9 }],
-            memory: Memory { versions: 2, snapshot: 1, encoded: 2, material: 3, hint: 4 },
+            previous_versions: vec![PreviousVersion {
+                version: "07".into(),
+                seconds_left: 9,
+            }],
+            memory: Memory {
+                versions: 2,
+                snapshot: 1,
+                encoded: 2,
+                material: 3,
+                hint: 4,
+            },
         };
         let golden = format!(
             "{INFO}{}",
@@ -241,18 +252,33 @@ mod tests {
             )
         );
         assert_eq!(serde_json::to_string(&detail).unwrap(), golden);
-        assert_eq!(serde_json::from_str::<DatabaseDetail>(&golden).unwrap(), detail);
+        assert_eq!(
+            serde_json::from_str::<DatabaseDetail>(&golden).unwrap(),
+            detail
+        );
         // A client reads the description and ignores the rest.
-        assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), detail.info);
+        assert_eq!(
+            serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
+            detail.info
+        );
     }
 
     #[test]
     fn golden_json_of_a_signed_database() {
-        let checkpoint = Some(CheckpointInfo { sequence: 3, time: 1_800_000_000 });
-        let signed = DatabaseInfo { checkpoint, ..info() };
+        let checkpoint = Some(CheckpointInfo {
+            sequence: 3,
+            time: 1_800_000_000,
+        });
+        let signed = DatabaseInfo {
+            checkpoint,
+            ..info()
+        };
         let golden = format!("{INFO},\"checkpoint\":{{\"sequence\":3,\"time\":1800000000}}}}");
         assert_eq!(serde_json::to_string(&signed).unwrap(), golden);
-        assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), signed);
+        assert_eq!(
+            serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
+            signed
+        );
     }
 
     #[test]
@@ -267,7 +293,10 @@ mod tests {
             answer: 5,
             queries_per_lookup: 1,
         };
-        let changed = DatabaseInfo { delta: Some(delta), ..info() };
+        let changed = DatabaseInfo {
+            delta: Some(delta),
+            ..info()
+        };
         let golden = format!(
             "{INFO}{}",
             concat!(
@@ -276,12 +305,17 @@ mod tests {
             )
         );
         assert_eq!(serde_json::to_string(&changed).unwrap(), golden);
-        assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), changed);
+        assert_eq!(
+            serde_json::from_str::<DatabaseInfo>(&golden).unwrap(),
+            changed
+        );
     }
 
     #[test]
     fn golden_json_of_a_list() {
-        let list = DatabaseList { databases: vec![info().summary()] };
+        let list = DatabaseList {
+            databases: vec![info().summary()],
+        };
         let golden = concat!(
             r#"{"databases":[{"name":"words","scheme":"plain","version":"0102030405060708","records":5,"#,
             r#""record_bits":8,"keyed":true}]}"#,

@@ -71,7 +71,12 @@ mod tests {
 
     #[test]
     fn other_bodies_are_not_of_papir() {
-        for other in ["<html>", "{}", r#"{"error":"busy"}"#, r#"{"title":"Not found","status":404}"#] {
+        for other in [
+            "<html>",
+            "{}",
+            r#"{"error":"busy"}"#,
+            r#"{"title":"Not found","status":404}"#,
+        ] {
             assert_eq!(ErrorBody::parse(other.as_bytes()), None, "{other}");
         }
     }

@@ -87,7 +87,11 @@ pub fn unescape(segment: &str) -> Option<String> {
     let mut name = Vec::with_capacity(segment.len());
     while let Some(byte) = bytes.next() {
         let mut digit = || char::from(bytes.next()?).to_digit(16);
-        name.push(if byte == b'%' { (digit()? << 4 | digit()?) as u8 } else { byte });
+        name.push(if byte == b'%' {
+            (digit()? << 4 | digit()?) as u8
+        } else {
+            byte
+        });
     }
     String::from_utf8(name).ok()
 }
@@ -100,10 +104,19 @@ mod tests {
     fn names_are_escaped() {
         assert_eq!(query("a b/ü"), "/v1/databases/a%20b%2F%C3%BC/query");
         assert_eq!(database("A-z_0.9~"), "/v1/databases/A-z_0.9%7E");
-        assert_eq!(checkpoint_proof("words"), "/v1/databases/words/checkpoint/proof");
-        assert_eq!(checkpoint_log("words"), "/v1/databases/words/checkpoint/log");
+        assert_eq!(
+            checkpoint_proof("words"),
+            "/v1/databases/words/checkpoint/proof"
+        );
+        assert_eq!(
+            checkpoint_log("words"),
+            "/v1/databases/words/checkpoint/log"
+        );
         let version = of_version(&public("words"), "0123456789abcdef");
-        assert_eq!(version, "/v1/databases/words/public?version=0123456789abcdef");
+        assert_eq!(
+            version,
+            "/v1/databases/words/public?version=0123456789abcdef"
+        );
     }
 
     #[test]
@@ -111,12 +124,18 @@ mod tests {
         for name in ["words", "a b/ü", "%41", "A-z_0.9~"] {
             assert_eq!(unescape(&escape(name)).as_deref(), Some(name));
         }
-        assert_eq!(["%4", "%", "%+4", "%ff"].map(unescape), [None, None, None, None]);
+        assert_eq!(
+            ["%4", "%", "%+4", "%ff"].map(unescape),
+            [None, None, None, None]
+        );
     }
 
     #[test]
     fn paths_of_clients() {
         assert_eq!(clients("words"), "/v1/databases/words/clients");
-        assert_eq!(client_keys("words", "ab"), "/v1/databases/words/clients/ab/keys");
+        assert_eq!(
+            client_keys("words", "ab"),
+            "/v1/databases/words/clients/ab/keys"
+        );
     }
 }

@@ -39,12 +39,17 @@ pub const SCHEMES: &[Listing] = &[
 ];
 
 /// The schemes of batches among them.
-const BATCHES: &[OfBatches] = &[OfBatches::over::<NewtonBucket>(<Newton<Symmetric> as Scheme>::NAME)];
+const BATCHES: &[OfBatches] = &[OfBatches::over::<NewtonBucket>(
+    <Newton<Symmetric> as Scheme>::NAME,
+)];
 
 /// Adds the schemes of this crate to the registry.
 ///
 /// # Errors
 /// Same as [`registry::add`].
 pub fn register() -> Result<()> {
-    registry::add(Addition { listings: SCHEMES, batches: BATCHES })
+    registry::add(Addition {
+        listings: SCHEMES,
+        batches: BATCHES,
+    })
 }

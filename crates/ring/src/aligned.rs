@@ -34,7 +34,11 @@ impl<W: Word> Aligned<W> {
     /// `length` zeros.
     pub fn zeroed(length: usize) -> Self {
         let lines = (length * size_of::<W>()).div_ceil(size_of::<Line>());
-        Self { lines: vec![Line([0; 8]); lines], length, word: PhantomData }
+        Self {
+            lines: vec![Line([0; 8]); lines],
+            length,
+            word: PhantomData,
+        }
     }
 
     /// A copy of these words.

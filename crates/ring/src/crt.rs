@@ -41,7 +41,10 @@ pub struct Sums {
 impl Sums {
     /// The sums of this many numbers before any residue is added.
     pub fn zeroed(count: usize) -> Self {
-        Self { words: vec![0; count], quotients: vec![0; count] }
+        Self {
+            words: vec![0; count],
+            quotients: vec![0; count],
+        }
     }
 
     /// Starts again, with this many numbers, in the same memory.
@@ -60,14 +63,24 @@ impl Lift {
 
     /// A conversion from residues modulo distinct primes to residues modulo `target`.
     pub fn new(primes: &[u32], target: Modulus) -> Self {
-        let others = |prime: u32| primes.iter().copied().filter(|&other| other != prime).collect::<Vec<_>>();
+        let others = |prime: u32| {
+            primes
+                .iter()
+                .copied()
+                .filter(|&other| other != prime)
+                .collect::<Vec<_>>()
+        };
         let part = |&prime: &u32| {
-            let inverse = inverse_mod(product_mod(&others(prime), prime).into(), prime.into()) as u32;
+            let inverse =
+                inverse_mod(product_mod(&others(prime), prime).into(), prime.into()) as u32;
             (Modulus::new(prime), inverse, f64::from(prime).recip())
         };
         Self {
             primes: primes.iter().map(part).collect(),
-            cofactors: primes.iter().map(|&prime| product_mod(&others(prime), target.value())).collect(),
+            cofactors: primes
+                .iter()
+                .map(|&prime| product_mod(&others(prime), target.value()))
+                .collect(),
             product: product_mod(primes, target.value()),
             target,
         }
@@ -120,8 +133,13 @@ impl Lift {
         // A cast truncates, while `f64::round` may branch on the number. With 256 primes the sum is
         // off by less than 2⁻³⁷ (half a unit of 2⁻⁴⁵ per addition), which is far below `SLACK`.
         let whole = (sum.quotient + 0.5) as u64 as f64;
-        let taken = self.target.mul(self.target.reduce(whole as u64), self.product);
-        (self.target.sub(self.target.reduce(sum.words), taken), (sum.quotient - whole).abs())
+        let taken = self
+            .target
+            .mul(self.target.reduce(whole as u64), self.product);
+        (
+            self.target.sub(self.target.reduce(sum.words), taken),
+            (sum.quotient - whole).abs(),
+        )
     }
 }
 
@@ -133,13 +151,33 @@ mod tests {
     #[test]
     fn small_numbers_lift_exactly() {
         let primes = [97, 193, 257, 449];
-        let product = primes.iter().map(|&prime| i64::from(prime)).product::<i64>();
+        let product = primes
+            .iter()
+            .map(|&prime| i64::from(prime))
+            .product::<i64>();
         let lift = Lift::new(&primes, Modulus::new(65_537));
-        for x in [0, 1, -1, 65_537, 1_234_567, -123_456_789, product / 4, -product / 4, product / 2 - 1] {
-            let (found, off) = lift.lift(primes.iter().map(|&prime| x.rem_euclid(prime.into()) as u32));
+        for x in [
+            0,
+            1,
+            -1,
+            65_537,
+            1_234_567,
+            -123_456_789,
+            product / 4,
+            -product / 4,
+            product / 2 - 1,
+        ] {
+            let (found, off) = lift.lift(
+                primes
+                    .iter()
+                    .map(|&prime| x.rem_euclid(prime.into()) as u32),
+            );
             assert_eq!(i64::from(found), x.rem_euclid(65_537), "{x}");
             let expected = x.abs() as f64 / product as f64;
-            assert!((off - expected).abs() < 1e-9, "{x}: {off}, expected {expected}");
+            assert!(
+                (off - expected).abs() < 1e-9,
+                "{x}: {off}, expected {expected}"
+            );
         }
     }
 

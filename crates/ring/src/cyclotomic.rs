@@ -48,7 +48,11 @@ pub trait CyclotomicRing: Clone + Debug + Send + Sync {
     fn sub_assign<F: Form>(&self, a: &mut Poly<F, Self::Word>, b: &Poly<F, Self::Word>);
 
     /// a·b.
-    fn mul(&self, a: &Poly<Values, Self::Word>, b: &Poly<Values, Self::Word>) -> Poly<Values, Self::Word>;
+    fn mul(
+        &self,
+        a: &Poly<Values, Self::Word>,
+        b: &Poly<Values, Self::Word>,
+    ) -> Poly<Values, Self::Word>;
 
     /// constant·a modulo q.
     fn scale<F: Form>(&self, a: &Poly<F, Self::Word>, constant: u64) -> Poly<F, Self::Word>;
@@ -70,7 +74,13 @@ pub trait CyclotomicRing: Clone + Debug + Send + Sync {
 
     /// For two groups of rows b and one of rows a, replaces each output by the coefficients of
     /// Σ aⱼ·bⱼ. Words of `a` are below 4 times the prime; there are at most 64 rows.
-    fn products(&self, prime: usize, out: [&mut [Self::Word]; 2], a: &[Self::Word], b: [&[Self::Word]; 2]);
+    fn products(
+        &self,
+        prime: usize,
+        out: [&mut [Self::Word]; 2],
+        a: &[Self::Word],
+        b: [&[Self::Word]; 2],
+    );
 
     /// Constants of a decomposition into `levels` digits of base 2^`log_base`, lowest first, of
     /// coefficients without their lowest `drop` bits; and the largest absolute value of the top
@@ -78,7 +88,12 @@ pub trait CyclotomicRing: Clone + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`GadgetError`] if the digits do not fit.
-    fn digits(&self, log_base: u32, drop: u32, levels: usize) -> Result<(Self::Digits, u64), GadgetError>;
+    fn digits(
+        &self,
+        log_base: u32,
+        drop: u32,
+        levels: usize,
+    ) -> Result<(Self::Digits, u64), GadgetError>;
 
     /// Writes the digits of each coefficient: levels·d words, lowest digits first.
     fn decompose(digits: &Self::Digits, poly: &Poly<Coefficients, Self::Word>, out: &mut [i32]);

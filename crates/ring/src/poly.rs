@@ -31,7 +31,10 @@ pub struct Poly<F: Form, W: Word = u32> {
 
 impl<F: Form, W: Word> Default for Poly<F, W> {
     fn default() -> Self {
-        Self { residues: Aligned::default(), form: PhantomData }
+        Self {
+            residues: Aligned::default(),
+            form: PhantomData,
+        }
     }
 }
 
@@ -39,12 +42,18 @@ impl<F: Form, W: Word> Poly<F, W> {
     /// A polynomial from reduced residues modulo the first prime, followed by those modulo the
     /// second.
     pub fn from_residues(residues: &[W]) -> Self {
-        Self { residues: Aligned::copy_of(residues), form: PhantomData }
+        Self {
+            residues: Aligned::copy_of(residues),
+            form: PhantomData,
+        }
     }
 
     /// A polynomial of this many residues, all zero.
     pub(crate) fn zero(residues: usize) -> Self {
-        Self { residues: Aligned::zeroed(residues), form: PhantomData }
+        Self {
+            residues: Aligned::zeroed(residues),
+            form: PhantomData,
+        }
     }
 
     /// All residues.
@@ -59,7 +68,10 @@ impl<F: Form, W: Word> Poly<F, W> {
 
     /// Changes the form in the type; the caller has transformed the residues.
     pub(crate) fn relabel<G: Form>(self) -> Poly<G, W> {
-        Poly { residues: self.residues, form: PhantomData }
+        Poly {
+            residues: self.residues,
+            form: PhantomData,
+        }
     }
 }
 

@@ -39,13 +39,17 @@ impl Seed {
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         hasher.update(&self.0);
         // The length keeps labels apart from the index that follows.
-        hasher.update(&(label.len() as u64).to_le_bytes()).update(label.as_bytes());
+        hasher
+            .update(&(label.len() as u64).to_le_bytes())
+            .update(label.as_bytes());
         hasher.update(&index.to_le_bytes());
         let (mut key, mut counter) = ([0; 16], [0; 16]);
         let mut output = hasher.finalize_xof();
         output.fill(&mut key);
         output.fill(&mut counter);
-        Expander { stream: Ctr128BE::new(&key.into(), &counter.into()) }
+        Expander {
+            stream: Ctr128BE::new(&key.into(), &counter.into()),
+        }
     }
 }
 
@@ -80,7 +84,10 @@ impl Expander {
     /// # Panics
     /// If `modulus` is zero or at least 2³¹.
     pub fn uniform_u32(&mut self, modulus: u32, out: &mut [u32]) {
-        assert!(modulus > 0 && modulus < 1 << 31, "modulus {modulus}: expected 1 to 2^31 - 1");
+        assert!(
+            modulus > 0 && modulus < 1 << 31,
+            "modulus {modulus}: expected 1 to 2^31 - 1"
+        );
         let mask = modulus.next_power_of_two() - 1;
         keep_below(modulus, out, &mut [0; BATCH], |batch| {
             self.uniform_bits(batch);
@@ -93,11 +100,16 @@ impl Expander {
     /// # Panics
     /// If `modulus` is zero or above 2⁶².
     pub fn uniform_u64(&mut self, modulus: u64, out: &mut [u64]) {
-        assert!(modulus > 0 && modulus <= 1 << 62, "modulus {modulus}: expected 1 to 2^62");
+        assert!(
+            modulus > 0 && modulus <= 1 << 62,
+            "modulus {modulus}: expected 1 to 2^62"
+        );
         let mask = modulus.next_power_of_two() - 1;
         keep_below(modulus, out, &mut [0; BATCH], |batch| {
             self.fill(bytemuck::cast_slice_mut(batch));
-            batch.iter_mut().for_each(|word| *word = u64::from_le(*word) & mask);
+            batch
+                .iter_mut()
+                .for_each(|word| *word = u64::from_le(*word) & mask);
         });
     }
 }
@@ -139,7 +151,9 @@ impl SecretRng {
     pub fn new(rng: &mut dyn CryptoRng) -> Self {
         let mut seed = Zeroizing::new([0; 32]);
         rng.fill_bytes(seed.as_mut_slice());
-        Self { rng: chacha20::ChaCha20Rng::from_seed(*seed) }
+        Self {
+            rng: chacha20::ChaCha20Rng::from_seed(*seed),
+        }
     }
 
     /// Derives the generator for the purpose `label` from a secret of 256 bits.
@@ -153,7 +167,9 @@ impl SecretRng {
         output.fill(seed.as_mut_slice());
         output.zeroize();
         hasher.zeroize();
-        Self { rng: chacha20::ChaCha20Rng::from_seed(*seed) }
+        Self {
+            rng: chacha20::ChaCha20Rng::from_seed(*seed),
+        }
     }
 }
 
@@ -190,7 +206,9 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let expected = [204, 199, 192, 173, 111, 207, 0, 220, 91, 156, 48, 59, 10, 98, 37, 99];
+        let expected = [
+            204, 199, 192, 173, 111, 207, 0, 220, 91, 156, 48, 59, 10, 98, 37, 99,
+        ];
         assert_eq!(bytes(SEED.expand("golden", 5), 16), expected);
     }
 
@@ -204,7 +222,10 @@ mod tests {
             SEED.expand("a\0", 0),
             Seed([8; 32]).expand("a", 0),
         ];
-        let streams: Vec<_> = streams.into_iter().map(|stream| bytes(stream, 16)).collect();
+        let streams: Vec<_> = streams
+            .into_iter()
+            .map(|stream| bytes(stream, 16))
+            .collect();
         for (i, a) in streams.iter().enumerate() {
             assert!(streams[..i].iter().all(|b| a != b), "stream {i} repeats");
         }
@@ -224,7 +245,15 @@ mod tests {
 
     #[test]
     fn residues_follow_the_order_of_the_stream() {
-        for modulus in [1, 2, 3, 65_537, (1 << 27) + 1, (1 << 28) - 57, (1 << 31) - 1] {
+        for modulus in [
+            1,
+            2,
+            3,
+            65_537,
+            (1 << 27) + 1,
+            (1 << 28) - 57,
+            (1 << 31) - 1,
+        ] {
             let mut found = vec![0; 5000];
             let mut expander = SEED.expand("residues", 0);
             expander.uniform_u32(modulus, &mut found);
@@ -232,16 +261,27 @@ mod tests {
             expander.uniform_bits(&mut next);
             let mut words = vec![0; 12_000];
             SEED.expand("residues", 0).uniform_bits(&mut words);
-            let bits = u64::from(modulus - 1).checked_ilog2().map_or(0, |top| top + 1);
+            let bits = u64::from(modulus - 1)
+                .checked_ilog2()
+                .map_or(0, |top| top + 1);
             let below = |word: &u32| (word & ((1u64 << bits) - 1) as u32) < modulus;
-            let last = words.iter().enumerate().filter(|(_, word)| below(word)).nth(4999).map(|(at, _)| at);
+            let last = words
+                .iter()
+                .enumerate()
+                .filter(|(_, word)| below(word))
+                .nth(4999)
+                .map(|(at, _)| at);
             let expected: Vec<u32> = words
                 .iter()
                 .filter(|word| below(word))
                 .map(|word| word & ((1u64 << bits) - 1) as u32)
                 .collect();
             assert_eq!(found, expected[..5000], "modulus {modulus}");
-            assert_eq!(last.map(|at| words[at + 1]), Some(next[0]), "modulus {modulus}: words lost");
+            assert_eq!(
+                last.map(|at| words[at + 1]),
+                Some(next[0]),
+                "modulus {modulus}: words lost"
+            );
         }
     }
 
@@ -252,10 +292,20 @@ mod tests {
             SEED.expand("residues", 0).uniform_u64(modulus, &mut found);
             let mut bytes = vec![0; 8 * 9000];
             SEED.expand("residues", 0).fill(&mut bytes);
-            let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+            let words = bytes
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|word| u64::from_le_bytes(*word));
             let bits = modulus.next_power_of_two().trailing_zeros();
-            let below = words.map(|word| word & ((1 << bits) - 1)).filter(|&word| word < modulus);
-            assert_eq!(found, below.take(3000).collect::<Vec<_>>(), "modulus {modulus}");
+            let below = words
+                .map(|word| word & ((1 << bits) - 1))
+                .filter(|&word| word < modulus);
+            assert_eq!(
+                found,
+                below.take(3000).collect::<Vec<_>>(),
+                "modulus {modulus}"
+            );
         }
     }
 
@@ -265,8 +315,13 @@ mod tests {
         let mut values = vec![0; 100_000];
         SEED.expand("uniform", 0).uniform_u32(modulus, &mut values);
         let mut counts = [0f64; 10];
-        values.iter().for_each(|&value| counts[value as usize] += 1.0);
-        let chi2: f64 = counts.iter().map(|count| (count - 10_000.0).powi(2) / 10_000.0).sum();
+        values
+            .iter()
+            .for_each(|&value| counts[value as usize] += 1.0);
+        let chi2: f64 = counts
+            .iter()
+            .map(|count| (count - 10_000.0).powi(2) / 10_000.0)
+            .sum();
         assert!(chi2 < 35.0, "chi-square {chi2} with 9 degrees of freedom");
     }
 
@@ -276,7 +331,10 @@ mod tests {
         assert_eq!(word(1, "a"), word(1, "a"));
         let words = [word(1, "a"), word(2, "a"), word(1, "b"), word(1, "")];
         for (i, found) in words.iter().enumerate() {
-            assert!(words[..i].iter().all(|other| other != found), "word {i} repeats");
+            assert!(
+                words[..i].iter().all(|other| other != found),
+                "word {i} repeats"
+            );
         }
     }
 

@@ -7,7 +7,10 @@ use papir_kernels::wide;
 /// # Panics
 /// If the modulus is outside this range.
 pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
-    assert!((1..=1 << 32).contains(&modulus), "modulus {modulus}: expected 1 to 2^32");
+    assert!(
+        (1..=1 << 32).contains(&modulus),
+        "modulus {modulus}: expected 1 to 2^32"
+    );
     let (mut square, mut result, mut left) = (base % modulus, 1 % modulus, exponent);
     while left > 0 {
         if left & 1 == 1 {
@@ -48,7 +51,9 @@ fn root(prime: u64, order: u64, pow: impl Fn(u64, u64, u64) -> u64) -> Option<u6
     }
     // For a power of two, a root is primitive if its half power is −1.
     let is_primitive = |root: &u64| pow(*root, order / 2, prime) == prime - 1;
-    (2..prime).map(|base| pow(base, (prime - 1) / order, prime)).find(is_primitive)
+    (2..prime)
+        .map(|base| pow(base, (prime - 1) / order, prime))
+        .find(is_primitive)
 }
 
 /// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first, or all of them if
@@ -63,8 +68,13 @@ pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
 pub fn ntt_primes_below(bound: u32, d: usize, count: usize) -> Vec<u32> {
     let step = 2 * d.max(1) as u64;
     let top = (u64::from(bound.max(2)) - 2) / step * step + 1;
-    let candidates = std::iter::successors(Some(top), |q| q.checked_sub(step)).take_while(|&q| q > step);
-    candidates.filter(|&q| is_prime(q)).take(count).map(|q| q as u32).collect()
+    let candidates =
+        std::iter::successors(Some(top), |q| q.checked_sub(step)).take_while(|&q| q > step);
+    candidates
+        .filter(|&q| is_prime(q))
+        .take(count)
+        .map(|q| q as u32)
+        .collect()
 }
 
 /// Returns true if n is prime, by trial division.
@@ -123,7 +133,13 @@ mod tests {
         }
         let words = [5, 1, 96, 50];
         let inverses = invert_all(&words, 97).unwrap();
-        assert!(words.iter().zip(&inverses).all(|(word, inverse)| word * inverse % 97 == 1), "{inverses:?}");
+        assert!(
+            words
+                .iter()
+                .zip(&inverses)
+                .all(|(word, inverse)| word * inverse % 97 == 1),
+            "{inverses:?}"
+        );
         assert!(invert_all(&[3, 0, 5], 97).is_none() && invert_all(&[], 97) == Some(Vec::new()));
     }
 }

@@ -71,13 +71,20 @@ impl Ring {
         }
         let table = |prime| -> Result<NttTable, RingError> {
             let order = 2 * degree;
-            let root =
-                primitive_root(prime, order).ok_or(RingError::NoRoot { prime: prime.into(), order })?;
+            let root = primitive_root(prime, order).ok_or(RingError::NoRoot {
+                prime: prime.into(),
+                order,
+            })?;
             Ok(NttTable::new(prime, root, degree)?)
         };
         let tables = [table(primes[0])?, table(primes[1])?];
         let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1])) as u32;
-        Ok(Self { degree, primes: primes.map(Modulus::new), tables, garner })
+        Ok(Self {
+            degree,
+            primes: primes.map(Modulus::new),
+            tables,
+            garner,
+        })
     }
 
     /// The degree d.
@@ -143,8 +150,12 @@ impl Ring {
     /// a·b.
     pub fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
         let mut product = self.zero();
-        for (((out, a), b), prime) in
-            product.parts_mut().into_iter().zip(a.parts()).zip(b.parts()).zip(self.primes)
+        for (((out, a), b), prime) in product
+            .parts_mut()
+            .into_iter()
+            .zip(a.parts())
+            .zip(b.parts())
+            .zip(self.primes)
         {
             pointwise::mul(out, a, b, prime);
         }
@@ -154,7 +165,12 @@ impl Ring {
     /// constant·a modulo q.
     pub fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
         let mut product = self.zero();
-        for ((out, a), prime) in product.parts_mut().into_iter().zip(a.parts()).zip(self.primes) {
+        for ((out, a), prime) in product
+            .parts_mut()
+            .into_iter()
+            .zip(a.parts())
+            .zip(self.primes)
+        {
             pointwise::scale(out, a, prime.reduce(constant), prime);
         }
         product
@@ -163,7 +179,12 @@ impl Ring {
     /// a(X^e) for odd e.
     pub fn automorphism(&self, a: &Poly<Coefficients>, e: usize) -> Poly<Coefficients> {
         let mut image = self.zero();
-        for ((out, a), prime) in image.parts_mut().into_iter().zip(a.parts()).zip(self.primes) {
+        for ((out, a), prime) in image
+            .parts_mut()
+            .into_iter()
+            .zip(a.parts())
+            .zip(self.primes)
+        {
             galois::automorphism(out, a, e, prime);
         }
         image
@@ -205,7 +226,9 @@ impl Ring {
     pub fn to_centred(&self, poly: &Poly<Coefficients>) -> Vec<i64> {
         // q is below 2⁵⁶, so the casts keep the sign.
         let q = self.modulus() as i64;
-        self.lifted(poly).map(|x| x as i64 - q * i64::from(x as i64 > q / 2)).collect()
+        self.lifted(poly)
+            .map(|x| x as i64 - q * i64::from(x as i64 > q / 2))
+            .collect()
     }
 
     /// Garner's reconstruction r₁ + q₁·((r₂ − r₁)/q₁ mod q₂) of each coefficient, without division.
@@ -293,7 +316,12 @@ impl CyclotomicRing for Ring {
         }
     }
 
-    fn digits(&self, log_base: u32, drop: u32, levels: usize) -> Result<(Gadget2, u64), GadgetError> {
+    fn digits(
+        &self,
+        log_base: u32,
+        drop: u32,
+        levels: usize,
+    ) -> Result<(Gadget2, u64), GadgetError> {
         let [q1, q2] = self.primes.map(Modulus::value);
         let digits = Gadget2::new(q1, q2, log_base, drop, levels)?;
         let top = digits.top_bound();
@@ -324,7 +352,9 @@ pub struct Accumulator {
 impl Accumulator {
     /// An empty sum for this ring.
     pub fn new(ring: &Ring) -> Self {
-        Self { sums: vec![0; 2 * ring.degree] }
+        Self {
+            sums: vec![0; 2 * ring.degree],
+        }
     }
 
     /// Adds a·b.
@@ -335,8 +365,11 @@ impl Accumulator {
     /// The sum modulo q; the accumulator is zero afterwards.
     pub fn reduce(&mut self, ring: &Ring) -> Poly<Values> {
         let mut sum = ring.zero();
-        for ((out, sums), prime) in
-            sum.parts_mut().into_iter().zip(self.sums.chunks_exact(ring.degree)).zip(ring.primes)
+        for ((out, sums), prime) in sum
+            .parts_mut()
+            .into_iter()
+            .zip(self.sums.chunks_exact(ring.degree))
+            .zip(ring.primes)
         {
             pointwise::reduce(out, sums, prime);
         }
@@ -389,11 +422,16 @@ mod tests {
     fn words_round_trip_and_centre() {
         let ring = ring(64);
         let q = ring.modulus();
-        let words: Vec<u64> = (0..64).map(|i| [0, 1, q - 1, q / 2, q / 2 + 1, 12345][i % 6]).collect();
+        let words: Vec<u64> = (0..64)
+            .map(|i| [0, 1, q - 1, q / 2, q / 2 + 1, 12345][i % 6])
+            .collect();
         let poly = ring.from_words(&words);
         assert_eq!(ring.to_words(&poly), words);
         let centred = ring.to_centred(&poly);
-        assert_eq!(&centred[..5], &[0, 1, -1, (q / 2) as i64, -((q / 2) as i64)]);
+        assert_eq!(
+            &centred[..5],
+            &[0, 1, -1, (q / 2) as i64, -((q / 2) as i64)]
+        );
     }
 
     #[test]
@@ -413,7 +451,10 @@ mod tests {
         let mut accumulator = Accumulator::new(&ring);
         let mut expected = ring.zero();
         for i in 0..256 {
-            let (a, b) = (ring.forward(random(&ring, i)), ring.forward(random(&ring, i + 1000)));
+            let (a, b) = (
+                ring.forward(random(&ring, i)),
+                ring.forward(random(&ring, i + 1000)),
+            );
             ring.add_assign(&mut expected, &ring.mul(&a, &b));
             accumulator.add_product(&a, &b);
         }
@@ -423,12 +464,27 @@ mod tests {
     #[test]
     fn unsuitable_primes_are_refused() {
         for bad in [0, 1, 2, 4, 268_369_919, u32::MAX] {
-            assert_eq!(Ring::new(64, [257, bad]).err(), Some(RingError::NotPrime(bad)));
+            assert_eq!(
+                Ring::new(64, [257, bad]).err(),
+                Some(RingError::NotPrime(bad))
+            );
         }
         for degree in [0, 8, 63, 1 << 20] {
-            assert_eq!(Ring::new(degree, [257, 769]).err(), Some(RingError::Degree(degree)));
+            assert_eq!(
+                Ring::new(degree, [257, 769]).err(),
+                Some(RingError::Degree(degree))
+            );
         }
-        assert!(matches!(Ring::new(64, [97, 97]), Err(RingError::SamePrime(97))));
-        assert!(matches!(Ring::new(64, [97, 257]), Err(RingError::NoRoot { prime: 97, order: 128 })));
+        assert!(matches!(
+            Ring::new(64, [97, 97]),
+            Err(RingError::SamePrime(97))
+        ));
+        assert!(matches!(
+            Ring::new(64, [97, 257]),
+            Err(RingError::NoRoot {
+                prime: 97,
+                order: 128
+            })
+        ));
     }
 }

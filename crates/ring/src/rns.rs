@@ -41,11 +41,16 @@ impl RnsRing {
         }
         let order = 2 * degree;
         let table = |&prime: &u32| -> Result<NttTable, RingError> {
-            let root =
-                primitive_root(prime, order).ok_or(RingError::NoRoot { prime: prime.into(), order })?;
+            let root = primitive_root(prime, order).ok_or(RingError::NoRoot {
+                prime: prime.into(),
+                order,
+            })?;
             Ok(NttTable::new(prime, root, degree)?)
         };
-        Ok(Self { degree, tables: primes.iter().map(table).collect::<Result<_, _>>()? })
+        Ok(Self {
+            degree,
+            tables: primes.iter().map(table).collect::<Result<_, _>>()?,
+        })
     }
 
     /// The degree d.
@@ -70,7 +75,9 @@ impl RnsRing {
 
     /// The primes with their reduction constants, in order.
     pub fn moduli(&self) -> impl ExactSizeIterator<Item = Modulus> + '_ {
-        self.tables.iter().map(|table| Modulus::new(table.modulus()))
+        self.tables
+            .iter()
+            .map(|table| Modulus::new(table.modulus()))
     }
 
     /// The primes.
@@ -92,7 +99,9 @@ pub fn log2_product(primes: &[u32]) -> f64 {
 /// The product of `factors` modulo a prime below 2³².
 pub fn product_mod(factors: &[u32], prime: u32) -> u32 {
     let prime = u64::from(prime);
-    factors.iter().fold(1 % prime, |product, &factor| product * u64::from(factor) % prime) as u32
+    factors.iter().fold(1 % prime, |product, &factor| {
+        product * u64::from(factor) % prime
+    }) as u32
 }
 
 #[cfg(test)]
@@ -105,13 +114,28 @@ mod tests {
     fn rings_are_checked() {
         let primes = ntt_primes(27, 64, 5);
         let ring = RnsRing::new(64, &primes).unwrap();
-        assert_eq!((ring.degree(), ring.len(), ring.primes()), (64, 5, primes.clone()));
+        assert_eq!(
+            (ring.degree(), ring.len(), ring.primes()),
+            (64, 5, primes.clone())
+        );
         assert!((ring.log2_modulus() - 135.0).abs() < 0.01);
-        assert!(matches!(RnsRing::new(60, &primes), Err(RingError::Degree(60))));
+        assert!(matches!(
+            RnsRing::new(60, &primes),
+            Err(RingError::Degree(60))
+        ));
         assert!(matches!(RnsRing::new(64, &[]), Err(RingError::NotPrime(0))));
-        assert!(matches!(RnsRing::new(64, &[97]), Err(RingError::NoRoot { prime: 97, .. })));
-        assert!(matches!(RnsRing::new(16, &[97, 129]), Err(RingError::NotPrime(129))));
-        assert!(matches!(RnsRing::new(16, &[97, 193, 97]), Err(RingError::SamePrime(97))));
+        assert!(matches!(
+            RnsRing::new(64, &[97]),
+            Err(RingError::NoRoot { prime: 97, .. })
+        ));
+        assert!(matches!(
+            RnsRing::new(16, &[97, 129]),
+            Err(RingError::NotPrime(129))
+        ));
+        assert!(matches!(
+            RnsRing::new(16, &[97, 193, 97]),
+            Err(RingError::SamePrime(97))
+        ));
     }
 
     #[test]

@@ -60,7 +60,10 @@ impl Gaussian {
         if !(sigma > 0.0 && sigma <= MAX_SIGMA) {
             return Err(SigmaError { found: sigma });
         }
-        Ok(Self { sigma, table: cumulative_table(sigma) })
+        Ok(Self {
+            sigma,
+            table: cumulative_table(sigma),
+        })
     }
 
     /// The standard deviation.
@@ -78,7 +81,12 @@ impl Gaussian {
     /// Every sample reads the whole table; no branch and no address depends on a random value.
     pub fn fill(&self, rng: &mut dyn CryptoRng, out: &mut [i32]) {
         with_words(rng, out, |words, out| {
-            for (words, out) in words.as_chunks::<LANES>().0.iter().zip(out.chunks_mut(LANES)) {
+            for (words, out) in words
+                .as_chunks::<LANES>()
+                .0
+                .iter()
+                .zip(out.chunks_mut(LANES))
+            {
                 let samples = self.look_up(words);
                 out.copy_from_slice(&samples[..out.len()]);
             }
@@ -127,7 +135,9 @@ fn with_words(rng: &mut dyn CryptoRng, out: &mut [i32], make: impl Fn(&[u64; BAT
     let mut words = [0u64; BATCH];
     for out in out.chunks_mut(BATCH) {
         rng.fill_bytes(bytemuck::cast_slice_mut(&mut words[..out.len()]));
-        words.iter_mut().for_each(|word| *word = u64::from_le(*word));
+        words
+            .iter_mut()
+            .for_each(|word| *word = u64::from_le(*word));
         make(&words, out);
     }
     words.zeroize();
@@ -138,15 +148,20 @@ fn cumulative_table(sigma: f64) -> Vec<u64> {
     let weights = weights(sigma);
     // |x| = k covers two values except at k = 0. A table has at most √(160 ln 2)·σ + 1 < 676
     // weights: scaled to 2¹¹¹ and doubled, their sum stays below the 2¹²⁷ that `ratio` allows.
-    let doubled: Vec<u128> =
-        weights.iter().enumerate().map(|(k, &weight)| (weight >> 16) << u32::from(k > 0)).collect();
+    let doubled: Vec<u128> = weights
+        .iter()
+        .enumerate()
+        .map(|(k, &weight)| (weight >> 16) << u32::from(k > 0))
+        .collect();
     let total: u128 = doubled.iter().sum();
     let mut sum = 0;
     let cumulative = doubled.iter().map(|&weight| {
         sum += weight;
         ratio(sum, total)
     });
-    cumulative.take_while(|&entry| entry < (1 << BITS) - 1).collect()
+    cumulative
+        .take_while(|&entry| entry < (1 << BITS) - 1)
+        .collect()
 }
 
 /// ⌊2⁶³·part/total⌋ by long division; both are below 2¹²⁷ and part ≤ total.
@@ -222,7 +237,11 @@ mod tests {
     }
 
     fn moment(values: &[i32], power: i32) -> f64 {
-        values.iter().map(|&x| f64::from(x).powi(power)).sum::<f64>() / values.len() as f64
+        values
+            .iter()
+            .map(|&x| f64::from(x).powi(power))
+            .sum::<f64>()
+            / values.len() as f64
     }
 
     /// P(x) of the discrete Gaussian, by its definition.
@@ -240,11 +259,20 @@ mod tests {
             assert!(mean.abs() < 5.0 * sigma / n, "σ {sigma}: mean {mean}");
             // The variance of x² is 2σ⁴. A width mistaken for a deviation is off by a factor of 2π.
             let relative = variance / (sigma * sigma) - 1.0;
-            assert!(relative.abs() < 5.0 * 2f64.sqrt() / n, "σ {sigma}: variance {variance}");
+            assert!(
+                relative.abs() < 5.0 * 2f64.sqrt() / n,
+                "σ {sigma}: variance {variance}"
+            );
             let kurtosis = moment(&values, 4) / (variance * variance);
-            assert!((kurtosis - 3.0).abs() < 5.0 * 24f64.sqrt() / n, "σ {sigma}: kurtosis {kurtosis}");
+            assert!(
+                (kurtosis - 3.0).abs() < 5.0 * 24f64.sqrt() / n,
+                "σ {sigma}: kurtosis {kurtosis}"
+            );
             let skewness = moment(&values, 3) / variance.powf(1.5);
-            assert!(skewness.abs() < 5.0 * 15f64.sqrt() / n, "σ {sigma}: skewness {skewness}");
+            assert!(
+                skewness.abs() < 5.0 * 15f64.sqrt() / n,
+                "σ {sigma}: skewness {skewness}"
+            );
         }
     }
 
@@ -262,7 +290,10 @@ mod tests {
                 .sum();
             let freedom = f64::from(2 * reach + 1);
             let limit = freedom + 5.0 * (2.0 * freedom).sqrt();
-            assert!(chi2 < limit, "σ {sigma}: chi-square {chi2}, {freedom} degrees of freedom");
+            assert!(
+                chi2 < limit,
+                "σ {sigma}: chi-square {chi2}, {freedom} degrees of freedom"
+            );
         }
     }
 
@@ -271,8 +302,13 @@ mod tests {
         let sigma = 6.4;
         let values = samples(sigma, SAMPLES);
         let count = values.iter().filter(|x| x.abs() > 25).count() as f64;
-        let expected: f64 = (26..100).map(|x| 2.0 * probability(sigma, x) * SAMPLES as f64).sum();
-        assert!((count - expected).abs() < 6.0 * expected.sqrt(), "{count} of {expected} beyond 4σ");
+        let expected: f64 = (26..100)
+            .map(|x| 2.0 * probability(sigma, x) * SAMPLES as f64)
+            .sum();
+        assert!(
+            (count - expected).abs() < 6.0 * expected.sqrt(),
+            "{count} of {expected} beyond 4σ"
+        );
         let bound = Gaussian::new(sigma).unwrap().bound();
         assert!(values.iter().all(|x| x.abs() <= bound));
         assert!((55..=65).contains(&bound), "bound {bound}: 9.3 σ expected");
@@ -285,7 +321,10 @@ mod tests {
             let mut sum = probability(sigma, 0);
             for (k, &entry) in table.iter().enumerate() {
                 let found = entry as f64 / 63f64.exp2();
-                assert!((found - sum).abs() < 1e-14, "σ {sigma}, entry {k}: {found}, expected {sum}");
+                assert!(
+                    (found - sum).abs() < 1e-14,
+                    "σ {sigma}, entry {k}: {found}, expected {sum}"
+                );
                 sum += 2.0 * probability(sigma, k as i32 + 1);
             }
             assert!(table.is_sorted() && table.last().is_some_and(|&last| last < (1 << 63) - 1));
@@ -295,7 +334,11 @@ mod tests {
     /// The probabilities of the magnitudes 0, 1, … of samples, in units of 2⁻⁶³.
     fn magnitudes(table: &[u64]) -> Vec<u64> {
         let entries = table.iter().copied().chain([1 << BITS]);
-        entries.scan(0, |last, entry| Some(entry - std::mem::replace(last, entry))).collect()
+        entries
+            .scan(0, |last, entry| {
+                Some(entry - std::mem::replace(last, entry))
+            })
+            .collect()
     }
 
     /// The largest relative excess of even moments, each as a mean square: computed up to the order
@@ -312,7 +355,9 @@ mod tests {
         };
         let last = (table.len() as f64 / sigma).powi(2) / 2.0;
         let orders = 1..=last.ceil() as i32 + 1;
-        orders.map(|j| moment(j).powf(1.0 / f64::from(j)) - 1.0).fold(0.0, f64::max)
+        orders
+            .map(|j| moment(j).powf(1.0 / f64::from(j)) - 1.0)
+            .fold(0.0, f64::max)
     }
 
     #[test]
@@ -331,8 +376,10 @@ mod tests {
     #[test]
     fn the_statistical_distance_is_below_its_bound() {
         for sigma in [1.0, 2.55, 3.19, 3.2, 6.4, 11.0] {
-            let weights: Vec<u128> =
-                (0..).zip(weights(sigma)).map(|(k, weight)| (weight >> 16) << u32::from(k > 0)).collect();
+            let weights: Vec<u128> = (0..)
+                .zip(weights(sigma))
+                .map(|(k, weight)| (weight >> 16) << u32::from(k > 0))
+                .collect();
             let total: u128 = weights.iter().sum();
             let exact = |weight: &u128| {
                 let next = |(quotient, rest): (u128, u128), _| {
@@ -342,10 +389,21 @@ mod tests {
                 (0..100).fold((0, *weight), next).0
             };
             let table = magnitudes(&cumulative_table(sigma));
-            let found = table.iter().map(|&p| u128::from(p) << 37).chain(std::iter::repeat(0));
-            let sum: u128 = weights.iter().map(exact).zip(found).map(|(a, b)| a.abs_diff(b)).sum();
+            let found = table
+                .iter()
+                .map(|&p| u128::from(p) << 37)
+                .chain(std::iter::repeat(0));
+            let sum: u128 = weights
+                .iter()
+                .map(exact)
+                .zip(found)
+                .map(|(a, b)| a.abs_diff(b))
+                .sum();
             let distance = (sum as f64).log2() - 101.0;
-            assert!((-70.0..DISTANCE_LOG2).contains(&distance), "σ {sigma}: 2^{distance}");
+            assert!(
+                (-70.0..DISTANCE_LOG2).contains(&distance),
+                "σ {sigma}: 2^{distance}"
+            );
         }
     }
 
@@ -362,13 +420,19 @@ mod tests {
     #[test]
     fn small_secrets_are_uniform() {
         let mut rng = chacha20::ChaCha20Rng::seed_from_u64(5);
-        for (least, most, fill) in [(-1, 1, ternary as fn(&mut dyn CryptoRng, &mut [i32])), (0, 1, binary)] {
+        for (least, most, fill) in [
+            (-1, 1, ternary as fn(&mut dyn CryptoRng, &mut [i32])),
+            (0, 1, binary),
+        ] {
             let mut values = vec![7; SAMPLES];
             fill(&mut rng, &mut values);
             let share = SAMPLES as f64 / f64::from(most - least + 1);
             for value in least..=most {
                 let count = values.iter().filter(|&&found| found == value).count() as f64;
-                assert!((count - share).abs() < 5.0 * share.sqrt(), "{value}: {count} of {share}");
+                assert!(
+                    (count - share).abs() < 5.0 * share.sqrt(),
+                    "{value}: {count} of {share}"
+                );
             }
             assert!(values.iter().all(|value| (least..=most).contains(value)));
         }

@@ -35,7 +35,10 @@ impl Ring {
         }
         let order = degree.saturating_mul(2);
         let root = wide_primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
-        Ok(Self { modulus: Modulus::new(prime), table: NttTable::new(prime, root, degree)? })
+        Ok(Self {
+            modulus: Modulus::new(prime),
+            table: NttTable::new(prime, root, degree)?,
+        })
     }
 
     /// q with its reduction constants.
@@ -52,7 +55,10 @@ impl Ring {
     pub fn to_centred(&self, poly: &Poly<Coefficients>) -> Vec<i64> {
         // q is below 2⁵⁰, so the casts keep the sign.
         let q = self.modulus() as i64;
-        poly.residues().iter().map(|&x| x as i64 - q * i64::from(x as i64 > q / 2)).collect()
+        poly.residues()
+            .iter()
+            .map(|&x| x as i64 - q * i64::from(x as i64 > q / 2))
+            .collect()
     }
 
     /// a(X^e) for odd e.
@@ -101,7 +107,12 @@ impl CyclotomicRing for Ring {
 
     fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
         let mut product = self.zero();
-        wide::mul(product.residues_mut(), a.residues(), b.residues(), self.modulus);
+        wide::mul(
+            product.residues_mut(),
+            a.residues(),
+            b.residues(),
+            self.modulus,
+        );
         product
     }
 
@@ -144,7 +155,12 @@ impl CyclotomicRing for Ring {
         self.table.inverse(out1);
     }
 
-    fn digits(&self, log_base: u32, drop: u32, levels: usize) -> Result<(Gadget, u64), GadgetError> {
+    fn digits(
+        &self,
+        log_base: u32,
+        drop: u32,
+        levels: usize,
+    ) -> Result<(Gadget, u64), GadgetError> {
         let digits = Gadget::new(self.modulus(), log_base, drop, levels)?;
         let top = digits.top_bound();
         Ok((digits, top))
@@ -155,7 +171,8 @@ impl CyclotomicRing for Ring {
     }
 
     fn decompose_lazy(digits: &Gadget, poly: &Poly<Coefficients>, out: &mut [&mut [u64]]) {
-        out.iter_mut().for_each(|out| wide::decompose_lazy(digits, out, poly.residues()));
+        out.iter_mut()
+            .for_each(|out| wide::decompose_lazy(digits, out, poly.residues()));
     }
 }
 
@@ -197,19 +214,35 @@ mod tests {
             let power = ring.forward(ring.from_signed(&power));
             let mut rotated = ring.zero();
             ring.rotate(&a, shift, &mut rotated);
-            assert_eq!(rotated, ring.inverse(ring.mul(&ring.forward(a.clone()), &power)), "{shift}");
+            assert_eq!(
+                rotated,
+                ring.inverse(ring.mul(&ring.forward(a.clone()), &power)),
+                "{shift}"
+            );
         }
     }
 
     #[test]
     fn unsuitable_primes_are_refused() {
         for bad in [0, 1, 2, 4, PRIME - 4096, 1 << 50, u64::MAX] {
-            assert_eq!(Ring::new(64, bad).err(), Some(NttError::Modulus { found: bad }.into()));
+            assert_eq!(
+                Ring::new(64, bad).err(),
+                Some(NttError::Modulus { found: bad }.into())
+            );
         }
-        assert_eq!(Ring::new(64, 97).err(), Some(RingError::NoRoot { prime: 97, order: 128 }));
+        assert_eq!(
+            Ring::new(64, 97).err(),
+            Some(RingError::NoRoot {
+                prime: 97,
+                order: 128
+            })
+        );
         for degree in [0, 63, 1 << 60, usize::MAX] {
             assert!(Ring::new(degree, PRIME).is_err(), "{degree}");
         }
-        assert_eq!(Ring::new(8, PRIME).err(), Some(NttError::Degree { found: 8 }.into()));
+        assert_eq!(
+            Ring::new(8, PRIME).err(),
+            Some(NttError::Degree { found: 8 }.into())
+        );
     }
 }

@@ -22,7 +22,10 @@ const CIPHERTEXTS: u64 = 8;
 const ROWS: u64 = 191;
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
-    rayon::ThreadPoolBuilder::new().num_threads(1).build()?.install(measure)
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()?
+        .install(measure)
 }
 
 fn measure() -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -37,20 +40,30 @@ fn measure() -> Result<(), Box<dyn Error + Send + Sync>> {
     let keys = server.accept_keys(&keys)?;
     for rows in [1, 8] {
         // The first records of as many rows.
-        let changes: Vec<Change> = (0..rows).map(|index| Change { index, record: vec![7] }).collect();
+        let changes: Vec<Change> = (0..rows)
+            .map(|index| Change {
+                index,
+                record: vec![7],
+            })
+            .collect();
         let changed = server.update(&changes, &mut rng, &NoProgress)?;
         let (mut follow, mut ratios) = (Vec::new(), Vec::new());
         for number in 0..RUNS {
             let (anew, old) = timed(|| server.ticket(&keys, number, &NoProgress));
             let old = old?;
-            let (time, found) = timed(|| changed.follow((&*server, &old), &keys, number, &NoProgress));
+            let (time, found) =
+                timed(|| changed.follow((&*server, &old), &keys, number, &NoProgress));
             if found? != changed.ticket(&keys, number, &NoProgress)? {
                 return Err("another ticket than one made anew".into());
             }
             follow.push(time);
             ratios.push(time * CIPHERTEXTS as f64 / anew);
         }
-        println!("{rows} rows: {:.1} ms, {:.3} of a ciphertext", 1e3 * median(follow), median(ratios));
+        println!(
+            "{rows} rows: {:.1} ms, {:.3} of a ciphertext",
+            1e3 * median(follow),
+            median(ratios)
+        );
     }
     Ok(())
 }

@@ -176,8 +176,11 @@ const BUILT_IN: &[Listing] = &[
 
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
 /// are refused by that reason until a program [`add`]s them.
-const FENCED: &[(&str, u16, &str)] =
-    &[("newton", 9, NEWTON), ("newtonsym", 10, NEWTON), ("newtonsym-batch", 20, NEWTON)];
+const FENCED: &[(&str, u16, &str)] = &[
+    ("newton", 9, NEWTON),
+    ("newtonsym", 10, NEWTON),
+    ("newtonsym-batch", 20, NEWTON),
+];
 const NEWTON: &str = "whoever sees a query computes its index from it";
 
 /// Schemes given to [`add`].
@@ -201,15 +204,30 @@ pub fn add(addition: Addition) -> Result<()> {
     let listings = addition.listings;
     let taken = |new: &&Listing| {
         let (name, id) = (new.scheme.name(), new.scheme.id());
-        BUILT_IN.iter().any(|one| one.scheme.id() == id || one.scheme.name() == name)
+        BUILT_IN
+            .iter()
+            .any(|one| one.scheme.id() == id || one.scheme.name() == name)
     };
     if let Some(Listing { scheme, .. }) = listings.iter().find(taken) {
         let found = format!("{}, number {}", scheme.name(), scheme.id());
-        return Err(Error::malformed("a scheme to add", found, "a name and a number that are free"));
+        return Err(Error::malformed(
+            "a scheme to add",
+            found,
+            "a name and a number that are free",
+        ));
     }
     let added = ADDED.get_or_init(|| addition);
-    if !added.listings.iter().map(|one| one.scheme.id()).eq(listings.iter().map(|one| one.scheme.id())) {
-        return Err(Error::malformed("schemes to add", "a second list", "one list per process"));
+    if !added
+        .listings
+        .iter()
+        .map(|one| one.scheme.id())
+        .eq(listings.iter().map(|one| one.scheme.id()))
+    {
+        return Err(Error::malformed(
+            "schemes to add",
+            "a second list",
+            "one list per process",
+        ));
     }
     Ok(())
 }
@@ -270,7 +288,11 @@ impl<S: Bucket> Over<S> {
 impl OfBatches {
     /// Batches over the scheme of this name, whose databases serve as buckets of the scheme S.
     pub const fn over<S: Bucket>(below: &'static str) -> Self {
-        Self { scheme: Over::<S>::SCHEME, below, candidate: candidate::<S> }
+        Self {
+            scheme: Over::<S>::SCHEME,
+            below,
+            candidate: candidate::<S>,
+        }
     }
 
     /// Returns true if the scheme also serves single lookups.
@@ -282,7 +304,12 @@ impl OfBatches {
     ///
     /// # Errors
     /// The errors of [`BatchedParams::for_capacity`].
-    pub fn candidate(&self, shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Candidate> {
+    pub fn candidate(
+        &self,
+        shape: Shape,
+        target: impl Into<Target>,
+        capacity: usize,
+    ) -> Result<Candidate> {
         (self.candidate)(shape, target.into(), capacity)
     }
 
@@ -290,9 +317,15 @@ impl OfBatches {
     ///
     /// # Errors
     /// The errors of [`Self::candidate`] if no goal has any.
-    pub fn candidates(&self, shape: Shape, failure: FailureBound, capacity: usize) -> Result<Vec<Candidate>> {
+    pub fn candidates(
+        &self,
+        shape: Shape,
+        failure: FailureBound,
+        capacity: usize,
+    ) -> Result<Vec<Candidate>> {
         let of = |goal| self.candidate(shape, Target { goal, failure }, capacity);
-        let (found, mut errors): (Vec<_>, Vec<_>) = Goal::ALL.map(of).into_iter().partition(Result::is_ok);
+        let (found, mut errors): (Vec<_>, Vec<_>) =
+            Goal::ALL.map(of).into_iter().partition(Result::is_ok);
         match errors.pop() {
             Some(Err(error)) if found.is_empty() => Err(error),
             _ => Ok(found.into_iter().flatten().collect()),
@@ -314,9 +347,11 @@ const OF_BATCHES: &[OfBatches] = &[
         candidate: |shape, target, capacity| {
             let candidate = candidate_of(&DownloadParams::choose(shape, target)?);
             match candidate.description.limits.batch {
-                largest if capacity > largest => {
-                    Err(Error::BatchSize { scheme: Download::NAME, found: capacity, capacity: largest })
-                }
+                largest if capacity > largest => Err(Error::BatchSize {
+                    scheme: Download::NAME,
+                    found: capacity,
+                    capacity: largest,
+                }),
                 _ => Ok(candidate),
             }
         },
@@ -341,9 +376,14 @@ pub fn with_tables(
 ) -> Result<Candidate> {
     if name != Depir::NAME {
         let reason = format!("it has no tables of values: only {} has", Depir::NAME);
-        return Err(Error::Parameters { scheme: name, reason });
+        return Err(Error::Parameters {
+            scheme: name,
+            reason,
+        });
     }
-    Ok(candidate_of(&DepirParams::choose_with_tables(shape, tables, failure)?))
+    Ok(candidate_of(&DepirParams::choose_with_tables(
+        shape, tables, failure,
+    )?))
 }
 
 /// The kind of tables that encoded parameters of the scheme of this name have, and the bytes of each;
@@ -356,7 +396,9 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
         return Ok(None);
     }
     let params = DepirParams::decode(parameters)?;
-    Ok(params.tables().map(|tables| (tables, params.table_lengths())))
+    Ok(params
+        .tables()
+        .map(|tables| (tables, params.table_lengths())))
 }
 
 /// Batches over the scheme of this name.
@@ -364,10 +406,16 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
 /// # Errors
 /// [`Error::UnknownScheme`] with the names of those that batches can be made of.
 pub fn batches_over(name: &str) -> Result<OfBatches> {
-    every_of_batches().find(|one| one.below == name).ok_or_else(|| Error::UnknownScheme {
-        found: name.to_owned(),
-        expected: every_of_batches().map(|one| one.below).collect::<Vec<_>>().join(", ") + " for batches",
-    })
+    every_of_batches()
+        .find(|one| one.below == name)
+        .ok_or_else(|| Error::UnknownScheme {
+            found: name.to_owned(),
+            expected: every_of_batches()
+                .map(|one| one.below)
+                .collect::<Vec<_>>()
+                .join(", ")
+                + " for batches",
+        })
 }
 
 /// The scheme of this name, if its databases are prepared for batches.
@@ -377,12 +425,18 @@ pub fn batches_named(name: &str) -> Option<OfBatches> {
 
 /// All schemes of batches, those that were [`add`]ed too.
 fn every_of_batches() -> impl Iterator<Item = OfBatches> {
-    OF_BATCHES.iter().chain(ADDED.get().map_or(&[][..], |added| added.batches)).copied()
+    OF_BATCHES
+        .iter()
+        .chain(ADDED.get().map_or(&[][..], |added| added.batches))
+        .copied()
 }
 
 /// The scheme whose name and number match.
 fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {
-    if let Some(scheme) = all().into_iter().find(|scheme| matches(scheme.name(), scheme.id())) {
+    if let Some(scheme) = all()
+        .into_iter()
+        .find(|scheme| matches(scheme.name(), scheme.id()))
+    {
         return Ok(scheme);
     }
     if let Some(&(scheme, _, reason)) = FENCED.iter().find(|(name, id, _)| matches(name, *id)) {
@@ -390,7 +444,11 @@ fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dy
     }
     Err(Error::UnknownScheme {
         found: wanted.to_owned(),
-        expected: all().iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", "),
+        expected: all()
+            .iter()
+            .map(|scheme| scheme.name())
+            .collect::<Vec<_>>()
+            .join(", "),
     })
 }
 
@@ -411,7 +469,10 @@ mod tests {
 
     #[test]
     fn taken_names_cannot_be_added() {
-        let taken = Addition { listings: &BUILT_IN[..1], batches: &[] };
+        let taken = Addition {
+            listings: &BUILT_IN[..1],
+            batches: &[],
+        };
         assert_eq!(add(taken).unwrap_err().code(), "malformed");
     }
 }

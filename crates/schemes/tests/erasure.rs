@@ -66,17 +66,28 @@ static ALLOCATOR: Watch = Watch;
 
 fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
     bytes.len() >= pattern.len()
-        && (0..=bytes.len() - pattern.len()).step_by(4).any(|k| bytes[k..].starts_with(pattern))
+        && (0..=bytes.len() - pattern.len())
+            .step_by(4)
+            .any(|k| bytes[k..].starts_with(pattern))
 }
 
 /// The bytes of residues 100 to 107.
 fn pattern(poly: &Poly<Values>) -> Vec<u8> {
-    poly.residues()[100..108].iter().flat_map(|residue| residue.to_le_bytes()).collect()
+    poly.residues()[100..108]
+        .iter()
+        .flat_map(|residue| residue.to_le_bytes())
+        .collect()
 }
 
 /// Returns the result of `work` and the names of the patterns found in blocks freed meanwhile.
-fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
-    let patterns = patterns.into_iter().map(|(name, bytes)| (name, bytes, AtomicUsize::new(0))).collect();
+fn freed<T>(
+    patterns: Vec<(&'static str, Vec<u8>)>,
+    work: impl FnOnce() -> T,
+) -> (T, Vec<&'static str>) {
+    let patterns = patterns
+        .into_iter()
+        .map(|(name, bytes)| (name, bytes, AtomicUsize::new(0)))
+        .collect();
     // A test that failed may have left it set.
     WATCHING.store(false, Ordering::SeqCst);
     *PATTERNS.write().unwrap() = patterns;
@@ -84,7 +95,14 @@ fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) ->
     let result = work();
     WATCHING.store(false, Ordering::SeqCst);
     let found = std::mem::take(&mut *PATTERNS.write().unwrap());
-    (result, found.into_iter().filter(|one| one.2.load(Ordering::Relaxed) > 0).map(|one| one.0).collect())
+    (
+        result,
+        found
+            .into_iter()
+            .filter(|one| one.2.load(Ordering::Relaxed) > 0)
+            .map(|one| one.0)
+            .collect(),
+    )
 }
 
 #[test]
@@ -92,17 +110,29 @@ fn freed_memory_holds_no_secret() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A freed marker is found.
     let marker = vec![0xA5u8; 64];
-    let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || drop(black_box(marker.clone())));
+    let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || {
+        drop(black_box(marker.clone()))
+    });
     assert_eq!(seen, ["a marker"]);
 
     let shape = Shape::of_bytes(300_000, 64).unwrap();
     let params = Params::with_points(shape, 4).unwrap();
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
-    let server = Server::setup(params.clone(), &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
+    let server = Server::setup(
+        params.clone(),
+        &RecordBuffer::zeroed(shape),
+        &mut rng,
+        &NoProgress,
+    )
+    .unwrap();
     let client = Client::new(params.clone(), *server.public()).unwrap();
     let index = 123_457;
     // The first run with this seed tells the secret; the second, watched, makes it again.
-    let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();
+    let query = || {
+        client
+            .query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32]))
+            .unwrap()
+    };
     let (known, _) = query();
 
     let (ring, location) = (params.rlwe().ring(), params.layout().locate(index));
@@ -117,27 +147,54 @@ fn freed_memory_holds_no_secret() {
     selector[location.column as usize % d] = params.scale();
     let (low, high) = (params.key_switch().factor(0), params.key_switch().factor(1));
     let rgsw = params.rgsw().factor(0);
-    let coefficients = known.key().coefficients()[100..108].iter().flat_map(|c| c.to_le_bytes()).collect();
+    let coefficients = known.key().coefficients()[100..108]
+        .iter()
+        .flat_map(|c| c.to_le_bytes())
+        .collect();
     let secrets = vec![
         ("s in values", pattern(known.key().values())),
         ("s in coefficients", coefficients),
         ("the image of s", pattern(&image)),
-        ("the image of s times the low factor", pattern(&ring.scale(&image, low))),
-        ("the image of s times the high factor", pattern(&ring.scale(&image, high))),
+        (
+            "the image of s times the low factor",
+            pattern(&ring.scale(&image, low)),
+        ),
+        (
+            "the image of s times the high factor",
+            pattern(&ring.scale(&image, high)),
+        ),
         ("s·m", pattern(&keyed)),
-        ("s·m times the RGSW factor", pattern(&ring.scale(&keyed, rgsw))),
-        ("m times the RGSW factor", pattern(&ring.scale(&point, rgsw))),
-        ("the selector's message", pattern(&ring.forward(ring.from_words(&selector)))),
+        (
+            "s·m times the RGSW factor",
+            pattern(&ring.scale(&keyed, rgsw)),
+        ),
+        (
+            "m times the RGSW factor",
+            pattern(&ring.scale(&point, rgsw)),
+        ),
+        (
+            "the selector's message",
+            pattern(&ring.forward(ring.from_words(&selector))),
+        ),
     ];
     let ((secret, query), seen) = freed(secrets.clone(), query);
     assert!(seen.is_empty(), "making a query frees {seen:?}");
 
     let answer = server.answer(Session::anonymous(), &query).unwrap();
-    let product = ring.mul(&ring.forward(ring.from_words(&answer.masks)), known.key().values());
+    let product = ring.mul(
+        &ring.forward(ring.from_words(&answer.masks)),
+        known.key().values(),
+    );
     let centred = ring.to_centred(&ring.inverse(product.clone()));
     let mut secrets = secrets;
     secrets.push(("a·s in values", pattern(&product)));
-    secrets.push(("a·s centred", centred[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));
+    secrets.push((
+        "a·s centred",
+        centred[100..104]
+            .iter()
+            .flat_map(|x| x.to_le_bytes())
+            .collect(),
+    ));
     let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
 }
@@ -154,33 +211,61 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     let client = packed::Client::new(params.clone(), server.public().clone()).unwrap();
     // The first run with this seed tells the secret; the second, watched, makes it again.
     let index = 3000 * 500 + 1234;
-    let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();
+    let query = || {
+        client
+            .query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32]))
+            .unwrap()
+    };
     let (known, _) = query();
 
     let selection = params.selection();
     let ring = selection.rlwe().ring();
-    let bytes_of = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    let words_of = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let bytes_of = |words: &[i32]| {
+        words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
+    let words_of = |words: &[u32]| {
+        words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
     let mut selector = vec![0; ring.degree()];
     selector[1234] = selection.scale();
     let secrets = vec![
         ("s1", words_of(&known.first_key()[100..108])),
         ("s2 in values", pattern(known.key().values())),
-        ("s2 in coefficients", bytes_of(&known.key().coefficients()[100..108])),
-        ("the selector's message", pattern(&ring.forward(ring.from_words(&selector)))),
+        (
+            "s2 in coefficients",
+            bytes_of(&known.key().coefficients()[100..108]),
+        ),
+        (
+            "the selector's message",
+            pattern(&ring.forward(ring.from_words(&selector))),
+        ),
     ];
     let ((secret, query), seen) = freed(secrets.clone(), query);
     assert!(seen.is_empty(), "making a query frees {seen:?}");
 
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     let whole = answer.clone().with_masks(&server.public().masks);
-    let product =
-        ring.mul(&ring.forward(ring.from_words(&whole.masks[..ring.degree()])), known.key().values());
+    let product = ring.mul(
+        &ring.forward(ring.from_words(&whole.masks[..ring.degree()])),
+        known.key().values(),
+    );
     let phases = whole.phases(selection, known.key());
     let words = whole.open(selection, known.key()).words;
     let mut secrets = secrets;
     secrets.push(("a·s in values", pattern(&product)));
-    secrets.push(("phases", phases[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));
+    secrets.push((
+        "phases",
+        phases[100..104]
+            .iter()
+            .flat_map(|x| x.to_le_bytes())
+            .collect(),
+    ));
     secrets.push(("digits", words_of(&words[100..116])));
     let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
@@ -193,10 +278,14 @@ fn freed_memory_holds_no_index_of_a_download() {
     let shape = Shape::of_bytes(300, 8).unwrap();
     let rng = &mut ChaCha20Rng::from_seed([5; 32]);
     let params = DownloadParams::choose(shape, Goal::Balanced).unwrap();
-    let server = DownloadServer::setup(params, &RecordBuffer::zeroed(shape), rng, &NoProgress).unwrap();
+    let server =
+        DownloadServer::setup(params, &RecordBuffer::zeroed(shape), rng, &NoProgress).unwrap();
     let client = DownloadClient::new(server.params().clone(), server.public().clone()).unwrap();
     let indices: Vec<u64> = (0..8).map(|i| 17 * i + 3).collect();
-    let pattern = indices.iter().flat_map(|index| index.to_le_bytes()).collect();
+    let pattern = indices
+        .iter()
+        .flat_map(|index| index.to_le_bytes())
+        .collect();
     let (_, seen) = freed(vec![("the indices", pattern)], || {
         let (secret, _) = client.query(None, &indices, rng).unwrap();
         drop(secret);
@@ -208,43 +297,98 @@ fn freed_memory_holds_no_index_of_a_download() {
 #[test]
 fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let params = PirouetteParams::<Tiny>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client =
-        RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), PublicSeed { seed: Seed([7; 32]) }).unwrap();
-    let register = || client.register(&mut ChaCha20Rng::from_seed([9; 32])).unwrap().unwrap();
+    let params =
+        PirouetteParams::<Tiny>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let client = RetrievalClient::<Pirouette<Tiny>>::new(
+        params.clone(),
+        PublicSeed {
+            seed: Seed([7; 32]),
+        },
+    )
+    .unwrap();
+    let register = || {
+        client
+            .register(&mut ChaCha20Rng::from_seed([9; 32]))
+            .unwrap()
+            .unwrap()
+    };
     let known = register().0.encode(&params);
-    let key: Vec<i32> = known[..2048].iter().map(|&byte| i32::from(byte as i8)).collect();
-    let response: Vec<i32> = known[2048..].iter().map(|&byte| i32::from(byte as i8)).collect();
+    let key: Vec<i32> = known[..2048]
+        .iter()
+        .map(|&byte| i32::from(byte as i8))
+        .collect();
+    let response: Vec<i32> = known[2048..]
+        .iter()
+        .map(|&byte| i32::from(byte as i8))
+        .collect();
 
-    let (ring, small) =
-        (wide::Ring::new(2048, PRIME).unwrap(), wide::Ring::new(1024, RESPONSE_PRIME).unwrap());
+    let (ring, small) = (
+        wide::Ring::new(2048, PRIME).unwrap(),
+        wide::Ring::new(1024, RESPONSE_PRIME).unwrap(),
+    );
     let residues = ring.from_signed(&key);
     let image = ring.automorphism(&residues, 2049);
     let values = ring.forward(residues.clone());
     let square = ring.mul(&values, &values);
     let scaled = ring.scale(&square, 1 << 8);
     let of_response = small.from_signed(&response);
-    let bytes_of = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    let words_of =
-        |words: &[u64]| words[100..108].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let bytes_of = |words: &[i32]| {
+        words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
+    let words_of = |words: &[u64]| {
+        words[100..108]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
     let secrets = vec![
         ("s in coefficients", bytes_of(&key[100..132])),
         ("s in residues", words_of(residues.residues())),
         ("s in values", words_of(values.residues())),
         ("the image of s in residues", words_of(image.residues())),
-        ("the image of s in values", words_of(ring.forward(image.clone()).residues())),
-        ("s squared in residues", words_of(ring.inverse(square.clone()).residues())),
+        (
+            "the image of s in values",
+            words_of(ring.forward(image.clone()).residues()),
+        ),
+        (
+            "s squared in residues",
+            words_of(ring.inverse(square.clone()).residues()),
+        ),
         ("s squared in values", words_of(square.residues())),
-        ("s squared times the lowest factor, in residues", words_of(ring.inverse(scaled.clone()).residues())),
-        ("s squared times the lowest factor, in values", words_of(scaled.residues())),
-        ("the response ring's key in coefficients", bytes_of(&response[100..132])),
-        ("the response ring's key in residues", words_of(of_response.residues())),
-        ("the response ring's key in values", words_of(small.forward(of_response.clone()).residues())),
+        (
+            "s squared times the lowest factor, in residues",
+            words_of(ring.inverse(scaled.clone()).residues()),
+        ),
+        (
+            "s squared times the lowest factor, in values",
+            words_of(scaled.residues()),
+        ),
+        (
+            "the response ring's key in coefficients",
+            bytes_of(&response[100..132]),
+        ),
+        (
+            "the response ring's key in residues",
+            words_of(of_response.residues()),
+        ),
+        (
+            "the response ring's key in values",
+            words_of(small.forward(of_response.clone()).residues()),
+        ),
     ];
     let ((mut state, keys), seen) = freed(secrets.clone(), register);
     assert!(seen.is_empty(), "registering frees {seen:?}");
     assert!(keys.encode(&params).len() > 1 << 20);
-    let query = || drop(client.query(Some(&mut state), &[7], &mut ChaCha20Rng::from_seed([8; 32])).unwrap());
+    let query = || {
+        drop(
+            client
+                .query(Some(&mut state), &[7], &mut ChaCha20Rng::from_seed([8; 32]))
+                .unwrap(),
+        )
+    };
     let (_, seen) = freed(secrets.clone(), query);
     assert!(seen.is_empty(), "a query frees {seen:?}");
     let (_, seen) = freed(secrets, || drop(state));

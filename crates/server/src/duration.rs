@@ -10,15 +10,22 @@ const MAX_SECONDS: u64 = 365 * 24 * 60 * 60;
 /// # Errors
 /// A message with the expected form, for any other text and for more than a year.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let bad =
-        || format!("`{text}`: expected a number with a unit ms, s, m, h or d, such as 10m, up to 365d, or 0");
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let bad = || {
+        format!(
+            "`{text}`: expected a number with a unit ms, s, m, h or d, such as 10m, up to 365d, or 0"
+        )
+    };
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let count: u64 = digits.parse().map_err(|_| bad())?;
     let seconds = match unit {
         "" if count == 0 => 0,
         "ms" => {
-            return Some(Duration::from_millis(count)).filter(|t| t.as_secs() < MAX_SECONDS).ok_or_else(bad);
+            return Some(Duration::from_millis(count))
+                .filter(|t| t.as_secs() < MAX_SECONDS)
+                .ok_or_else(bad);
         }
         "s" => 1,
         "m" => 60,
@@ -26,7 +33,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "d" => 24 * 60 * 60,
         _ => return Err(bad()),
     };
-    let total = count.checked_mul(seconds).filter(|&total| total <= MAX_SECONDS).ok_or_else(bad)?;
+    let total = count
+        .checked_mul(seconds)
+        .filter(|&total| total <= MAX_SECONDS)
+        .ok_or_else(bad)?;
     Ok(Duration::from_secs(total))
 }
 
@@ -44,12 +54,24 @@ mod tests {
             ("2h", 7_200_000),
             ("1d", 86_400_000),
         ] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(milliseconds)),
+                "{text}"
+            );
         }
         assert!(parse_duration("365d").is_ok());
-        for bad in
-            ["", "10", "m", "-1s", "1.5h", "1 s", "366d", "99999999999999999999s", "18446744073709551615ms"]
-        {
+        for bad in [
+            "",
+            "10",
+            "m",
+            "-1s",
+            "1.5h",
+            "1 s",
+            "366d",
+            "99999999999999999999s",
+            "18446744073709551615ms",
+        ] {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }
     }

@@ -103,7 +103,9 @@ pub enum Error {
         text: String,
     },
     /// An invalid web origin.
-    #[error("invalid origin `{text}`: expected one like https://app.example or http://localhost:8080, or *")]
+    #[error(
+        "invalid origin `{text}`: expected one like https://app.example or http://localhost:8080, or *"
+    )]
     BadOrigin {
         /// The input.
         text: String,
@@ -153,7 +155,9 @@ pub enum Error {
 impl Error {
     /// Returns whether a store could not be reached, so that the same load may succeed later.
     pub fn is_temporary(&self) -> bool {
-        let Self::Load { source, .. } = self else { return false };
+        let Self::Load { source, .. } = self else {
+            return false;
+        };
         matches!(&**source, papir_store::Error::Remote(error) if error.is_temporary())
     }
 }

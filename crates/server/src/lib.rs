@@ -63,6 +63,8 @@ pub use listen::{ClientFiles, Listen, TlsFiles};
 pub use papir_postgres::Login;
 pub use papir_protocol::{ClientStatus, RegistryCounts};
 pub use server::{BoundServer, Server};
-pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check};
+pub use service::{
+    Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check,
+};
 pub use traces::{TARGET as TRACE_TARGET, TraceObserver};
 pub use unbound::UnboundServer;

@@ -60,7 +60,9 @@ impl Server {
     /// are allowed.
     pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
         let psi = open_psi(&config)?;
-        config.databases.extend(psi.as_ref().and_then(Psi::database));
+        config
+            .databases
+            .extend(psi.as_ref().and_then(Psi::database));
         config.check_names()?;
         if config.databases.is_empty() && psi.is_none() {
             return Err(Error::NoDatabases);
@@ -84,7 +86,10 @@ impl Server {
     ///
     /// # Errors
     /// See [`Server::bind`].
-    pub async fn bind_loaded(config: ServerConfig, databases: Vec<Database>) -> Result<BoundServer, Error> {
+    pub async fn bind_loaded(
+        config: ServerConfig,
+        databases: Vec<Database>,
+    ) -> Result<BoundServer, Error> {
         if databases.is_empty() {
             return Err(Error::NoDatabases);
         }
@@ -94,32 +99,78 @@ impl Server {
 }
 
 fn open_psi(config: &ServerConfig) -> Result<Option<Psi>, Error> {
-    let Some(path) = &config.psi else { return Ok(None) };
-    Psi::open(path, config.threads, config.max_concurrent, config.max_queued).map(Some)
+    let Some(path) = &config.psi else {
+        return Ok(None);
+    };
+    Psi::open(
+        path,
+        config.threads,
+        config.max_concurrent,
+        config.max_queued,
+    )
+    .map(Some)
 }
 
 impl BoundServer {
-    async fn listen(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
-        let Running { app, watching, worker } = Running::start(config, catalog, psi)?;
-        let failed = |source| Error::Listen { address: config.listen.to_string(), source };
+    async fn listen(
+        config: &ServerConfig,
+        catalog: Catalog,
+        psi: Option<Psi>,
+    ) -> Result<Self, Error> {
+        let Running {
+            app,
+            watching,
+            worker,
+        } = Running::start(config, catalog, psi)?;
+        let failed = |source| Error::Listen {
+            address: config.listen.to_string(),
+            source,
+        };
         let tls = app.guard.tls.clone();
         if matches!(config.listen, Listen::Unix(_)) && tls.is_some() {
-            return Err(failed(std::io::Error::other("TLS is not supported on Unix sockets")));
+            return Err(failed(std::io::Error::other(
+                "TLS is not supported on Unix sockets",
+            )));
         }
         let listener = Listener::bind(&config.listen).await.map_err(failed)?;
         let address = listener.address().map_err(failed)?;
         let hangup = Hangup::new()?;
         let (stop, stopped) = watch::channel(());
         let protection = &config.protection;
-        let timeouts = Timeouts { idle: protection.header_timeout, sending: config.body_timeout };
+        let timeouts = Timeouts {
+            idle: protection.header_timeout,
+            sending: config.body_timeout,
+        };
         let http = Http::new(router(&app), timeouts);
         let requests = http.ongoing();
-        let accepting = listen::serve(listener, tls, http, timeouts, protection.max_connections, stopped);
+        let accepting = listen::serve(
+            listener,
+            tls,
+            http,
+            timeouts,
+            protection.max_connections,
+            stopped,
+        );
         let accepting = tokio::spawn(accepting);
         let watch = Watch::every(config.watch);
         let on_state = config.on_state.clone();
-        let times = Times { lame_duck: config.lame_duck, stop_timeout: config.stop_timeout };
-        Ok(Self { app, address, hangup, watch, stop, accepting, requests, watching, worker, on_state, times })
+        let times = Times {
+            lame_duck: config.lame_duck,
+            stop_timeout: config.stop_timeout,
+        };
+        Ok(Self {
+            app,
+            address,
+            hangup,
+            watch,
+            stop,
+            accepting,
+            requests,
+            watching,
+            worker,
+            on_state,
+            times,
+        })
     }
 
     /// The bound address and port; `None` for a Unix socket.
@@ -176,7 +227,10 @@ impl BoundServer {
         }
         report(State::Stopping);
         self.app.stopping.store(true, Ordering::Relaxed);
-        let Times { lame_duck, stop_timeout } = self.times;
+        let Times {
+            lame_duck,
+            stop_timeout,
+        } = self.times;
         sleep(lame_duck).await;
         drop(self.stop);
         drop(self.watching);
@@ -190,7 +244,11 @@ impl BoundServer {
 }
 
 /// Waits until all connections are closed, or no request is running at the end of an `interval`.
-async fn finish(requests: &Ongoing, mut accepting: JoinHandle<()>, interval: Duration) -> Result<(), Error> {
+async fn finish(
+    requests: &Ongoing,
+    mut accepting: JoinHandle<()>,
+    interval: Duration,
+) -> Result<(), Error> {
     let interval = interval.max(Duration::from_millis(100));
     loop {
         match timeout(interval, &mut accepting).await {
@@ -214,10 +272,16 @@ mod tests {
     /// The status, and whether the response has a `Retry-After` header.
     fn status_of(url: String) -> (u16, bool) {
         // No proxy of the environment carries requests to this machine.
-        let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(None)
+            .build();
         let agent = config.new_agent();
         let response = agent.get(url).call().unwrap();
-        (response.status().as_u16(), response.headers().contains_key("retry-after"))
+        (
+            response.status().as_u16(),
+            response.headers().contains_key("retry-after"),
+        )
     }
 
     #[tokio::test]
@@ -241,7 +305,9 @@ mod tests {
             ("/openapi.json", 200),
         ] {
             let url = format!("{url}{path}");
-            let found = tokio::task::spawn_blocking(move || status_of(url)).await.unwrap();
+            let found = tokio::task::spawn_blocking(move || status_of(url))
+                .await
+                .unwrap();
             assert_eq!(found, (expected, expected == 503), "{path}");
         }
         bound.serve(std::future::ready(())).await.unwrap();
@@ -259,6 +325,10 @@ mod tests {
         sleep(interval * 100).await;
         assert!(!stopping.is_finished(), "a request was cut off");
         drop(running);
-        timeout(interval * 2, stopping).await.unwrap().unwrap().unwrap();
+        timeout(interval * 2, stopping)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
     }
 }

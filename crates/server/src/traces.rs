@@ -29,7 +29,11 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"]
 
 /// The span of a request. `route` is the path pattern; `None` for unknown paths.
 pub(crate) fn request(method: &str, route: Option<&str>, id: &str) -> Span {
-    let method = if METHODS.contains(&method) { method } else { "_OTHER" };
+    let method = if METHODS.contains(&method) {
+        method
+    } else {
+        "_OTHER"
+    };
     let span = tracing::trace_span!(
         target: TARGET,
         "request",
@@ -44,7 +48,10 @@ pub(crate) fn request(method: &str, route: Option<&str>, id: &str) -> Span {
         papir.request_id = id,
     );
     if !span.is_disabled() {
-        span.record("otel.name", route.map_or(method.to_owned(), |route| format!("{method} {route}")));
+        span.record(
+            "otel.name",
+            route.map_or(method.to_owned(), |route| format!("{method} {route}")),
+        );
     }
     span
 }
@@ -56,7 +63,8 @@ pub(crate) fn name_database(database: &str) {
 
 /// Adds the outcome to the span of a request. `code` is the error code, or `ok`.
 pub(crate) fn end(span: &Span, status: u16, code: &str) {
-    span.record("http.response.status_code", status).record("papir.code", code);
+    span.record("http.response.status_code", status)
+        .record("papir.code", code);
     if status >= 500 {
         span.record("otel.status_code", "ERROR");
     }

@@ -39,7 +39,10 @@ impl UnboundServer {
         }
         let catalog = Catalog::of_loaded(databases, config.catalog_options())?;
         let running = Running::start(config, catalog, None)?;
-        Ok(Self { router: router(&running.app), running })
+        Ok(Self {
+            router: router(&running.app),
+            running,
+        })
     }
 
     /// A handle to replace databases.
@@ -54,15 +57,26 @@ impl UnboundServer {
     }
 
     /// Responds to one request of a client at this address; `None` for a client on this machine.
-    pub async fn respond(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
+    pub async fn respond(
+        &self,
+        request: Request<Bytes>,
+        client: Option<IpAddr>,
+    ) -> Response<Bytes> {
         let mut request = request.map(Body::from);
-        request.extensions_mut().insert(client.map_or(Peer::Local, Peer::Address));
-        let responded: Result<_, Infallible> =
-            TowerToHyperService::new(self.router.clone()).call(request).await;
+        request
+            .extensions_mut()
+            .insert(client.map_or(Peer::Local, Peer::Address));
+        let responded: Result<_, Infallible> = TowerToHyperService::new(self.router.clone())
+            .call(request)
+            .await;
         let Ok(response) = responded;
         let (parts, body) = response.into_parts();
         // Bodies of this service are in memory: collecting them does not fail.
-        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let body = body
+            .collect()
+            .await
+            .map(|body| body.to_bytes())
+            .unwrap_or_default();
         Response::from_parts(parts, body)
     }
 }

@@ -45,7 +45,11 @@ pub(crate) struct TreeHasher {
 
 impl TreeHasher {
     pub(crate) fn new() -> Self {
-        Self { chunks: Vec::new(), open: Hasher::new(), filled: 0 }
+        Self {
+            chunks: Vec::new(),
+            open: Hasher::new(),
+            filled: 0,
+        }
     }
 
     /// Adds bytes. Whole chunks are hashed on all cores.
@@ -64,7 +68,8 @@ impl TreeHasher {
                 whole => {
                     let (first, now) = (self.chunks.len(), &bytes[..whole * CHUNK]);
                     let values = now.par_chunks(CHUNK).enumerate();
-                    self.chunks.par_extend(values.map(|(index, chunk)| value(first + index, chunk)));
+                    self.chunks
+                        .par_extend(values.map(|(index, chunk)| value(first + index, chunk)));
                     self.open = hasher_of(self.chunks.len());
                     now
                 }
@@ -91,13 +96,19 @@ impl TreeHasher {
 
     pub(crate) fn finish(mut self) -> Tree {
         if self.chunks.is_empty() {
-            return Tree { root: *self.open.finalize().as_bytes(), chunks: Vec::new() };
+            return Tree {
+                root: *self.open.finalize().as_bytes(),
+                chunks: Vec::new(),
+            };
         }
         let bytes = (self.chunks.len() * CHUNK + self.filled) as u64;
         if self.filled > 0 {
             self.chunks.push(self.open.finalize_non_root());
         }
-        Tree { root: root(&self.chunks, bytes), chunks: self.chunks }
+        Tree {
+            root: root(&self.chunks, bytes),
+            chunks: self.chunks,
+        }
     }
 }
 
@@ -134,7 +145,11 @@ fn children(chunks: &[ChainingValue], bytes: u64) -> (ChainingValue, ChainingVal
 
 /// The number of values that are kept for a section.
 fn kept(section: &Section) -> u64 {
-    if section.bytes > CHUNK as u64 { section.bytes.div_ceil(CHUNK as u64) } else { 0 }
+    if section.bytes > CHUNK as u64 {
+        section.bytes.div_ceil(CHUNK as u64)
+    } else {
+        0
+    }
 }
 
 /// Splits the section of chunk values into those of each section before it, and checks each tree against
@@ -143,19 +158,34 @@ fn kept(section: &Section) -> u64 {
 /// # Errors
 /// [`Error::Length`] or [`Error::Checksum`].
 pub(crate) fn decode(bytes: &[u8], sections: &[Section]) -> Result<Vec<Vec<ChainingValue>>> {
-    let (found, kept_of) =
-        (bytes.len() as u64, |section: &Section| if section.name == CHUNKS { 0 } else { kept(section) });
-    let total = sections.iter().try_fold(0u64, |total, section| total.checked_add(kept_of(section)));
-    let expected = total.and_then(|total| total.checked_mul(VALUE as u64)).unwrap_or(u64::MAX);
+    let (found, kept_of) = (bytes.len() as u64, |section: &Section| {
+        if section.name == CHUNKS {
+            0
+        } else {
+            kept(section)
+        }
+    });
+    let total = sections
+        .iter()
+        .try_fold(0u64, |total, section| total.checked_add(kept_of(section)));
+    let expected = total
+        .and_then(|total| total.checked_mul(VALUE as u64))
+        .unwrap_or(u64::MAX);
     if found != expected {
-        return Err(Error::Length { what: "section `chunks`", found, expected });
+        return Err(Error::Length {
+            what: "section `chunks`",
+            found,
+            expected,
+        });
     }
     let mut values = bytes.chunks_exact(VALUE);
     let of_section = |section: &Section| {
         let next = values.by_ref().take(kept_of(section) as usize);
         let chunks: Vec<ChainingValue> = next.filter_map(|value| value.try_into().ok()).collect();
         if !chunks.is_empty() && root(&chunks, section.bytes) != section.hash {
-            return Err(Error::Checksum { what: format!("section `chunks` for `{}`", section.name) });
+            return Err(Error::Checksum {
+                what: format!("section `chunks` for `{}`", section.name),
+            });
         }
         Ok(chunks)
     };
@@ -168,26 +198,54 @@ mod tests {
     use super::*;
 
     fn bytes(length: usize) -> Vec<u8> {
-        (0..length).map(|index| (index / 7 + index / 4099) as u8).collect()
+        (0..length)
+            .map(|index| (index / 7 + index / 4099) as u8)
+            .collect()
     }
 
     fn section(bytes: &[u8]) -> Section {
-        Section { name: "s".into(), offset: 4096, bytes: bytes.len() as u64, hash: Tree::of(bytes).root }
+        Section {
+            name: "s".into(),
+            offset: 4096,
+            bytes: bytes.len() as u64,
+            hash: Tree::of(bytes).root,
+        }
     }
 
     #[test]
     fn the_root_is_blake3_for_every_split() {
-        for length in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK, 5 * CHUNK + 12_345] {
+        for length in [
+            0,
+            1,
+            CHUNK - 1,
+            CHUNK,
+            CHUNK + 1,
+            2 * CHUNK,
+            3 * CHUNK,
+            5 * CHUNK + 12_345,
+        ] {
             let bytes = bytes(length);
             let whole = Tree::of(&bytes);
-            assert_eq!(whole.root, *blake3::hash(&bytes).as_bytes(), "{length} bytes");
-            let expected = if length > CHUNK { length.div_ceil(CHUNK) } else { 0 };
+            assert_eq!(
+                whole.root,
+                *blake3::hash(&bytes).as_bytes(),
+                "{length} bytes"
+            );
+            let expected = if length > CHUNK {
+                length.div_ceil(CHUNK)
+            } else {
+                0
+            };
             assert_eq!(whole.chunks.len(), expected, "{length} bytes");
             for step in [1 << 18, CHUNK, CHUNK + 1000, 4 * CHUNK] {
                 let mut hasher = TreeHasher::new();
                 bytes.chunks(step).for_each(|part| hasher.update(part));
                 let tree = hasher.finish();
-                assert_eq!((tree.root, tree.chunks), (whole.root, whole.chunks.clone()), "steps of {step}");
+                assert_eq!(
+                    (tree.root, tree.chunks),
+                    (whole.root, whole.chunks.clone()),
+                    "steps of {step}"
+                );
             }
         }
     }
@@ -201,7 +259,11 @@ mod tests {
         assert!(decoded[0].is_empty());
         for (index, chunk) in long.chunks(CHUNK).enumerate() {
             assert_eq!(decoded[1][index], value(index, chunk));
-            assert_ne!(decoded[1][index], value(index + 1, chunk), "its place counts");
+            assert_ne!(
+                decoded[1][index],
+                value(index + 1, chunk),
+                "its place counts"
+            );
         }
     }
 
@@ -212,12 +274,24 @@ mod tests {
         for bit in [0, 255, 256, 8 * kept.len() - 1] {
             let mut damaged = kept.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(decode(&damaged, &sections), Err(Error::Checksum { .. })), "bit {bit}");
+            assert!(
+                matches!(decode(&damaged, &sections), Err(Error::Checksum { .. })),
+                "bit {bit}"
+            );
         }
         for length in [0, 32, kept.len() - 1] {
-            assert!(matches!(decode(&kept[..length], &sections), Err(Error::Length { .. })));
+            assert!(matches!(
+                decode(&kept[..length], &sections),
+                Err(Error::Length { .. })
+            ));
         }
-        let endless = [Section { bytes: u64::MAX, ..sections[0].clone() }, sections[0].clone()];
+        let endless = [
+            Section {
+                bytes: u64::MAX,
+                ..sections[0].clone()
+            },
+            sections[0].clone(),
+        ];
         assert!(matches!(decode(&kept, &endless), Err(Error::Length { .. })));
     }
 }

@@ -13,11 +13,26 @@ const CONTEXT: &str = "papir 2026 database content v1";
 /// the other sections, are left out.
 pub(crate) fn content_hash(sections: &[Section]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-    let left_out = [METADATA, DELTA, OWNER_KEYS, SEALED_OWNER_KEYS, DELTA_CHANGES, CHECKPOINT, CHUNKS];
-    for section in sections.iter().filter(|section| !left_out.contains(&section.name.as_str())) {
+    let left_out = [
+        METADATA,
+        DELTA,
+        OWNER_KEYS,
+        SEALED_OWNER_KEYS,
+        DELTA_CHANGES,
+        CHECKPOINT,
+        CHUNKS,
+    ];
+    for section in sections
+        .iter()
+        .filter(|section| !left_out.contains(&section.name.as_str()))
+    {
         // Names are at most 255 bytes long: their length fits one byte.
-        hasher.update(&[section.name.len() as u8]).update(section.name.as_bytes());
-        hasher.update(&section.bytes.to_le_bytes()).update(&section.hash);
+        hasher
+            .update(&[section.name.len() as u8])
+            .update(section.name.as_bytes());
+        hasher
+            .update(&section.bytes.to_le_bytes())
+            .update(&section.hash);
     }
     *hasher.finalize().as_bytes()
 }
@@ -27,7 +42,12 @@ mod tests {
     use super::*;
 
     fn section(name: &str, byte: u8) -> Section {
-        Section { name: name.to_owned(), offset: 4096, bytes: 7, hash: [byte; 32] }
+        Section {
+            name: name.to_owned(),
+            offset: 4096,
+            bytes: 7,
+            hash: [byte; 32],
+        }
     }
 
     #[test]
@@ -40,18 +60,27 @@ mod tests {
             keyword.clone(),
             section(OWNER_KEYS, 4),
             section(SEALED_OWNER_KEYS, 5),
-            Section { offset: 8192, ..database.clone() },
+            Section {
+                offset: 8192,
+                ..database.clone()
+            },
             section(CHECKPOINT, 6),
             section(CHUNKS, 7),
             section(DELTA, 8),
             section(DELTA_CHANGES, 9),
         ];
         assert_eq!(content_hash(&more), expected);
-        for other in [section("scheme.simple/database", 3), section("scheme.simple/database2", 2)] {
+        for other in [
+            section("scheme.simple/database", 3),
+            section("scheme.simple/database2", 2),
+        ] {
             assert_ne!(content_hash(&[keyword.clone(), other]), expected);
         }
         assert_ne!(content_hash(&[database.clone(), keyword.clone()]), expected);
-        let longer = Section { bytes: 8, ..database.clone() };
+        let longer = Section {
+            bytes: 8,
+            ..database.clone()
+        };
         assert_ne!(content_hash(&[keyword.clone(), longer]), expected);
     }
 }

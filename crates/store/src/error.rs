@@ -57,7 +57,9 @@ pub enum Error {
         reason: String,
     },
     /// Two rows of a table with the same key, if duplicates are refused.
-    #[error("{file}, row {row}: the key `{key}` was already in row {first}: expected each key once")]
+    #[error(
+        "{file}, row {row}: the key `{key}` was already in row {first}: expected each key once"
+    )]
     DuplicateKey {
         /// The source.
         file: String,
@@ -196,21 +198,33 @@ impl Error {
     /// Wraps an error of a source's content with the source's name.
     pub(crate) fn of_source(path: &Path) -> impl Fn(papir_lookup::Error) -> Self {
         let file = name_of(path);
-        move |error| Self::Source { file: file.clone(), error }
+        move |error| Self::Source {
+            file: file.clone(),
+            error,
+        }
     }
 
     /// The error for a file with invalid content.
     pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Unreadable { file: path.display().to_string(), reason: reason.into() }
+        Self::Unreadable {
+            file: path.display().to_string(),
+            reason: reason.into(),
+        }
     }
 
     /// The error for options that contradict each other.
     pub(crate) fn options(found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::Options { found: found.into(), expected: expected.into() }
+        Self::Options {
+            found: found.into(),
+            expected: expected.into(),
+        }
     }
 }
 
 /// The error of an operation on a file, such as "writing".
 pub(crate) fn io(doing: &str, path: &Path, source: std::io::Error) -> papir_core::Error {
-    papir_core::Error::Io { what: format!("{doing} {}", path.display()), source }
+    papir_core::Error::Io {
+        what: format!("{doing} {}", path.display()),
+        source,
+    }
 }

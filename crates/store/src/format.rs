@@ -50,7 +50,12 @@ impl Header {
     /// The header for a file that ends with this table.
     pub(crate) fn of(sections: usize, table_offset: u64, table: &[u8]) -> Self {
         let (sections, table_bytes) = (sections as u32, table.len() as u64);
-        Self { sections, table_offset, table_bytes, table_hash: prefix(table) }
+        Self {
+            sections,
+            table_offset,
+            table_bytes,
+            table_hash: prefix(table),
+        }
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -61,7 +66,9 @@ impl Header {
             .u32(self.sections)
             .u64(self.table_offset)
             .u64(self.table_bytes);
-        writer.u64(self.table_offset + self.table_bytes).raw(&self.table_hash);
+        writer
+            .u64(self.table_offset + self.table_bytes)
+            .raw(&self.table_hash);
         let body = writer.finish();
         let mut bytes = [0; HEADER_BYTES];
         bytes[..56].copy_from_slice(&body);
@@ -79,20 +86,37 @@ impl Header {
         let magic: [u8; 8] = reader.array()?;
         if magic != MAGIC {
             let expected = "a file written by papir, which begins with `PIRSNAPS`";
-            return Err(Error::malformed("a snapshot", shown_bytes(&magic), expected));
+            return Err(Error::malformed(
+                "a snapshot",
+                shown_bytes(&magic),
+                expected,
+            ));
         }
         // Checked before the checksum, which another format may place elsewhere.
         SNAPSHOT.check(reader.u32()?)?;
         let (sections, table_offset, table_bytes) = (reader.u32()?, reader.u64()?, reader.u64()?);
         let (file_bytes, table_hash, sum) = (reader.u64()?, reader.array()?, reader.array::<8>()?);
         if sum != prefix::<8>(&file[..56]) {
-            return Err(Error::Checksum { what: "the header".to_owned() });
+            return Err(Error::Checksum {
+                what: "the header".to_owned(),
+            });
         }
-        if file_bytes != file.len() as u64 || table_offset.checked_add(table_bytes) != Some(file_bytes) {
+        if file_bytes != file.len() as u64
+            || table_offset.checked_add(table_bytes) != Some(file_bytes)
+        {
             let (found, expected) = (file.len() as u64, file_bytes);
-            return Err(Error::Length { what: "the snapshot file", found, expected });
+            return Err(Error::Length {
+                what: "the snapshot file",
+                found,
+                expected,
+            });
         }
-        Ok(Self { sections, table_offset, table_bytes, table_hash })
+        Ok(Self {
+            sections,
+            table_offset,
+            table_bytes,
+            table_hash,
+        })
     }
 
     /// Decodes the table of sections of the file with this header.
@@ -102,14 +126,22 @@ impl Header {
     pub(crate) fn table(&self, file: &[u8]) -> Result<Vec<Section>> {
         if self.sections > MAX_SECTIONS {
             let expected = format!("at most {MAX_SECTIONS}");
-            return Err(Error::out_of_bounds("the number of sections", self.sections.into(), expected));
+            return Err(Error::out_of_bounds(
+                "the number of sections",
+                self.sections.into(),
+                expected,
+            ));
         }
         let table = part(file, self.table_offset, self.table_bytes)?;
         if prefix::<16>(table) != self.table_hash {
-            return Err(Error::Checksum { what: "the table of sections".to_owned() });
+            return Err(Error::Checksum {
+                what: "the table of sections".to_owned(),
+            });
         }
         let mut reader = Reader::new("the table of sections", table);
-        let sections = (0..self.sections).map(|_| Section::read(&mut reader)).collect::<Result<Vec<_>>>()?;
+        let sections = (0..self.sections)
+            .map(|_| Section::read(&mut reader))
+            .collect::<Result<Vec<_>>>()?;
         reader.finish()?;
         self.check_order(&sections)?;
         Ok(sections)
@@ -120,7 +152,10 @@ impl Header {
         let mut end = HEADER_BYTES as u64;
         for section in sections {
             let next = section.offset.checked_add(section.bytes);
-            let (Some(next), true) = (next, section.offset >= end && section.offset % ALIGNMENT == 0) else {
+            let (Some(next), true) = (
+                next,
+                section.offset >= end && section.offset % ALIGNMENT == 0,
+            ) else {
                 return Err(misplaced(section));
             };
             end = next;
@@ -144,14 +179,28 @@ impl Section {
         let name = std::str::from_utf8(name)
             .map_err(|_| Error::malformed("a section's name", shown_bytes(name), "UTF-8"))?;
         let (offset, bytes, hash) = (reader.u64()?, reader.u64()?, reader.array()?);
-        Ok(Self { name: name.to_owned(), offset, bytes, hash })
+        Ok(Self {
+            name: name.to_owned(),
+            offset,
+            bytes,
+            hash,
+        })
     }
 }
 
 fn misplaced(section: &Section) -> Error {
-    let Section { name, offset, bytes, .. } = section;
+    let Section {
+        name,
+        offset,
+        bytes,
+        ..
+    } = section;
     let found = format!("`{name}` at {offset}, {bytes} bytes long");
-    Error::malformed("the table of sections", found, "sections in order, aligned, inside the file")
+    Error::malformed(
+        "the table of sections",
+        found,
+        "sections in order, aligned, inside the file",
+    )
 }
 
 /// Returns a range of the file.
@@ -161,11 +210,13 @@ fn misplaced(section: &Section) -> Error {
 pub(crate) fn part(file: &[u8], offset: u64, bytes: u64) -> Result<&[u8]> {
     let end = offset.saturating_add(bytes);
     let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
-    range.and_then(|(start, end)| file.get(start..end)).ok_or(Error::Length {
-        what: "the snapshot file",
-        found: file.len() as u64,
-        expected: end,
-    })
+    range
+        .and_then(|(start, end)| file.get(start..end))
+        .ok_or(Error::Length {
+            what: "the snapshot file",
+            found: file.len() as u64,
+            expected: end,
+        })
 }
 
 /// The first bytes of BLAKE3.

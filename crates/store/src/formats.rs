@@ -14,8 +14,12 @@ pub const SNAPSHOT: Formats = Formats {
 };
 
 /// Manifests of snapshots in object stores.
-pub const MANIFEST: Formats =
-    Formats { what: "a manifest", oldest: 1, written: 1, renew: "push the snapshot again: `papir push …`" };
+pub const MANIFEST: Formats = Formats {
+    what: "a manifest",
+    oldest: 1,
+    written: 1,
+    renew: "push the snapshot again: `papir push …`",
+};
 
 /// Prepared sets for private intersection.
 pub const SET: Formats = Formats {

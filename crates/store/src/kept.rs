@@ -38,7 +38,10 @@ pub struct KeptVersion {
 impl KeptVersion {
     /// The time at which it was built or updated, in the form of [`crate::timestamp`].
     pub fn time(&self) -> &str {
-        self.metadata.updated.as_deref().unwrap_or(&self.metadata.created)
+        self.metadata
+            .updated
+            .as_deref()
+            .unwrap_or(&self.metadata.created)
     }
 }
 
@@ -72,7 +75,10 @@ pub fn replaced(file: &Path, within: Duration) -> Result<Vec<ReplacedVersion>> {
         if !is_within(since, within) {
             break;
         }
-        replaced.push(ReplacedVersion { path: pair[1].path.clone(), since });
+        replaced.push(ReplacedVersion {
+            path: pair[1].path.clone(),
+            since,
+        });
     }
     Ok(replaced)
 }
@@ -105,7 +111,9 @@ pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
 
 /// Removes all kept versions but the newest `most`.
 pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
-    let kept = versions(file)?.into_iter().filter(|version| !version.current);
+    let kept = versions(file)?
+        .into_iter()
+        .filter(|version| !version.current);
     for old in kept.skip(most) {
         fs::remove_file(&old.path).map_err(Error::io("removing", &old.path))?;
         // A version is kept with its delta.
@@ -122,8 +130,12 @@ pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
 /// out.
 pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
     let current = read(file, true)?;
-    let earlier = kept_files(file)?.into_iter().filter(|(_, version)| *version != current.metadata.version);
-    let mut kept: Vec<_> = earlier.filter_map(|(path, _)| read(&path, false).ok()).collect();
+    let earlier = kept_files(file)?
+        .into_iter()
+        .filter(|(_, version)| *version != current.metadata.version);
+    let mut kept: Vec<_> = earlier
+        .filter_map(|(path, _)| read(&path, false).ok())
+        .collect();
     kept.sort_by_key(|version| std::cmp::Reverse(order(version)));
     Ok(std::iter::once(current).chain(kept).collect())
 }
@@ -133,12 +145,19 @@ pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
 /// # Errors
 /// [`Error::Options`] if it is not kept; errors of [`versions`].
 pub(crate) fn find(file: &Path, wanted: Option<&str>) -> Result<KeptVersion> {
-    let mut kept = versions(file)?.into_iter().filter(|version| !version.current);
+    let mut kept = versions(file)?
+        .into_iter()
+        .filter(|version| !version.current);
     let found = kept.find(|kept| wanted.is_none_or(|wanted| wanted == kept.metadata.version));
     found.ok_or_else(|| {
-        let wanted = wanted.map_or("an earlier version".to_owned(), |version| format!("version {version}"));
+        let wanted = wanted.map_or("an earlier version".to_owned(), |version| {
+            format!("version {version}")
+        });
         let found = format!("{wanted} of {} is not kept", file.display());
-        Error::options(found, "one that papir update --keep kept, or the file of another version")
+        Error::options(
+            found,
+            "one that papir update --keep kept, or the file of another version",
+        )
     })
 }
 
@@ -148,12 +167,26 @@ fn order(version: &KeptVersion) -> (String, u64) {
 }
 
 fn read(path: &Path, current: bool) -> Result<KeptVersion> {
-    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let options = OpenOptions {
+        verify: Verify::Lazy,
+        ..OpenOptions::default()
+    };
     let snapshot = Snapshot::open_with(path, options)?;
-    let newest = snapshot.checkpoint.as_ref().map(|log| log.newest().map(|leaf| leaf.sequence));
-    let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+    let newest = snapshot
+        .checkpoint
+        .as_ref()
+        .map(|log| log.newest().map(|leaf| leaf.sequence));
+    let failed = |error| Error::Checkpoint {
+        file: path.display().to_string(),
+        error,
+    };
     let sequence = newest.transpose().map_err(failed)?;
-    Ok(KeptVersion { path: path.to_owned(), metadata: snapshot.metadata, sequence, current })
+    Ok(KeptVersion {
+        path: path.to_owned(),
+        metadata: snapshot.metadata,
+        sequence,
+        current,
+    })
 }
 
 /// The files named like kept versions of `file`, with their versions.
@@ -176,7 +209,8 @@ pub(crate) fn remove_stray_deltas(file: &Path, current: Version) -> Result<()> {
 fn files_of_versions(file: &Path, end: &str) -> Result<Vec<(PathBuf, String)>> {
     let (directory, name) = split(file)?;
     let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
-    let found = |entry: fs::DirEntry| Some((entry.path(), version_in(&name, &entry.file_name(), end)?));
+    let found =
+        |entry: fs::DirEntry| Some((entry.path(), version_in(&name, &entry.file_name(), end)?));
     Ok(entries.flatten().filter_map(found).collect())
 }
 
@@ -197,7 +231,11 @@ pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
 
 /// The version in a file name of the form `NAME.VERSION`, with this end.
 fn version_in(name: &OsString, found: &OsString, end: &str) -> Option<String> {
-    let rest = found.to_str()?.strip_suffix(end)?.strip_prefix(name.to_str()?)?.strip_prefix('.')?;
+    let rest = found
+        .to_str()?
+        .strip_suffix(end)?
+        .strip_prefix(name.to_str()?)?
+        .strip_prefix('.')?;
     (rest.len() == VERSION_DIGITS && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .then(|| rest.to_owned())
 }

@@ -55,9 +55,9 @@ mod verifier;
 mod writer;
 
 pub use build::{
-    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, RunTasks, Survey,
-    SurveyedKeys, TaskOptions, Tasks, add_rows, build, build_announced, build_records, build_records_with,
-    build_with, encode_task, least_memory, prepare_task, survey,
+    BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, RunTasks,
+    Survey, SurveyedKeys, TaskOptions, Tasks, add_rows, build, build_announced, build_records,
+    build_records_with, build_with, encode_task, least_memory, prepare_task, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
@@ -74,10 +74,13 @@ pub use shard::{division_of, open_shard};
 pub use signing::Sign;
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
 pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
-pub use source::{Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, read_changes};
+pub use source::{
+    Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, read_changes,
+};
 pub use stored_log::stored_log;
 pub use update::{
-    AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW,
-    RollbackOptions, UpdateOptions, UpdateReport, Way, append, merge, rollback, update, update_delta,
+    AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM,
+    REBUILD_ROOM_OF_FEW, RollbackOptions, UpdateOptions, UpdateReport, Way, append, merge,
+    rollback, update, update_delta,
 };
 pub use verifier::Verifier;

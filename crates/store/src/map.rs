@@ -32,7 +32,10 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
 /// # Errors
 /// [`CoreError::Io`].
 pub(crate) fn map_blob(path: &Path) -> papir_core::Result<Blob> {
-    let failed = |source| CoreError::Io { what: format!("mapping {}", path.display()), source };
+    let failed = |source| CoreError::Io {
+        what: format!("mapping {}", path.display()),
+        source,
+    };
     if std::fs::metadata(path).map_err(failed)?.len() == 0 {
         return Ok(Blob::copy_of(&[]));
     }
@@ -58,8 +61,13 @@ pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
     // Without huge pages, the memory is only a little slower.
     #[cfg(target_os = "linux")]
     let _ = memory.advise(memmap2::Advice::HugePage);
-    file.read_exact(&mut memory).map_err(Error::io("reading", path))?;
-    Ok(Arc::new(memory.make_read_only().map_err(Error::io("reading", path))?))
+    file.read_exact(&mut memory)
+        .map_err(Error::io("reading", path))?;
+    Ok(Arc::new(
+        memory
+            .make_read_only()
+            .map_err(Error::io("reading", path))?,
+    ))
 }
 
 /// Creates a file of zeros and maps it for writing. Its blocks are reserved, so that a full disk is found
@@ -68,7 +76,12 @@ pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
 /// # Errors
 /// Errors of the file system.
 pub(crate) fn create_mapped(path: &Path, bytes: usize) -> std::io::Result<MmapMut> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
     reserve(&file, bytes as u64)?;
     // SAFETY: the file was created by this build in a folder of its own, which it has locked. That others
     // leave it alone is asked of operators in the documentation of `BuildOptions::memory`.
@@ -114,7 +127,10 @@ mod tests {
         let bytes = read(&path).unwrap();
         std::fs::write(&path, [8; 10]).unwrap();
         assert_eq!(bytes[..], [7; 10_000]);
-        assert!(matches!(read(folder.path()), Err(Error::Core(CoreError::Io { .. }))));
+        assert!(matches!(
+            read(folder.path()),
+            Err(Error::Core(CoreError::Io { .. }))
+        ));
         std::fs::write(&path, []).unwrap();
         assert!(matches!(read(&path), Err(Error::Source { .. })));
     }

@@ -26,9 +26,16 @@ impl Newest {
     /// The errors of [`stored_log`], and of a damaged delta.
     pub(crate) fn of(file: &Path) -> Result<Self> {
         let base = Snapshot::version_in(file)?;
-        let lazily = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+        let lazily = OpenOptions {
+            verify: Verify::Lazy,
+            ..OpenOptions::default()
+        };
         let delta = Delta::of(file, base, &lazily)?.map(|delta| delta.server.version());
-        Ok(Self { base, delta, log: stored_log(file)? })
+        Ok(Self {
+            base,
+            delta,
+            log: stored_log(file)?,
+        })
     }
 }
 
@@ -42,6 +49,9 @@ pub(crate) fn refuse_published<T: PartialEq>(file: &Path, begun: &T, now: &T) ->
     if begun == now {
         return Ok(());
     }
-    let found = format!("a version, delta or signature of {} that was published meanwhile", file.display());
+    let found = format!(
+        "a version, delta or signature of {} that was published meanwhile",
+        file.display()
+    );
     Err(Error::options(found, "none during the work: run it again"))
 }

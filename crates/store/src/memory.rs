@@ -16,26 +16,44 @@ pub fn free_memory() -> Option<u64> {
 
 fn free_in_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
 }
 
 /// The least memory that is free in a group or one above it. `groups` are those of a process, as in
 /// `/proc/self/cgroup`.
 fn free_in_groups(root: &Path, groups: &str) -> Option<u64> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    root.join(own).ancestors().take_while(|group| group.starts_with(root)).filter_map(free_in_group).min()
+    root.join(own)
+        .ancestors()
+        .take_while(|group| group.starts_with(root))
+        .filter_map(free_in_group)
+        .min()
 }
 
 /// Memory that is free in a group; `None` if it has no limit. Pages of files do not count as used, since
 /// the system takes them back first.
 fn free_in_group(group: &Path) -> Option<u64> {
-    let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+    let number = |name: &str| {
+        fs::read_to_string(group.join(name))
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
     let (limit, used) = (number("memory.max")?, number("memory.current")?);
     let statistics = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let pages = |name: &str| {
         let line = statistics.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|bytes| bytes.trim().parse::<u64>().ok()).unwrap_or_default()
+        line.and_then(|bytes| bytes.trim().parse::<u64>().ok())
+            .unwrap_or_default()
     };
     let files = pages("inactive_file ").saturating_add(pages("active_file "));
     Some(limit.saturating_sub(used.saturating_sub(files)))
@@ -52,7 +70,11 @@ mod tests {
         let own = root.path().join("pods/one");
         fs::create_dir_all(&own).unwrap();
         let write = |group: &Path, max: &str, current: u64, stat: &str| {
-            for (name, text) in [("max", max), ("current", &current.to_string()), ("stat", stat)] {
+            for (name, text) in [
+                ("max", max),
+                ("current", &current.to_string()),
+                ("stat", stat),
+            ] {
                 fs::write(group.join(format!("memory.{name}")), format!("{text}\n")).unwrap();
             }
         };
@@ -60,7 +82,12 @@ mod tests {
         assert_eq!(free(), None);
         write(&own, "max", 700, "");
         assert_eq!(free(), None, "no limit");
-        write(&own, "1000", 700, "anon 500\nactive_file 50\ninactive_file 100");
+        write(
+            &own,
+            "1000",
+            700,
+            "anon 500\nactive_file 50\ninactive_file 100",
+        );
         assert_eq!(free(), Some(450));
         write(own.parent().unwrap(), "2000", 1900, "");
         assert_eq!(free(), Some(100));

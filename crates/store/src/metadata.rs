@@ -129,7 +129,11 @@ impl From<BucketTarget> for BucketSummary {
 
 impl From<BucketSummary> for BucketTarget {
     fn from(summary: BucketSummary) -> Self {
-        if summary.cut { Self::AtMost(summary.bytes) } else { Self::Grow(summary.bytes) }
+        if summary.cut {
+            Self::AtMost(summary.bytes)
+        } else {
+            Self::Grow(summary.bytes)
+        }
     }
 }
 
@@ -143,7 +147,11 @@ impl KeywordSummary {
     /// The summary for an encrypted database. It omits the lengths of keys and values, since their
     /// difference between two versions would reveal something about the changes.
     pub(crate) fn concealed(self) -> Self {
-        Self { tagged_bytes: self.table_bytes, key_bytes: None, ..self }
+        Self {
+            tagged_bytes: self.table_bytes,
+            key_bytes: None,
+            ..self
+        }
     }
 
     /// The summary of a table built for this bucket target.
@@ -171,14 +179,19 @@ impl KeywordSummary {
 /// Formats a time as RFC 3339 in UTC, to the second. Times before 1970 and after 9999 become the first
 /// and the last second of these years.
 pub fn timestamp(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST);
+    let since = time
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .min(LAST);
     format_rfc3339_seconds(UNIX_EPOCH + since).to_string()
 }
 
 /// Parses a time in the form that [`timestamp`] writes; `None` for any other.
 pub fn parse_timestamp(text: &str) -> Option<SystemTime> {
     // The parser also reads fractions, leap seconds and `+00:00`, which are written differently.
-    parse_rfc3339(text).ok().filter(|time| timestamp(*time) == text)
+    parse_rfc3339(text)
+        .ok()
+        .filter(|time| timestamp(*time) == text)
 }
 
 #[cfg(test)]
@@ -202,8 +215,14 @@ mod tests {
 
     #[test]
     fn times_without_a_form_become_the_nearest_one() {
-        assert_eq!(timestamp(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
-        assert_eq!(timestamp(UNIX_EPOCH + LAST + Duration::from_secs(1)), "9999-12-31T23:59:59Z");
+        assert_eq!(
+            timestamp(UNIX_EPOCH - Duration::from_secs(1)),
+            "1970-01-01T00:00:00Z"
+        );
+        assert_eq!(
+            timestamp(UNIX_EPOCH + LAST + Duration::from_secs(1)),
+            "9999-12-31T23:59:59Z"
+        );
     }
 
     #[test]

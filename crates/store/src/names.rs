@@ -12,10 +12,17 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
 
 /// The file name without its extension, as text.
 pub(crate) fn stem_of(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// The name of a source in errors.
 pub(crate) fn name_of(path: &Path) -> String {
-    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+    if is_standard_input(path) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }

@@ -39,7 +39,10 @@ pub(crate) fn publish(
     let (directory, name) = split(path)?;
     remove_stale(&directory, &name);
     let partial = Partial::create(directory.join(partial_name(&name, nonce)), path, readers)?;
-    let file = partial.file.try_clone().map_err(Error::io("writing", path))?;
+    let file = partial
+        .file
+        .try_clone()
+        .map_err(Error::io("writing", path))?;
     let mut writer = SnapshotWriter::new(file, path.display().to_string())?;
     write(&mut writer)?;
     let (file, length) = writer.finish()?;
@@ -57,9 +60,15 @@ pub(crate) fn publish(
 pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
     let (directory, name) = split(to)?;
     remove_stale(&directory, &name);
-    let mut partial = Partial::create(directory.join(partial_name(&name, nonce)), to, Readers::Of(from))?;
+    let mut partial = Partial::create(
+        directory.join(partial_name(&name, nonce)),
+        to,
+        Readers::Of(from),
+    )?;
     let copied = File::open(from).and_then(|mut from| std::io::copy(&mut from, &mut partial.file));
-    copied.and_then(|_| partial.file.sync_all()).map_err(Error::io("copying to", to))?;
+    copied
+        .and_then(|_| partial.file.sync_all())
+        .map_err(Error::io("copying to", to))?;
     fs::rename(&partial.path, to).map_err(Error::io("naming", to))?;
     sync_directory(&directory)
 }
@@ -70,7 +79,9 @@ pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
 #[cfg(unix)]
 pub(crate) fn keep_access(old: &Path, new: &Path) -> Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-    let Ok(found) = fs::metadata(old) else { return Ok(()) };
+    let Ok(found) = fs::metadata(old) else {
+        return Ok(());
+    };
     // Only root may give a file away; others may choose among their groups.
     if chown(new, Some(found.uid()), Some(found.gid())).is_err() {
         let _ = chown(new, None, Some(found.gid()));
@@ -92,10 +103,18 @@ pub(crate) fn keep_access(_: &Path, _: &Path) -> Result<()> {
 /// Splits the path of a file to be written into directory and name.
 pub(crate) fn split(path: &Path) -> Result<(PathBuf, OsString)> {
     let name = path.file_name().ok_or_else(|| {
-        Error::options(format!("the output `{}`", path.display()), "a path that ends with a file name")
+        Error::options(
+            format!("the output `{}`", path.display()),
+            "a path that ends with a file name",
+        )
     })?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Ok((directory.unwrap_or(Path::new(".")).to_owned(), name.to_owned()))
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    Ok((
+        directory.unwrap_or(Path::new(".")).to_owned(),
+        name.to_owned(),
+    ))
 }
 
 fn partial_prefix(name: &OsString) -> OsString {
@@ -138,8 +157,15 @@ impl Partial {
         // The lock keeps a second build of the same name from removing this file as stale. On a
         // file system without locks it may be removed: then the rename fails, and nothing else is
         // lost.
-        let lock = file.try_clone().ok().and_then(|file| FileLock::try_new(file).ok());
-        let partial = Self { path, file, _lock: lock };
+        let lock = file
+            .try_clone()
+            .ok()
+            .and_then(|file| FileLock::try_new(file).ok());
+        let partial = Self {
+            path,
+            file,
+            _lock: lock,
+        };
         model.map_or(Ok(()), |model| keep_access(model, &partial.path))?;
         Ok(partial)
     }
@@ -172,14 +198,19 @@ fn remove_stale(directory: &Path, name: &OsString) {
 
 /// Returns whether no running build holds the file's lock.
 fn abandoned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| !matches!(FileLock::try_new(file), Err(TryLockError::WouldBlock)))
+    File::open(path)
+        .is_ok_and(|file| !matches!(FileLock::try_new(file), Err(TryLockError::WouldBlock)))
 }
 
 /// Locks the file against other updates until the result is dropped. Without the lock, the later of
 /// two updates would undo the earlier. On a file system without locks, an update detects most
 /// conflicts before it renames its file.
 pub(crate) fn lock(file: &Path) -> Result<Option<FileLock>> {
-    only_one("update", file, File::open(file).map_err(Error::io("opening", file))?)
+    only_one(
+        "update",
+        file,
+        File::open(file).map_err(Error::io("opening", file))?,
+    )
 }
 
 /// Locks `lock`. Refuses a second work (`update`, `build`) on `file` while it is locked. On a file system
@@ -188,7 +219,10 @@ pub(crate) fn only_one(work: &str, file: &Path, lock: File) -> Result<Option<Fil
     match FileLock::try_new(lock) {
         Err(TryLockError::WouldBlock) => {
             let found = format!("another {work} of {} is running", file.display());
-            Err(Error::options(found, format!("one {work} at a time; try again when it has ended")))
+            Err(Error::options(
+                found,
+                format!("one {work} at a time; try again when it has ended"),
+            ))
         }
         locked => Ok(locked.ok()),
     }
@@ -233,13 +267,19 @@ mod tests {
         fs::write(&path, "old").unwrap();
         let failed = publish(&path, 1, Readers::Kept, |sink| {
             put(sink)?;
-            assert_eq!(names(folder.path()), [".a.pir.0000000000000001.papir-partial", "a.pir"]);
+            assert_eq!(
+                names(folder.path()),
+                [".a.pir.0000000000000001.papir-partial", "a.pir"]
+            );
             Err(CoreError::NotDecodable.into())
         });
         assert_eq!(failed.unwrap_err().code(), "not_decodable");
         assert_eq!(names(folder.path()), ["a.pir"]);
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(publish(&path, 2, Readers::Kept, put).unwrap(), fs::metadata(&path).unwrap().len());
+        assert_eq!(
+            publish(&path, 2, Readers::Kept, put).unwrap(),
+            fs::metadata(&path).unwrap().len()
+        );
         assert_eq!(names(folder.path()), ["a.pir"]);
     }
 
@@ -248,14 +288,18 @@ mod tests {
     fn a_file_keeps_the_readers_of_the_one_before() {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
         let folder = tempfile::tempdir().unwrap();
-        let [path, beside, secret] = ["a.pir", "a.delta", "a.psi"].map(|name| folder.path().join(name));
+        let [path, beside, secret] =
+            ["a.pir", "a.delta", "a.psi"].map(|name| folder.path().join(name));
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         publish(&path, 1, Readers::Kept, put).unwrap();
         for wanted in [0o640, 0o600] {
             fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
             let given = chown(&path, Some(12), Some(34)).is_ok();
             publish(&path, 2, Readers::Kept, |sink| {
-                assert_eq!(mode(&folder.path().join(".a.pir.0000000000000002.papir-partial")), wanted);
+                assert_eq!(
+                    mode(&folder.path().join(".a.pir.0000000000000002.papir-partial")),
+                    wanted
+                );
                 put(sink)
             })
             .unwrap();
@@ -274,9 +318,16 @@ mod tests {
     fn repeated_sections_and_invalid_paths_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
-        let twice = publish(&path, 1, Readers::Kept, |sink| put(sink).and_then(|()| put(sink)));
+        let twice = publish(&path, 1, Readers::Kept, |sink| {
+            put(sink).and_then(|()| put(sink))
+        });
         assert_eq!(twice.unwrap_err().code(), "malformed");
-        assert_eq!(publish(Path::new("/"), 1, Readers::Kept, put).unwrap_err().code(), "options");
+        assert_eq!(
+            publish(Path::new("/"), 1, Readers::Kept, put)
+                .unwrap_err()
+                .code(),
+            "options"
+        );
         let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, Readers::Kept, put);
         assert_eq!(nowhere.unwrap_err().code(), "io");
     }
@@ -284,11 +335,19 @@ mod tests {
     #[test]
     fn a_copy_is_complete_or_not_there() {
         let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("a.pir"), folder.path().join("a.pir.0123456789abcdef"));
+        let (from, to) = (
+            folder.path().join("a.pir"),
+            folder.path().join("a.pir.0123456789abcdef"),
+        );
         fs::write(&from, "version").unwrap();
         // Left by a copy that was killed.
-        fs::write(folder.path().join(".a.pir.0123456789abcdef.0000000000000007.papir-partial"), "ver")
-            .unwrap();
+        fs::write(
+            folder
+                .path()
+                .join(".a.pir.0123456789abcdef.0000000000000007.papir-partial"),
+            "ver",
+        )
+        .unwrap();
         copy(&from, &to, 7).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"version");
         // A file that can be opened, but not read.
@@ -306,7 +365,10 @@ mod tests {
     fn a_full_disk_is_reported() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let error = SnapshotWriter::new(full, "a.pir".to_owned()).err().unwrap();
-        assert_eq!(error.to_string(), "writing a.pir: No space left on device (os error 28)");
+        assert_eq!(
+            error.to_string(),
+            "writing a.pir: No space left on device (os error 28)"
+        );
     }
 
     /// Path of the file that the killed build writes. Set only in that build's process.
@@ -327,7 +389,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         let killed = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "publish::tests::a_killed_build_leaves_no_snapshot_and_the_next_one_cleans_up"])
+            .args([
+                "--exact",
+                "publish::tests::a_killed_build_leaves_no_snapshot_and_the_next_one_cleans_up",
+            ])
             .env(KILLED, &path)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

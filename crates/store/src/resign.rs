@@ -24,7 +24,12 @@ use crate::writer::SnapshotWriter;
 ///
 /// # Errors
 /// Errors of the snapshot; [`Error::Checkpoint`]; [`papir_core::Error::Io`].
-pub fn sign(file: &Path, sign: &Sign, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Leaf> {
+pub fn sign(
+    file: &Path,
+    sign: &Sign,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Leaf> {
     // A delta that is published meanwhile waits: it is beside a signed version then.
     let (_lock, _deltas) = (lock(file)?, lock_deltas(file)?);
     progress.stage("opening", 1);
@@ -40,8 +45,13 @@ pub fn sign(file: &Path, sign: &Sign, rng: &mut dyn CryptoRng, progress: &dyn Pr
         keyword: snapshot.keyword.as_ref(),
         commitment: commitment.as_ref(),
     };
-    let log = rewrite(file, rng.next_u64(), |sections, sink| signing.put(&version, sections.table(), sink))?;
-    let failed = |error| Error::Checkpoint { file: file.display().to_string(), error };
+    let log = rewrite(file, rng.next_u64(), |sections, sink| {
+        signing.put(&version, sections.table(), sink)
+    })?;
+    let failed = |error| Error::Checkpoint {
+        file: file.display().to_string(),
+        error,
+    };
     log.newest().cloned().map_err(failed)
 }
 
@@ -62,9 +72,15 @@ pub fn attach(
     let (_lock, _deltas) = (lock(file)?, lock_deltas(file)?);
     let log = stored_log(file)?;
     let mut log = log.ok_or_else(|| {
-        Error::options(format!("{} without a checkpoint", file.display()), "a signed database")
+        Error::options(
+            format!("{} without a checkpoint", file.display()),
+            "a signed database",
+        )
     })?;
-    let failed = |error| Error::Checkpoint { file: file.display().to_string(), error };
+    let failed = |error| Error::Checkpoint {
+        file: file.display().to_string(),
+        error,
+    };
     log.add_certificates(certificates).map_err(failed)?;
     let mut added = 0;
     for text in cosignatures {
@@ -73,18 +89,27 @@ pub fn attach(
     cosigned(log.note(), witnesses).map_err(failed)?;
     let bytes = encoded(&log, file)?;
     let written = newest_file(file)?;
-    rewrite(&written, rng.next_u64(), |_, sink| Ok(sink.put(CHECKPOINT, &[&bytes])?))?;
+    rewrite(&written, rng.next_u64(), |_, sink| {
+        Ok(sink.put(CHECKPOINT, &[&bytes])?)
+    })?;
     Ok(added)
 }
 
 /// The file that has the newest log: the delta beside the snapshot, if there is one.
 fn newest_file(file: &Path) -> Result<PathBuf> {
     let delta = delta_file(file, Snapshot::version_in(file)?)?;
-    Ok(if delta.exists() { delta } else { file.to_owned() })
+    Ok(if delta.exists() {
+        delta
+    } else {
+        file.to_owned()
+    })
 }
 
 fn encoded(log: &Log, file: &Path) -> Result<Vec<u8>> {
-    log.encode().map_err(|error| Error::Checkpoint { file: file.display().to_string(), error })
+    log.encode().map_err(|error| Error::Checkpoint {
+        file: file.display().to_string(),
+        error,
+    })
 }
 
 /// Writes the snapshot again with all sections but the checkpoint, and then what `last` adds.
@@ -93,7 +118,10 @@ fn rewrite<T>(
     nonce: u64,
     last: impl FnOnce(&Sections, &mut SnapshotWriter<std::fs::File>) -> Result<T>,
 ) -> Result<T> {
-    let named = |error| Error::Snapshot { file: file.display().to_string(), error };
+    let named = |error| Error::Snapshot {
+        file: file.display().to_string(),
+        error,
+    };
     let sections = Sections::read(map(file)?).map_err(named)?;
     // A damaged section must not get a new, valid checksum.
     sections.verify().map_err(named)?;
@@ -103,12 +131,19 @@ fn rewrite<T>(
         made = Some(last(&sections, sink)?);
         Ok(())
     })?;
-    made.ok_or_else(|| named(papir_core::Error::MissingSection { name: CHECKPOINT.to_owned() }))
+    made.ok_or_else(|| {
+        named(papir_core::Error::MissingSection {
+            name: CHECKPOINT.to_owned(),
+        })
+    })
 }
 
 fn copy(sections: &Sections, sink: &mut dyn SectionSink) -> CoreResult<()> {
     // The sink writes the values of chunks itself.
     let made = [CHECKPOINT, CHUNKS];
-    let mut kept = sections.table().iter().filter(|section| !made.contains(&section.name.as_str()));
+    let mut kept = sections
+        .table()
+        .iter()
+        .filter(|section| !made.contains(&section.name.as_str()));
     kept.try_for_each(|section| sink.put(&section.name, &[&sections.blob(&section.name)?]))
 }

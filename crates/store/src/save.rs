@@ -62,12 +62,20 @@ impl<'a> Keyword<'a> {
             Some(key) => (SEALED_OWNER_KEYS, seal(key, layout, ids, rng)?),
             None => (OWNER_KEYS, ids.encode()),
         };
-        Ok(Self { layout, section, ids: ids.into() })
+        Ok(Self {
+            layout,
+            section,
+            ids: ids.into(),
+        })
     }
 
     /// Takes ids that are encoded already.
     pub(crate) fn encoded(layout: &'a KeywordLayout, ids: &'a [u8]) -> Self {
-        Self { layout, section: OWNER_KEYS, ids: ids.into() }
+        Self {
+            layout,
+            section: OWNER_KEYS,
+            ids: ids.into(),
+        }
     }
 }
 
@@ -105,7 +113,9 @@ pub(crate) fn sign(
     version: &Signed<'_>,
     sink: &mut SnapshotFile,
 ) -> Result<Option<Log>> {
-    let Some(signing) = signing else { return Ok(None) };
+    let Some(signing) = signing else {
+        return Ok(None);
+    };
     let sections = sink.sections().to_vec();
     signing.put(version, &sections, sink).map(Some)
 }
@@ -121,15 +131,25 @@ pub(crate) fn put(
 ) -> Result<()> {
     let sizes = prepared.server.describe().sizes;
     progress.stage("writing", sizes.database + sizes.material + sizes.hint);
-    let json = serde_json::to_vec_pretty(prepared.metadata)
-        .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;
+    let json = serde_json::to_vec_pretty(prepared.metadata).map_err(|error| {
+        CoreError::malformed("the metadata", error, "values that JSON can represent")
+    })?;
     sink.put(METADATA, &[&json])?;
-    if let Some(Keyword { layout, section, ids }) = &prepared.keyword {
+    if let Some(Keyword {
+        layout,
+        section,
+        ids,
+    }) = &prepared.keyword
+    {
         sink.put(KEYWORD, &[&layout.encode()])?;
         sink.put(section, &[ids])?;
     }
-    prepared.commitment.map_or(Ok(()), |commitment| sink.put(COMMITMENT, &[commitment.top()]))?;
-    Ok(prepared.server.save(&mut SchemeSections { sink, progress })?)
+    prepared.commitment.map_or(Ok(()), |commitment| {
+        sink.put(COMMITMENT, &[commitment.top()])
+    })?;
+    Ok(prepared
+        .server
+        .save(&mut SchemeSections { sink, progress })?)
 }
 
 /// Prefixes the names of the scheme's sections, and reports progress as they are written.
@@ -141,7 +161,8 @@ pub(crate) struct SchemeSections<'a> {
 impl SectionSink for SchemeSections<'_> {
     fn put(&mut self, name: &str, parts: &[&[u8]]) -> CoreResult<()> {
         self.sink.put(&format!("{SCHEME}{name}"), parts)?;
-        self.progress.advance(parts.iter().map(|part| part.len() as u64).sum());
+        self.progress
+            .advance(parts.iter().map(|part| part.len() as u64).sum());
         Ok(())
     }
 }

@@ -26,14 +26,22 @@ const PART: &str = "part";
 /// # Errors
 /// [`papir_core::Error::OutOfBounds`].
 pub fn check_memory(lengths: &[u64], kept: bool) -> CoreResult<()> {
-    let needed = if kept { lengths.iter().copied().max().unwrap_or(0) } else { lengths.iter().sum() };
+    let needed = if kept {
+        lengths.iter().copied().max().unwrap_or(0)
+    } else {
+        lengths.iter().sum()
+    };
     match free_memory().filter(|&free| needed > free) {
         None => Ok(()),
         Some(free) => {
             let expected = format!(
                 "at most {free}, the free memory, for all tables or, with a folder to keep them, for the longest"
             );
-            Err(papir_core::Error::out_of_bounds("the number of bytes of tables", needed, expected))
+            Err(papir_core::Error::out_of_bounds(
+                "the number of bytes of tables",
+                needed,
+                expected,
+            ))
         }
     }
 }
@@ -53,7 +61,9 @@ impl ScratchFolder {
             what: format!("creating {}", folder.display()),
             source,
         })?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self {
+            folder: folder.to_owned(),
+        })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -94,11 +104,16 @@ impl Scratch for ScratchFolder {
             Err(Error::Core(error)) => return Err(error),
             Err(error) => {
                 let source = std::io::Error::other(error.to_string());
-                return Err(papir_core::Error::Io { what: format!("writing {}", path.display()), source });
+                return Err(papir_core::Error::Io {
+                    what: format!("writing {}", path.display()),
+                    source,
+                });
             }
         }
         drop(part);
-        self.read(name)?.ok_or_else(|| papir_core::Error::Checksum { what: path.display().to_string() })
+        self.read(name)?.ok_or_else(|| papir_core::Error::Checksum {
+            what: path.display().to_string(),
+        })
     }
 }
 
@@ -144,10 +159,17 @@ mod tests {
         *damaged.last_mut().unwrap() ^= 1;
         for wrong in [&damaged[..], &bytes[..bytes.len() / 2], b"half", b""] {
             std::fs::write(&path, wrong).unwrap();
-            assert!(scratch.find("a").unwrap().is_none(), "{} bytes", wrong.len());
+            assert!(
+                scratch.find("a").unwrap().is_none(),
+                "{} bytes",
+                wrong.len()
+            );
         }
         std::fs::write(scratch.path("b"), &bytes).unwrap();
-        assert!(scratch.find("b").unwrap().is_none(), "the file of another part");
+        assert!(
+            scratch.find("b").unwrap().is_none(),
+            "the file of another part"
+        );
         scratch.keep("a", part(1)).unwrap();
         assert!(scratch.find("a").unwrap().is_some());
     }

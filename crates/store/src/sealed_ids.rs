@@ -41,7 +41,9 @@ pub(crate) fn seal(
     sealed.extend_from_slice(&ids.encode());
     cipher(key)
         .encrypt_in_place(&XNonce::from(nonce), &layout.encode(), &mut sealed)
-        .map_err(|_| CoreError::malformed("the ids of keys", format!("{} ids", ids.len()), "fewer"))?;
+        .map_err(|_| {
+            CoreError::malformed("the ids of keys", format!("{} ids", ids.len()), "fewer")
+        })?;
     Ok([&nonce[..], &sealed].concat())
 }
 
@@ -50,9 +52,16 @@ pub(crate) fn seal(
 /// # Errors
 /// [`CoreError::Malformed`] for another key or layout, or modified bytes.
 pub(crate) fn open(key: &OwnerKey, layout: &KeywordLayout, section: &[u8]) -> CoreResult<KeyIds> {
-    let other =
-        |found| CoreError::malformed("the sealed ids of keys", found, "those of this database's owner");
-    let (nonce, sealed) = section.split_first_chunk::<NONCE>().ok_or_else(|| other("too few bytes"))?;
+    let other = |found| {
+        CoreError::malformed(
+            "the sealed ids of keys",
+            found,
+            "those of this database's owner",
+        )
+    };
+    let (nonce, sealed) = section
+        .split_first_chunk::<NONCE>()
+        .ok_or_else(|| other("too few bytes"))?;
     let mut ids = Zeroizing::new(sealed.to_vec());
     let opened = cipher(key).decrypt_in_place(&XNonce::from(*nonce), &layout.encode(), &mut *ids);
     opened.map_err(|_| other("those of another owner, or modified ones"))?;

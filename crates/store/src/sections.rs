@@ -54,7 +54,12 @@ impl Sections {
     pub(crate) fn read(map: Arc<Mmap>) -> Result<Self> {
         let header = Header::decode(&map)?;
         let table = header.table(&map)?;
-        let mut sections = Self { map, header, table, chunks: Vec::new() };
+        let mut sections = Self {
+            map,
+            header,
+            table,
+            chunks: Vec::new(),
+        };
         if let Some(section) = sections.find(CHUNKS) {
             sections.verify_piece(&Piece::Whole(section))?;
             sections.chunks = chunks::decode(&sections.blob(CHUNKS)?, &sections.table)?;
@@ -69,7 +74,10 @@ impl Sections {
     pub(crate) fn verify_at(&self, when: Verify) -> Result<()> {
         match when {
             Verify::Load => self.verify(),
-            Verify::Lazy => self.small_pieces().iter().try_for_each(|piece| self.verify_piece(piece)),
+            Verify::Lazy => self
+                .small_pieces()
+                .iter()
+                .try_for_each(|piece| self.verify_piece(piece)),
         }
     }
 
@@ -77,12 +85,19 @@ impl Sections {
     /// them.
     pub(crate) fn verify(&self) -> Result<()> {
         let (small, large) = (self.small_pieces(), self.large_pieces());
-        small.into_par_iter().chain(large).try_for_each(|piece| self.verify_piece(&piece))
+        small
+            .into_par_iter()
+            .chain(large)
+            .try_for_each(|piece| self.verify_piece(&piece))
     }
 
     /// Verifies the checksums of the sections with these names; missing ones are skipped.
     pub(crate) fn verify_named(&self, names: &[&str]) -> Result<()> {
-        let named = self.table.iter().enumerate().filter(|(_, one)| names.contains(&one.name.as_str()));
+        let named = self
+            .table
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| names.contains(&one.name.as_str()));
         let mut pieces = named.flat_map(|(index, _)| self.pieces_of(index));
         pieces.try_for_each(|piece| self.verify_piece(&piece))
     }
@@ -92,20 +107,32 @@ impl Sections {
         let mut end = HEADER_BYTES as u64;
         let mut pieces = Vec::new();
         for (index, section) in self.table.iter().enumerate() {
-            pieces.push(Piece::Gap { start: end, end: section.offset, next: &section.name });
+            pieces.push(Piece::Gap {
+                start: end,
+                end: section.offset,
+                next: &section.name,
+            });
             if section.bytes <= SMALL {
                 pieces.extend(self.pieces_of(index));
             }
             end = section.offset + section.bytes;
         }
         let next = "the table of sections";
-        pieces.push(Piece::Gap { start: end, end: self.header.table_offset, next });
+        pieces.push(Piece::Gap {
+            start: end,
+            end: self.header.table_offset,
+            next,
+        });
         pieces
     }
 
     /// The chunks of the long sections, in the order of the file.
     pub(crate) fn large_pieces(&self) -> Vec<Piece<'_>> {
-        let large = self.table.iter().enumerate().filter(|(_, section)| section.bytes > SMALL);
+        let large = self
+            .table
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| section.bytes > SMALL);
         large.flat_map(|(index, _)| self.pieces_of(index)).collect()
     }
 
@@ -115,7 +142,9 @@ impl Sections {
             [] => vec![Piece::Whole(section)],
             values => {
                 let chunks = values.iter().enumerate();
-                chunks.map(|(index, value)| Piece::Chunk(section, index, value)).collect()
+                chunks
+                    .map(|(index, value)| Piece::Chunk(section, index, value))
+                    .collect()
             }
         }
     }
@@ -127,19 +156,29 @@ impl Sections {
     pub(crate) fn verify_piece(&self, piece: &Piece<'_>) -> Result<()> {
         let bytes = part(&self.map, piece.offset(), piece.bytes())?;
         let (valid, what) = match piece {
-            Piece::Gap { next, .. } => {
-                (bytes.iter().all(|&byte| byte == 0), format!("the padding before `{next}`"))
-            }
-            Piece::Whole(section) => {
-                (Tree::of(bytes).root == section.hash, format!("section `{}`", section.name))
-            }
+            Piece::Gap { next, .. } => (
+                bytes.iter().all(|&byte| byte == 0),
+                format!("the padding before `{next}`"),
+            ),
+            Piece::Whole(section) => (
+                Tree::of(bytes).root == section.hash,
+                format!("section `{}`", section.name),
+            ),
             Piece::Chunk(section, index, expected) => {
                 let start = index * CHUNK;
-                let what = format!("section `{}` at bytes {start} to {}", section.name, start + bytes.len());
+                let what = format!(
+                    "section `{}` at bytes {start} to {}",
+                    section.name,
+                    start + bytes.len()
+                );
                 (chunks::value(*index, bytes) == **expected, what)
             }
         };
-        if valid { Ok(()) } else { Err(Error::Checksum { what }) }
+        if valid {
+            Ok(())
+        } else {
+            Err(Error::Checksum { what })
+        }
     }
 
     /// The entries of the table of sections.
@@ -157,10 +196,15 @@ impl Sections {
     }
 
     pub(crate) fn blob(&self, name: &str) -> Result<Blob> {
-        let section = self.find(name).ok_or_else(|| Error::MissingSection { name: name.to_owned() })?;
+        let section = self.find(name).ok_or_else(|| Error::MissingSection {
+            name: name.to_owned(),
+        })?;
         // Checks that the range lies inside the file.
         part(&self.map, section.offset, section.bytes)?;
-        let (start, end) = (section.offset as usize, (section.offset + section.bytes) as usize);
+        let (start, end) = (
+            section.offset as usize,
+            (section.offset + section.bytes) as usize,
+        );
         Blob::part_of(self.map.clone(), start..end)
     }
 }
@@ -182,7 +226,9 @@ impl VerifiedParts<'_> {
         let mut entries = self.0.table.iter().enumerate();
         entries
             .find(|(_, section)| section.name == full)
-            .ok_or_else(|| Error::MissingSection { name: name.to_owned() })
+            .ok_or_else(|| Error::MissingSection {
+                name: name.to_owned(),
+            })
     }
 }
 
@@ -202,7 +248,9 @@ impl SectionSource for VerifiedParts<'_> {
             start < bytes.end && bytes.start < start + piece.bytes() as usize
         };
         let pieces: Vec<_> = self.0.pieces_of(index).into_iter().filter(within).collect();
-        pieces.par_iter().try_for_each(|piece| self.0.verify_piece(piece))?;
+        pieces
+            .par_iter()
+            .try_for_each(|piece| self.0.verify_piece(piece))?;
         self.0.get(name)?.slice(bytes)
     }
 }
@@ -222,7 +270,9 @@ impl Piece<'_> {
         match self {
             Piece::Gap { start, end, .. } => end - start,
             Piece::Whole(section) => section.bytes,
-            Piece::Chunk(section, index, _) => (section.bytes - (index * CHUNK) as u64).min(CHUNK as u64),
+            Piece::Chunk(section, index, _) => {
+                (section.bytes - (index * CHUNK) as u64).min(CHUNK as u64)
+            }
         }
     }
 }
@@ -261,19 +311,41 @@ mod tests {
         let good = fs::read(&path).unwrap();
         let sections = read(&path).unwrap();
         sections.verify().unwrap();
-        assert_eq!(sections.large_pieces().iter().map(Piece::bytes).sum::<u64>(), (5 << 20) + 7);
-        for (offset, what) in [(4096, "0 to 1048576"), (4096 + (5 << 20), "5242880 to 5242887")] {
+        assert_eq!(
+            sections
+                .large_pieces()
+                .iter()
+                .map(Piece::bytes)
+                .sum::<u64>(),
+            (5 << 20) + 7
+        );
+        for (offset, what) in [
+            (4096, "0 to 1048576"),
+            (4096 + (5 << 20), "5242880 to 5242887"),
+        ] {
             let mut damaged = good.clone();
             damaged[offset] ^= 1;
             fs::write(&path, &damaged).unwrap();
             let sections = read(&path).unwrap();
             sections.verify_at(Verify::Lazy).unwrap();
             let large = sections.large_pieces();
-            let later =
-                large.iter().find_map(|piece| sections.verify_piece(piece).err()).unwrap().to_string();
-            assert!(later.starts_with(&format!("section `long` at bytes {what} is damaged")), "{later}");
-            assert_eq!(sections.verify_at(Verify::Load).unwrap_err().to_string(), later);
-            assert_eq!(sections.verify_named(&["long"]).unwrap_err().to_string(), later);
+            let later = large
+                .iter()
+                .find_map(|piece| sections.verify_piece(piece).err())
+                .unwrap()
+                .to_string();
+            assert!(
+                later.starts_with(&format!("section `long` at bytes {what} is damaged")),
+                "{later}"
+            );
+            assert_eq!(
+                sections.verify_at(Verify::Load).unwrap_err().to_string(),
+                later
+            );
+            assert_eq!(
+                sections.verify_named(&["long"]).unwrap_err().to_string(),
+                later
+            );
             sections.verify_named(&["short"]).unwrap();
         }
         // Short sections, zeros and the values of chunks are verified at every opening.
@@ -283,7 +355,12 @@ mod tests {
             let mut damaged = good.clone();
             damaged[offset] ^= 1;
             fs::write(&path, &damaged).unwrap();
-            assert!(read(&path).and_then(|sections| sections.verify_at(Verify::Lazy)).is_err(), "{offset}");
+            assert!(
+                read(&path)
+                    .and_then(|sections| sections.verify_at(Verify::Lazy))
+                    .is_err(),
+                "{offset}"
+            );
         }
     }
 

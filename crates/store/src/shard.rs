@@ -17,7 +17,12 @@ use crate::snapshot::scheme_in;
 /// The errors of [`Snapshot::open`](crate::Snapshot::open); [`papir_core::Error::Parameters`] for a
 /// scheme whose databases have no slices.
 pub fn division_of(path: &Path) -> Result<(Version, Division)> {
-    with_sections(path, |file| Ok((version_of(file)?, scheme_in(file)?.division(&parameters_of(file)?)?)))
+    with_sections(path, |file| {
+        Ok((
+            version_of(file)?,
+            scheme_in(file)?.division(&parameters_of(file)?)?,
+        ))
+    })
 }
 
 /// Opens these slices of a snapshot. Only they are read, and verified first. The file stays mapped, as
@@ -26,12 +31,22 @@ pub fn division_of(path: &Path) -> Result<(Version, Division)> {
 /// # Errors
 /// The errors of [`division_of`]; [`papir_core::Error::OutOfBounds`] for slices that do not exist.
 pub fn open_shard(path: &Path, slices: Range<usize>) -> Result<Box<dyn ErasedShard>> {
-    with_sections(path, |file| scheme_in(file)?.load_shard(slices, &VerifiedParts(file)))
+    with_sections(path, |file| {
+        scheme_in(file)?.load_shard(slices, &VerifiedParts(file))
+    })
 }
 
 /// Reads the sections of a file, of which the short ones are verified.
-fn with_sections<T>(path: &Path, read: impl FnOnce(&Sections) -> papir_core::Result<T>) -> Result<T> {
-    let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+fn with_sections<T>(
+    path: &Path,
+    read: impl FnOnce(&Sections) -> papir_core::Result<T>,
+) -> Result<T> {
+    let named = |error| Error::Snapshot {
+        file: path.display().to_string(),
+        error,
+    };
     let file = Sections::read(map(path)?).map_err(named)?;
-    file.verify_at(Verify::Lazy).and_then(|()| read(&file)).map_err(named)
+    file.verify_at(Verify::Lazy)
+        .and_then(|()| read(&file))
+        .map_err(named)
 }

@@ -27,7 +27,11 @@ pub struct Sign {
 impl Sign {
     /// Signs with a key alone, at the time of the clock.
     pub fn new(key: SigningKey) -> Self {
-        Self { key: Arc::new(key), certificates: Vec::new(), time: None }
+        Self {
+            key: Arc::new(key),
+            certificates: Vec::new(),
+            time: None,
+        }
     }
 
     pub(crate) fn time(&self) -> u64 {
@@ -37,7 +41,9 @@ impl Sign {
 
 /// The clock, in seconds since 1970, UTC.
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
 }
 
 /// A signature to be made once the version is prepared.
@@ -62,11 +68,26 @@ impl<'a> Signing<'a> {
     ///
     /// # Errors
     /// [`Error::Checkpoint`].
-    pub(crate) fn new(sign: &'a Sign, former: Option<Log>, database: &str, file: &Path) -> Result<Self> {
-        let signing = Self { sign, former, file: file.display().to_string() };
+    pub(crate) fn new(
+        sign: &'a Sign,
+        former: Option<Log>,
+        database: &str,
+        file: &Path,
+    ) -> Result<Self> {
+        let signing = Self {
+            sign,
+            former,
+            file: file.display().to_string(),
+        };
         let (base, public_part) = (Base::Content([0; 32]), [0; 32]);
         let (database, time) = (database.to_owned(), sign.time());
-        signing.append(&Statement { database, time, base, delta_root: None, public_part })?;
+        signing.append(&Statement {
+            database,
+            time,
+            base,
+            delta_root: None,
+            public_part,
+        })?;
         Ok(signing)
     }
 
@@ -84,11 +105,28 @@ impl<'a> Signing<'a> {
             Some(commitment) => Base::Root(commitment.root(version.keyword).0),
             None => Base::Content(content_hash(sections)),
         };
-        let (keyword, commitment_top) = (version.keyword.cloned(), version.commitment.map(|one| *one.top()));
-        let bundle = Bundle { scheme_public: version.public.clone(), keyword, commitment_top }.encode();
+        let (keyword, commitment_top) = (
+            version.keyword.cloned(),
+            version.commitment.map(|one| *one.top()),
+        );
+        let bundle = Bundle {
+            scheme_public: version.public.clone(),
+            keyword,
+            commitment_top,
+        }
+        .encode();
         let (database, time) = (version.database.to_owned(), self.sign.time());
         let public_part = public_part_hash(&bundle);
-        self.write(&Statement { database, time, base, delta_root: None, public_part }, sink)
+        self.write(
+            &Statement {
+                database,
+                time,
+                base,
+                delta_root: None,
+                public_part,
+            },
+            sink,
+        )
     }
 
     /// Signs a delta with this public part, beside the base that the newest leaf states. Writes the section
@@ -98,26 +136,51 @@ impl<'a> Signing<'a> {
     /// The errors of [`Self::put`].
     pub(crate) fn put_delta(&self, part: &[u8], sink: &mut dyn SectionSink) -> Result<Log> {
         let failed = |error| self.failed(error);
-        let former = self.former.as_ref().ok_or_else(|| unsigned_base(&self.file))?;
-        let Leaf { database, base, public_part, .. } = former.newest().map_err(failed)?.clone();
+        let former = self
+            .former
+            .as_ref()
+            .ok_or_else(|| unsigned_base(&self.file))?;
+        let Leaf {
+            database,
+            base,
+            public_part,
+            ..
+        } = former.newest().map_err(failed)?.clone();
         let (time, delta_root) = (self.sign.time(), Some(public_part_hash(part)));
-        self.write(&Statement { database, time, base, delta_root, public_part }, sink)
+        self.write(
+            &Statement {
+                database,
+                time,
+                base,
+                delta_root,
+                public_part,
+            },
+            sink,
+        )
     }
 
     fn write(&self, statement: &Statement, sink: &mut dyn SectionSink) -> Result<Log> {
         let log = self.append(statement)?;
-        sink.put(CHECKPOINT, &[&log.encode().map_err(|error| self.failed(error))?])?;
+        sink.put(
+            CHECKPOINT,
+            &[&log.encode().map_err(|error| self.failed(error))?],
+        )?;
         Ok(log)
     }
 
     fn append(&self, statement: &Statement) -> Result<Log> {
-        let Sign { key, certificates, .. } = self.sign;
+        let Sign {
+            key, certificates, ..
+        } = self.sign;
         let log = Log::append(self.former.as_ref(), statement, key, certificates);
         log.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: papir_checkpoint::Error) -> Error {
-        Error::Checkpoint { file: self.file.clone(), error }
+        Error::Checkpoint {
+            file: self.file.clone(),
+            error,
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use memmap2::Mmap;
 use papir_checkpoint::{Base, Log};
 use papir_core::erased::{Combined, ErasedScheme, ErasedServer, Shards, parameters_of, scheme_of};
 use papir_core::{
-    Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape, Version,
+    Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult,
+    Shape, Version,
 };
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
@@ -38,7 +39,11 @@ pub struct OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { verify: Verify::Load, owner: None, in_memory: false }
+        Self {
+            verify: Verify::Load,
+            owner: None,
+            in_memory: false,
+        }
     }
 }
 
@@ -82,13 +87,19 @@ impl Snapshot {
     /// The errors of [`Snapshot::open`]; [`CoreError::Parameters`] for a scheme whose databases have no
     /// slices.
     pub fn open_divided(path: &Path, shards: Box<dyn Shards>) -> Result<Self> {
-        let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+        let options = OpenOptions {
+            verify: Verify::Lazy,
+            ..OpenOptions::default()
+        };
         let opened = Self::of_sections(map(path)?, path, options, |scheme, file| {
             let combiner = scheme.load_combiner(&VerifiedParts(file))?;
             Ok(Box::new(Combined::new(combiner, shards)))
         })?;
         // The slices are verified where they are.
-        Ok(Self { verifier: None, ..opened })
+        Ok(Self {
+            verifier: None,
+            ..opened
+        })
     }
 
     /// Opens a snapshot and verifies all checksums. The file stays mapped; replace it by renaming
@@ -106,11 +117,18 @@ impl Snapshot {
     /// # Errors
     /// The errors of [`Snapshot::open`].
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self> {
-        let bytes = if options.in_memory { read(path) } else { map(path) };
+        let bytes = if options.in_memory {
+            read(path)
+        } else {
+            map(path)
+        };
         let bytes = bytes.map_err(|error| match error {
             Error::Source { .. } => {
                 let error = CoreError::malformed("a snapshot", "an empty file", "a header");
-                Error::Snapshot { file: path.display().to_string(), error }
+                Error::Snapshot {
+                    file: path.display().to_string(),
+                    error,
+                }
             }
             other => other,
         })?;
@@ -132,7 +150,10 @@ impl Snapshot {
         options: OpenOptions,
         load_server: impl FnOnce(&dyn ErasedScheme, &Sections) -> CoreResult<Box<dyn ErasedServer>>,
     ) -> Result<Self> {
-        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+        let named = |error| Error::Snapshot {
+            file: path.display().to_string(),
+            error,
+        };
         let file = Sections::read(bytes).map_err(named)?;
         file.verify_at(options.verify).map_err(named)?;
         let loaded = load(Arc::new(file), options.owner, load_server);
@@ -140,13 +161,20 @@ impl Snapshot {
             papir_lookup::Error::Core(error) => named(error),
             other => Error::of_source(path)(other),
         })?;
-        let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+        let failed = |error| Error::Checkpoint {
+            file: path.display().to_string(),
+            error,
+        };
         let checkpoint = snapshot.log(options.verify).map_err(failed)?;
         let verifier = (options.verify == Verify::Lazy).then(|| {
             let leaf = checkpoint.as_ref().and_then(|log| log.newest().ok());
             Verifier::new(Arc::clone(&snapshot.file), leaf.cloned(), path)
         });
-        Ok(Self { checkpoint, verifier, ..snapshot })
+        Ok(Self {
+            checkpoint,
+            verifier,
+            ..snapshot
+        })
     }
 
     /// The version in a file. Reads the metadata only.
@@ -154,10 +182,15 @@ impl Snapshot {
     /// # Errors
     /// The errors of [`Snapshot::open`].
     pub(crate) fn version_in(path: &Path) -> Result<Version> {
-        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+        let named = |error| Error::Snapshot {
+            file: path.display().to_string(),
+            error,
+        };
         let file = Sections::read(map(path)?).map_err(named)?;
         file.verify_named(&[METADATA]).map_err(named)?;
-        metadata(&file).and_then(|metadata| metadata.version.parse()).map_err(named)
+        metadata(&file)
+            .and_then(|metadata| metadata.version.parse())
+            .map_err(named)
     }
 
     /// Takes the verification of what the opening did not verify; `None` if there is nothing left.
@@ -202,7 +235,10 @@ impl Snapshot {
             })?;
             return sealed_ids::open(key, layout, &self.file.blob(SEALED_OWNER_KEYS)?).map(Some);
         }
-        self.file.find(OWNER_KEYS).map(|_| KeyIds::decode(&self.file.blob(OWNER_KEYS)?)).transpose()
+        self.file
+            .find(OWNER_KEYS)
+            .map(|_| KeyIds::decode(&self.file.blob(OWNER_KEYS)?))
+            .transpose()
     }
 
     /// The scheme's parameters, encoded.
@@ -216,16 +252,25 @@ impl Snapshot {
     /// The commitment of a verifiable database.
     pub(crate) fn commitment(&self) -> CoreResult<Option<Commitment>> {
         let shape = self.server.describe().shape;
-        self.commitment_top.map(|top| Commitment::of_prepared(&shape, top)).transpose()
+        self.commitment_top
+            .map(|top| Commitment::of_prepared(&shape, top))
+            .transpose()
     }
 
     /// The shape of the owner's records, without proofs.
     pub(crate) fn shape(&self) -> CoreResult<Shape> {
-        Ok(self.commitment()?.map_or(self.server.describe().shape, |commitment| *commitment.shape()))
+        Ok(self
+            .commitment()?
+            .map_or(self.server.describe().shape, |commitment| {
+                *commitment.shape()
+            }))
     }
 
     /// The owner's records without proofs, read back from the prepared database.
-    pub(crate) fn records<'a>(&self, prepared: &'a PreparedRecords<'a>) -> CoreResult<Box<dyn Records + 'a>> {
+    pub(crate) fn records<'a>(
+        &self,
+        prepared: &'a PreparedRecords<'a>,
+    ) -> CoreResult<Box<dyn Records + 'a>> {
         Ok(match self.commitment()? {
             Some(commitment) => Box::new(PlainRecords::new(prepared, &commitment)?),
             None => Box::new(prepared),
@@ -235,7 +280,11 @@ impl Snapshot {
     /// The bundle that clients fetch once per version.
     pub fn bundle(&self) -> Bundle {
         let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
-        Bundle { scheme_public, keyword, commitment_top: self.commitment_top }
+        Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: self.commitment_top,
+        }
     }
 }
 
@@ -253,7 +302,10 @@ fn load(
     };
     let commitment_top = commitment_top(&file)?;
     check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
-    let info = |section: &Section| SectionInfo { name: section.name.clone(), bytes: section.bytes };
+    let info = |section: &Section| SectionInfo {
+        name: section.name.clone(),
+        bytes: section.bytes,
+    };
     Ok(Snapshot {
         metadata,
         server,
@@ -294,8 +346,9 @@ fn metadata(file: &Sections) -> CoreResult<Metadata> {
         let found = "a delta, which is served beside its base";
         return Err(CoreError::malformed("a snapshot", found, "a database"));
     }
-    serde_json::from_slice(&file.blob(METADATA)?)
-        .map_err(|error| CoreError::malformed("section `metadata`", error, "the metadata of a snapshot"))
+    serde_json::from_slice(&file.blob(METADATA)?).map_err(|error| {
+        CoreError::malformed("section `metadata`", error, "the metadata of a snapshot")
+    })
 }
 
 /// Checks that metadata, scheme and layout belong to the same database.
@@ -310,7 +363,12 @@ fn check_agreement(
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
         None => prepared,
     };
-    check_shape("section `metadata`", metadata.records, metadata.record_bits, &prepared)?;
+    check_shape(
+        "section `metadata`",
+        metadata.records,
+        metadata.record_bits,
+        &prepared,
+    )?;
     match keyword {
         Some(layout) => {
             let bits = 8 * layout.record_bytes() as u64;
@@ -324,6 +382,14 @@ fn check_shape(what: &'static str, records: u64, bits: u64, expected: &Shape) ->
     if (records, bits) == (expected.records(), expected.record_bits()) {
         return Ok(());
     }
-    let expected = format!("{} records of {} bits", expected.records(), expected.record_bits());
-    Err(CoreError::malformed(what, format!("{records} records of {bits} bits"), expected))
+    let expected = format!(
+        "{} records of {} bits",
+        expected.records(),
+        expected.record_bits()
+    );
+    Err(CoreError::malformed(
+        what,
+        format!("{records} records of {bits} bits"),
+        expected,
+    ))
 }

@@ -18,20 +18,34 @@ use crate::snapshot_names::CHECKPOINT;
 /// # Errors
 /// [`Error::Snapshot`], [`Error::Checkpoint`], [`papir_core::Error::Io`].
 pub fn stored_log(path: &Path) -> Result<Option<Log>> {
-    let Some(log) = log_in(path)? else { return Ok(None) };
+    let Some(log) = log_in(path)? else {
+        return Ok(None);
+    };
     let delta = delta_file(path, Snapshot::version_in(path)?)?;
-    let newer = if delta.exists() { log_in(&delta)? } else { None };
+    let newer = if delta.exists() {
+        log_in(&delta)?
+    } else {
+        None
+    };
     Ok(Some(newer.unwrap_or(log)))
 }
 
 /// The log in a file; `None` if there is none.
 fn log_in(path: &Path) -> Result<Option<Log>> {
-    let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+    let named = |error| Error::Snapshot {
+        file: path.display().to_string(),
+        error,
+    };
     let sections = Sections::read(map(path)?).map_err(named)?;
     sections.verify_named(&[CHECKPOINT]).map_err(named)?;
-    let Some(section) = sections.find(CHECKPOINT) else { return Ok(None) };
+    let Some(section) = sections.find(CHECKPOINT) else {
+        return Ok(None);
+    };
     let bytes = sections.blob(&section.name).map_err(named)?;
-    let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+    let failed = |error| Error::Checkpoint {
+        file: path.display().to_string(),
+        error,
+    };
     Log::decode(&bytes).map(Some).map_err(failed)
 }
 
@@ -46,9 +60,16 @@ pub(crate) fn log_to_continue(
     unsigned: bool,
 ) -> Result<Option<Log>> {
     if sign.is_some() && unsigned {
-        return Err(Error::options("a key to sign with, and an unsigned version", "one of them"));
+        return Err(Error::options(
+            "a key to sign with, and an unsigned version",
+            "one of them",
+        ));
     }
-    if unsigned { Ok(log) } else { continued(log, path, sign) }
+    if unsigned {
+        Ok(log)
+    } else {
+        continued(log, path, sign)
+    }
 }
 
 /// Refuses a signed file if there is no key: a version without a signature would lock out the clients that
@@ -60,7 +81,10 @@ pub(crate) fn continued(log: Option<Log>, path: &Path, sign: Option<&Sign>) -> R
     match log {
         Some(log) if sign.is_none() => {
             let file = path.display().to_string();
-            Err(Error::Signed { file, sequence: log.leaves().len() as u64 - 1 })
+            Err(Error::Signed {
+                file,
+                sequence: log.leaves().len() as u64 - 1,
+            })
         }
         log => Ok(log),
     }

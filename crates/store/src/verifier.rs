@@ -17,7 +17,11 @@ pub struct Verifier {
 
 impl Verifier {
     pub(crate) fn new(sections: Arc<Sections>, leaf: Option<Leaf>, path: &Path) -> Self {
-        Self { sections, leaf, file: path.display().to_string() }
+        Self {
+            sections,
+            leaf,
+            file: path.display().to_string(),
+        }
     }
 
     /// The number of bytes to verify.
@@ -30,8 +34,14 @@ impl Verifier {
     /// # Errors
     /// [`Error::Checkpoint`].
     pub fn check_public_part(&self, bundle: &[u8]) -> Result<()> {
-        let failed = |error| Error::Checkpoint { file: self.file.clone(), error };
-        self.leaf.as_ref().map_or(Ok(()), |leaf| leaf.check_public_part(bundle)).map_err(failed)
+        let failed = |error| Error::Checkpoint {
+            file: self.file.clone(),
+            error,
+        };
+        self.leaf
+            .as_ref()
+            .map_or(Ok(()), |leaf| leaf.check_public_part(bundle))
+            .map_err(failed)
     }
 
     /// Verifies one chunk after another on this thread, and passes the length of each to `go_on`, which
@@ -41,7 +51,10 @@ impl Verifier {
     /// [`Error::Snapshot`], which names the file and the damaged place.
     pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool> {
         for piece in self.sections.large_pieces() {
-            let named = |error| Error::Snapshot { file: self.file.clone(), error };
+            let named = |error| Error::Snapshot {
+                file: self.file.clone(),
+                error,
+            };
             self.sections.verify_piece(&piece).map_err(named)?;
             if !go_on(piece.bytes()) {
                 return Ok(false);

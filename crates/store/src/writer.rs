@@ -30,7 +30,13 @@ pub(crate) struct SnapshotWriter<W> {
 impl<W: Write + Seek> SnapshotWriter<W> {
     /// Starts a snapshot; `name` names it in errors.
     pub(crate) fn new(output: W, name: String) -> Result<Self> {
-        let mut writer = Self { output, name, position: 0, sections: Vec::new(), chunks: Vec::new() };
+        let mut writer = Self {
+            output,
+            name,
+            position: 0,
+            sections: Vec::new(),
+            chunks: Vec::new(),
+        };
         writer.write(&[0; ALIGNMENT as usize])?;
         Ok(writer)
     }
@@ -48,12 +54,16 @@ impl<W: Write + Seek> SnapshotWriter<W> {
         }
         self.pad()?;
         let mut table = Writer::new();
-        self.sections.iter().for_each(|section| section.write(&mut table));
+        self.sections
+            .iter()
+            .for_each(|section| section.write(&mut table));
         let table = table.finish();
         let header = Header::of(self.sections.len(), self.position, &table);
         self.write(&table)?;
         let length = self.position;
-        self.output.seek(SeekFrom::Start(0)).map_err(|source| self.failed(source))?;
+        self.output
+            .seek(SeekFrom::Start(0))
+            .map_err(|source| self.failed(source))?;
         self.write(&header.encode())?;
         self.output.flush().map_err(|source| self.failed(source))?;
         Ok((self.output, length))
@@ -65,13 +75,18 @@ impl<W: Write + Seek> SnapshotWriter<W> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.output.write_all(bytes).map_err(|source| self.failed(source))?;
+        self.output
+            .write_all(bytes)
+            .map_err(|source| self.failed(source))?;
         self.position += bytes.len() as u64;
         Ok(())
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
-        Error::Io { what: format!("writing {}", self.name), source }
+        Error::Io {
+            what: format!("writing {}", self.name),
+            source,
+        }
     }
 }
 
@@ -91,7 +106,12 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
         let tree = hasher.finish();
         let (bytes, hash) = (self.position - offset, tree.root);
         self.chunks.extend(tree.chunks.iter().flatten());
-        self.sections.push(Section { name: name.to_owned(), offset, bytes, hash });
+        self.sections.push(Section {
+            name: name.to_owned(),
+            offset,
+            bytes,
+            hash,
+        });
         Ok(())
     }
 }

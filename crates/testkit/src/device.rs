@@ -47,7 +47,14 @@ impl Device for PlainDevice {
 
     fn memory(&self) -> Result<DeviceMemory> {
         let total = 1 << 40;
-        Ok(DeviceMemory { free: if self.0.full.load(Ordering::Relaxed) { 0 } else { total }, total })
+        Ok(DeviceMemory {
+            free: if self.0.full.load(Ordering::Relaxed) {
+                0
+            } else {
+                total
+            },
+            total,
+        })
     }
 
     fn bytes(&self, shape: TileShape) -> u64 {
@@ -58,7 +65,11 @@ impl Device for PlainDevice {
         if self.bytes(tiles.shape()) > self.memory()?.free {
             return Err(failure("no memory"));
         }
-        Ok(Arc::new(Plain { device: self.clone(), shape: tiles.shape(), tiles: tiles.bytes().to_vec() }))
+        Ok(Arc::new(Plain {
+            device: self.clone(),
+            shape: tiles.shape(),
+            tiles: tiles.bytes().to_vec(),
+        }))
     }
 }
 
@@ -92,13 +103,21 @@ impl HeldMatrix for Plain {
         self.device.0.products.fetch_add(1, Ordering::Relaxed);
         let sum = |row: usize, vector: &[u64]| {
             let terms = vector.iter().enumerate();
-            let sum = terms.fold(0u64, |sum, (c, x)| sum.wrapping_add(self.word(row, c).wrapping_mul(*x)));
+            let sum = terms.fold(0u64, |sum, (c, x)| {
+                sum.wrapping_add(self.word(row, c).wrapping_mul(*x))
+            });
             sum & ((1 << bits) - 1)
         };
-        Ok(vectors.iter().map(|vector| (0..self.shape.rows).map(|row| sum(row, vector)).collect()).collect())
+        Ok(vectors
+            .iter()
+            .map(|vector| (0..self.shape.rows).map(|row| sum(row, vector)).collect())
+            .collect())
     }
 }
 
 fn failure(reason: &str) -> Error {
-    Error::Device { device: NAME.to_owned(), reason: reason.to_owned() }
+    Error::Device {
+        device: NAME.to_owned(),
+        reason: reason.to_owned(),
+    }
 }

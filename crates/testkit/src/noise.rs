@@ -26,7 +26,12 @@ impl Moments {
         assert!(count > 0, "no values measured");
         let mean = sum / count as f64;
         let variance = squares / count as f64 - mean * mean;
-        Self { count, mean, variance, log2_max: max.log2() }
+        Self {
+            count,
+            mean,
+            variance,
+            log2_max: max.log2(),
+        }
     }
 
     /// The standard deviation.
@@ -46,9 +51,17 @@ impl Moments {
     #[track_caller]
     pub fn assert_within(&self, bound: f64, slack: f64, looseness: f64) {
         let ratio = self.variance / bound;
-        assert!(ratio <= 1.0 + slack, "measured variance {} exceeds the bound {bound}", self.variance);
+        assert!(
+            ratio <= 1.0 + slack,
+            "measured variance {} exceeds the bound {bound}",
+            self.variance
+        );
         let least = 1.0 / looseness;
-        assert!(ratio >= least, "measured variance {} is absurdly below the bound {bound}", self.variance);
+        assert!(
+            ratio >= least,
+            "measured variance {} is absurdly below the bound {bound}",
+            self.variance
+        );
     }
 }
 
@@ -59,7 +72,10 @@ mod tests {
     #[test]
     fn moments_of_a_known_list() {
         let moments = Moments::of([-3.0, 1.0, 1.0, 1.0]);
-        assert_eq!((moments.count, moments.mean, moments.variance), (4, 0.0, 3.0));
+        assert_eq!(
+            (moments.count, moments.mean, moments.variance),
+            (4, 0.0, 3.0)
+        );
         assert_eq!(moments.log2_max, 3f64.log2());
         moments.assert_within(3.0, 0.0, 1.0);
         assert!((moments.expected_log2_max(1.0) - (2.0 * 8f64.ln()).sqrt().log2()).abs() < 1e-12);

@@ -23,7 +23,8 @@ const ROLE: &str = "papir";
 /// The role's password.
 pub const PASSWORD: &str = "correct horse";
 /// The role's password counts; the superuser needs none.
-const ACCESS: &str = "local all papir scram-sha-256\nlocal all all trust\nlocal replication all trust\n";
+const ACCESS: &str =
+    "local all papir scram-sha-256\nlocal all all trust\nlocal replication all trust\n";
 
 /// A running server, stopped when dropped.
 pub struct Server {
@@ -40,26 +41,53 @@ impl Server {
     /// If PostgreSQL is not installed.
     pub fn start(settings: &str) -> Self {
         let turn = Turn::wait();
-        let server = Self { folder: folder(), _turn: Some(turn) };
+        let server = Self {
+            folder: folder(),
+            _turn: Some(turn),
+        };
         let data = server.data();
         // The same cluster on each machine, whatever its locale, and small.
         let cluster = ["--locale=C", "--encoding=UTF8", "--wal-segsize=1"];
         let access = ["-U", "postgres", "-A", "trust"];
-        run("initdb", &[&["-D", &data, "--no-sync"][..], &cluster, &access].concat());
+        run(
+            "initdb",
+            &[&["-D", &data, "--no-sync"][..], &cluster, &access].concat(),
+        );
         fs::write(server.path("data/pg_hba.conf"), ACCESS).unwrap();
         server.configure(settings);
         server.control("start");
-        server.sql("postgres", &format!("CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'"));
+        server.sql(
+            "postgres",
+            &format!("CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'"),
+        );
         server.create_database(ROLE);
         server
     }
 
     /// A standby of this server with these settings, as in `hot_standby = on`. It is named `standby`.
     pub fn standby(&self, settings: &str) -> Self {
-        let standby = Self { folder: folder(), _turn: None };
-        let host = self.socket_folder().replace('\\', r"\\").replace('\'', r"\'");
+        let standby = Self {
+            folder: folder(),
+            _turn: None,
+        };
+        let host = self
+            .socket_folder()
+            .replace('\\', r"\\")
+            .replace('\'', r"\'");
         let source = format!("host='{host}' user=postgres application_name=standby");
-        run("pg_basebackup", &["-d", &source, "-D", &standby.data(), "-R", "--no-sync", "-c", "fast"]);
+        run(
+            "pg_basebackup",
+            &[
+                "-d",
+                &source,
+                "-D",
+                &standby.data(),
+                "-R",
+                "--no-sync",
+                "-c",
+                "fast",
+            ],
+        );
         standby.configure(settings);
         standby.control("start");
         standby
@@ -77,7 +105,11 @@ impl Server {
 
     /// The address of a database on this server or another one.
     pub fn address_with(&self, other: &Self, database: &str) -> String {
-        format!("postgres://{ROLE}@{},{}/{database}", self.host(), other.host())
+        format!(
+            "postgres://{ROLE}@{},{}/{database}",
+            self.host(),
+            other.host()
+        )
     }
 
     fn host(&self) -> String {
@@ -88,7 +120,12 @@ impl Server {
     pub fn sql(&self, database: &str, statement: &str) -> String {
         let host = self.socket_folder();
         // `-X`: no settings of the person who runs the tests.
-        let output = run("psql", &["-X", "-h", host, "-U", "postgres", "-d", database, "-Atqc", statement]);
+        let output = run(
+            "psql",
+            &[
+                "-X", "-h", host, "-U", "postgres", "-d", database, "-Atqc", statement,
+            ],
+        );
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
@@ -98,10 +135,17 @@ impl Server {
         let socket = format!("\"{}\"", self.socket_folder().replace('"', "\"\""));
         let socket = socket.replace('\\', r"\\").replace('\'', "''");
         let own = format!("listen_addresses = ''\nunix_socket_directories = '{socket}'\n");
-        let replication = fs::read_to_string(self.path("data/postgresql.auto.conf")).unwrap_or_default();
-        let replication = replication.lines().filter(|line| line.starts_with("primary_conninfo"));
+        let replication =
+            fs::read_to_string(self.path("data/postgresql.auto.conf")).unwrap_or_default();
+        let replication = replication
+            .lines()
+            .filter(|line| line.starts_with("primary_conninfo"));
         let kept: String = replication.map(|line| format!("{line}\n")).collect();
-        fs::write(self.path("data/postgresql.auto.conf"), format!("{own}{kept}{settings}\n")).unwrap();
+        fs::write(
+            self.path("data/postgresql.auto.conf"),
+            format!("{own}{kept}{settings}\n"),
+        )
+        .unwrap();
     }
 
     /// Stops the server as a crash does: nothing is written any more.
@@ -124,7 +168,18 @@ impl Server {
         let log = self.path("log");
         run(
             "pg_ctl",
-            &[action, "-D", &data, "-w", "-t", "180", "-m", "immediate", "-l", log.to_str().unwrap()],
+            &[
+                action,
+                "-D",
+                &data,
+                "-w",
+                "-t",
+                "180",
+                "-m",
+                "immediate",
+                "-l",
+                log.to_str().unwrap(),
+            ],
         );
     }
 
@@ -178,7 +233,11 @@ fn folder() -> TempDir {
     // Without links, so that the folder's path names all folders above it.
     let temporary = fs::canonicalize(std::env::temp_dir()).unwrap();
     let folder = TempDir::new_in(temporary).unwrap();
-    let folder = if is_usable(folder.path()) { folder } else { TempDir::new_in("/tmp").unwrap() };
+    let folder = if is_usable(folder.path()) {
+        folder
+    } else {
+        TempDir::new_in("/tmp").unwrap()
+    };
 
     if is_root(folder.path()) {
         chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -193,7 +252,9 @@ fn is_usable(folder: &Path) -> bool {
     let socket = folder.join(SOCKET);
     let is_reachable = |above: &Path| fs::metadata(above).unwrap().mode() & 0o001 != 0;
 
-    socket.to_str().is_some_and(|path| path.len() < SOCKET_PATH_LIMIT && !path.contains(','))
+    socket
+        .to_str()
+        .is_some_and(|path| path.len() < SOCKET_PATH_LIMIT && !path.contains(','))
         && (!is_root(folder) || folder.ancestors().skip(1).all(is_reachable))
 }
 
@@ -228,22 +289,43 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     // A started server must not hold the pipes of this process.
     let quiet = program == "pg_ctl";
     let output = |quiet: bool| if quiet { Stdio::null() } else { Stdio::piped() };
-    command.args(arguments).current_dir("/").stdin(Stdio::null());
-    let child = command.stdout(output(quiet)).stderr(output(quiet)).spawn().unwrap();
+    command
+        .args(arguments)
+        .current_dir("/")
+        .stdin(Stdio::null());
+    let child = command
+        .stdout(output(quiet))
+        .stderr(output(quiet))
+        .spawn()
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {}\n{error}", output.status);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}\n{error}",
+        output.status
+    );
     output
 }
 
 /// The folder of PostgreSQL's programs: that of the newest version where Debian installs them, or one in
 /// the path.
 fn programs() -> PathBuf {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut installed: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     installed.sort();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = installed.into_iter().rev().chain(std::env::split_paths(&path)).collect();
+    let mut folders: Vec<PathBuf> = installed
+        .into_iter()
+        .rev()
+        .chain(std::env::split_paths(&path))
+        .collect();
     folders.retain(|folder| folder.join("initdb").is_file());
-    folders.into_iter().next().expect("this test needs PostgreSQL: install it (apt-get install postgresql)")
+    folders
+        .into_iter()
+        .next()
+        .expect("this test needs PostgreSQL: install it (apt-get install postgresql)")
 }

@@ -9,5 +9,9 @@ const LONGEST_FOLDER: usize = 64;
 /// long for a socket.
 pub fn folder() -> TempDir {
     let folder = TempDir::new().unwrap();
-    if folder.path().as_os_str().len() <= LONGEST_FOLDER { folder } else { TempDir::new_in("/tmp").unwrap() }
+    if folder.path().as_os_str().len() <= LONGEST_FOLDER {
+        folder
+    } else {
+        TempDir::new_in("/tmp").unwrap()
+    }
 }

@@ -22,8 +22,9 @@ use papir_core::scheme::{
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Change, Description, Error, FailureBound, Limits, MAX_RECORD_BITS, MAX_RECORDS, Privacy, Progress,
-    Record, RecordBuffer, Records, Result, Shape, Sizes, UpdateCost, envelope, extract_bits,
+    Change, Description, Error, FailureBound, Limits, MAX_RECORD_BITS, MAX_RECORDS, Privacy,
+    Progress, Record, RecordBuffer, Records, Result, Shape, Sizes, UpdateCost, envelope,
+    extract_bits,
 };
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
@@ -43,7 +44,8 @@ pub struct Stateful;
 impl Scheme for Stateful {
     const NAME: &'static str = "stateful-test";
     const ID: u16 = 0xfff0;
-    const PRIVACY: Privacy = Privacy::NotPrivate("it sends the index in the clear: it is for tests");
+    const PRIVACY: Privacy =
+        Privacy::NotPrivate("it sends the index in the clear: it is for tests");
 
     type Params = StatefulParams;
     type Public = Nothing;
@@ -86,7 +88,11 @@ impl StatefulParams {
     /// [`Error::OutOfBounds`] outside 32 to [`MAX_KEYS_BYTES`].
     pub fn with_keys(shape: Shape, keys_bytes: u64) -> Result<Self> {
         if !(KEY as u64..=MAX_KEYS_BYTES).contains(&keys_bytes) {
-            return Err(Error::out_of_bounds("the bytes of keys", keys_bytes, "32 to 2^30"));
+            return Err(Error::out_of_bounds(
+                "the bytes of keys",
+                keys_bytes,
+                "32 to 2^30",
+            ));
         }
         Ok(Self { shape, keys_bytes })
     }
@@ -143,7 +149,10 @@ impl Parameters for StatefulParams {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u64(self.shape.records()).u64(self.shape.record_bits()).u64(self.keys_bytes);
+        writer
+            .u64(self.shape.records())
+            .u64(self.shape.record_bits())
+            .u64(self.keys_bytes);
         writer.finish()
     }
 
@@ -181,7 +190,11 @@ fn stream(key: &[u8; KEY], number: u64, length: usize) -> Vec<u8> {
 }
 
 fn xor(record: &[u8], pad: &[u8]) -> Vec<u8> {
-    record.iter().zip(pad).map(|(record, pad)| record ^ pad).collect()
+    record
+        .iter()
+        .zip(pad)
+        .map(|(record, pad)| record ^ pad)
+        .collect()
 }
 
 /// A client's registered keys: its key, padded to the length in the parameters.
@@ -206,7 +219,9 @@ impl Wire<StatefulParams> for StatefulKeys {
     fn decode(params: &StatefulParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("client keys", bytes.len(), params.keys_bytes as usize)?;
         let mut reader = Reader::new("client keys", bytes);
-        let keys = Self { key: reader.array()? };
+        let keys = Self {
+            key: reader.array()?,
+        };
         if reader.rest() != stream(&keys.key, FILLER, bytes.len() - KEY) {
             return Err(Error::malformed(
                 "client keys",
@@ -231,7 +246,10 @@ impl Wire<StatefulParams> for StatefulState {
 
     fn decode(_params: &StatefulParams, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("client state", bytes);
-        let state = Self { key: Zeroizing::new(reader.array()?), next: reader.u64()? };
+        let state = Self {
+            key: Zeroizing::new(reader.array()?),
+            next: reader.u64()?,
+        };
         reader.finish()?;
         Ok(state)
     }
@@ -252,7 +270,11 @@ impl Wire<StatefulParams> for StatefulTicket {
     fn decode(params: &StatefulParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("a ticket", bytes.len(), 8 + TAG + params.record_bytes())?;
         let mut reader = Reader::new("a ticket", bytes);
-        Ok(Self { number: reader.u64()?, tag: reader.array()?, pad: reader.rest().to_vec() })
+        Ok(Self {
+            number: reader.u64()?,
+            tag: reader.array()?,
+            pad: reader.rest().to_vec(),
+        })
     }
 }
 
@@ -269,7 +291,10 @@ impl Wire<StatefulParams> for StatefulQuery {
 
     fn decode(params: &StatefulParams, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a query", bytes);
-        let query = Self { number: reader.u64()?, index: reader.u64()? };
+        let query = Self {
+            number: reader.u64()?,
+            index: reader.u64()?,
+        };
         reader.finish()?;
         params.shape.check_index(query.index)?;
         Ok(query)
@@ -290,7 +315,10 @@ impl Wire<StatefulParams> for StatefulAnswer {
     fn decode(params: &StatefulParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("an answer", bytes.len(), 8 + params.record_bytes())?;
         let mut reader = Reader::new("an answer", bytes);
-        Ok(Self { number: reader.u64()?, padded: reader.rest().to_vec() })
+        Ok(Self {
+            number: reader.u64()?,
+            padded: reader.rest().to_vec(),
+        })
     }
 }
 
@@ -301,16 +329,31 @@ pub struct StatefulServer {
 }
 
 impl StatefulServer {
-    fn answer_one(&self, session: Session<'_, Stateful>, query: &StatefulQuery) -> Result<StatefulAnswer> {
+    fn answer_one(
+        &self,
+        session: Session<'_, Stateful>,
+        query: &StatefulQuery,
+    ) -> Result<StatefulAnswer> {
         let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
         if ticket.tag != keys.tag() {
-            return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
+            return Err(Error::malformed(
+                "a ticket",
+                "one of another client",
+                "one of this client",
+            ));
         }
         if ticket.number != query.number {
-            return Err(Error::malformed("a query's ticket", query.number, ticket.number));
+            return Err(Error::malformed(
+                "a query's ticket",
+                query.number,
+                ticket.number,
+            ));
         }
         let record = self.records.get(query.index)?;
-        Ok(StatefulAnswer { number: query.number, padded: xor(&record, &ticket.pad) })
+        Ok(StatefulAnswer {
+            number: query.number,
+            padded: xor(&record, &ticket.pad),
+        })
     }
 }
 
@@ -325,7 +368,10 @@ impl Server<Stateful> for StatefulServer {
         progress.stage("copy records", shape.records());
         let mut copy = RecordBuffer::zeroed(shape);
         records.read_packed(0, shape.records(), copy.packed_mut())?;
-        Ok(Self { params, records: copy })
+        Ok(Self {
+            params,
+            records: copy,
+        })
     }
 
     fn params(&self) -> &StatefulParams {
@@ -342,27 +388,48 @@ impl Server<Stateful> for StatefulServer {
         progress: &dyn Progress,
     ) -> Result<Vec<StatefulAnswer>> {
         progress.stage("answer", batch.len() as u64);
-        batch.into_iter().map(|(session, query)| self.answer_one(session, query)).collect()
+        batch
+            .into_iter()
+            .map(|(session, query)| self.answer_one(session, query))
+            .collect()
     }
 
     fn keys_fit(&self, _keys: &StatefulKeys) -> bool {
         true
     }
 
-    fn ticket(&self, keys: &StatefulKeys, number: u64, progress: &dyn Progress) -> Result<StatefulTicket> {
+    fn ticket(
+        &self,
+        keys: &StatefulKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<StatefulTicket> {
         progress.stage("ticket", 1);
         let pad = stream(&keys.key, number, self.params.record_bytes());
         progress.advance(1);
-        Ok(StatefulTicket { number, tag: keys.tag(), pad })
+        Ok(StatefulTicket {
+            number,
+            tag: keys.tag(),
+            pad,
+        })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, _progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<Self> {
         check_changes(&self.params.shape, changes)?;
-        let mut records = RecordBuffer::from_packed(self.params.shape, self.records.packed().to_vec())?;
+        let mut records =
+            RecordBuffer::from_packed(self.params.shape, self.records.packed().to_vec())?;
         for change in changes {
             records.set(change.index, &change.record)?;
         }
-        Ok(Self { params: self.params.clone(), records })
+        Ok(Self {
+            params: self.params.clone(),
+            records,
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -402,7 +469,13 @@ impl Client<Stateful> for StatefulClient {
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(StatefulState, StatefulKeys)>> {
         let mut key = [0; KEY];
         rng.fill_bytes(&mut key);
-        Ok(Some((StatefulState { key: Zeroizing::new(key), next: 0 }, StatefulKeys { key })))
+        Ok(Some((
+            StatefulState {
+                key: Zeroizing::new(key),
+                next: 0,
+            },
+            StatefulKeys { key },
+        )))
     }
 
     fn next_ticket(&self, state: &StatefulState) -> Option<u64> {
@@ -420,11 +493,20 @@ impl Client<Stateful> for StatefulClient {
         _rng: &mut dyn CryptoRng,
     ) -> Result<(StatefulSecret, StatefulQuery)> {
         check_indices(Stateful::NAME, &self.params.shape, indices, 1)?;
-        let state = state.ok_or(Error::Session { scheme: Stateful::NAME, what: "client state" })?;
+        let state = state.ok_or(Error::Session {
+            scheme: Stateful::NAME,
+            what: "client state",
+        })?;
         let number = state.next;
         state.next += 1;
         let pad = Zeroizing::new(stream(&state.key, number, self.params.record_bytes()));
-        Ok((StatefulSecret { number, pad }, StatefulQuery { number, index: indices[0] }))
+        Ok((
+            StatefulSecret { number, pad },
+            StatefulQuery {
+                number,
+                index: indices[0],
+            },
+        ))
     }
 
     fn extract(&self, secret: StatefulSecret, answer: StatefulAnswer) -> Result<Vec<Record>> {
@@ -432,6 +514,10 @@ impl Client<Stateful> for StatefulClient {
             return Err(Error::NotDecodable);
         }
         let record = xor(&answer.padded, &secret.pad);
-        Ok(vec![extract_bits(&record, 0, self.params.shape.record_bits())])
+        Ok(vec![extract_bits(
+            &record,
+            0,
+            self.params.shape.record_bits(),
+        )])
     }
 }

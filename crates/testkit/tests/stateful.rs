@@ -10,7 +10,10 @@ use rand_core::SeedableRng;
 
 #[test]
 fn the_stateful_scheme_conforms() {
-    run(&Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()), &Config::quick());
+    run(
+        &Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &Config::quick(),
+    );
 }
 
 #[test]
@@ -27,7 +30,9 @@ fn keys_have_the_given_length_and_fit_later_versions() {
     assert_eq!(keys.len(), 100_032);
     let state = client.save_state(&state).unwrap();
 
-    let next = server.update(&[], &mut rng, &papir_core::NoProgress).unwrap();
+    let next = server
+        .update(&[], &mut rng, &papir_core::NoProgress)
+        .unwrap();
     assert!(next.accept_keys(&keys).is_ok());
     let client = papir_core::erased::ErasedScheme::client(
         &Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
@@ -37,6 +42,9 @@ fn keys_have_the_given_length_and_fit_later_versions() {
     assert!(client.load_state(&state).is_ok());
 
     let other = stateful::setup(&records, 99_999, &mut rng).unwrap();
-    assert!(matches!(other.accept_keys(&keys), Err(Error::WrongVersion { .. })));
+    assert!(matches!(
+        other.accept_keys(&keys),
+        Err(Error::WrongVersion { .. })
+    ));
     assert!(stateful::setup(&records, 31, &mut rng).is_err());
 }

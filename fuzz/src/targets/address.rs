@@ -13,22 +13,46 @@ pub(super) fn address() -> Target {
         "s3://bucket/some/where.papir",
         "file:///data/words.papir",
     ];
-    Target::new(seeds.map(|text| text.as_bytes().to_vec()).to_vec(), |input| {
-        let text = String::from_utf8_lossy(input);
-        let service = parsers::address(&text);
-        if let Ok(url) = &service {
-            assert!(url.starts_with("http") && !url.contains(char::is_whitespace), "{url:?}");
-        }
-        let store = Location::parse(&text, Some("words.papir"), Settings::default());
-        if let Ok(location) = &store {
-            let shown = location.to_string();
-            let (_, path) = shown.split_once("://").unwrap();
-            assert!(!path.split('/').any(|part| part == ".." || part == "."), "{shown:?}");
-            assert!(!location.name().is_empty() && !location.name().contains('/'), "{shown:?}");
-        }
-        format!("{} {}", outcome(&service), outcome(&store))
-    })
-    .with_words(&["://", "/v1/databases", "..", "/", "%2e%2e", "?", "#", "@", "s3://", "file:///", " "])
+    Target::new(
+        seeds.map(|text| text.as_bytes().to_vec()).to_vec(),
+        |input| {
+            let text = String::from_utf8_lossy(input);
+            let service = parsers::address(&text);
+            if let Ok(url) = &service {
+                assert!(
+                    url.starts_with("http") && !url.contains(char::is_whitespace),
+                    "{url:?}"
+                );
+            }
+            let store = Location::parse(&text, Some("words.papir"), Settings::default());
+            if let Ok(location) = &store {
+                let shown = location.to_string();
+                let (_, path) = shown.split_once("://").unwrap();
+                assert!(
+                    !path.split('/').any(|part| part == ".." || part == "."),
+                    "{shown:?}"
+                );
+                assert!(
+                    !location.name().is_empty() && !location.name().contains('/'),
+                    "{shown:?}"
+                );
+            }
+            format!("{} {}", outcome(&service), outcome(&store))
+        },
+    )
+    .with_words(&[
+        "://",
+        "/v1/databases",
+        "..",
+        "/",
+        "%2e%2e",
+        "?",
+        "#",
+        "@",
+        "s3://",
+        "file:///",
+        " ",
+    ])
 }
 
 /// The JSON description of a database.
@@ -41,7 +65,9 @@ pub(super) fn info() -> Target {
         "record_bits":8,"keyed":true}]}"#;
     let refusal = r#"{"type":"urn:papir:problem:busy","title":"Busy","status":429,"detail":"later",
         "code":"busy","retryable":true}"#;
-    let seeds = [database, list, refusal].map(|text| text.as_bytes().to_vec()).to_vec();
+    let seeds = [database, list, refusal]
+        .map(|text| text.as_bytes().to_vec())
+        .to_vec();
     Target::new(seeds, |input| outcome(&parsers::json(input))).with_words(&[
         "null",
         "[[[[[[",

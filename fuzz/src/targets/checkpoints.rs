@@ -2,7 +2,8 @@
 
 use chacha20::ChaCha20Rng;
 use papir_checkpoint::{
-    Base, Certificate, Checkpoint, Kind, Leaf, Log, Note, Policy, Proof, SigningKey, Statement, VerifyingKey,
+    Base, Certificate, Checkpoint, Kind, Leaf, Log, Note, Policy, Proof, SigningKey, Statement,
+    VerifyingKey,
 };
 use rand_core::SeedableRng;
 
@@ -10,7 +11,11 @@ use crate::{Target, outcome};
 
 /// A key that is the same in every run.
 fn key(name: &str, seed: u8) -> SigningKey {
-    SigningKey::generate(name.parse().unwrap(), Kind::Note, &mut ChaCha20Rng::from_seed([seed; 32]))
+    SigningKey::generate(
+        name.parse().unwrap(),
+        Kind::Note,
+        &mut ChaCha20Rng::from_seed([seed; 32]),
+    )
 }
 
 /// A log of two versions with both kinds of certificates.
@@ -28,7 +33,10 @@ fn log() -> (Log, Vec<Certificate>) {
         public_part: [2; 32],
     };
     let first = Log::append(None, &version(1), &owner, &[]).unwrap();
-    (Log::append(Some(&first), &version(2), &owner, &certificates).unwrap(), certificates)
+    (
+        Log::append(Some(&first), &version(2), &owner, &certificates).unwrap(),
+        certificates,
+    )
 }
 
 /// Every parser of signed checkpoints. What parses is encoded to the same value.
@@ -56,14 +64,29 @@ pub(super) fn checkpoint() -> Target {
         if let Ok(note) = &note {
             assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), *note);
         }
-        let accepted = proof.as_ref().ok().map(|proof| Policy::new(&owner, "words", 2).accept(proof));
+        let accepted = proof
+            .as_ref()
+            .ok()
+            .map(|proof| Policy::new(&owner, "words", 2).accept(proof));
         if let Some(Ok(accepted)) = &accepted {
-            assert_eq!((accepted.seen.sequence, accepted.leaf.public_part), (1, [2; 32]));
+            assert_eq!(
+                (accepted.seen.sequence, accepted.leaf.public_part),
+                (1, [2; 32])
+            );
         }
         let key = text.parse::<VerifyingKey>();
         let head = Checkpoint::of_text(&text);
-        let accepted = accepted.map(|accepted| outcome(&accepted)).unwrap_or_default();
-        [outcome(&log), outcome(&proof), outcome(&note), outcome(&leaf), outcome(&certificate)].join(" ")
+        let accepted = accepted
+            .map(|accepted| outcome(&accepted))
+            .unwrap_or_default();
+        [
+            outcome(&log),
+            outcome(&proof),
+            outcome(&note),
+            outcome(&leaf),
+            outcome(&certificate),
+        ]
+        .join(" ")
             + &[outcome(&key), outcome(&head), accepted].join(" ")
     })
     .with_words(&[

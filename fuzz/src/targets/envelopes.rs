@@ -12,16 +12,32 @@ const KINDS: [Kind; 4] = [Kind::Public, Kind::Query, Kind::Answer, Kind::Keys];
 
 /// Envelopes, unchanged and with a repaired checksum.
 pub(super) fn envelope() -> Target {
-    let header = |kind| Header { kind, scheme: 3, version: Version([7; 8]) };
-    let seeds = KINDS.map(|kind| envelope::seal(&header(kind), b"some payload")).to_vec();
+    let header = |kind| Header {
+        kind,
+        scheme: 3,
+        version: Version([7; 8]),
+    };
+    let seeds = KINDS
+        .map(|kind| envelope::seal(&header(kind), b"some payload"))
+        .to_vec();
     Target::new(seeds, |input| {
         let opened = KINDS.map(|kind| envelope::open(input, kind, 3));
-        assert!(opened.iter().flatten().count() <= 1, "one message of two kinds");
+        assert!(
+            opened.iter().flatten().count() <= 1,
+            "one message of two kinds"
+        );
         let repaired = repair::tail_sum(input);
         let of_repaired = KINDS.map(|kind| {
             let opened = envelope::open(&repaired, kind, 3);
             if let Ok((version, payload)) = opened {
-                let again = envelope::seal(&Header { kind, scheme: 3, version }, payload);
+                let again = envelope::seal(
+                    &Header {
+                        kind,
+                        scheme: 3,
+                        version,
+                    },
+                    payload,
+                );
                 assert_eq!(again, repaired, "another message of the same content");
             }
             outcome(&opened)
@@ -35,15 +51,29 @@ pub(super) fn bundle() -> Target {
     let keyword = Some(small_layout());
     let scheme_public = b"not looked at here".to_vec();
     let seeds = vec![
-        Bundle { scheme_public: scheme_public.clone(), keyword: None, commitment_top: None }.encode(),
-        Bundle { scheme_public, keyword, commitment_top: Some([7; 32]) }.encode(),
+        Bundle {
+            scheme_public: scheme_public.clone(),
+            keyword: None,
+            commitment_top: None,
+        }
+        .encode(),
+        Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: Some([7; 32]),
+        }
+        .encode(),
     ];
     Target::new(seeds, |input| {
         let plain = outcome(&Bundle::decode(input));
         let repaired = repair::tail_sum(input);
         let decoded = Bundle::decode(&repaired);
         if let Ok(bundle) = &decoded {
-            assert_eq!(bundle.encode(), repaired, "another bundle of the same content");
+            assert_eq!(
+                bundle.encode(),
+                repaired,
+                "another bundle of the same content"
+            );
         }
         format!("{plain} {}", outcome(&decoded))
     })
@@ -52,14 +82,28 @@ pub(super) fn bundle() -> Target {
 /// Public parts of deltas with a repaired checksum, and owners' changes.
 pub(super) fn delta() -> Target {
     let scheme_public = b"not looked at here".to_vec();
-    let bundle = Bundle { scheme_public, keyword: Some(small_layout()), commitment_top: None };
-    let part = DeltaPart { base: Version([7; 8]), records: None, content: None, bundle };
+    let bundle = Bundle {
+        scheme_public,
+        keyword: Some(small_layout()),
+        commitment_top: None,
+    };
+    let part = DeltaPart {
+        base: Version([7; 8]),
+        records: None,
+        content: None,
+        bundle,
+    };
     let mut changes = DeltaChanges::default();
     for (index, record) in [(3, vec![1, 2]), (70_000, vec![])] {
         changes.change_record(index, record, 1).unwrap_or_default();
     }
     let seeds = vec![
-        DeltaPart { records: Some(9), content: Some([8; 32]), ..part.clone() }.encode(),
+        DeltaPart {
+            records: Some(9),
+            content: Some([8; 32]),
+            ..part.clone()
+        }
+        .encode(),
         part.encode(),
         changes.encode(),
     ];

@@ -35,15 +35,27 @@ pub(super) fn snapshot() -> Target {
             let _ = fs::remove_file(&path);
             fs::write(&path, file).unwrap();
             let verified = outcome(&Snapshot::open(&path));
-            let opened =
-                Snapshot::open_with(&path, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() });
+            let opened = Snapshot::open_with(
+                &path,
+                OpenOptions {
+                    verify: Verify::Lazy,
+                    ..OpenOptions::default()
+                },
+            );
             if let Ok(snapshot) = &opened {
                 snapshot.bundle().encode();
-                assert!(snapshot.server.answer(ErasedSession::default(), b"no query").is_err());
+                assert!(
+                    snapshot
+                        .server
+                        .answer(ErasedSession::default(), b"no query")
+                        .is_err()
+                );
             }
             format!("{verified} {}", outcome(&opened))
         });
-        outcomes.concat().replace(path.to_string_lossy().as_ref(), "")
+        outcomes
+            .concat()
+            .replace(path.to_string_lossy().as_ref(), "")
     })
     .with_words(&["scheme.", "metadata", "keyword", "\u{0}\u{0}\u{0}\u{0}"])
 }
@@ -59,13 +71,20 @@ pub(super) fn manifest() -> Target {
              \"blake3\":\"{hash}\",\"part_bytes\":4096,\"parts\":[{parts}]}}"
         )
     };
-    let seeds = vec![body(3).into_bytes(), body(1).into_bytes(), repair::manifest(&body(3))];
+    let seeds = vec![
+        body(3).into_bytes(),
+        body(1).into_bytes(),
+        repair::manifest(&body(3)),
+    ];
     Target::new(seeds, |input| {
         let plain = outcome(&Manifest::decode(input));
         let repaired = Manifest::decode(&repair::manifest(&String::from_utf8_lossy(input)));
         if let Ok(manifest) = &repaired {
             let least = manifest.part_bytes * (manifest.parts.len() as u64 - 1);
-            assert!((1..=manifest.part_bytes).contains(&(manifest.bytes - least)), "{manifest:?}");
+            assert!(
+                (1..=manifest.part_bytes).contains(&(manifest.bytes - least)),
+                "{manifest:?}"
+            );
         }
         format!("{plain} {}", outcome(&repaired))
     })

@@ -37,23 +37,37 @@ struct Service {
 impl Service {
     fn start() -> Self {
         let runtime = Runtime::new().unwrap();
-        let scheme =
-            registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
+        let scheme = registry::by_name("plain")
+            .unwrap()
+            .allow_insecure(papir_core::NotPrivate::acknowledged());
         let records = RecordBuffer::zeroed(Shape::of_bytes(40, 8).unwrap());
-        let server = scheme.setup(&records, Goal::Balanced, &mut rng(), &NoProgress).unwrap();
+        let server = scheme
+            .setup(&records, Goal::Balanced, &mut rng(), &NoProgress)
+            .unwrap();
         let client = scheme.client(&server.public()).unwrap();
         let (_, query) = client.query(None, &[3], &mut rng()).unwrap();
-        let header = Header { kind: Kind::Query, scheme: scheme.id(), version: server.version() };
+        let header = Header {
+            kind: Kind::Query,
+            scheme: scheme.id(),
+            version: server.version(),
+        };
         let config = ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
             allow_not_private: true,
             ..ServerConfig::default()
         };
         let database = Database::new(NAME, server, None);
-        let bound = runtime.block_on(Server::bind_loaded(config, vec![database])).unwrap();
+        let bound = runtime
+            .block_on(Server::bind_loaded(config, vec![database]))
+            .unwrap();
         let address = bound.local_addr().unwrap();
         runtime.spawn(bound.serve(std::future::pending()));
-        Self { address, query, header, _runtime: runtime }
+        Self {
+            address,
+            query,
+            header,
+            _runtime: runtime,
+        }
     }
 
     /// Sends bytes and returns the answer. The service may close early, and may leave a client
@@ -68,11 +82,16 @@ impl Service {
         let mut answer = Vec::new();
         let read = stream.take(1 << 20).read_to_end(&mut answer);
         if let Err(error) = &read {
-            let silent =
-                matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut);
+            let silent = matches!(
+                error.kind(),
+                std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+            );
             assert!(!silent, "no answer within {SILENCE:?}");
         }
-        let line = answer.split(|&byte| byte == b'\r').next().unwrap_or_default();
+        let line = answer
+            .split(|&byte| byte == b'\r')
+            .next()
+            .unwrap_or_default();
         let line = String::from_utf8_lossy(line).into_owned();
         assert!(!line.contains(" 500"), "{line}");
         format!("{line} {} {}", sent.is_ok(), code(&answer))
@@ -92,17 +111,26 @@ impl Service {
 /// The error code of an answer.
 fn code(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
-    let code = text.split_once("\"code\":\"").and_then(|(_, rest)| rest.split('"').next());
+    let code = text
+        .split_once("\"code\":\"")
+        .and_then(|(_, rest)| rest.split('"').next());
     code.unwrap_or_default().to_owned()
 }
 
 /// Complete requests.
 pub(super) fn requests() -> Target {
     let service = Service::start();
-    let get =
-        |path: &str| format!("GET {path} HTTP/1.1\r\nHost: papir\r\nConnection: close\r\n\r\n").into_bytes();
-    let mut seeds: Vec<Vec<u8>> =
-        ["/healthz", "/v1/databases", "/v1/databases/words", "/v1/databases/words/public"].map(get).to_vec();
+    let get = |path: &str| {
+        format!("GET {path} HTTP/1.1\r\nHost: papir\r\nConnection: close\r\n\r\n").into_bytes()
+    };
+    let mut seeds: Vec<Vec<u8>> = [
+        "/healthz",
+        "/v1/databases",
+        "/v1/databases/words",
+        "/v1/databases/words/public",
+    ]
+    .map(get)
+    .to_vec();
     seeds.push(service.post(&service.query));
     seeds.push(
         b"POST /v1/databases/words/query HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
@@ -135,7 +163,10 @@ pub(super) fn bodies() -> Target {
     let seeds = vec![service.query.clone(), repair::payload(&service.query)];
     Target::new(seeds, move |input| {
         let plain = service.send(&service.post(input), After::Wait);
-        let sealed = service.send(&service.post(&repair::seal(service.header, input)), After::Wait);
+        let sealed = service.send(
+            &service.post(&repair::seal(service.header, input)),
+            After::Wait,
+        );
         format!("{plain} {sealed}")
     })
 }

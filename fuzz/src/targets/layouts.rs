@@ -11,16 +11,29 @@ const RECORD_BYTES: usize = 1 << 16;
 
 /// The layout of some keys whose values have different lengths.
 pub(super) fn small_layout() -> KeywordLayout {
-    let entry = |i: u64| Entry { key: i.to_le_bytes().to_vec(), value: vec![1; i as usize % 50], line: i };
+    let entry = |i: u64| Entry {
+        key: i.to_le_bytes().to_vec(),
+        value: vec![1; i as usize % 50],
+        line: i,
+    };
     let entries = (0..200).map(entry).collect();
-    build(entries, &TableOptions::default(), &mut super::schemes::rng(), &NoProgress).unwrap().layout
+    build(
+        entries,
+        &TableOptions::default(),
+        &mut super::schemes::rng(),
+        &NoProgress,
+    )
+    .unwrap()
+    .layout
 }
 
 /// Keyword layouts; accepted ones are used for a lookup.
 pub(super) fn layout() -> Target {
     Target::new(vec![small_layout().encode()], |input| {
         let decoded = KeywordLayout::decode(input);
-        let Ok(layout) = &decoded else { return outcome(&decoded) };
+        let Ok(layout) = &decoded else {
+            return outcome(&decoded);
+        };
         assert_eq!(layout.encode(), input, "another layout of the same content");
         let lookups = layout.lookups();
         if lookups.saturating_mul(layout.record_bytes()) > RECORD_BYTES {
@@ -29,15 +42,28 @@ pub(super) fn layout() -> Target {
         let indices = layout.indices(b"key");
         assert_eq!(indices.len(), lookups);
         assert!(indices.iter().all(|&index| index < layout.records()));
-        let record: Vec<u8> = input.iter().copied().cycle().take(layout.record_bytes()).collect();
-        format!("accepted {}", outcome(&layout.find(b"key", &vec![record; lookups])))
+        let record: Vec<u8> = input
+            .iter()
+            .copied()
+            .cycle()
+            .take(layout.record_bytes())
+            .collect();
+        format!(
+            "accepted {}",
+            outcome(&layout.find(b"key", &vec![record; lookups]))
+        )
     })
 }
 
 /// Filters; accepted ones must encode to the same bytes.
 pub(super) fn filter() -> Target {
-    let names: Vec<[u8; 32]> = (0..20u64).map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes()).collect();
-    let seeds = vec![Filter::new(names.iter()).encode(), Filter::new(names[..0].iter()).encode()];
+    let names: Vec<[u8; 32]> = (0..20u64)
+        .map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes())
+        .collect();
+    let seeds = vec![
+        Filter::new(names.iter()).encode(),
+        Filter::new(names[..0].iter()).encode(),
+    ];
     Target::new(seeds, |input| {
         let decoded = Filter::decode(input);
         if let Ok(filter) = &decoded {

@@ -15,25 +15,44 @@ fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
     Target::new(seeds, move |input| {
         let _ = &folder;
         fs::write(&source, input).unwrap();
-        let outcomes = [(true, &["v"][..]), (false, &["v", "w"]), (true, &[])].map(|(keyed, values)| {
-            let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
-            options.key = keyed.then(|| "k".to_owned());
-            options.values = values.iter().map(|&name| name.to_owned()).collect();
-            let prepare: &Prepare<'_> =
-                &|content, _, _, _| Err(Error::out_of_bounds("records", content.shape().records(), "none"));
-            let preparation = Preparation { bucket: &|_| Ok(BucketTarget::default()), prepare };
-            let built = build_with(&options, &preparation, &mut super::schemes::rng(), &NoProgress);
-            outcome(&built)
-        });
+        let outcomes =
+            [(true, &["v"][..]), (false, &["v", "w"]), (true, &[])].map(|(keyed, values)| {
+                let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
+                options.key = keyed.then(|| "k".to_owned());
+                options.values = values.iter().map(|&name| name.to_owned()).collect();
+                let prepare: &Prepare<'_> = &|content, _, _, _| {
+                    Err(Error::out_of_bounds(
+                        "records",
+                        content.shape().records(),
+                        "none",
+                    ))
+                };
+                let preparation = Preparation {
+                    bucket: &|_| Ok(BucketTarget::default()),
+                    prepare,
+                };
+                let built = build_with(
+                    &options,
+                    &preparation,
+                    &mut super::schemes::rng(),
+                    &NoProgress,
+                );
+                outcome(&built)
+            });
         outcomes.concat().replace(&*source.to_string_lossy(), "")
     })
 }
 
 /// CSV.
 pub(super) fn csv() -> Target {
-    let seeds = ["k,v,w\na,1,x\nb,2,y\n", "w,k,v\n\"a\"\"b\",\"c\nd\",\n,,\n", "k,v,w\r\n\u{e4},1,2\r\n"];
-    rows("csv", seeds.map(|text| text.as_bytes().to_vec()).to_vec())
-        .with_words(&["\"", ",", "\n", "\r\n", "k,v,w\n", "\"\"", "\u{feff}", "\u{0}"])
+    let seeds = [
+        "k,v,w\na,1,x\nb,2,y\n",
+        "w,k,v\n\"a\"\"b\",\"c\nd\",\n,,\n",
+        "k,v,w\r\n\u{e4},1,2\r\n",
+    ];
+    rows("csv", seeds.map(|text| text.as_bytes().to_vec()).to_vec()).with_words(&[
+        "\"", ",", "\n", "\r\n", "k,v,w\n", "\"\"", "\u{feff}", "\u{0}",
+    ])
 }
 
 /// JSON Lines.
@@ -43,34 +62,48 @@ pub(super) fn jsonl() -> Target {
         "\n{ \"k\" : {\"x\": 1.50} , \"v\" : \"\\u00e4\\ud83d\\ude00\", \"w\":true }",
     ];
     rows("jsonl", seeds.map(|text| text.as_bytes().to_vec()).to_vec()).with_words(&[
-        "\"k\":", "\"v\":", "\"w\":", "\\u", "\\ud800", "\\\"", "[[[[[[[[", "{\"a\":", "1e999", "\n", "null",
+        "\"k\":", "\"v\":", "\"w\":", "\\u", "\\ud800", "\\\"", "[[[[[[[[", "{\"a\":", "1e999",
+        "\n", "null",
     ])
 }
 
 /// Rows of changes in both formats.
 pub(super) fn changes() -> Target {
     let folder = tempfile::tempdir().unwrap();
-    let seeds =
-        ["k,v,gone\na,1,\nb,,yes\nc,2,FALSE\n", "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"_delete\":true}\n"];
-    Target::new(seeds.map(|text| text.as_bytes().to_vec()).to_vec(), move |input| {
-        let sources = [("csv", Some("gone")), ("csv", None), ("jsonl", None), ("jsonl", Some("gone"))];
-        let outcomes = sources.map(|(extension, delete)| {
-            let source = folder.path().join(format!("fuzzed.{extension}"));
-            fs::write(&source, input).unwrap();
-            let columns = ChangeColumns {
-                key: "k".to_owned(),
-                values: vec!["v".to_owned()],
-                delete: delete.map(str::to_owned),
-                longest_value: 100,
-            };
-            let changes = read_changes(&source, None, &columns, &NoProgress);
-            for change in changes.iter().flatten() {
-                assert!(change.line > 0 && change.value.as_ref().is_none_or(|value| value.len() <= 100));
-            }
-            outcome(&changes).replace(&*source.to_string_lossy(), "")
-        });
-        outcomes.concat()
-    })
+    let seeds = [
+        "k,v,gone\na,1,\nb,,yes\nc,2,FALSE\n",
+        "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"_delete\":true}\n",
+    ];
+    Target::new(
+        seeds.map(|text| text.as_bytes().to_vec()).to_vec(),
+        move |input| {
+            let sources = [
+                ("csv", Some("gone")),
+                ("csv", None),
+                ("jsonl", None),
+                ("jsonl", Some("gone")),
+            ];
+            let outcomes = sources.map(|(extension, delete)| {
+                let source = folder.path().join(format!("fuzzed.{extension}"));
+                fs::write(&source, input).unwrap();
+                let columns = ChangeColumns {
+                    key: "k".to_owned(),
+                    values: vec!["v".to_owned()],
+                    delete: delete.map(str::to_owned),
+                    longest_value: 100,
+                };
+                let changes = read_changes(&source, None, &columns, &NoProgress);
+                for change in changes.iter().flatten() {
+                    assert!(
+                        change.line > 0
+                            && change.value.as_ref().is_none_or(|value| value.len() <= 100)
+                    );
+                }
+                outcome(&changes).replace(&*source.to_string_lossy(), "")
+            });
+            outcomes.concat()
+        },
+    )
     .with_words(&[
         "\"",
         ",",

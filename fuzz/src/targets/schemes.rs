@@ -8,7 +8,8 @@ use papir_core::envelope::{Header, Kind};
 use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Choice, Error, Goal, NoProgress, NotPrivate, OwnerKey, RecordBuffer, Result, Shape, Version,
+    Blob, Choice, Error, Goal, NoProgress, NotPrivate, OwnerKey, RecordBuffer, Result, Shape,
+    Version,
 };
 use papir_schemes::registry;
 use rand_core::{Rng, SeedableRng};
@@ -44,12 +45,20 @@ impl Prepared {
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let mut records = RecordBuffer::zeroed(shape());
         rng().fill_bytes(records.packed_mut());
-        let server = scheme.setup(&records, Goal::Balanced, &mut rng(), &NoProgress).unwrap();
+        let server = scheme
+            .setup(&records, Goal::Balanced, &mut rng(), &NoProgress)
+            .unwrap();
         let client = scheme.client(&server.public()).unwrap();
         let query = client.query(None, &[0], &mut rng()).unwrap().1;
         let mut named = Named::default();
         server.save(&mut named).unwrap();
-        Self { scheme, server, client, query, sections: named.0 }
+        Self {
+            scheme,
+            server,
+            client,
+            query,
+            sections: named.0,
+        }
     }
 
     /// One database for every scheme without registered keys, prepared once.
@@ -57,14 +66,24 @@ impl Prepared {
         static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
         ALL.get_or_init(|| {
             let anonymous = |scheme: &&&'static dyn ErasedScheme| {
-                scheme.plan(shape(), Goal::Balanced).is_ok_and(|plan| !plan.limits.client_keys)
+                scheme
+                    .plan(shape(), Goal::Balanced)
+                    .is_ok_and(|plan| !plan.limits.client_keys)
             };
-            registry::all().iter().filter(anonymous).map(|scheme| Self::new(*scheme)).collect()
+            registry::all()
+                .iter()
+                .filter(anonymous)
+                .map(|scheme| Self::new(*scheme))
+                .collect()
         })
     }
 
     fn header(&self, kind: Kind) -> Header {
-        Header { kind, scheme: self.scheme.id(), version: self.server.version() }
+        Header {
+            kind,
+            scheme: self.scheme.id(),
+            version: self.server.version(),
+        }
     }
 }
 
@@ -92,7 +111,11 @@ fn for_all_schemes(
 pub(super) fn public() -> Target {
     let seed = |database: &Prepared| {
         let payload = repair::payload(&database.server.public());
-        if payload.len() <= PUBLIC_BYTES { vec![payload] } else { Vec::new() }
+        if payload.len() <= PUBLIC_BYTES {
+            vec![payload]
+        } else {
+            Vec::new()
+        }
     };
     for_all_schemes(seed, |database, payload| {
         client_of(&*database.scheme, database.header(Kind::Public), payload)
@@ -105,14 +128,25 @@ pub(super) fn parameters() -> Target {
     let schemes: Vec<Box<dyn ErasedScheme>> = registry::all().into_iter().map(with_keys).collect();
     let mut seeds = Vec::new();
     for (number, scheme) in schemes.iter().enumerate() {
-        let candidate = scheme.candidate(shape(), Choice::Goal(Goal::Balanced)).unwrap();
+        let candidate = scheme
+            .candidate(shape(), Choice::Goal(Goal::Balanced))
+            .unwrap();
         seeds.push([&[number as u8][..], &candidate.parameters].concat());
     }
     Target::new(seeds, move |input| {
         let (number, parameters) = input.split_first().unwrap_or((&0, &[]));
         let scheme = &*schemes[usize::from(*number) % schemes.len()];
-        let payload = [&(parameters.len() as u64).to_le_bytes()[..], parameters, &[0; 40]].concat();
-        let header = Header { kind: Kind::Public, scheme: scheme.id(), version: Version([7; 8]) };
+        let payload = [
+            &(parameters.len() as u64).to_le_bytes()[..],
+            parameters,
+            &[0; 40],
+        ]
+        .concat();
+        let header = Header {
+            kind: Kind::Public,
+            scheme: scheme.id(),
+            version: Version([7; 8]),
+        };
         format!("{} {}", scheme.name(), client_of(scheme, header, &payload))
     })
 }
@@ -152,12 +186,18 @@ pub(super) fn query() -> Target {
 /// Answers.
 pub(super) fn answer() -> Target {
     let seed = |database: &Prepared| {
-        let answer = database.server.answer(ErasedSession::default(), &database.query).unwrap();
+        let answer = database
+            .server
+            .answer(ErasedSession::default(), &database.query)
+            .unwrap();
         vec![repair::payload(&answer)]
     };
     for_all_schemes(seed, |database, payload| {
         let (secret, _) = database.client.query(None, &[0], &mut rng()).unwrap();
-        let records = database.client.extract(secret, &repair::seal(database.header(Kind::Answer), payload));
+        let records = database.client.extract(
+            secret,
+            &repair::seal(database.header(Kind::Answer), payload),
+        );
         if let Ok(records) = &records {
             assert!(records.iter().all(|record| record.len() == 8));
         }
@@ -171,13 +211,25 @@ pub(super) fn sections() -> Target {
         let numbered = |(number, section): (usize, &Blob)| {
             (section.len() <= SECTION_BYTES).then(|| [&[number as u8][..], section].concat())
         };
-        database.sections.values().enumerate().filter_map(numbered).collect()
+        database
+            .sections
+            .values()
+            .enumerate()
+            .filter_map(numbered)
+            .collect()
     };
     for_all_schemes(seed, |database, input| {
         let (number, bytes) = input.split_first().unwrap_or((&0, &[]));
         let position = usize::from(*number) % database.sections.len();
-        let changed = database.sections.keys().nth(position).map(|name| (name.as_str(), bytes));
-        let loaded = database.scheme.load(&Sections { whole: &database.sections, changed });
+        let changed = database
+            .sections
+            .keys()
+            .nth(position)
+            .map(|name| (name.as_str(), bytes));
+        let loaded = database.scheme.load(&Sections {
+            whole: &database.sections,
+            changed,
+        });
         if let Ok(server) = &loaded {
             // Checksums guard the content, so answers may be wrong, but the server must not panic.
             let _ = server.answer(ErasedSession::default(), &database.query);
@@ -192,7 +244,8 @@ struct Named(BTreeMap<String, Blob>);
 
 impl SectionSink for Named {
     fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()> {
-        self.0.insert(name.to_owned(), Blob::copy_of(&parts.concat()));
+        self.0
+            .insert(name.to_owned(), Blob::copy_of(&parts.concat()));
         Ok(())
     }
 }
@@ -207,7 +260,13 @@ impl SectionSource for Sections<'_> {
     fn get(&self, name: &str) -> Result<Blob> {
         match self.changed {
             Some((changed, bytes)) if changed == name => Ok(Blob::copy_of(bytes)),
-            _ => self.whole.get(name).cloned().ok_or_else(|| Error::MissingSection { name: name.to_owned() }),
+            _ => self
+                .whole
+                .get(name)
+                .cloned()
+                .ok_or_else(|| Error::MissingSection {
+                    name: name.to_owned(),
+                }),
         }
     }
 }

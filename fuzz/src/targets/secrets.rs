@@ -11,10 +11,22 @@ use crate::{Target, outcome, repair};
 fn token_file() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.toml");
-    for (name, databases) in [("phone", None), ("watcher", Some(["words".to_owned()].into()))] {
+    for (name, databases) in [
+        ("phone", None),
+        ("watcher", Some(["words".to_owned()].into())),
+    ] {
         let scopes = [Scope::Query, Scope::Metrics].into();
         let lifetime = Some(std::time::Duration::from_secs(3600));
-        TokenFile::add(&path, NewToken { name: name.to_owned(), scopes, databases, lifetime }).unwrap();
+        TokenFile::add(
+            &path,
+            NewToken {
+                name: name.to_owned(),
+                scopes,
+                databases,
+                lifetime,
+            },
+        )
+        .unwrap();
     }
     fs::read(path).unwrap()
 }
@@ -28,9 +40,16 @@ pub(super) fn tokens() -> Target {
         fs::write(&path, input).unwrap();
         let read = TokenFile::read(&path);
         if let Ok(file) = &read {
-            let mut names: Vec<&str> = file.entries().iter().map(|entry| entry.name.as_str()).collect();
+            let mut names: Vec<&str> = file
+                .entries()
+                .iter()
+                .map(|entry| entry.name.as_str())
+                .collect();
             names.sort_unstable();
-            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two tokens of one name");
+            assert!(
+                names.windows(2).all(|pair| pair[0] != pair[1]),
+                "two tokens of one name"
+            );
         }
         outcome(&read).replace(&*path.to_string_lossy(), "")
     })
@@ -51,18 +70,27 @@ pub(super) fn tokens() -> Target {
 /// Client state files, unchanged and with a repaired checksum.
 pub(super) fn state() -> Target {
     let seeds = [(false, &b"some state"[..]), (true, b"")];
-    let seeds = seeds.map(|(uploading, state)| parsers::state_file(uploading, state).unwrap()).to_vec();
+    let seeds = seeds
+        .map(|(uploading, state)| parsers::state_file(uploading, state).unwrap())
+        .to_vec();
     Target::new(seeds, |input| {
         let plain = outcome(&parsers::state(input));
         let repaired = repair::tail_sum(input);
         let parsed = parsers::state(&repaired);
         if let Ok(again) = &parsed {
             assert_eq!(again.len() >= 8, repaired.len() >= 8);
-            assert!(parsers::state(again).is_ok(), "the parsed state cannot be read again");
+            assert!(
+                parsers::state(again).is_ok(),
+                "the parsed state cannot be read again"
+            );
         }
         format!("{plain} {}", outcome(&parsed))
     })
-    .with_words(&["PIRSTATE", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", "\u{1}"])
+    .with_words(&[
+        "PIRSTATE",
+        "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}",
+        "\u{1}",
+    ])
 }
 
 /// Blinded elements for set intersection, evaluated under a key.
@@ -72,7 +100,12 @@ pub(super) fn blinded() -> Target {
     let (_, sent) = papir_oprf::Blinding::new(&["a", "b"], rng).unwrap();
     Target::new(vec![sent], move |input| {
         let evaluated = key.evaluate(input);
-        assert!(evaluated.as_ref().is_ok_and(|bytes| bytes.len() == input.len()) || evaluated.is_err());
+        assert!(
+            evaluated
+                .as_ref()
+                .is_ok_and(|bytes| bytes.len() == input.len())
+                || evaluated.is_err()
+        );
         outcome(&evaluated)
     })
 }

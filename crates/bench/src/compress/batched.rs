@@ -8,7 +8,9 @@
 use papir_core::Progress;
 use papir_kernels::bits::packed_len;
 use papir_paillier::Ciphertext;
-use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, Scale};
+use papir_paillier::compress::{
+    CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, Scale,
+};
 use serde::Serialize;
 
 use super::samples::{Samples, Setting};
@@ -57,8 +59,15 @@ pub(super) fn measure(
     progress: &dyn Progress,
 ) -> Result<Vec<Batched>> {
     let most = counts.iter().copied().max().unwrap_or(1);
-    let curves = [("general secret", KeyKind::General), ("binary secret", KeyKind::Binary), RESCALED];
-    progress.stage("many encryptions", ((curves.len() + EXTENDED.len()) * counts.len()) as u64);
+    let curves = [
+        ("general secret", KeyKind::General),
+        ("binary secret", KeyKind::Binary),
+        RESCALED,
+    ];
+    progress.stage(
+        "many encryptions",
+        ((curves.len() + EXTENDED.len()) * counts.len()) as u64,
+    );
     let mut points = Vec::with_capacity((curves.len() + EXTENDED.len() + 1) * counts.len());
     for (name, kind) in curves {
         let curve = Curve::new(setting, name, kind, most)?;
@@ -101,25 +110,41 @@ fn cdks(packed: &packing::Measured, count: usize) -> Batched {
 const RESCALED: (&str, KeyKind) = ("binary, rescaled", KeyKind::Binary);
 
 impl Curve {
-    fn new(setting: &mut Setting<'_>, name: &'static str, kind: KeyKind, most: usize) -> Result<Self> {
+    fn new(
+        setting: &mut Setting<'_>,
+        name: &'static str,
+        kind: KeyKind,
+        most: usize,
+    ) -> Result<Self> {
         let samples = setting.samples(N, LOG2_Q, kind, most)?;
-        let key = CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
+        let key =
+            CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
         let rescaled = (name == RESCALED.0).then(|| LweParams::new(N, 1 << LOG2_RESCALED, kind));
         let rescaled = rescaled.transpose().map_err(Error::parameters)?;
         let compressed = rescaled.unwrap_or(samples.lwe);
-        let layout =
-            Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(Error::parameters)?;
+        let layout = Layout::new(setting.key.public(), compressed, Scale::Separate)
+            .map_err(Error::parameters)?;
         let key = key
             .and_then(|key| ExpandedKey::new(key, compressed.modulus_bits()))
             .map_err(Error::parameters)?;
-        Ok(Self { name, samples, key, layout, rescaled })
+        Ok(Self {
+            name,
+            samples,
+            key,
+            layout,
+            rescaled,
+        })
     }
 
     fn point(&self, setting: &Setting<'_>, count: usize) -> Result<Batched> {
         let encryptions = &self.samples.encryptions[..count];
         let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
         let (encryptions, ciphertexts) = compressed.map_err(Error::parameters)?;
-        let samples = Samples { lwe: *self.layout.lwe(), secret: self.samples.secret.clone(), encryptions };
+        let samples = Samples {
+            lwe: *self.layout.lwe(),
+            secret: self.samples.secret.clone(),
+            encryptions,
+        };
         let ciphertext = setting.key.public().params().ciphertext_bytes();
         Ok(Batched {
             curve: self.name,
@@ -138,7 +163,10 @@ impl Curve {
             Some(to) => self.samples.lwe.rescale(lwe, to),
             None => Ok(lwe.clone()),
         };
-        let encryptions = encryptions.iter().map(rescale).collect::<papir_paillier::Result<Vec<Lwe>>>()?;
+        let encryptions = encryptions
+            .iter()
+            .map(rescale)
+            .collect::<papir_paillier::Result<Vec<Lwe>>>()?;
         let ciphertexts = self.key.compress(&self.layout, &encryptions)?;
         Ok((encryptions, ciphertexts))
     }

@@ -22,10 +22,34 @@ struct Set {
 }
 
 const SETS: [Set; 4] = [
-    Set { n: 630, modulus_log2: 64, unpacked_kb: 240, general: (22, 14.0), binary: (12, 13.0) },
-    Set { n: 742, modulus_log2: 64, unpacked_kb: 284, general: (26, 25.0), binary: (14, 12.0) },
-    Set { n: 870, modulus_log2: 64, unpacked_kb: 334, general: (30, 74.0), binary: (16, 13.0) },
-    Set { n: 1305, modulus_log2: 11, unpacked_kb: 501, general: (11, 15.0), binary: (7, 15.0) },
+    Set {
+        n: 630,
+        modulus_log2: 64,
+        unpacked_kb: 240,
+        general: (22, 14.0),
+        binary: (12, 13.0),
+    },
+    Set {
+        n: 742,
+        modulus_log2: 64,
+        unpacked_kb: 284,
+        general: (26, 25.0),
+        binary: (14, 12.0),
+    },
+    Set {
+        n: 870,
+        modulus_log2: 64,
+        unpacked_kb: 334,
+        general: (30, 74.0),
+        binary: (16, 13.0),
+    },
+    Set {
+        n: 1305,
+        modulus_log2: 11,
+        unpacked_kb: 501,
+        general: (11, 15.0),
+        binary: (7, 15.0),
+    },
 ];
 
 /// Costs of a compression key, packed as much as possible.
@@ -65,7 +89,10 @@ pub(super) fn measure(
     progress.stage("packed keys", 2 * sets.len() as u64);
     let mut packed = Vec::with_capacity(2 * sets.len());
     for set in sets {
-        for (kind, paper) in [(KeyKind::General, set.general), (KeyKind::Binary, set.binary)] {
+        for (kind, paper) in [
+            (KeyKind::General, set.general),
+            (KeyKind::Binary, set.binary),
+        ] {
             packed.push(one_key(setting, set, kind, paper)?);
             progress.advance(1);
         }
@@ -81,13 +108,16 @@ fn one_key(
 ) -> Result<Packed> {
     let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
     let public = setting.key.public().clone();
-    let packing =
-        Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(Error::parameters)?;
-    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(Error::parameters)?;
+    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate)
+        .map_err(Error::parameters)?;
+    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing)
+        .map_err(Error::parameters)?;
     let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng)
         .map_err(Error::parameters)?;
     let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
-    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(Error::parameters)?;
+    let ciphertexts = unpacked
+        .compress(&layout, &samples.encryptions)
+        .map_err(Error::parameters)?;
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
         n: set.n,

@@ -34,10 +34,19 @@ pub struct Config {
 
 impl Config {
     /// The full benchmark.
-    pub const FULL: Self =
-        Self { modulus_bits: 3072, single: 8, keys: 4, batches: &[1, 5, 10, 20, 41, 82, 128, 256] };
+    pub const FULL: Self = Self {
+        modulus_bits: 3072,
+        single: 8,
+        keys: 4,
+        batches: &[1, 5, 10, 20, 41, 82, 128, 256],
+    };
     /// A benchmark of about a second, under an insecure key.
-    pub const TINY: Self = Self { modulus_bits: 384, single: 5, keys: 1, batches: &[1, 3] };
+    pub const TINY: Self = Self {
+        modulus_bits: 384,
+        single: 5,
+        keys: 1,
+        batches: &[1, 3],
+    };
 }
 
 /// Costs of compression.
@@ -77,7 +86,15 @@ pub fn measure(config: Config, runs: usize, progress: &dyn Progress) -> Result<C
         && keys.iter().all(|one| one.correct)
         && batched.iter().all(|one| one.correct);
     let (part, modulus_bits, backend) = ("compress", config.modulus_bits, backend.name());
-    Ok(CompressionReport { part, modulus_bits, backend, single, keys, batched, correct })
+    Ok(CompressionReport {
+        part,
+        modulus_bits,
+        backend,
+        single,
+        keys,
+        batched,
+        correct,
+    })
 }
 
 fn yes(correct: bool) -> String {
@@ -136,7 +153,11 @@ impl CompressionReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        let Self { modulus_bits, backend, .. } = self;
+        let Self {
+            modulus_bits,
+            backend,
+            ..
+        } = self;
         writeln!(
             out,
             "Paillier with {modulus_bits} bits, one thread, {backend}; the paper uses all cores of its machine"
@@ -152,9 +173,14 @@ impl CompressionReport {
             "expanded",
             "correct",
         ]);
-        let lines: Vec<_> = std::iter::once(first).chain(self.single.iter().map(Single::line)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.single.iter().map(Single::line))
+            .collect();
         write_columns(out, &lines)?;
-        writeln!(out, "\nCompression keys, as offsets from ciphertexts expanded from a seed (Table 3)")?;
+        writeln!(
+            out,
+            "\nCompression keys, as offsets from ciphertexts expanded from a seed (Table 3)"
+        )?;
         let first = titles(&[
             "set",
             "secret",
@@ -167,7 +193,9 @@ impl CompressionReport {
             "paper",
             "correct",
         ]);
-        let lines: Vec<_> = std::iter::once(first).chain(self.keys.iter().map(Packed::line)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.keys.iter().map(Packed::line))
+            .collect();
         write_columns(out, &lines)?;
         writeln!(out, "\nMany encryptions of (630, 64) (Figure 1)")?;
         let first = titles(&[
@@ -179,7 +207,9 @@ impl CompressionReport {
             "time",
             "correct",
         ]);
-        let lines: Vec<_> = std::iter::once(first).chain(self.batched.iter().map(Batched::line)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.batched.iter().map(Batched::line))
+            .collect();
         write_columns(out, &lines)
     }
 }

@@ -23,40 +23,77 @@ pub(super) struct Samples {
 impl<'a> Setting<'a> {
     /// Creates a key with a modulus of `modulus_bits` bits, secure or not.
     pub(super) fn new(modulus_bits: u32, rng: &'a mut dyn CryptoRng) -> Result<Self> {
-        Self::of(Params::insecure(modulus_bits, 1).map_err(Error::parameters)?, rng)
+        Self::of(
+            Params::insecure(modulus_bits, 1).map_err(Error::parameters)?,
+            rng,
+        )
     }
 
     fn of(params: Params, rng: &'a mut dyn CryptoRng) -> Result<Self> {
-        Ok(Self { key: SecretKey::generate(params, rng).map_err(Error::parameters)?, rng })
+        Ok(Self {
+            key: SecretKey::generate(params, rng).map_err(Error::parameters)?,
+            rng,
+        })
     }
 
     /// Creates a key of Damgård–Jurik with plaintexts modulo the `s`-th power of a modulus as long.
     pub(super) fn extended(&mut self, s: u32) -> Result<Setting<'_>> {
         let bits = self.key.public().params().modulus_bits();
-        Setting::of(Params::insecure(bits, s).map_err(Error::parameters)?, &mut *self.rng)
+        Setting::of(
+            Params::insecure(bits, s).map_err(Error::parameters)?,
+            &mut *self.rng,
+        )
     }
 
     /// Creates an RLWE encryption modulo 2 to the power `bits`.
     pub(super) fn ring_sample(&mut self, n: usize, bits: u32, kind: KeyKind) -> Result<RingSample> {
-        let Samples { lwe, secret, mut encryptions } = self.samples(n, bits, kind, 2)?;
-        let mut next = || encryptions.pop().map(|encryption| encryption.mask).unwrap_or_default();
-        Ok(RingSample { lwe, secret, mask: next(), body: next() })
+        let Samples {
+            lwe,
+            secret,
+            mut encryptions,
+        } = self.samples(n, bits, kind, 2)?;
+        let mut next = || {
+            encryptions
+                .pop()
+                .map(|encryption| encryption.mask)
+                .unwrap_or_default()
+        };
+        Ok(RingSample {
+            lwe,
+            secret,
+            mask: next(),
+            body: next(),
+        })
     }
 
     /// Creates samples modulo 2 to the power `bits`.
-    pub(super) fn samples(&mut self, n: usize, bits: u32, kind: KeyKind, count: usize) -> Result<Samples> {
+    pub(super) fn samples(
+        &mut self,
+        n: usize,
+        bits: u32,
+        kind: KeyKind,
+        count: usize,
+    ) -> Result<Samples> {
         let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::parameters)?;
         let mask = u64::MAX >> (u64::BITS - bits);
         let mut word = || self.rng.next_u64() & mask;
-        let encryptions =
-            (0..count).map(|_| Lwe { mask: (0..n).map(|_| word()).collect(), body: word() }).collect();
+        let encryptions = (0..count)
+            .map(|_| Lwe {
+                mask: (0..n).map(|_| word()).collect(),
+                body: word(),
+            })
+            .collect();
         let entry = |word: u64| match kind {
             KeyKind::Binary => word & 1,
             KeyKind::Ternary => (word % 3).wrapping_sub(1) & mask,
             KeyKind::Bounded(_) | KeyKind::General => word & mask,
         };
         let secret = (0..n).map(|_| entry(self.rng.next_u64())).collect();
-        Ok(Samples { lwe, secret, encryptions })
+        Ok(Samples {
+            lwe,
+            secret,
+            encryptions,
+        })
     }
 }
 
@@ -86,7 +123,11 @@ impl RingSample {
         let product = self.mask.iter().enumerate().fold(0u64, |sum, (i, a)| {
             let j = (n + k - i) % n;
             let term = a.wrapping_mul(self.secret[j]);
-            if i + j == k { sum.wrapping_add(term) } else { sum.wrapping_sub(term) }
+            if i + j == k {
+                sum.wrapping_add(term)
+            } else {
+                sum.wrapping_sub(term)
+            }
         });
         let expected = self.body[k].wrapping_sub(product) & (self.lwe.modulus() - 1) as u64;
         let found = decompress(key, layout, ciphertexts, 1).map_err(Error::parameters)?;

@@ -1,7 +1,9 @@
 //! Compression of one encryption (ZipPIR, Table 2).
 
 use papir_core::Progress;
-use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, Scale};
+use papir_paillier::compress::{
+    CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, Scale,
+};
 use papir_paillier::{Ciphertext, SecretKey};
 use serde::Serialize;
 
@@ -62,7 +64,9 @@ pub(super) fn measure(
 ) -> Result<Vec<Single>> {
     let sets = &SETS[..sets.min(SETS.len())];
     progress.stage("one encryption", sets.len() as u64);
-    sets.iter().map(|set| one_set(setting, *set, runs).inspect(|_| progress.advance(1))).collect()
+    sets.iter()
+        .map(|set| one_set(setting, *set, runs).inspect(|_| progress.advance(1)))
+        .collect()
 }
 
 fn one_set(
@@ -88,7 +92,14 @@ fn one_set(
         sample.matches(key, layout, ciphertexts, k)
     };
     let printed = (bytes_of(2 * n, bits), paper_ms);
-    compress_one(setting, (sample.lwe, &sample.secret), runs, printed, take, correct)
+    compress_one(
+        setting,
+        (sample.lwe, &sample.secret),
+        runs,
+        printed,
+        take,
+        correct,
+    )
 }
 
 fn bytes_of(residues: usize, bits: u32) -> u64 {
@@ -107,10 +118,17 @@ fn compress_one(
 ) -> Result<Single> {
     let (public, bits) = (setting.key.public().clone(), lwe.modulus_bits());
     let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::parameters)?;
-    let key = CompressionKey::generate(&setting.key, &lwe, secret, setting.rng).map_err(Error::parameters)?;
+    let key = CompressionKey::generate(&setting.key, &lwe, secret, setting.rng)
+        .map_err(Error::parameters)?;
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
     let expanded = expanded.map_err(Error::parameters)?;
-    let compress = || milliseconds(|| expanded.compress(&layout, &[take()?]).map_err(Error::parameters));
+    let compress = || {
+        milliseconds(|| {
+            expanded
+                .compress(&layout, &[take()?])
+                .map_err(Error::parameters)
+        })
+    };
     // The first run is a warm-up.
     let ciphertexts = compress().0?;
     let times = (0..runs).map(|_| compress().1).collect();

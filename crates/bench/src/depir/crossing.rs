@@ -17,8 +17,18 @@ use crate::effort::Effort;
 use crate::report::titles;
 
 /// Numbers of records: of the paper's four sets, and others between them.
-const RECORDS: [u64; 10] =
-    [1 << 10, 7315, 46_376, 1 << 18, 1 << 19, 1 << 20, 1 << 22, 15_020_334, 1 << 26, 185_250_786];
+const RECORDS: [u64; 10] = [
+    1 << 10,
+    7315,
+    46_376,
+    1 << 18,
+    1 << 19,
+    1 << 20,
+    1 << 22,
+    15_020_334,
+    1 << 26,
+    185_250_786,
+];
 /// More variables have no whole tables that any memory holds.
 const MOST_VARIABLES: usize = 12;
 /// Variables of the paper's sets tiny and small.
@@ -61,15 +71,30 @@ impl Measured {
         let of = |set| measure(Config::of(set), effort, progress);
         // The tables of the least set are short, for tests.
         let steps = (smaller == Set::Least).then_some(Steps::Two);
-        let by = Some(Tables { tabulated: Tabulated::All, steps, points: Points::OnLines });
-        let tables = measure(Config { by, ..Config::of(smaller) }, effort, progress)?;
-        Ok(Self { lines: vec![of(smaller)?, of(larger)?], tables })
+        let by = Some(Tables {
+            tabulated: Tabulated::All,
+            steps,
+            points: Points::OnLines,
+        });
+        let tables = measure(
+            Config {
+                by,
+                ..Config::of(smaller)
+            },
+            effort,
+            progress,
+        )?;
+        Ok(Self {
+            lines: vec![of(smaller)?, of(larger)?],
+            tables,
+        })
     }
 
     /// Core seconds of a product and of a look-up.
     fn rate(&self, operation: Operation) -> f64 {
-        let seconds =
-            |report: &DepirReport, count: u64| report.evaluate_s * report.threads as f64 / count as f64;
+        let seconds = |report: &DepirReport, count: u64| {
+            report.evaluate_s * report.threads as f64 / count as f64
+        };
         match (operation, self.lines.last()) {
             (Operation::Term, Some(report)) => seconds(report, report.work.multiplications),
             (Operation::Lookup, _) => seconds(&self.tables, self.tables.work.points),
@@ -98,7 +123,11 @@ impl Measured {
             (self.rate(operation) / CORES as f64).max(bound)
         };
         let rates = Rates::new(CORES, |operation| self.rate(operation), all)?;
-        Ok(Machine { name: format!("model, {CORES} cores"), rates, memory: MEMORY })
+        Ok(Machine {
+            name: format!("model, {CORES} cores"),
+            rates,
+            memory: MEMORY,
+        })
     }
 }
 
@@ -111,22 +140,32 @@ struct Series<'a> {
 
 impl<'a> Series<'a> {
     fn new(machine: &'a Machine, name: String, outline: impl Fn(u64) -> Option<Outline>) -> Self {
-        Self { machine, name, outlines: RECORDS.map(|records| (records, outline(records))).to_vec() }
+        Self {
+            machine,
+            name,
+            outlines: RECORDS.map(|records| (records, outline(records))).to_vec(),
+        }
     }
 
     fn lines(machine: &'a Machine) -> Self {
-        Self::new(machine, "lines".to_owned(), |records| Outline::best(records, Goal::MinTime).ok())
+        Self::new(machine, "lines".to_owned(), |records| {
+            Outline::best(records, Goal::MinTime).ok()
+        })
     }
 
     fn tables(machine: &'a Machine, memory: u64) -> Self {
         let name = format!("whole tables in {}", display(memory));
-        Self::new(machine, name, |records| Outline::by_tables(records, 1..=MOST_VARIABLES, memory as f64))
+        Self::new(machine, name, |records| {
+            Outline::by_tables(records, 1..=MOST_VARIABLES, memory as f64)
+        })
     }
 
     /// On lines with the paper's number of variables.
     fn paper_lines(machine: &'a Machine) -> Self {
         let name = format!("lines, m = {PAPER_VARIABLES}");
-        Self::new(machine, name, |records| Outline::with_variables(records, PAPER_VARIABLES))
+        Self::new(machine, name, |records| {
+            Outline::with_variables(records, PAPER_VARIABLES)
+        })
     }
 
     /// By tables of any length, with the paper's number of variables.
@@ -138,12 +177,15 @@ impl<'a> Series<'a> {
     }
 
     fn possible(&self) -> impl Iterator<Item = (u64, &Outline)> {
-        self.outlines.iter().filter_map(|(records, outline)| Some((*records, outline.as_ref()?)))
+        self.outlines
+            .iter()
+            .filter_map(|(records, outline)| Some((*records, outline.as_ref()?)))
     }
 
     fn curve(&self) -> Curve {
-        let point =
-            |(records, outline): (u64, &Outline)| (records as f64, 1e3 * self.machine.seconds(outline));
+        let point = |(records, outline): (u64, &Outline)| {
+            (records as f64, 1e3 * self.machine.seconds(outline))
+        };
         Curve {
             name: format!("{}: {}", self.machine.name, self.name),
             points: self.possible().map(point).collect(),
@@ -204,7 +246,10 @@ impl<'a> Series<'a> {
 /// Measures the sets and predicts the other points.
 pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let measured = Measured::new(sets, effort, progress)?;
-    let (this, large) = (measured.this_machine(effort.threads)?, measured.large_machine()?);
+    let (this, large) = (
+        measured.this_machine(effort.threads)?,
+        measured.large_machine()?,
+    );
     // Lines, then the tables that are compared with them.
     let pairs = [
         (Series::lines(&this), Series::tables(&this, this.memory)),
@@ -214,10 +259,21 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
     ];
     let far = Series::tables(&large, FAR_MEMORY);
     let point = |report: &DepirReport| (report.records as f64, report.answer_ms_per_index);
-    let mut rows: Vec<_> = measured.lines.iter().chain([&measured.tables]).map(measured_row).collect();
+    let mut rows: Vec<_> = measured
+        .lines
+        .iter()
+        .chain([&measured.tables])
+        .map(measured_row)
+        .collect();
     let mut curves = vec![
-        Curve { name: "measured: lines".to_owned(), points: measured.lines.iter().map(point).collect() },
-        Curve { name: "measured: whole tables".to_owned(), points: vec![point(&measured.tables)] },
+        Curve {
+            name: "measured: lines".to_owned(),
+            points: measured.lines.iter().map(point).collect(),
+        },
+        Curve {
+            name: "measured: whole tables".to_owned(),
+            points: vec![point(&measured.tables)],
+        },
     ];
     for (lines, tables) in &pairs {
         rows.extend(lines.rows().into_iter().chain(tables.rows()));
@@ -225,7 +281,10 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
     }
     rows.extend(far.rows());
     curves.push(far.curve());
-    let mut notes: Vec<String> = pairs.iter().map(|(lines, tables)| tables.against(lines)).collect();
+    let mut notes: Vec<String> = pairs
+        .iter()
+        .map(|(lines, tables)| tables.against(lines))
+        .collect();
     notes.push(far.against(&pairs[1].0));
     notes.push(format!(
         "Predicted: counts of operations times {:.1e} s a product and {:.1e} s a look-up on one core, as \
@@ -259,8 +318,19 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         "ms per index",
         "source",
     ];
-    let correct = measured.lines.iter().chain([&measured.tables]).all(|report| report.correct);
-    Ok(Rows { columns: titles(&columns), rows, notes, curves, axes: ["records", "ms per index"], correct })
+    let correct = measured
+        .lines
+        .iter()
+        .chain([&measured.tables])
+        .all(|report| report.correct);
+    Ok(Rows {
+        columns: titles(&columns),
+        rows,
+        notes,
+        curves,
+        axes: ["records", "ms per index"],
+        correct,
+    })
 }
 
 fn measured_row(report: &DepirReport) -> Vec<String> {

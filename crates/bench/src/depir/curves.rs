@@ -50,7 +50,9 @@ const LN_2: f64 = std::f64::consts::LN_2;
 const DEGREES: [usize; 8] = [10, 15, 20, 30, 40, 60, 80, 100];
 
 fn figure_3() -> Rows {
-    let columns = ["steps", "m", "D", "N", "look-ups", "exact", "entries", "exact"];
+    let columns = [
+        "steps", "m", "D", "N", "look-ups", "exact", "entries", "exact",
+    ];
     let (mut rows, mut curves) = (Vec::new(), Vec::new());
     for steps in [Steps::One, Steps::Two] {
         let number = if steps == Steps::One { "one" } else { "two" };
@@ -79,15 +81,22 @@ fn figure_3() -> Rows {
                 ]);
             }
             let name = |what: &str| format!("{number} step(s), m = {variables}, {what}");
-            curves.push(Curve { name: name("estimated"), points: estimated });
-            curves.push(Curve { name: name("exact"), points: counted });
+            curves.push(Curve {
+                name: name("estimated"),
+                points: estimated,
+            });
+            curves.push(Curve {
+                name: name("exact"),
+                points: counted,
+            });
         }
     }
     Rows {
         columns: titles(&columns),
         rows,
         notes: vec![
-            "Estimated by Propositions 5.3 and 5.4 with o(1) = 0; exact by lists of odd primes.".to_owned(),
+            "Estimated by Propositions 5.3 and 5.4 with o(1) = 0; exact by lists of odd primes."
+                .to_owned(),
         ],
         curves,
         axes: ["N", "entries"],
@@ -103,10 +112,20 @@ fn ways(set: Set) -> Vec<Option<Tables>> {
         Set::Least => Some(Steps::Mixture(6)),
         _ => None,
     };
-    let way = |tabulated, steps, points| Some(Tables { tabulated, steps, points });
+    let way = |tabulated, steps, points| {
+        Some(Tables {
+            tabulated,
+            steps,
+            points,
+        })
+    };
     let first = |count, steps| way(Tabulated::First(count), steps, Points::OnLines);
     let paper = |steps| way(Tabulated::All, Some(steps), Points::OfPaper);
-    let mixture = if set == Set::Least { Steps::Mixture(6) } else { Steps::Mixture(PAPER_PRIMES) };
+    let mixture = if set == Set::Least {
+        Steps::Mixture(6)
+    } else {
+        Steps::Mixture(PAPER_PRIMES)
+    };
     vec![
         None,
         first(0, Some(Steps::One)),
@@ -136,17 +155,33 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
     ];
     let (mut rows, mut ours, mut papers, mut correct) = (Vec::new(), Vec::new(), Vec::new(), true);
     for by in ways(set) {
-        let report = measure(Config { by, ..Config::of(set) }, effort, progress)?;
+        let report = measure(
+            Config {
+                by,
+                ..Config::of(set)
+            },
+            effort,
+            progress,
+        )?;
         correct &= report.correct;
         if let (Some(tabulated), Some(tables)) = (report.tabulated, by) {
-            let curve = if tables.points == Points::OnLines { &mut ours } else { &mut papers };
+            let curve = if tables.points == Points::OnLines {
+                &mut ours
+            } else {
+                &mut papers
+            };
             curve.push((tabulated as f64 + 1.0, report.answer_s));
         }
         let work = report.work;
         rows.push(vec![
             report.points.to_owned(),
-            report.tabulated.map_or_else(|| "no structure".to_owned(), |tabulated| tabulated.to_string()),
-            report.levels.map_or_else(String::new, |[direct, reduced]| format!("{direct} + {reduced}")),
+            report.tabulated.map_or_else(
+                || "no structure".to_owned(),
+                |tabulated| tabulated.to_string(),
+            ),
+            report.levels.map_or_else(String::new, |[direct, reduced]| {
+                format!("{direct} + {reduced}")
+            }),
             display(report.table_bytes),
             format!("{:.1}", report.preprocess_s),
             format!("{:.2}", report.answer_s),
@@ -165,8 +200,14 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         rows,
         notes: titles(&notes),
         curves: vec![
-            Curve { name: "structure at points on lines".to_owned(), points: ours },
-            Curve { name: "structure at the paper's points".to_owned(), points: papers },
+            Curve {
+                name: "structure at points on lines".to_owned(),
+                points: ours,
+            },
+            Curve {
+                name: "structure at the paper's points".to_owned(),
+                points: papers,
+            },
         ],
         axes: ["1 + tabulated variables", "seconds"],
         correct,
@@ -175,7 +216,11 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
 
 /// The row of the paper's tables of all variables in one step, which no memory holds.
 fn predicted(set: Set) -> Result<Vec<String>> {
-    let by = Tables { tabulated: Tabulated::All, steps: Some(Steps::One), points: Points::OfPaper };
+    let by = Tables {
+        tabulated: Tabulated::All,
+        steps: Some(Steps::One),
+        points: Points::OfPaper,
+    };
     let params = set.params()?.with_tables(by)?;
     let lookups = params.describe().work.answer.times(Operation::Lookup);
     let primes = params.table_lengths().len();
@@ -199,7 +244,10 @@ fn predicted(set: Set) -> Result<Vec<String>> {
 pub fn draw(report: &SheetReport) -> Result<String> {
     let all = || report.curves.iter().flat_map(|curve| &curve.points);
     if all().next().is_none() {
-        return Err(Error::usage(format!("{} without points", report.name), "at least one"));
+        return Err(Error::usage(
+            format!("{} without points", report.name),
+            "at least one",
+        ));
     }
     let range = |value: fn(&(f64, f64)) -> f64| {
         let values = all().map(value);
@@ -212,28 +260,59 @@ pub fn draw(report: &SheetReport) -> Result<String> {
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(80)
-            .build_cartesian_2d(range(|point| point.0).log_scale(), range(|point| point.1).log_scale())
+            .build_cartesian_2d(
+                range(|point| point.0).log_scale(),
+                range(|point| point.1).log_scale(),
+            )
             .map_err(drawing_error)?;
-        let number = |value: &f64| if *value < 1e4 { format!("{value:.0}") } else { format!("{value:.0e}") };
+        let number = |value: &f64| {
+            if *value < 1e4 {
+                format!("{value:.0}")
+            } else {
+                format!("{value:.0e}")
+            }
+        };
         let mut mesh = chart.configure_mesh();
-        mesh.x_desc(report.axes[0]).y_desc(report.axes[1]).max_light_lines(0);
-        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(drawing_error)?;
+        mesh.x_desc(report.axes[0])
+            .y_desc(report.axes[1])
+            .max_light_lines(0);
+        mesh.x_label_formatter(&number)
+            .y_label_formatter(&number)
+            .draw()
+            .map_err(drawing_error)?;
         for (i, curve) in report.curves.iter().enumerate() {
             // Estimates and counts of the same quantity share a colour.
             let hue = colour(i / 2);
-            let style = if i % 2 == 0 { hue.mix(0.5).stroke_width(1) } else { hue.stroke_width(2) };
+            let style = if i % 2 == 0 {
+                hue.mix(0.5).stroke_width(1)
+            } else {
+                hue.stroke_width(2)
+            };
             let line = PathElement::new(curve.points.clone(), style);
             let named = chart.draw_series([line]).map_err(drawing_error)?;
             named
                 .label(curve.name.clone())
                 .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], style));
-            let filled = if i % 2 == 0 { hue.stroke_width(1) } else { hue.filled() };
+            let filled = if i % 2 == 0 {
+                hue.stroke_width(1)
+            } else {
+                hue.filled()
+            };
             chart
-                .draw_series(curve.points.iter().map(|&place| Circle::new(place, 4, filled)))
+                .draw_series(
+                    curve
+                        .points
+                        .iter()
+                        .map(|&place| Circle::new(place, 4, filled)),
+                )
                 .map_err(drawing_error)?;
         }
         let font = ("sans-serif", 12).into_font();
-        chart.configure_series_labels().label_font(font).draw().map_err(drawing_error)?;
+        chart
+            .configure_series_labels()
+            .label_font(font)
+            .draw()
+            .map_err(drawing_error)?;
         Ok(())
     })
 }

@@ -44,9 +44,14 @@ mod tests {
     fn sets_that_exceed_the_memory_are_refused() {
         let params = Set::Medium.params().unwrap();
         assert!(memory(&params, 2) - memory(&params, 1) >= 8 * 13_983_816);
-        let Some(free) = papir_store::free_memory() else { return };
+        let Some(free) = papir_store::free_memory() else {
+            return;
+        };
         assert!(check_memory(&Set::Least.params().unwrap(), 1).is_ok());
         let error = check_needed("depir", 2 * free).unwrap_err().to_string();
-        assert!(error.contains("depir needs") && error.contains("of free memory"), "{error}");
+        assert!(
+            error.contains("depir needs") && error.contains("of free memory"),
+            "{error}"
+        );
     }
 }

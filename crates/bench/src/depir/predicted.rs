@@ -51,7 +51,14 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
     let count = |operation| format!("{:.2e}", description.work.answer.times(operation));
     let sizes = description.sizes;
     let rows = [
-        ("set", format!("{}: {} records of 2 B", config.set.name(), description.shape.records())),
+        (
+            "set",
+            format!(
+                "{}: {} records of 2 B",
+                config.set.name(),
+                description.shape.records()
+            ),
+        ),
         (
             "parameters",
             format!(
@@ -66,13 +73,23 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
         ("threads", effort.threads.to_string()),
         ("memory", display(memory(&params, effort.threads))),
         ("database", display(sizes.database)),
-        ("query", format!("{} for up to {} indices", display(sizes.query), params.ring_degree())),
+        (
+            "query",
+            format!(
+                "{} for up to {} indices",
+                display(sizes.query),
+                params.ring_degree()
+            ),
+        ),
         ("answer", display(sizes.answer)),
         ("products", count(Operation::Term)),
         ("look-ups", count(Operation::Lookup)),
         ("preprocessing", cost::about(setup)),
         ("answer time", cost::about(answer)),
-        ("ms per index", format!("{:.1}", 1e3 * answer / params.ring_degree() as f64)),
+        (
+            "ms per index",
+            format!("{:.1}", 1e3 * answer / params.ring_degree() as f64),
+        ),
     ];
     Ok(SheetReport {
         name: config.set.name(),
@@ -82,7 +99,10 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
             loaded.description
         )],
         columns: titles(&["quantity", "predicted"]),
-        rows: rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect(),
+        rows: rows
+            .into_iter()
+            .map(|(name, value)| vec![name.to_owned(), value])
+            .collect(),
         correct: true,
         curves: Vec::new(),
         axes: [""; 2],
@@ -110,10 +130,21 @@ mod tests {
         for (set, records) in [(Set::Medium, 15_020_334), (Set::Large, 185_250_786)] {
             let params = set.params().unwrap();
             let outline = Outline::best(records, Goal::MinTime).unwrap();
-            assert_eq!((params.ring_degree(), params.simplex()), (outline.ring_degree, outline.simplex));
+            assert_eq!(
+                (params.ring_degree(), params.simplex()),
+                (outline.ring_degree, outline.simplex)
+            );
             let description = params.describe();
-            assert_eq!((description.shape.records(), description.shape.record_bytes()), (records, 2));
-            assert!(description.security.unwrap().bits >= 128.0 && description.failure_log2 <= -40.0);
+            assert_eq!(
+                (
+                    description.shape.records(),
+                    description.shape.record_bytes()
+                ),
+                (records, 2)
+            );
+            assert!(
+                description.security.unwrap().bits >= 128.0 && description.failure_log2 <= -40.0
+            );
         }
     }
 }

@@ -70,7 +70,11 @@ impl Set {
             Self::Large => (185_250_786, 1 << 14, 48),
             Self::Least => (35, 1 << 13, 4),
         };
-        Ok(DepirParams::new(Shape::of_bytes(records, 2)?, ring_degree, variables)?)
+        Ok(DepirParams::new(
+            Shape::of_bytes(records, 2)?,
+            ring_degree,
+            variables,
+        )?)
     }
 }
 
@@ -83,7 +87,10 @@ impl FromStr for Set {
             "small" => Ok(Self::Small),
             "medium" => Ok(Self::Medium),
             "large" => Ok(Self::Large),
-            other => Err(Error::usage(format!("the set `{other}`"), "tiny, small, medium or large")),
+            other => Err(Error::usage(
+                format!("the set `{other}`"),
+                "tiny, small, medium or large",
+            )),
         }
     }
 }
@@ -102,7 +109,11 @@ pub struct Config<'a> {
 impl Config<'_> {
     /// Configuration of a set's benchmark on lines.
     pub const fn of(set: Set) -> Self {
-        Self { set, by: None, tables: None }
+        Self {
+            set,
+            by: None,
+            tables: None,
+        }
     }
 }
 
@@ -243,9 +254,14 @@ impl Bench {
             None => Box::new(InMemory),
         };
         let mut rng = UnwrapErr(SysRng);
-        let (server, preprocess_s) =
-            timed(|| DepirServer::setup_resumable(params, &records, &mut *scratch, &mut rng, progress));
-        Ok(Self { records, server: server?, preprocess_s })
+        let (server, preprocess_s) = timed(|| {
+            DepirServer::setup_resumable(params, &records, &mut *scratch, &mut rng, progress)
+        });
+        Ok(Self {
+            records,
+            server: server?,
+            preprocess_s,
+        })
     }
 
     /// Makes a query for as many indices as fit, and checks the returned records.
@@ -253,9 +269,14 @@ impl Bench {
         let params = self.server.params();
         let mut rng = UnwrapErr(SysRng);
         let count = params.shape().records();
-        let indices: Vec<u64> = (0..params.ring_degree()).map(|_| rng.next_u64() % count).collect();
+        let indices: Vec<u64> = (0..params.ring_degree())
+            .map(|_| rng.next_u64() % count)
+            .collect();
         let client = DepirClient::new(params.clone(), self.server.public().clone())?;
-        let mut run = Run { compared: indices.len(), ..Run::default() };
+        let mut run = Run {
+            compared: indices.len(),
+            ..Run::default()
+        };
         let (created, seconds) = timed(|| {
             let (secret, query) = client.query(None, &indices, &mut rng)?;
             Ok::<_, papir_core::Error>((secret, query.encode(params)))
@@ -265,7 +286,8 @@ impl Bench {
         let (answer, seconds) = timed(|| self.answer(&query, &mut run));
         run.answer = seconds;
         let answer = answer?;
-        let (found, seconds) = timed(|| client.extract(secret, DepirAnswer::decode(params, &answer)?));
+        let (found, seconds) =
+            timed(|| client.extract(secret, DepirAnswer::decode(params, &answer)?));
         run.extract = seconds;
         run.correct = found.is_ok_and(|found| self.records_match(&indices, &found));
         Ok(run)
@@ -313,7 +335,11 @@ impl Bench {
         DepirReport {
             part: "depir",
             set: config.set.name(),
-            method: if levels.is_some() { "structure" } else { "lines" },
+            method: if levels.is_some() {
+                "structure"
+            } else {
+                "lines"
+            },
             points: match tabulation.map(|tabulation| tabulation.points) {
                 Some(Points::OfPaper) => "of the paper",
                 _ => "on lines",
@@ -361,7 +387,11 @@ impl Bench {
 fn line_counters(params: &DepirParams) -> Counters {
     let points = params.ring_degree() * params.bv().ring().len() * (params.simplex().degree + 1);
     let products = params.describe().work.answer.times(Operation::Term);
-    Counters { points: points as u64, multiplications: products as u64, table_bytes_read: 0 }
+    Counters {
+        points: points as u64,
+        multiplications: products as u64,
+        table_bytes_read: 0,
+    }
 }
 
 impl Config<'_> {
@@ -385,8 +415,11 @@ impl DepirReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        let lines: Vec<Vec<String>> =
-            self.lines().into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+        let lines: Vec<Vec<String>> = self
+            .lines()
+            .into_iter()
+            .map(|(name, value)| vec![name.to_owned(), value])
+            .collect();
         write_columns(out, &lines)
     }
 
@@ -400,7 +433,13 @@ impl DepirReport {
             _ => "on lines, no table".to_owned(),
         };
         vec![
-            ("set", format!("{}: {} records of {} B", self.set, self.records, self.record_bytes)),
+            (
+                "set",
+                format!(
+                    "{}: {} records of {} B",
+                    self.set, self.records, self.record_bytes
+                ),
+            ),
             ("threads", format!("{}, {}", self.threads, self.backend)),
             (
                 "parameters",
@@ -419,20 +458,47 @@ impl DepirReport {
             ("preprocessing", seconds(self.preprocess_s)),
             ("tables", display(self.table_bytes)),
             ("batch", format!("{} indices per query", self.batch)),
-            ("query", format!("{}, made in {}", display(self.query_bytes), seconds(self.query_s))),
-            ("answer", format!("{}, decoded in {}", display(self.answer_bytes), seconds(self.extract_s))),
+            (
+                "query",
+                format!(
+                    "{}, made in {}",
+                    display(self.query_bytes),
+                    seconds(self.query_s)
+                ),
+            ),
+            (
+                "answer",
+                format!(
+                    "{}, decoded in {}",
+                    display(self.answer_bytes),
+                    seconds(self.extract_s)
+                ),
+            ),
             (
                 "answer time",
-                format!("{}, {:.3} ms per index", seconds(self.answer_s), self.answer_ms_per_index),
+                format!(
+                    "{}, {:.3} ms per index",
+                    seconds(self.answer_s),
+                    self.answer_ms_per_index
+                ),
             ),
             ("  evaluate", seconds(self.evaluate_s)),
             ("  switch", seconds(self.switch_s)),
             ("points", format!("{:.3e}", self.work.points as f64)),
-            ("multiplications", format!("{:.3e}", self.work.multiplications as f64)),
-            ("table bytes read", format!("{:.3e}", self.work.table_bytes_read as f64)),
+            (
+                "multiplications",
+                format!("{:.3e}", self.work.multiplications as f64),
+            ),
+            (
+                "table bytes read",
+                format!("{:.3e}", self.work.table_bytes_read as f64),
+            ),
             ("resident", self.rss_bytes.map_or("-".to_owned(), display)),
             ("compared", format!("{} records", self.compared)),
-            ("correct", if self.correct { "yes" } else { "NO" }.to_owned()),
+            (
+                "correct",
+                if self.correct { "yes" } else { "NO" }.to_owned(),
+            ),
         ]
     }
 }

@@ -92,8 +92,24 @@ impl Sheet {
         effort: Effort,
         progress: &dyn papir_core::Progress,
     ) -> Result<SheetReport> {
-        let Rows { columns, rows, notes, curves, axes, correct } = (self.run)(sets, effort, progress)?;
-        Ok(SheetReport { name: self.name, what: self.what, notes, columns, rows, correct, curves, axes })
+        let Rows {
+            columns,
+            rows,
+            notes,
+            curves,
+            axes,
+            correct,
+        } = (self.run)(sets, effort, progress)?;
+        Ok(SheetReport {
+            name: self.name,
+            what: self.what,
+            notes,
+            columns,
+            rows,
+            correct,
+            curves,
+            axes,
+        })
     }
 }
 
@@ -104,8 +120,9 @@ impl SheetReport {
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
-        let lines: Vec<Vec<String>> =
-            std::iter::once(self.columns.clone()).chain(self.rows.iter().cloned()).collect();
+        let lines: Vec<Vec<String>> = std::iter::once(self.columns.clone())
+            .chain(self.rows.iter().cloned())
+            .collect();
         write_columns(out, &lines)?;
         for note in &self.notes {
             writeln!(out, "{note}")?;

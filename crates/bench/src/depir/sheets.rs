@@ -60,7 +60,14 @@ const fn row(
     (variables, degree, roots): (usize, usize, Option<u64>),
     paper: [f64; 2],
 ) -> Optimization {
-    Optimization { name, steps, variables, degree, roots, paper }
+    Optimization {
+        name,
+        steps,
+        variables,
+        degree,
+        roots,
+        paper,
+    }
 }
 
 const NONE: &str = "none";
@@ -108,36 +115,57 @@ impl Optimization {
             }
             // One number for a whole ciphertext: ln (Q/2)^(D²n), from which the printed counts are
             // derived.
-            None => (1.0, degree * degree * RING_DEGREE * (LOG2_Q - 1.0) * std::f64::consts::LN_2),
+            None => (
+                1.0,
+                degree * degree * RING_DEGREE * (LOG2_Q - 1.0) * std::f64::consts::LN_2,
+            ),
         };
         let variables = self.variables as f64;
         let count = match self.steps {
             Steps::One => one_step(degree, ln_q, variables),
             _ => two_steps(degree, ln_q, variables, LN_T),
         };
-        Count { lookups: points * count.lookups, ..count }
+        Count {
+            lookups: points * count.lookups,
+            ..count
+        }
     }
 
     /// Exact counts from lists of primes; `None` without Fourier decomposition, which has numbers
     /// of trillions of bits.
     fn exact(&self) -> Option<Count> {
         let roots = self.roots?;
-        let simplex = Simplex { variables: self.variables, degree: self.degree };
-        let counts: Vec<Count> =
-            primes_for(roots).into_iter().map(|q| exact(simplex, LOG2_F, q as f64, self.steps)).collect();
+        let simplex = Simplex {
+            variables: self.variables,
+            degree: self.degree,
+        };
+        let counts: Vec<Count> = primes_for(roots)
+            .into_iter()
+            .map(|q| exact(simplex, LOG2_F, q as f64, self.steps))
+            .collect();
         let lookups = counts.iter().map(|count| count.lookups).sum::<f64>();
         let entries = counts.iter().map(|count| count.entries).fold(0.0, f64::max);
-        Some(Count { lookups: RING_DEGREE * roots as f64 * lookups, entries })
+        Some(Count {
+            lookups: RING_DEGREE * roots as f64 * lookups,
+            entries,
+        })
     }
 
     fn cells(&self) -> Vec<String> {
         let number = |number: f64| format!("{number:.1e}");
         let (estimate, exact) = (self.estimate(), self.exact());
         let counted = |value: fn(&Count) -> f64| {
-            exact.as_ref().map_or_else(|| "-".to_owned(), |count| number(value(count)))
+            exact
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |count| number(value(count)))
         };
         vec![
-            if self.steps == Steps::One { "one" } else { "two" }.to_owned(),
+            if self.steps == Steps::One {
+                "one"
+            } else {
+                "two"
+            }
+            .to_owned(),
             self.name.to_owned(),
             self.variables.to_string(),
             number(self.paper[0]),
@@ -174,7 +202,13 @@ fn table_2() -> Rows {
         "The printed entries lack the propositions' factor 1/(m + 1), and the last row's are a tenth of what the same rule gives. The counts for `none` are those of (Q/2)^(D^2 n), not of the printed D^3 n.",
         "On lines nothing is looked up: f's own coefficients are the table, and a query costs multiplications.",
     ]);
-    Rows { columns, rows, notes, correct: true, ..Rows::default() }
+    Rows {
+        columns,
+        rows,
+        notes,
+        correct: true,
+        ..Rows::default()
+    }
 }
 
 /// A row of Table 3: a parameter set.
@@ -194,8 +228,24 @@ struct Published {
 }
 
 const TABLE_3: [Published; 4] = [
-    published("tiny", 7315, [18, 4], 518.0, [10.0, 19.0], [10.0, 0.0], [720.0, 236.0, 7.2]),
-    published("small", 46_376, [30, 4], 804.0, [14.5, 54.25], [36.0, 1000.0], [166_680.0, 1789.0, 54.6]),
+    published(
+        "tiny",
+        7315,
+        [18, 4],
+        518.0,
+        [10.0, 19.0],
+        [10.0, 0.0],
+        [720.0, 236.0, 7.2],
+    ),
+    published(
+        "small",
+        46_376,
+        [30, 4],
+        804.0,
+        [14.5, 54.25],
+        [36.0, 1000.0],
+        [166_680.0, 1789.0, 54.6],
+    ),
     published(
         "medium",
         15_020_334,
@@ -288,7 +338,10 @@ impl Predicted {
     fn new(records: u64, report: &DepirReport) -> Result<Self> {
         let outline = Outline::best(records, Goal::MinTime)?;
         let rate = report.evaluate_s / report.work.multiplications as f64;
-        Ok(Self { seconds: rate * outline.multiplications, outline })
+        Ok(Self {
+            seconds: rate * outline.multiplications,
+            outline,
+        })
     }
 
     fn amortized_ms(&self) -> f64 {
@@ -296,7 +349,13 @@ impl Predicted {
     }
 
     fn cells(&self, name: &str, records: u64, threads: usize) -> Vec<String> {
-        let Outline { simplex, modulus_bits, query_bytes, answer_bytes, .. } = self.outline;
+        let Outline {
+            simplex,
+            modulus_bits,
+            query_bytes,
+            answer_bytes,
+            ..
+        } = self.outline;
         vec![
             name.to_owned(),
             format!("papir, predicted, {threads} threads"),
@@ -316,13 +375,28 @@ impl Predicted {
 
 /// Formats bytes in decimal units.
 fn bytes(bytes: f64) -> String {
-    let units = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let units = [
+        ("PB", 1e15),
+        ("TB", 1e12),
+        ("GB", 1e9),
+        ("MB", 1e6),
+        ("kB", 1e3),
+    ];
     let unit = units.iter().find(|(_, size)| bytes >= *size);
-    unit.map_or_else(|| format!("{bytes:.0} B"), |(unit, size)| format!("{:.1} {unit}", bytes / size))
+    unit.map_or_else(
+        || format!("{bytes:.0} B"),
+        |(unit, size)| format!("{:.1} {unit}", bytes / size),
+    )
 }
 
-fn measured_sets(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Vec<DepirReport>> {
-    sets.iter().map(|&set| measure(Config::of(set), effort, progress)).collect()
+fn measured_sets(
+    sets: [Set; 2],
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<Vec<DepirReport>> {
+    sets.iter()
+        .map(|&set| measure(Config::of(set), effort, progress))
+        .collect()
 }
 
 fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
@@ -359,20 +433,61 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "papir's medium and large are secure rings for the same numbers of records, predicted at the rate measured for small. papir bench depir --set medium measures medium.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
-    Ok(Rows { columns, rows, notes, correct, ..Rows::default() })
+    Ok(Rows {
+        columns,
+        rows,
+        notes,
+        correct,
+        ..Rows::default()
+    })
 }
 
 fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let reports = measured_sets([sets[0]; 2], effort, progress)?;
-    let columns = titles(&["scheme", "storage", "queries", "ms per query", "KB per query", "N", "entry"]);
+    let columns = titles(&[
+        "scheme",
+        "storage",
+        "queries",
+        "ms per query",
+        "KB per query",
+        "N",
+        "entry",
+    ]);
     let mut rows = Vec::new();
     for (place, rivals) in [
-        (2, &[["FrodoPIR, printed", "-", "500", "192", "271", "65536", "1 KB"]][..]),
+        (
+            2,
+            &[[
+                "FrodoPIR, printed",
+                "-",
+                "500",
+                "192",
+                "271",
+                "65536",
+                "1 KB",
+            ]][..],
+        ),
         (
             3,
             &[
-                ["PianoPIR, printed", "-", "220000", "14.5", "68.9", "134217728", "8 B"],
-                ["OnionPIR, printed", "-", "1", "24900", "192", "65536", "30 KB"],
+                [
+                    "PianoPIR, printed",
+                    "-",
+                    "220000",
+                    "14.5",
+                    "68.9",
+                    "134217728",
+                    "8 B",
+                ],
+                [
+                    "OnionPIR, printed",
+                    "-",
+                    "1",
+                    "24900",
+                    "192",
+                    "65536",
+                    "30 KB",
+                ],
             ],
         ),
     ] {
@@ -383,18 +498,30 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
             bytes(1e9 * published.gigabytes.iter().sum::<f64>()),
             format!("{slots:.0}"),
             format!("{:.0}", published.amortized_ms),
-            format!("{:.1}", published.megabytes.iter().sum::<f64>() * 1e3 / slots),
+            format!(
+                "{:.1}",
+                published.megabytes.iter().sum::<f64>() * 1e3 / slots
+            ),
             published.records.to_string(),
             "2 B".to_owned(),
         ]);
         let predicted = Predicted::new(published.records, &reports[0])?;
-        let Outline { ring_degree, query_bytes, answer_bytes, simplex, .. } = predicted.outline;
+        let Outline {
+            ring_degree,
+            query_bytes,
+            answer_bytes,
+            simplex,
+            ..
+        } = predicted.outline;
         rows.push(vec![
             format!("DEPIR, papir, predicted, {} threads", effort.threads),
             bytes(4.0 * simplex.len() as f64),
             ring_degree.to_string(),
             format!("{:.0}", predicted.amortized_ms()),
-            format!("{:.1}", (query_bytes + answer_bytes) / 1e3 / ring_degree as f64),
+            format!(
+                "{:.1}",
+                (query_bytes + answer_bytes) / 1e3 / ring_degree as f64
+            ),
             published.records.to_string(),
             "2 B".to_owned(),
         ]);
@@ -406,5 +533,11 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "papir's rows are predicted at the rate measured for tiny. papir bench depir --set medium measures medium.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
-    Ok(Rows { columns, rows, notes, correct, ..Rows::default() })
+    Ok(Rows {
+        columns,
+        rows,
+        notes,
+        correct,
+        ..Rows::default()
+    })
 }

@@ -88,7 +88,13 @@ pub fn measure_all(
     rates: &LoadedRates,
     progress: &dyn Progress,
 ) -> Result<FieldReport> {
-    let bench = Bench { shape, choice, effort, rates, progress };
+    let bench = Bench {
+        shape,
+        choice,
+        effort,
+        rates,
+        progress,
+    };
     let names = schemes::names()?;
     Ok(FieldReport {
         records: shape.records(),
@@ -96,7 +102,10 @@ pub fn measure_all(
         threads: effort.threads,
         backend: papir_kernels::Backend::try_from_env()?.name(),
         rates: rates.description.clone(),
-        schemes: names.into_iter().map(|name| bench.entry(name)).collect::<Result<_>>()?,
+        schemes: names
+            .into_iter()
+            .map(|name| bench.entry(name))
+            .collect::<Result<_>>()?,
         papers: printed(shape),
     })
 }
@@ -131,7 +140,8 @@ impl Bench<'_> {
                 parameters: candidate.label,
                 lookups: candidate.description.limits.batch,
                 security_bits: candidate.description.security.map(|security| security.bits),
-                failure_log2: Some(candidate.description.failure_log2).filter(|log2| log2.is_finite()),
+                failure_log2: Some(candidate.description.failure_log2)
+                    .filter(|log2| log2.is_finite()),
                 status,
                 ..refused(String::new())
             }),
@@ -143,23 +153,37 @@ impl Bench<'_> {
     /// Measures the scheme, or predicts it.
     fn status(&self, scheme: &dyn ErasedScheme, description: &Description) -> Result<Status> {
         let (work, threads) = (&description.work, self.effort.threads);
-        let answers = (self.effort.runs + 1) as f64 * work.answer.seconds(&self.rates.rates, threads);
+        let answers =
+            (self.effort.runs + 1) as f64 * work.answer.seconds(&self.rates.rates, threads);
         let expected = work.setup.seconds(&self.rates.rates, threads) + answers;
         if expected > LONGEST || !fits_memory(description) {
-            return Ok(Status::Predicted(Cost::predicted(description, &self.rates.rates, threads)));
+            return Ok(Status::Predicted(Cost::predicted(
+                description,
+                &self.rates.rates,
+                threads,
+            )));
         }
         let records = Synthetic::of(self.shape);
-        let plan = Plan { records: &records, expected: &records, choice: self.choice, effort: self.effort };
+        let plan = Plan {
+            records: &records,
+            expected: &records,
+            choice: self.choice,
+            effort: self.effort,
+        };
         self.progress.stage(description.scheme, 1);
-        measure(scheme, &plan, &NoProgress).map(Cost::measured).map(Status::Measured)
+        measure(scheme, &plan, &NoProgress)
+            .map(Cost::measured)
+            .map(Status::Measured)
     }
 }
 
 /// Rows of all tables for databases of this shape.
 fn printed(shape: Shape) -> Vec<Printed> {
-    let blocks = tables::all().flat_map(|table| table.blocks.iter().map(move |block| (table, block)));
-    let same = blocks
-        .filter(|(_, block)| (block.entries, block.entry_bits) == (shape.records(), shape.record_bits()));
+    let blocks =
+        tables::all().flat_map(|table| table.blocks.iter().map(move |block| (table, block)));
+    let same = blocks.filter(|(_, block)| {
+        (block.entries, block.entry_bits) == (shape.records(), shape.record_bits())
+    });
     let rows = same.flat_map(|(table, block)| block.published.iter().map(move |row| (table, row)));
     let printed = rows.map(|(table, row)| Printed {
         table: table.what.split(':').next().unwrap_or(table.what),
@@ -173,7 +197,11 @@ fn printed(shape: Shape) -> Vec<Printed> {
 impl FieldReport {
     /// True if every returned record was correct.
     pub fn correct(&self) -> bool {
-        !self.schemes.iter().filter_map(|entry| entry.status.cost()).any(|cost| cost.correct == Some(false))
+        !self
+            .schemes
+            .iter()
+            .filter_map(|entry| entry.status.cost())
+            .any(|cost| cost.correct == Some(false))
     }
 
     /// The scatter plot of bytes against server time.
@@ -181,14 +209,30 @@ impl FieldReport {
         let ours = self.schemes.iter().filter_map(|entry| {
             let cost = entry.status.cost()?;
             let shade = if entry.private { PRIVATE } else { NOT_PRIVATE };
-            Some(point(entry.scheme, shade, Source::Papir, (cost.total_kib, cost.server_ms?)))
+            Some(point(
+                entry.scheme,
+                shade,
+                Source::Papir,
+                (cost.total_kib, cost.server_ms?),
+            ))
         });
         let theirs = self.papers.iter();
-        let theirs =
-            theirs.map(|row| point(row.scheme, PRIVATE, Source::Paper, (row.total_kib, row.server_ms)));
+        let theirs = theirs.map(|row| {
+            point(
+                row.scheme,
+                PRIVATE,
+                Source::Paper,
+                (row.total_kib, row.server_ms),
+            )
+        });
         FigureReport {
             figure: "all",
-            what: format!("{}, {} thread(s), {}", self.database(), self.threads, self.backend),
+            what: format!(
+                "{}, {} thread(s), {}",
+                self.database(),
+                self.threads,
+                self.backend
+            ),
             kind: Kind::Scatter,
             rates: self.rates.clone(),
             missing: Vec::new(),
@@ -198,7 +242,12 @@ impl FieldReport {
     }
 }
 
-fn point(scheme: &'static str, entry: &'static str, source: Source, (kib, ms): (f64, f64)) -> Point {
+fn point(
+    scheme: &'static str,
+    entry: &'static str,
+    source: Source,
+    (kib, ms): (f64, f64),
+) -> Point {
     Point {
         entry,
         scheme,

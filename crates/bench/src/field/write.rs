@@ -54,14 +54,35 @@ impl FieldReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
-        writeln!(out, "{}; {} thread(s), {}", self.database(), self.threads, self.backend)?;
+        writeln!(
+            out,
+            "{}; {} thread(s), {}",
+            self.database(),
+            self.threads,
+            self.backend
+        )?;
         let header = COLUMNS.map(str::to_owned).to_vec();
-        let rows = self.schemes.iter().map(Entry::cells).chain(self.papers.iter().map(Printed::cells));
-        write_columns(out, &std::iter::once(header).chain(rows).collect::<Vec<_>>())?;
-        if self.schemes.iter().any(|entry| matches!(entry.status, Status::Predicted(_))) {
+        let rows = self
+            .schemes
+            .iter()
+            .map(Entry::cells)
+            .chain(self.papers.iter().map(Printed::cells));
+        write_columns(
+            out,
+            &std::iter::once(header).chain(rows).collect::<Vec<_>>(),
+        )?;
+        if self
+            .schemes
+            .iter()
+            .any(|entry| matches!(entry.status, Status::Predicted(_)))
+        {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
-        for (entry, reason) in self.schemes.iter().filter_map(|entry| Some((entry, entry.reason()?))) {
+        for (entry, reason) in self
+            .schemes
+            .iter()
+            .filter_map(|entry| Some((entry, entry.reason()?)))
+        {
             writeln!(out, "{} refuses this database: {reason}", entry.scheme)?;
         }
         match self.papers.is_empty() {
@@ -82,8 +103,12 @@ impl FieldReport {
         let mut csv = csv::Writer::from_writer(out);
         let mut write = |row: &[String]| csv.write_record(row).map_err(std::io::Error::from);
         write(&FIELDS.map(str::to_owned))?;
-        self.schemes.iter().try_for_each(|entry| write(&entry.fields()))?;
-        self.papers.iter().try_for_each(|row| write(&row.fields()))?;
+        self.schemes
+            .iter()
+            .try_for_each(|entry| write(&entry.fields()))?;
+        self.papers
+            .iter()
+            .try_for_each(|row| write(&row.fields()))?;
         Ok(csv.flush()?)
     }
 }
@@ -108,9 +133,14 @@ impl Entry {
 
     fn cells(&self) -> Vec<String> {
         let cost = self.status.cost();
-        let bytes_of = |of: fn(&Cost) -> u64| cost.map_or_else(|| "-".to_owned(), |cost| bytes(of(cost)));
+        let bytes_of =
+            |of: fn(&Cost) -> u64| cost.map_or_else(|| "-".to_owned(), |cost| bytes(of(cost)));
         let mark = if self.private { "" } else { ", NOT PRIVATE" };
-        let many = if self.lookups > 1 { format!("; {} lookups", self.lookups) } else { String::new() };
+        let many = if self.lookups > 1 {
+            format!("; {} lookups", self.lookups)
+        } else {
+            String::new()
+        };
         vec![
             self.scheme.to_owned(),
             format!("{}{mark}", self.status.label()),
@@ -122,7 +152,8 @@ impl Entry {
             shown(cost.and_then(|cost| cost.server_ms), 1),
             shown(cost.and_then(|cost| cost.offline_s), 1),
             shown(self.security_bits, 1),
-            self.failure_log2.map_or_else(|| "-".to_owned(), |log2| format!("2^{log2:.0}")),
+            self.failure_log2
+                .map_or_else(|| "-".to_owned(), |log2| format!("2^{log2:.0}")),
             format!("{}{many}", self.parameters),
         ]
     }

@@ -65,14 +65,22 @@ pub const ALL: &[Figure] = &[
         what: "InsPIRe, Figure 3: parts of InsPIRe at 1 GB by N/t, entries of 1 bit, 64 B and 32 KB",
         kind: Kind::Breakdown,
         blocks: &[TABLE_9.blocks[0], TABLE_9.blocks[1], TABLE_9.blocks[2]],
-        stages: &[("select", "matrix product"), ("pack", "packing"), ("evaluate", "polynomial")],
+        stages: &[
+            ("select", "matrix product"),
+            ("pack", "packing"),
+            ("evaluate", "polynomial"),
+        ],
     },
     Figure {
         name: "pirouette-3",
         what: "Pirouette, Figure 3: phases of an answer, records of 256 B, 256 MB and 8 GB",
         kind: Kind::Breakdown,
         blocks: PHASES,
-        stages: &[("bits", "bit decomposition"), ("gates", "LWE to RGSW"), ("first", "first dimension")],
+        stages: &[
+            ("bits", "bit decomposition"),
+            ("gates", "LWE to RGSW"),
+            ("first", "first dimension"),
+        ],
     },
 ];
 

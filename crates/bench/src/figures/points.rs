@@ -81,7 +81,10 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
         kind: figure.kind,
         rates: bench.rates().to_owned(),
         missing: rows.iter().filter_map(missing).collect(),
-        correct: !rows.iter().filter_map(|row| row.papir.cost()).any(|cost| cost.correct == Some(false)),
+        correct: !rows
+            .iter()
+            .filter_map(|row| row.papir.cost())
+            .any(|cost| cost.correct == Some(false)),
         points: rows.iter().flat_map(|row| points(figure, row)).collect(),
     })
 }
@@ -99,7 +102,10 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
         stages: row.paper_stages.clone(),
         server_ms: row.paper_server_ms,
     };
-    let timed = row.papir.cost().and_then(|cost| Some((cost, cost.server_ms?)));
+    let timed = row
+        .papir
+        .cost()
+        .and_then(|cost| Some((cost, cost.server_ms?)));
     let ours = timed.map(|(cost, server_ms)| Point {
         source: Source::Papir,
         how: row.papir.label(),
@@ -114,7 +120,12 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
 
 /// Keys, query and download (including the hint), in KB of 1024 bytes.
 fn kb(cost: &Cost) -> [f64; 3] {
-    [cost.keys_bytes, cost.query_bytes, cost.download_bytes + cost.hint_bytes].map(|b| b as f64 / 1024.0)
+    [
+        cost.keys_bytes,
+        cost.query_bytes,
+        cost.download_bytes + cost.hint_bytes,
+    ]
+    .map(|b| b as f64 / 1024.0)
 }
 
 /// papir's stages under the names of the paper's parts, with small ones combined. A predicted cost
@@ -125,8 +136,16 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
     }
     let mut parts: Vec<(String, f64)> = Vec::new();
     for (stage, milliseconds) in &cost.stages.0 {
-        let known = figure.stages.iter().find(|known| known.0 == stage.as_str()).map(|known| known.1);
-        let own = if *milliseconds < SMALL * server_ms { "other" } else { stage.as_str() };
+        let known = figure
+            .stages
+            .iter()
+            .find(|known| known.0 == stage.as_str())
+            .map(|known| known.1);
+        let own = if *milliseconds < SMALL * server_ms {
+            "other"
+        } else {
+            stage.as_str()
+        };
         let name = known.unwrap_or(own);
         match parts.iter_mut().find(|part| part.0 == name) {
             Some(part) => part.1 += milliseconds,
@@ -143,15 +162,27 @@ fn missing(row: &Row) -> Option<String> {
     let configuration = row.configuration.as_ref()?;
     let reason = match &row.papir {
         Status::NoParameters { reason } => reason,
-        Status::Predicted(Cost { server_ms: None, .. }) => "the cost model does not count its work",
+        Status::Predicted(Cost {
+            server_ms: None, ..
+        }) => "the cost model does not count its work",
         papir if papir.cost().is_none() => papir.label(),
         _ => return None,
     };
     Some(format!("{}, {configuration}: {reason}", row.entry))
 }
 
-const HEADER: [&str; 10] =
-    ["entry", "scheme", "N/t", "figures", "keys KB", "query", "download", "total", "server ms", "parts"];
+const HEADER: [&str; 10] = [
+    "entry",
+    "scheme",
+    "N/t",
+    "figures",
+    "keys KB",
+    "query",
+    "download",
+    "total",
+    "server ms",
+    "parts",
+];
 
 impl FigureReport {
     /// Writes the points as a table.
@@ -160,8 +191,9 @@ impl FigureReport {
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         let header = HEADER.map(str::to_owned).to_vec();
-        let lines: Vec<Vec<String>> =
-            std::iter::once(header).chain(self.points.iter().map(Point::cells)).collect();
+        let lines: Vec<Vec<String>> = std::iter::once(header)
+            .chain(self.points.iter().map(Point::cells))
+            .collect();
         write_columns(out, &lines)?;
         if self.points.iter().any(|point| point.how == "predicted") {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
@@ -176,17 +208,25 @@ impl FigureReport {
 impl Point {
     fn cells(&self) -> Vec<String> {
         let dash = || "-".to_owned();
-        let [keys, query, download] =
-            self.kb.map_or_else(|| [dash(), dash(), dash()], |kb| kb.map(|kb| format!("{kb:.1}")));
+        let [keys, query, download] = self.kb.map_or_else(
+            || [dash(), dash(), dash()],
+            |kb| kb.map(|kb| format!("{kb:.1}")),
+        );
         let figures = match self.source {
             Source::Paper => "paper".to_owned(),
             Source::Papir => format!("papir, {}", self.how),
         };
-        let parts: Vec<String> = self.stages.0.iter().map(|(name, ms)| format!("{name} {ms:.1}")).collect();
+        let parts: Vec<String> = self
+            .stages
+            .0
+            .iter()
+            .map(|(name, ms)| format!("{name} {ms:.1}"))
+            .collect();
         vec![
             self.entry.to_owned(),
             self.scheme.to_owned(),
-            self.columns.map_or_else(dash, |columns| columns.to_string()),
+            self.columns
+                .map_or_else(dash, |columns| columns.to_string()),
             figures,
             keys,
             query,

@@ -29,17 +29,52 @@ pub struct Rival {
 
 /// All other schemes of Table 4, as printed.
 pub(super) const RIVALS: [Rival; 5] = [
-    Rival { scheme: "SealPIR", query_kb: 67.7, answer_kb: 329.8, rate: 0.000_76 },
-    Rival { scheme: "MulPIR", query_kb: 123.5, answer_kb: 120.8, rate: 0.002_07 },
-    Rival { scheme: "FastPIR", query_kb: 33.5 * 1024.0, answer_kb: 66.6, rate: 0.003_75 },
-    Rival { scheme: "OnionPIR", query_kb: 64.2, answer_kb: 126.1, rate: 0.001_98 },
-    Rival { scheme: "Spiral", query_kb: 15.9, answer_kb: 23.4, rate: 0.010_68 },
+    Rival {
+        scheme: "SealPIR",
+        query_kb: 67.7,
+        answer_kb: 329.8,
+        rate: 0.000_76,
+    },
+    Rival {
+        scheme: "MulPIR",
+        query_kb: 123.5,
+        answer_kb: 120.8,
+        rate: 0.002_07,
+    },
+    Rival {
+        scheme: "FastPIR",
+        query_kb: 33.5 * 1024.0,
+        answer_kb: 66.6,
+        rate: 0.003_75,
+    },
+    Rival {
+        scheme: "OnionPIR",
+        query_kb: 64.2,
+        answer_kb: 126.1,
+        rate: 0.001_98,
+    },
+    Rival {
+        scheme: "Spiral",
+        query_kb: 15.9,
+        answer_kb: 23.4,
+        rate: 0.010_68,
+    },
 ];
 
 impl Rival {
     pub(super) fn line(&self) -> Vec<String> {
-        let Self { scheme, query_kb, answer_kb, rate } = self;
-        vec![(*scheme).to_owned(), format!("{query_kb} KB"), format!("{answer_kb} KB"), format!("{rate:.5}")]
+        let Self {
+            scheme,
+            query_kb,
+            answer_kb,
+            rate,
+        } = self;
+        vec![
+            (*scheme).to_owned(),
+            format!("{query_kb} KB"),
+            format!("{answer_kb} KB"),
+            format!("{rate:.5}"),
+        ]
     }
 }
 
@@ -62,17 +97,24 @@ pub struct Messages {
 
 /// Figure 3.
 pub(super) fn by_records() -> Vec<Messages> {
-    (16..=24).step_by(2).map(|log_records| messages(log_records, ENTRY_BYTES)).collect()
+    (16..=24)
+        .step_by(2)
+        .map(|log_records| messages(log_records, ENTRY_BYTES))
+        .collect()
 }
 
 /// Figure 4. The paper does not print its entry sizes. These are around 256 bytes, from which the
 /// answer grows.
 pub(super) fn by_entry() -> Vec<Messages> {
-    (5..=10).map(|log_bytes| messages(LOG_LONG_ENTRIES, 1 << log_bytes)).collect()
+    (5..=10)
+        .map(|log_bytes| messages(LOG_LONG_ENTRIES, 1 << log_bytes))
+        .collect()
 }
 
 fn messages(log_records: u32, entry_bytes: u64) -> Messages {
-    let sizes = params(1 << log_records, 8 * entry_bytes).ok().map(|params| params.describe().sizes);
+    let sizes = params(1 << log_records, 8 * entry_bytes)
+        .ok()
+        .map(|params| params.describe().sizes);
     let printed = (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES);
     Messages {
         log_records,
@@ -88,14 +130,16 @@ impl Messages {
     pub(super) fn line(&self) -> Vec<String> {
         let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), display);
         let paper = |i: usize, unit: &str| {
-            self.paper.map_or_else(|| "-".to_owned(), |paper| format!("{}{unit}", paper[i]))
+            self.paper
+                .map_or_else(|| "-".to_owned(), |paper| format!("{}{unit}", paper[i]))
         };
         vec![
             self.log_records.to_string(),
             display(self.entry_bytes),
             size(self.query_bytes),
             size(self.answer_bytes),
-            self.rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.5}")),
+            self.rate
+                .map_or_else(|| "-".to_owned(), |rate| format!("{rate:.5}")),
             paper(0, " KB"),
             paper(1, " KB"),
             paper(2, ""),
@@ -112,10 +156,21 @@ mod tests {
     fn message_lengths_do_not_depend_on_the_database_size() {
         let rows = by_records();
         let first = (rows[0].query_bytes, rows[0].answer_bytes);
-        assert_eq!(first, (Some(12 * 256 + 32), Some(2 * 9 * 256 + 32)), "256 bytes are two chunks");
-        assert!(rows[..3].iter().all(|row| (row.query_bytes, row.answer_bytes) == first));
+        assert_eq!(
+            first,
+            (Some(12 * 256 + 32), Some(2 * 9 * 256 + 32)),
+            "256 bytes are two chunks"
+        );
+        assert!(
+            rows[..3]
+                .iter()
+                .all(|row| (row.query_bytes, row.answer_bytes) == first)
+        );
         assert!(rows[3].query_bytes.is_none(), "more than 2^20 records");
-        let answers: Vec<u64> = by_entry().iter().map(|row| row.answer_bytes.unwrap()).collect();
+        let answers: Vec<u64> = by_entry()
+            .iter()
+            .map(|row| row.answer_bytes.unwrap())
+            .collect();
         assert_eq!(answers[..3], [9 * 256 + 32; 3]);
         assert!(answers[3..].is_sorted_by(|a, b| a < b));
     }

@@ -37,9 +37,15 @@ pub struct Config {
 
 impl Config {
     /// The full benchmark.
-    pub const FULL: Self = Self { times: &[12, 13, 14, 15, 16, 17, 18], lagrange: 24 };
+    pub const FULL: Self = Self {
+        times: &[12, 13, 14, 15, 16, 17, 18],
+        lagrange: 24,
+    };
     /// A benchmark of about a second.
-    pub const TINY: Self = Self { times: &[4, 6], lagrange: 3 };
+    pub const TINY: Self = Self {
+        times: &[4, 6],
+        lagrange: 3,
+    };
 }
 
 /// Costs of NewtonPIR.
@@ -79,7 +85,17 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         let correct = times.iter().all(|one| one.correct) && lagrange.iter().all(|one| one.correct);
         let (part, threads) = ("newton", effort.threads);
         let rivals = messages::RIVALS.to_vec();
-        Ok(NewtonReport { part, backend, threads, times, lagrange, by_records, by_entry, rivals, correct })
+        Ok(NewtonReport {
+            part,
+            backend,
+            threads,
+            times,
+            lagrange,
+            by_records,
+            by_entry,
+            rivals,
+            correct,
+        })
     })
 }
 
@@ -89,34 +105,63 @@ impl NewtonReport {
     /// # Errors
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        writeln!(out, "NOT PRIVATE: papir attack newton. {} threads, {}", self.threads, self.backend)?;
+        writeln!(
+            out,
+            "NOT PRIVATE: papir attack newton. {} threads, {}",
+            self.threads, self.backend
+        )?;
         writeln!(
             out,
             "\nRecords of 1,024 bits (NewtonPIR, Table 2), papir's figures followed by the paper's"
         )?;
         let first = titles(&[
-            "log2 N", "setup", "paper", "query", "paper", "answer", "paper", "extract", "paper", "cents",
-            "paper", "correct",
+            "log2 N", "setup", "paper", "query", "paper", "answer", "paper", "extract", "paper",
+            "cents", "paper", "correct",
         ]);
-        let lines: Vec<_> = std::iter::once(first).chain(self.times.iter().map(Times::line)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.times.iter().map(Times::line))
+            .collect();
         write_columns(out, &lines)?;
-        writeln!(out, "\nXu et al. (Table 3): an answer, predicted from one product in the ring")?;
+        writeln!(
+            out,
+            "\nXu et al. (Table 3): an answer, predicted from one product in the ring"
+        )?;
         let first = titles(&["log2 N", "answer", "paper", "cents", "paper"]);
-        let lines: Vec<_> = std::iter::once(first).chain(self.lagrange.iter().map(Lagrange::line)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.lagrange.iter().map(Lagrange::line))
+            .collect();
         write_columns(out, &lines)?;
         for (what, rows) in [
-            ("entries of 256 B (Figure 3; Table 4 is the row of 2^20)", &self.by_records),
+            (
+                "entries of 256 B (Figure 3; Table 4 is the row of 2^20)",
+                &self.by_records,
+            ),
             ("2^18 entries (Figure 4)", &self.by_entry),
         ] {
             writeln!(out, "\nMessages, {what}")?;
-            let first =
-                titles(&["log2 N", "entry", "query", "answer", "rate", "paper's query", "answer", "rate"]);
-            let lines: Vec<_> = std::iter::once(first).chain(rows.iter().map(Messages::line)).collect();
+            let first = titles(&[
+                "log2 N",
+                "entry",
+                "query",
+                "answer",
+                "rate",
+                "paper's query",
+                "answer",
+                "rate",
+            ]);
+            let lines: Vec<_> = std::iter::once(first)
+                .chain(rows.iter().map(Messages::line))
+                .collect();
             write_columns(out, &lines)?;
         }
-        writeln!(out, "\nOther schemes (Table 4), quoted from the paper: none of them was run here")?;
+        writeln!(
+            out,
+            "\nOther schemes (Table 4), quoted from the paper: none of them was run here"
+        )?;
         let first = titles(&["scheme", "query", "answer", "rate"]);
-        let lines: Vec<_> = std::iter::once(first).chain(self.rivals.iter().map(Rival::line)).collect();
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.rivals.iter().map(Rival::line))
+            .collect();
         write_columns(out, &lines)
     }
 }

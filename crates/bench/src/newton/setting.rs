@@ -12,7 +12,10 @@ const CENTS_PER_HOUR: f64 = 1.0;
 const CENTS_PER_GB: f64 = 9.0;
 
 /// Parameters of the symmetric variant, which the paper measures.
-pub(super) fn params(records: u64, record_bits: u64) -> Result<NewtonParams<Symmetric>, papir_core::Error> {
+pub(super) fn params(
+    records: u64,
+    record_bits: u64,
+) -> Result<NewtonParams<Symmetric>, papir_core::Error> {
     NewtonParams::new(Shape::new(records, record_bits)?, ACKNOWLEDGED)
 }
 

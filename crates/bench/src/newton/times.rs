@@ -76,7 +76,10 @@ pub struct Lagrange {
 /// Measures Table 2.
 pub(super) fn measure(columns: &[u32], runs: usize, progress: &dyn Progress) -> Result<Vec<Times>> {
     progress.stage("columns", columns.len() as u64);
-    columns.iter().map(|&column| measure_column(column, runs).inspect(|_| progress.advance(1))).collect()
+    columns
+        .iter()
+        .map(|&column| measure_column(column, runs).inspect(|_| progress.advance(1)))
+        .collect()
 }
 
 fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
@@ -96,16 +99,21 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
         let (answer, answer_s) = timed(|| server.answer(Session::anonymous(), &query));
         let answer = answer?;
         let (found, extract_s) = timed(|| client.extract(secret, answer));
-        correct &=
-            found.is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
+        correct &= found
+            .is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
         // The first run is a warm-up.
         if run > 0 {
-            times.iter_mut().zip([query_s, answer_s, extract_s]).for_each(|(all, one)| all.push(one));
+            times
+                .iter_mut()
+                .zip([query_s, answer_s, extract_s])
+                .for_each(|(all, one)| all.push(one));
         }
     }
     let [query_s, answer_s, extract_s] = times.map(median);
     let sizes = params.describe().sizes;
-    let column = log_records.checked_sub(FIRST).and_then(|column| PRINTED.get(column as usize));
+    let column = log_records
+        .checked_sub(FIRST)
+        .and_then(|column| PRINTED.get(column as usize));
     Ok(Times {
         log_records,
         setup_s,
@@ -125,7 +133,10 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     let key = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
     let n = &**key.modulus();
     let mut values = vec![0; count * n.words()];
-    values.iter_mut().step_by(n.words()).for_each(|word| *word = rng.next_u64());
+    values
+        .iter_mut()
+        .step_by(n.words())
+        .for_each(|word| *word = rng.next_u64());
     let (ciphertext, point) = encrypt(n, count as u64, rng);
     let (ring, c) = Ring::of(n, &ciphertext);
     let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;
@@ -140,7 +151,13 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
         let records = f64::from(log_records).exp2();
         let answer = step * records * (records - 1.0);
         let predicted_cents = cents(answer, sizes.query + sizes.answer);
-        Lagrange { log_records, predicted_answer_h: answer / 3600.0, predicted_cents, paper_h, correct }
+        Lagrange {
+            log_records,
+            predicted_answer_h: answer / 3600.0,
+            predicted_cents,
+            paper_h,
+            correct,
+        }
     });
     Ok(columns.collect())
 }
@@ -148,8 +165,10 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
 impl Times {
     pub(super) fn line(&self) -> Vec<String> {
         let paper = |i: usize, unit: &str| {
-            self.paper
-                .map_or_else(|| "-".to_owned(), |paper| format!("{} {unit}", paper[i]).trim_end().to_owned())
+            self.paper.map_or_else(
+                || "-".to_owned(),
+                |paper| format!("{} {unit}", paper[i]).trim_end().to_owned(),
+            )
         };
         vec![
             self.log_records.to_string(),

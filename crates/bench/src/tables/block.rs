@@ -46,7 +46,10 @@ impl Block {
     /// Same as [`Shape::new`].
     pub fn shape(&self) -> Result<Shape> {
         let per_record = self.entries_per_record();
-        Ok(Shape::new(self.entries.div_ceil(per_record), self.entry_bits.saturating_mul(per_record))?)
+        Ok(Shape::new(
+            self.entries.div_ceil(per_record),
+            self.entry_bits.saturating_mul(per_record),
+        )?)
     }
 
     fn entries_per_record(&self) -> u64 {
@@ -56,7 +59,9 @@ impl Block {
     /// A note for a database whose records hold several entries.
     pub(super) fn note(&self) -> Option<String> {
         let per_record = Some(self.entries_per_record()).filter(|&count| count > 1)?;
-        let Self { database, entry, .. } = self;
+        let Self {
+            database, entry, ..
+        } = self;
         Some(format!(
             "{database}, {entry}: papir serves records of {per_record} entries, at most {MAX_RECORDS} records."
         ))
@@ -97,7 +102,10 @@ pub struct Ours {
 impl Ours {
     /// Creates a configuration with 2^`log_columns` columns.
     pub const fn columns(scheme: &'static str, log_columns: u32) -> Self {
-        Self { scheme, choice: Choice::Columns(1 << log_columns) }
+        Self {
+            scheme,
+            choice: Choice::Columns(1 << log_columns),
+        }
     }
 
     /// N/t, if the choice fixes it.
@@ -122,7 +130,11 @@ impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.choice {
             Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, goal_name(goal)),
-            Choice::Registered { goal, key_bits, hold } => {
+            Choice::Registered {
+                goal,
+                key_bits,
+                hold,
+            } => {
                 write!(f, "{}, {}", self.scheme, goal_name(goal))?;
                 key_bits.map_or(Ok(()), |bits| write!(f, ", t = {bits}"))?;
                 if hold { write!(f, ", held") } else { Ok(()) }

@@ -29,8 +29,7 @@ pub use status::{Cost, Status};
 pub const ALL: &[&[Table]] = &[inspire::TABLES, pirouette::TABLES, zip::TABLES];
 
 /// The note of tables with schemes that papir does not implement.
-pub const QUOTED: &str =
-    "Rows without figures of papir's are quoted from the paper: none of these schemes was run here.";
+pub const QUOTED: &str = "Rows without figures of papir's are quoted from the paper: none of these schemes was run here.";
 
 /// All tables.
 pub fn all() -> impl Iterator<Item = &'static Table> {

@@ -17,7 +17,12 @@ const PIROUETTE_KEYS: f64 = 1.2 * 1024.0 * 1024.0;
 macro_rules! encrypted {
     ($one:expr, $many:expr) => {
         [
-            ours("Pirouette", "pirouette-encrypted", [PIROUETTE_KEYS, 0.035, 2.5], $one),
+            ours(
+                "Pirouette",
+                "pirouette-encrypted",
+                [PIROUETTE_KEYS, 0.035, 2.5],
+                $one,
+            ),
             rival("Pirouette, 32 cores", [PIROUETTE_KEYS, 0.035, 2.5], $many),
         ]
     };
@@ -36,8 +41,15 @@ macro_rules! scaled {
             respire([RESPIRE_KEYS, $kb, 2.0], $respire, $reduction),
             transciphered($blocks, 1, $one as f64, Some($transciphered)),
             transciphered($blocks, CORES, $many as f64, None),
-            Published { scaling: Some(scaling(PIROUETTE, 1, Shared::Nothing)), ..plain($plain as f64) },
-            parallel("Pirouette, phase 0 on 32 cores", Shared::PhaseZero, $zero as f64),
+            Published {
+                scaling: Some(scaling(PIROUETTE, 1, Shared::Nothing)),
+                ..plain($plain as f64)
+            },
+            parallel(
+                "Pirouette, phase 0 on 32 cores",
+                Shared::PhaseZero,
+                $zero as f64,
+            ),
             parallel("Pirouette, 32 cores", Shared::Everything, $all as f64),
         ]
     };
@@ -63,17 +75,32 @@ const TABLE_5: Table = Table {
         block(
             "256 MB",
             1 << 20,
-            &scaled!([4.1, 1500.0], [8, 217_000, 15_000], [19_000, 8_000, 7_000], [116.0, 4.0]),
+            &scaled!(
+                [4.1, 1500.0],
+                [8, 217_000, 15_000],
+                [19_000, 8_000, 7_000],
+                [116.0, 4.0]
+            ),
         ),
         block(
             "1 GB",
             1 << 22,
-            &scaled!([7.7, 4_000.0], [12, 296_000, 22_000], [26_000, 12_000, 9_000], [219.0, 5.7]),
+            &scaled!(
+                [7.7, 4_000.0],
+                [12, 296_000, 22_000],
+                [26_000, 12_000, 9_000],
+                [219.0, 5.7]
+            ),
         ),
         block(
             "8 GB",
             1 << 25,
-            &scaled!([14.8, 29_900.0], [20, 486_000, 59_800], [60_000, 51_000, 14_000], [420.0, 9.3]),
+            &scaled!(
+                [14.8, 29_900.0],
+                [20, 486_000, 59_800],
+                [60_000, 51_000, 14_000],
+                [420.0, 9.3]
+            ),
         ),
     ],
 };
@@ -96,50 +123,116 @@ const TABLE_8: Table = Table {
 
 /// Figure 3: the phases of an answer for two databases. The paper prints only their sum.
 pub const PHASES: &[Block] = &[
-    phases("256 MB", 1 << 20, &[Published { parts_ms: &[19_000.0], ..plain(19_000.0) }]),
-    phases("8 GB", 1 << 25, &[Published { parts_ms: &[60_000.0], ..plain(60_000.0) }]),
+    phases(
+        "256 MB",
+        1 << 20,
+        &[Published {
+            parts_ms: &[19_000.0],
+            ..plain(19_000.0)
+        }],
+    ),
+    phases(
+        "8 GB",
+        1 << 25,
+        &[Published {
+            parts_ms: &[60_000.0],
+            ..plain(60_000.0)
+        }],
+    ),
 ];
 
 /// A panel of Figure 3.
 const fn phases(database: &'static str, entries: u64, published: &'static [Published]) -> Block {
-    Block { entry: database, parts: &["all phases"], ..block(database, entries, published) }
+    Block {
+        entry: database,
+        parts: &["all phases"],
+        ..block(database, entries, published)
+    }
 }
 
 /// Pirouette on a plain database, with the paper's server time.
 const fn plain(server_ms: f64) -> Published {
-    ours("Pirouette", "pirouette", [PIROUETTE_KEYS, 0.035, 2.5], server_ms)
+    ours(
+        "Pirouette",
+        "pirouette",
+        [PIROUETTE_KEYS, 0.035, 2.5],
+        server_ms,
+    )
 }
 
 const fn block(database: &'static str, entries: u64, published: &'static [Published]) -> Block {
-    Block { database, entry: "256 B", entries, entry_bits: 256 * 8, parts: &[], published }
+    Block {
+        database,
+        entry: "256 B",
+        entries,
+        entry_bits: 256 * 8,
+        parts: &[],
+        published,
+    }
 }
 
-const PIROUETTE: Ours = Ours { scheme: "pirouette", choice: Choice::Goal(Goal::Balanced) };
-const RESPIRE: Ours = Ours { scheme: "respire", ..PIROUETTE };
+const PIROUETTE: Ours = Ours {
+    scheme: "pirouette",
+    choice: Choice::Goal(Goal::Balanced),
+};
+const RESPIRE: Ours = Ours {
+    scheme: "respire",
+    ..PIROUETTE
+};
 
 const fn scaling(ours: Ours, cores: usize, shared: Shared) -> Scaling {
-    Scaling { ours, cores, shared, blocks: 0, reduction: None }
+    Scaling {
+        ours,
+        cores,
+        shared,
+        blocks: 0,
+        reduction: None,
+    }
 }
 
 /// Respire, with the factor by which Pirouette's query is smaller.
 const fn respire(kb: [f64; 3], server_ms: f64, reduction: f64) -> Published {
-    let scaling = Scaling { reduction: Some(reduction), ..scaling(RESPIRE, 1, Shared::Nothing) };
-    Published { scaling: Some(scaling), ..ours("Respire", RESPIRE.scheme, kb, server_ms) }
+    let scaling = Scaling {
+        reduction: Some(reduction),
+        ..scaling(RESPIRE, 1, Shared::Nothing)
+    };
+    Published {
+        scaling: Some(scaling),
+        ..ours("Respire", RESPIRE.scheme, kb, server_ms)
+    }
 }
 
 /// T-Respire: a query of a counter and some AES blocks.
-const fn transciphered(blocks: usize, cores: usize, server_ms: f64, reduction: Option<f64>) -> Published {
-    let (name, shared) =
-        if cores == 1 { ("T-Respire", Shared::Nothing) } else { ("T-Respire, 32 cores", Shared::Everything) };
-    let scaling = Scaling { blocks, reduction, ..scaling(RESPIRE, cores, shared) };
+const fn transciphered(
+    blocks: usize,
+    cores: usize,
+    server_ms: f64,
+    reduction: Option<f64>,
+) -> Published {
+    let (name, shared) = if cores == 1 {
+        ("T-Respire", Shared::Nothing)
+    } else {
+        ("T-Respire, 32 cores", Shared::Everything)
+    };
+    let scaling = Scaling {
+        blocks,
+        reduction,
+        ..scaling(RESPIRE, cores, shared)
+    };
     let kb = [T_RESPIRE_KEYS, 16.0 * (blocks + 1) as f64 / 1024.0, 2.0];
-    Published { scaling: Some(scaling), ..rival(name, kb, server_ms) }
+    Published {
+        scaling: Some(scaling),
+        ..rival(name, kb, server_ms)
+    }
 }
 
 /// Pirouette on several cores.
 const fn parallel(scheme: &'static str, shared: Shared, server_ms: f64) -> Published {
     let scaling = Some(scaling(PIROUETTE, CORES, shared));
-    Published { scaling, ..rival(scheme, [PIROUETTE_KEYS, 0.035, 2.5], server_ms) }
+    Published {
+        scaling,
+        ..rival(scheme, [PIROUETTE_KEYS, 0.035, 2.5], server_ms)
+    }
 }
 
 /// A row: KB of keys, query and response, server ms.
@@ -165,5 +258,13 @@ const fn rival(scheme: &'static str, kb: [f64; 3], server_ms: f64) -> Published 
 
 /// A scheme that papir implements, with balanced parameters.
 const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 3], server_ms: f64) -> Published {
-    row(scheme, Some(Ours { scheme: name, choice: Choice::Goal(Goal::Balanced) }), kb, server_ms)
+    row(
+        scheme,
+        Some(Ours {
+            scheme: name,
+            choice: Choice::Goal(Goal::Balanced),
+        }),
+        kb,
+        server_ms,
+    )
 }

@@ -37,10 +37,15 @@ impl TableReport {
     /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         let header = HEADER.map(str::to_owned).to_vec();
-        let lines: Vec<Vec<String>> =
-            std::iter::once(header).chain(self.rows.iter().map(Row::cells)).collect();
+        let lines: Vec<Vec<String>> = std::iter::once(header)
+            .chain(self.rows.iter().map(Row::cells))
+            .collect();
         write_columns(out, &lines)?;
-        let compared = self.rows.iter().filter(|row| row.papir.cost().is_some()).count();
+        let compared = self
+            .rows
+            .iter()
+            .filter(|row| row.papir.cost().is_some())
+            .count();
         let Self { below, above, .. } = self;
         writeln!(
             out,
@@ -54,7 +59,11 @@ impl TableReport {
         for note in &self.notes {
             writeln!(out, "{note}")?;
         }
-        if self.rows.iter().any(|row| matches!(row.papir, Status::Predicted(_))) {
+        if self
+            .rows
+            .iter()
+            .any(|row| matches!(row.papir, Status::Predicted(_)))
+        {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
         let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
@@ -79,9 +88,14 @@ fn kib(bytes: u64) -> f64 {
 impl Row {
     /// Describes why papir has no parameters for the row; `None` if it has some.
     fn refusal(&self) -> Option<String> {
-        let Status::NoParameters { reason } = &self.papir else { return None };
+        let Status::NoParameters { reason } = &self.papir else {
+            return None;
+        };
         let configuration = self.configuration.as_ref()?;
-        Some(format!("No parameters at {}, {}, {configuration}: {reason}", self.database, self.entry))
+        Some(format!(
+            "No parameters at {}, {}, {configuration}: {reason}",
+            self.database, self.entry
+        ))
     }
 
     fn cells(&self) -> Vec<String> {

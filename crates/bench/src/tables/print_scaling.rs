@@ -12,27 +12,52 @@ use crate::report::{titles, write_columns};
 /// # Errors
 /// I/O errors from `out`.
 pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
-    let scaled: Vec<(&Row, &Scaled)> =
-        rows.iter().filter_map(|row| Some((row, row.scaled.as_ref()?))).collect();
-    let Some((_, first)) = scaled.first() else { return Ok(()) };
-    writeln!(out, "\nThreads and throughput (Tables 5 and 6); MB = 2^20 bytes")?;
-    let mut header = titles(&["database", "scheme", "cores share", "paper: cores", "s", "speed-up", "MB/s"]);
+    let scaled: Vec<(&Row, &Scaled)> = rows
+        .iter()
+        .filter_map(|row| Some((row, row.scaled.as_ref()?)))
+        .collect();
+    let Some((_, first)) = scaled.first() else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "\nThreads and throughput (Tables 5 and 6); MB = 2^20 bytes"
+    )?;
+    let mut header = titles(&[
+        "database",
+        "scheme",
+        "cores share",
+        "paper: cores",
+        "s",
+        "speed-up",
+        "MB/s",
+    ]);
     header.extend(titles(&["papir: 1 thread s", "MB/s"]));
-    header.extend([format!("{} threads s", first.threads), "speed-up".to_owned()]);
+    header.extend([
+        format!("{} threads s", first.threads),
+        "speed-up".to_owned(),
+    ]);
     header.extend(titles(&[
         "on as many threads as cores, predicted s",
         "speed-up",
         "MB/s",
         "papir's figures",
     ]));
-    let lines: Vec<_> =
-        std::iter::once(header).chain(scaled.iter().map(|one| time_cells(*one, &scaled))).collect();
+    let lines: Vec<_> = std::iter::once(header)
+        .chain(scaled.iter().map(|one| time_cells(*one, &scaled)))
+        .collect();
     write_columns(out, &lines)?;
-    writeln!(out, "\nQuery bytes without envelopes, and how many times Pirouette's they are (Table 7)")?;
+    writeln!(
+        out,
+        "\nQuery bytes without envelopes, and how many times Pirouette's they are (Table 7)"
+    )?;
     let header = titles(&["database", "scheme", "paper", "factor", "papir", "factor"]);
-    let queries = scaled.iter().filter(|(_, scaled)| scaled.paper_reduction.is_some());
-    let lines: Vec<_> =
-        std::iter::once(header).chain(queries.map(|one| query_cells(*one, &scaled))).collect();
+    let queries = scaled
+        .iter()
+        .filter(|(_, scaled)| scaled.paper_reduction.is_some());
+    let lines: Vec<_> = std::iter::once(header)
+        .chain(queries.map(|one| query_cells(*one, &scaled)))
+        .collect();
     write_columns(out, &lines)
 }
 
@@ -42,7 +67,9 @@ fn seconds(milliseconds: Option<f64>) -> String {
 }
 
 fn ratio(one: Option<f64>, other: Option<f64>) -> String {
-    one.zip(other).map_or("-".to_owned(), |(one, other)| format!("{:.1}x", one / other))
+    one.zip(other).map_or("-".to_owned(), |(one, other)| {
+        format!("{:.1}x", one / other)
+    })
 }
 
 fn time_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<String> {
@@ -95,9 +122,18 @@ fn query_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<S
     vec![
         row.database.to_owned(),
         row.scheme.to_owned(),
-        row.paper_kb.map_or("-".to_owned(), |[_, query, _]| format!("{:.0} B", 1024.0 * query)),
-        scaled.paper_reduction.map_or("-".to_owned(), |factor| format!("{factor}x")),
-        scaled.query_bytes.map_or("-".to_owned(), |bytes| format!("{bytes} B")),
-        ratio(bytes(scaled.query_bytes), bytes(smallest.and_then(|(_, one)| one.query_bytes))),
+        row.paper_kb.map_or("-".to_owned(), |[_, query, _]| {
+            format!("{:.0} B", 1024.0 * query)
+        }),
+        scaled
+            .paper_reduction
+            .map_or("-".to_owned(), |factor| format!("{factor}x")),
+        scaled
+            .query_bytes
+            .map_or("-".to_owned(), |bytes| format!("{bytes} B")),
+        ratio(
+            bytes(scaled.query_bytes),
+            bytes(smallest.and_then(|(_, one)| one.query_bytes)),
+        ),
     ]
 }

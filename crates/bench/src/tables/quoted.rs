@@ -46,11 +46,32 @@ const NOT_RUN: &str = "All figures are quoted from the paper: none of these sche
 const ZIP_1: Quoted = Quoted {
     name: "zip-1",
     what: "ZipPIR, Table 1: kinds of PIR on a database of 1 GB (quoted)",
-    columns: &["", "PIR with keys", "stateful PIR", "SimplePIR", "Piano", "ZipPIR"],
+    columns: &[
+        "",
+        "PIR with keys",
+        "stateful PIR",
+        "SimplePIR",
+        "Piano",
+        "ZipPIR",
+    ],
     rows: &[
         &["client-side storage", "-", "1 MB", "128 MB", "66 MB", "-"],
-        &["offline communication", "600 KB to 13 MB", "1 GB", "128 MB", "1 GB", "400 B"],
-        &["throughput", "< 1 GB/s", "< 500 MB/s", "10 GB/s", "126 GB/s", "3 GB/s"],
+        &[
+            "offline communication",
+            "600 KB to 13 MB",
+            "1 GB",
+            "128 MB",
+            "1 GB",
+            "400 B",
+        ],
+        &[
+            "throughput",
+            "< 1 GB/s",
+            "< 500 MB/s",
+            "10 GB/s",
+            "126 GB/s",
+            "3 GB/s",
+        ],
     ],
     notes: &[
         "Stateful PIR is extrapolated by the paper. Clients with keys, and of ZipPIR, store a secret key.",
@@ -73,12 +94,32 @@ const DEPIR_1: Quoted = Quoted {
     ],
     rows: &[
         &["stateless, classical", "N", "N", "-", "-", "-", "N", "√N"],
-        &["stateless, state of the art", "N", "N", "-", "-", "-", "N", "1"],
+        &[
+            "stateless, state of the art",
+            "N",
+            "N",
+            "-",
+            "-",
+            "-",
+            "N",
+            "1",
+        ],
         &["stateful, classical", "N", "N", "N", "N", "√N", "√N", "√N"],
-        &["stateful, state of the art", "N", "N", "N", "√N", "√N", "√N", "1"],
+        &[
+            "stateful, state of the art",
+            "N",
+            "N",
+            "N",
+            "√N",
+            "√N",
+            "√N",
+            "1",
+        ],
         &["DEPIR", "N", "N", "-", "-", "-", "1", "1"],
     ],
-    notes: &["papir's lookups in tables, and what they cost: papir bench depir --set tiny --tabulated all"],
+    notes: &[
+        "papir's lookups in tables, and what they cost: papir bench depir --set tiny --tabulated all",
+    ],
 };
 
 const NEWTON_1: Quoted = Quoted {
@@ -101,7 +142,11 @@ const NEWTON_1: Quoted = Quoted {
 impl Quoted {
     /// The table's content.
     pub fn report(&self) -> QuotedReport {
-        let notes = self.notes.iter().chain([&NOT_RUN]).map(|note| (*note).to_owned());
+        let notes = self
+            .notes
+            .iter()
+            .chain([&NOT_RUN])
+            .map(|note| (*note).to_owned());
         let rows = self.rows.iter().map(|row| titles(row));
         let Self { name, what, .. } = *self;
         QuotedReport {
@@ -122,8 +167,13 @@ impl QuotedReport {
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
         let header = std::iter::once(self.columns.clone());
-        write_columns(out, &header.chain(self.rows.iter().cloned()).collect::<Vec<_>>())?;
-        self.notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
+        write_columns(
+            out,
+            &header.chain(self.rows.iter().cloned()).collect::<Vec<_>>(),
+        )?;
+        self.notes
+            .iter()
+            .try_for_each(|note| writeln!(out, "{note}"))?;
         Ok(())
     }
 }

@@ -67,7 +67,11 @@ pub struct TableReport {
 impl TableReport {
     /// True if every returned record was correct.
     pub fn correct(&self) -> bool {
-        !self.rows.iter().filter_map(|row| row.papir.cost()).any(|cost| cost.correct == Some(false))
+        !self
+            .rows
+            .iter()
+            .filter_map(|row| row.papir.cost())
+            .any(|cost| cost.correct == Some(false))
     }
 }
 
@@ -85,9 +89,21 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Creates a bench. Costs of databases above `largest` bytes, or above free memory, are
     /// predicted with `rates` ([`papir_plan::rates_file::load`]).
-    pub fn new(largest: u64, effort: Effort, rates: LoadedRates, progress: &'a dyn Progress) -> Self {
+    pub fn new(
+        largest: u64,
+        effort: Effort,
+        rates: LoadedRates,
+        progress: &'a dyn Progress,
+    ) -> Self {
         let machine = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-        Self { largest, effort, rates, progress, machine, seen: Vec::new() }
+        Self {
+            largest,
+            effort,
+            rates,
+            progress,
+            machine,
+            seen: Vec::new(),
+        }
     }
 
     /// Origin of the rates used for predictions.
@@ -100,7 +116,11 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// Errors of the measurement.
     pub fn rows(&mut self, block: &Block) -> Result<Vec<Row>> {
-        block.published.iter().map(|published| self.row(block, published)).collect()
+        block
+            .published
+            .iter()
+            .map(|published| self.row(block, published))
+            .collect()
     }
 
     fn row(&mut self, block: &Block, published: &Published) -> Result<Row> {
@@ -128,7 +148,9 @@ impl<'a> Bench<'a> {
 
     /// papir's times on one thread and on all threads of this machine.
     fn scaled(&mut self, block: &Block, published: &Published) -> Result<Option<Scaled>> {
-        let Some(scaling) = &published.scaling else { return Ok(None) };
+        let Some(scaling) = &published.scaling else {
+            return Ok(None);
+        };
         let one = self.status(&scaling.ours, block, 1)?;
         let all = self.status(&scaling.ours, block, self.machine)?;
         if one.cost().is_none() {
@@ -136,21 +158,35 @@ impl<'a> Bench<'a> {
         }
         let shape = block.shape()?;
         let scheme = schemes::by_name(scaling.ours.scheme)?;
-        let work = schemes::candidate(&*scheme, shape, scaling.ours.choice)?.description.work;
+        let work = schemes::candidate(&*scheme, shape, scaling.ours.choice)?
+            .description
+            .work;
         let rates = (&self.rates.rates, self.machine);
         let counted = Counted::new(scaling, shape, work.answer);
-        Ok(counted.map(|counted| scaled((block, published, scaling), &counted, rates, [&one, &all])))
+        Ok(counted
+            .map(|counted| scaled((block, published, scaling), &counted, rates, [&one, &all])))
     }
 
     fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<Status> {
         let shape = match block.shape() {
-            Err(error) => return Ok(Status::NoParameters { reason: error.to_string() }),
+            Err(error) => {
+                return Ok(Status::NoParameters {
+                    reason: error.to_string(),
+                });
+            }
             Ok(shape) => shape,
         };
-        if let Some(seen) = self.seen.iter().find(|seen| seen.0 == (*ours, shape, threads)) {
+        if let Some(seen) = self
+            .seen
+            .iter()
+            .find(|seen| seen.0 == (*ours, shape, threads))
+        {
             return Ok(seen.1.clone());
         }
-        let effort = Effort { threads, ..self.effort };
+        let effort = Effort {
+            threads,
+            ..self.effort
+        };
         let status = self.find(ours, shape, effort)?;
         self.seen.push(((*ours, shape, threads), status.clone()));
         Ok(status)
@@ -162,19 +198,35 @@ impl<'a> Bench<'a> {
             found => found?,
         };
         let description = match schemes::candidate(&*scheme, shape, ours.choice) {
-            Err(error) => return Ok(Status::NoParameters { reason: error.to_string() }),
+            Err(error) => {
+                return Ok(Status::NoParameters {
+                    reason: error.to_string(),
+                });
+            }
             Ok(candidate) => candidate.description,
         };
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
             let cost = Cost::predicted(&description, &self.rates.rates, effort.threads);
             return Ok(Status::Predicted(cost));
         }
-        self.measure(&*scheme, shape, ours, effort).map(Status::Measured)
+        self.measure(&*scheme, shape, ours, effort)
+            .map(Status::Measured)
     }
 
-    fn measure(&self, scheme: &dyn ErasedScheme, shape: Shape, ours: &Ours, effort: Effort) -> Result<Cost> {
+    fn measure(
+        &self,
+        scheme: &dyn ErasedScheme,
+        shape: Shape,
+        ours: &Ours,
+        effort: Effort,
+    ) -> Result<Cost> {
         let records = Synthetic::of(shape);
-        let plan = Plan { records: &records, expected: &records, choice: ours.choice, effort };
+        let plan = Plan {
+            records: &records,
+            expected: &records,
+            choice: ours.choice,
+            effort,
+        };
         measure(scheme, &plan, self.progress).map(Cost::measured)
     }
 }
@@ -188,13 +240,33 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
     for block in table.blocks {
         rows.extend(bench.rows(block)?);
     }
-    let totals = |row: &Row| row.papir.cost().map(|cost| (cost.total_kib, row.paper_total_kb));
-    let (below, above) = rows.iter().filter_map(totals).fold((0, 0), |(below, above), (ours, paper)| {
-        (below + usize::from(ours < paper), above + usize::from(ours > paper))
-    });
+    let totals = |row: &Row| {
+        row.papir
+            .cost()
+            .map(|cost| (cost.total_kib, row.paper_total_kb))
+    };
+    let (below, above) =
+        rows.iter()
+            .filter_map(totals)
+            .fold((0, 0), |(below, above), (ours, paper)| {
+                (
+                    below + usize::from(ours < paper),
+                    above + usize::from(ours > paper),
+                )
+            });
     let block_notes = table.blocks.iter().filter_map(Block::note);
-    let quoted = rows.iter().any(|row| matches!(row.papir, Status::NotCompared)).then_some(QUOTED);
-    let notes = table.notes.iter().copied().chain(quoted).map(str::to_owned).chain(block_notes).collect();
+    let quoted = rows
+        .iter()
+        .any(|row| matches!(row.papir, Status::NotCompared))
+        .then_some(QUOTED);
+    let notes = table
+        .notes
+        .iter()
+        .copied()
+        .chain(quoted)
+        .map(str::to_owned)
+        .chain(block_notes)
+        .collect();
     Ok(TableReport {
         table: table.name,
         what: table.what,

@@ -82,35 +82,63 @@ pub(super) struct Counted {
 impl Counted {
     /// Counts the work of a row; `None` if papir has no parameters for it.
     pub(super) fn new(scaling: &Scaling, shape: Shape, whole: Counts) -> Option<Self> {
-        let Choice::Goal(goal) = scaling.ours.choice else { return None };
+        let Choice::Goal(goal) = scaling.ours.choice else {
+            return None;
+        };
         let pirouette = PirouetteParams::<Standard>::choose(shape, goal).ok()?;
         // Respire's phase 0 has no parallel version in the paper.
-        let zero = if scaling.ours.scheme == SMALLEST { pirouette.selection() } else { Counts::new() };
-        Some(Self { zero, whole, transciphering: pirouette.transciphering(scaling.blocks) })
+        let zero = if scaling.ours.scheme == SMALLEST {
+            pirouette.selection()
+        } else {
+            Counts::new()
+        };
+        Some(Self {
+            zero,
+            whole,
+            transciphering: pirouette.transciphering(scaling.blocks),
+        })
     }
 
     fn parts(&self, rates: &Rates, threads: usize) -> Parts {
-        let [zero, whole] = [&self.zero, &self.whole].map(|counts| 1e3 * counts.seconds(rates, threads));
-        Parts { zero, rest: whole - zero }
+        let [zero, whole] =
+            [&self.zero, &self.whole].map(|counts| 1e3 * counts.seconds(rates, threads));
+        Parts {
+            zero,
+            rest: whole - zero,
+        }
     }
 
     /// Milliseconds of both parts on `threads` threads, from their times on one.
     fn scaled_from(&self, one: Parts, rates: &Rates, threads: usize) -> Parts {
         let (model, many) = (self.parts(rates, 1), self.parts(rates, threads));
-        let scale = |one: f64, model: f64, many: f64| if model > 0.0 { one * many / model } else { one };
-        Parts { zero: scale(one.zero, model.zero, many.zero), rest: scale(one.rest, model.rest, many.rest) }
+        let scale =
+            |one: f64, model: f64, many: f64| if model > 0.0 { one * many / model } else { one };
+        Parts {
+            zero: scale(one.zero, model.zero, many.zero),
+            rest: scale(one.rest, model.rest, many.rest),
+        }
     }
 
     /// The parts of a status on `threads` threads; `None` if it has no time, or if the model knows no
     /// rates of several threads.
     fn of_status(&self, status: &Status, rates: &Rates, threads: usize) -> Option<Parts> {
         match status {
-            Status::Measured(Cost { server_ms, stages, .. }) if !self.zero.is_empty() => {
-                let stages = stages.0.iter().filter(|stage| PHASE_ZERO.contains(&stage.0.as_str()));
+            Status::Measured(Cost {
+                server_ms, stages, ..
+            }) if !self.zero.is_empty() => {
+                let stages = stages
+                    .0
+                    .iter()
+                    .filter(|stage| PHASE_ZERO.contains(&stage.0.as_str()));
                 let zero = stages.map(|stage| stage.1).sum();
-                server_ms.map(|total| Parts { zero, rest: total - zero })
+                server_ms.map(|total| Parts {
+                    zero,
+                    rest: total - zero,
+                })
             }
-            Status::Measured(Cost { server_ms, .. }) => server_ms.map(|rest| Parts { zero: 0.0, rest }),
+            Status::Measured(Cost { server_ms, .. }) => {
+                server_ms.map(|rest| Parts { zero: 0.0, rest })
+            }
             Status::Predicted(_) => known(rates, threads).then(|| self.parts(rates, threads)),
             Status::NotCompared | Status::NotBuiltIn | Status::NoParameters { .. } => None,
         }
@@ -129,10 +157,20 @@ pub(super) fn scaled(
     (rates, threads): (&Rates, usize),
     [one, all]: [&Status; 2],
 ) -> Scaled {
-    let Scaling { ours, cores, shared, blocks, reduction } = *scaling;
+    let Scaling {
+        ours,
+        cores,
+        shared,
+        blocks,
+        reduction,
+    } = *scaling;
     let transciphering = |threads: usize| {
         let milliseconds = 1e3 * counted.transciphering.seconds(rates, threads);
-        if blocks == 0 { Some(0.0) } else { known(rates, threads).then_some(milliseconds) }
+        if blocks == 0 {
+            Some(0.0)
+        } else {
+            known(rates, threads).then_some(milliseconds)
+        }
     };
     let one_parts = counted.of_status(one, rates, 1);
     // Of the parts on several threads, those that are shared.
@@ -146,7 +184,11 @@ pub(super) fn scaled(
         Some(time + transciphering(threads)?)
     };
     let several = threads > 1 && shared != Shared::Nothing;
-    let all_parts = if several { counted.of_status(all, rates, threads) } else { None };
+    let all_parts = if several {
+        counted.of_status(all, rates, threads)
+    } else {
+        None
+    };
     let beyond = one_parts.filter(|_| shared != Shared::Nothing && known(rates, cores));
     let beyond = beyond.map(|one| counted.scaled_from(one, rates, cores));
     let how = match one {

@@ -78,13 +78,27 @@ impl Cost {
             client_cold_s: report.client_cold_s,
             stages: report.stages,
             correct: Some(report.correct),
-            ..Self::sent([report.keys_bytes, report.query_bytes, report.download_bytes, report.hint_bytes])
+            ..Self::sent([
+                report.keys_bytes,
+                report.query_bytes,
+                report.download_bytes,
+                report.hint_bytes,
+            ])
         }
     }
 
     pub(crate) fn predicted(description: &Description, rates: &Rates, threads: usize) -> Self {
-        let Sizes { keys, ticket, query_keys, query, answer, hint, .. } = description.sizes;
-        let seconds = |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
+        let Sizes {
+            keys,
+            ticket,
+            query_keys,
+            query,
+            answer,
+            hint,
+            ..
+        } = description.sizes;
+        let seconds =
+            |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
         let milliseconds = |counts| seconds(counts).map(|seconds| 1e3 * seconds);
         let work = &description.work;
         Self {

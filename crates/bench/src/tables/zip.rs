@@ -121,11 +121,25 @@ const TABLE_5: Table = Table {
 };
 
 const fn large(database: &'static str, entries: u64, published: &'static [Published]) -> Block {
-    Block { database, entry: "16 KB", entries, entry_bits: 1 << 17, parts: &[], published }
+    Block {
+        database,
+        entry: "16 KB",
+        entries,
+        entry_bits: 1 << 17,
+        parts: &[],
+        published,
+    }
 }
 
 const fn small(database: &'static str, entries: u64, published: &'static [Published]) -> Block {
-    Block { database, entry: "288 B", entries, entry_bits: 288 * 8, parts: &[], published }
+    Block {
+        database,
+        entry: "288 B",
+        entries,
+        entry_bits: 288 * 8,
+        parts: &[],
+        published,
+    }
 }
 
 /// A row: KB of query and response, server ms.
@@ -156,11 +170,31 @@ const fn rival(scheme: &'static str, kb: [f64; 2], server_ms: f64) -> Published 
 /// A scheme that papir implements, with the least communication.
 const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     let choice = Choice::Goal(Goal::MinCommunication);
-    row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)
+    row(
+        scheme,
+        Some(Ours {
+            scheme: name,
+            choice,
+        }),
+        kb,
+        server_ms,
+    )
 }
 
 /// A scheme that papir implements, for a client that sends its key ahead.
 const fn held(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
-    let choice = Choice::Registered { goal: Goal::MinCommunication, key_bits: None, hold: true };
-    row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)
+    let choice = Choice::Registered {
+        goal: Goal::MinCommunication,
+        key_bits: None,
+        hold: true,
+    };
+    row(
+        scheme,
+        Some(Ours {
+            scheme: name,
+            choice,
+        }),
+        kb,
+        server_ms,
+    )
 }

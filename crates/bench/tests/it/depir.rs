@@ -23,18 +23,40 @@ fn every_method_measures_a_set() {
         (2, Some(Steps::Mixture(4)), Points::OnLines),
         (4, Some(Steps::Two), Points::OfPaper),
     ] {
-        let by = Some(Tables { tabulated: Tabulated::First(tabulated), steps, points });
-        let config = Config { by, tables: Some(&folder), ..LEAST };
+        let by = Some(Tables {
+            tabulated: Tabulated::First(tabulated),
+            steps,
+            points,
+        });
+        let config = Config {
+            by,
+            tables: Some(&folder),
+            ..LEAST
+        };
         let report = depir::measure(config, EFFORT, &NoProgress).unwrap();
         assert!(report.correct, "{tabulated} tabulated");
         assert_eq!(report.table_bytes > 0, tabulated > 0);
         assert_eq!(report.work.table_bytes_read > 0, tabulated > 0);
-        assert_eq!((report.query_bytes, report.answer_bytes), (lines.query_bytes, lines.answer_bytes));
+        assert_eq!(
+            (report.query_bytes, report.answer_bytes),
+            (lines.query_bytes, lines.answer_bytes)
+        );
         let mut text = Vec::new();
         report.write_table(&mut text).unwrap();
-        assert!(String::from_utf8(text).unwrap().contains("variables tabulated"));
+        assert!(
+            String::from_utf8(text)
+                .unwrap()
+                .contains("variables tabulated")
+        );
         let json: Value = serde_json::to_value(&report).unwrap();
-        for field in ["batch", "table_bytes", "preprocess_s", "work", "answer_s", "set"] {
+        for field in [
+            "batch",
+            "table_bytes",
+            "preprocess_s",
+            "work",
+            "answer_s",
+            "set",
+        ] {
             assert!(!json[field].is_null(), "{field}");
         }
     }
@@ -72,11 +94,17 @@ fn table_2_follows_the_propositions() {
     let number = |cell: &str| cell.parse::<f64>().unwrap();
     for row in report.rows.iter().filter(|row| row[1] != "papir: on lines") {
         let (printed, formula) = (number(&row[3]), number(&row[4]));
-        assert!((0.7..1.5).contains(&(formula / printed)), "look-ups: {row:?}");
+        assert!(
+            (0.7..1.5).contains(&(formula / printed)),
+            "look-ups: {row:?}"
+        );
         let variables = number(&row[2]);
         let (printed, formula) = (number(&row[6]), number(&row[7]));
         let last = (row[0].as_str(), row[2].as_str()) == ("two", "4");
         let lacking = (variables + 1.0) / if last { 10.0 } else { 1.0 };
-        assert!((0.7..1.7).contains(&(formula * lacking / printed)), "entries: {row:?}");
+        assert!(
+            (0.7..1.7).contains(&(formula * lacking / printed)),
+            "entries: {row:?}"
+        );
     }
 }

@@ -12,7 +12,11 @@ fn a_tiny_calibration_gives_every_rate() {
     for op in Operation::ALL {
         let (one, all) = (rates.one(op), rates.all(op));
         assert!(one > 0.0 && one.is_finite(), "{}: {one}", op.name());
-        assert!(all <= one && all >= 0.499 * one, "{}: {all} of {one}", op.name());
+        assert!(
+            all <= one && all >= 0.499 * one,
+            "{}: {all} of {one}",
+            op.name()
+        );
     }
 }
 
@@ -21,8 +25,14 @@ fn a_tiny_calibration_gives_every_rate() {
 fn predictions_are_listed_with_measurements() {
     let rates = calibrate(Config::TINY, 1, &NoProgress).unwrap();
     let checked = check(&TINY, &rates, 1, &NoProgress).unwrap();
-    assert_eq!(checked.iter().map(|one| one.scheme).collect::<Vec<_>>(), ["inspire", "simple"]);
-    for figure in checked.iter().flat_map(|one| [one.answer, one.query, one.offline]) {
+    assert_eq!(
+        checked.iter().map(|one| one.scheme).collect::<Vec<_>>(),
+        ["inspire", "simple"]
+    );
+    for figure in checked
+        .iter()
+        .flat_map(|one| [one.answer, one.query, one.offline])
+    {
         assert!(figure.predicted_s > 0.0 && figure.measured_s > 0.0);
         assert!((figure.ratio() * figure.measured_s / figure.predicted_s - 1.0).abs() < 1e-9);
     }

@@ -40,7 +40,9 @@ impl Frontier {
     /// The root.
     pub fn root(&self) -> Hash {
         let subtrees = self.subtrees.iter().rev().copied();
-        subtrees.reduce(|right, left| node_hash(&left, &right)).unwrap_or_else(empty_root)
+        subtrees
+            .reduce(|right, left| node_hash(&left, &right))
+            .unwrap_or_else(empty_root)
     }
 }
 
@@ -57,7 +59,10 @@ mod tests {
             assert_eq!(frontier.root(), Tree::new(&leaves[..size]).root(), "{size}");
             assert_eq!(frontier.size(), size as u64);
             assert_eq!(frontier, Frontier::of(&leaves[..size]));
-            leaves.get(size).into_iter().for_each(|leaf| frontier.push(*leaf));
+            leaves
+                .get(size)
+                .into_iter()
+                .for_each(|leaf| frontier.push(*leaf));
         }
     }
 }

@@ -9,12 +9,21 @@ pub type Hash = [u8; HASH_BYTES];
 
 /// SHA-256(0x00 ‖ leaf).
 pub fn leaf_hash(leaf: &[u8]) -> Hash {
-    Sha256::new().chain_update([0]).chain_update(leaf).finalize().into()
+    Sha256::new()
+        .chain_update([0])
+        .chain_update(leaf)
+        .finalize()
+        .into()
 }
 
 /// SHA-256(0x01 ‖ left ‖ right).
 pub(crate) fn node_hash(left: &Hash, right: &Hash) -> Hash {
-    Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+    Sha256::new()
+        .chain_update([1])
+        .chain_update(left)
+        .chain_update(right)
+        .finalize()
+        .into()
 }
 
 /// The root of the empty tree: SHA-256 of nothing.

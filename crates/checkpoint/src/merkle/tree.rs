@@ -95,7 +95,10 @@ mod tests {
     use crate::merkle::leaf_hash;
 
     fn bytes(hex: &str) -> Vec<u8> {
-        (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+        (0..hex.len())
+            .step_by(2)
+            .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
+            .collect()
     }
 
     /// The leaves and roots in the tests of the Certificate Transparency project.
@@ -123,7 +126,11 @@ mod tests {
         ];
         let hashes: Vec<Hash> = leaves.iter().map(|leaf| leaf_hash(&bytes(leaf))).collect();
         for (size, expected) in (1..).zip(roots) {
-            assert_eq!(Tree::new(&hashes[..size]).root().to_vec(), bytes(expected), "{size}");
+            assert_eq!(
+                Tree::new(&hashes[..size]).root().to_vec(),
+                bytes(expected),
+                "{size}"
+            );
         }
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Tree::new(&[]).root().to_vec(), bytes(empty));
@@ -134,6 +141,9 @@ mod tests {
         let leaves = [leaf_hash(b"a"), leaf_hash(b"b")];
         let tree = Tree::new(&leaves);
         assert_eq!((tree.inclusion(2), tree.consistency(3)), (None, None));
-        assert_eq!((tree.consistency(0), tree.consistency(2)), (Some(Vec::new()), Some(Vec::new())));
+        assert_eq!(
+            (tree.consistency(0), tree.consistency(2)),
+            (Some(Vec::new()), Some(Vec::new()))
+        );
     }
 }

@@ -44,7 +44,9 @@ pub fn verify_consistency(
     // A complete old tree is itself the first node of the path.
     let first = old_size.is_power_of_two().then_some(*old_root);
     let mut path = first.into_iter().chain(proof.iter().copied());
-    let Some(start) = path.next() else { return false };
+    let Some(start) = path.next() else {
+        return false;
+    };
     let shift = (old_size - 1).trailing_ones();
     let (mut place, mut last) = (old_size.wrapping_sub(1) >> shift, (size - 1) >> shift);
     let (mut old_hash, mut hash) = (start, start);
@@ -78,8 +80,9 @@ mod tests {
 
     /// All proofs that differ from `proof` in one hash or one length.
     fn damaged(proof: &[Hash]) -> Vec<Vec<Hash>> {
-        let mut all: Vec<Vec<Hash>> =
-            (0..proof.len()).map(|i| [&proof[..i], &proof[i + 1..]].concat()).collect();
+        let mut all: Vec<Vec<Hash>> = (0..proof.len())
+            .map(|i| [&proof[..i], &proof[i + 1..]].concat())
+            .collect();
         for i in 0..proof.len() {
             let mut flipped = proof.to_vec();
             flipped[i][7] ^= 1;
@@ -97,18 +100,39 @@ mod tests {
             let root = tree.root();
             for (index, leaf) in leaves.iter().enumerate() {
                 let proof = tree.inclusion(index).unwrap();
-                assert!(verify_inclusion(leaf, index as u64, all, &proof, &root), "{index} of {size}");
+                assert!(
+                    verify_inclusion(leaf, index as u64, all, &proof, &root),
+                    "{index} of {size}"
+                );
                 for bad in damaged(&proof) {
-                    assert!(!verify_inclusion(leaf, index as u64, all, &bad, &root), "{index} of {size}");
+                    assert!(
+                        !verify_inclusion(leaf, index as u64, all, &bad, &root),
+                        "{index} of {size}"
+                    );
                 }
                 let other = (index as u64 + 1) % (all + 1);
-                assert!(!verify_inclusion(leaf, other, all, &proof, &root), "{other} of {size}");
-                assert!(!verify_inclusion(&[0; 32], index as u64, all, &proof, &root));
+                assert!(
+                    !verify_inclusion(leaf, other, all, &proof, &root),
+                    "{other} of {size}"
+                );
+                assert!(!verify_inclusion(
+                    &[0; 32],
+                    index as u64,
+                    all,
+                    &proof,
+                    &root
+                ));
                 assert!(!verify_inclusion(leaf, index as u64, all, &proof, &[0; 32]));
             }
         }
         assert!(!verify_inclusion(&[0; 32], 0, 0, &[], &[0; 32]));
-        assert!(!verify_inclusion(&[0; 32], u64::MAX, u64::MAX, &[[0; 32]; MAX_PROOF], &[0; 32]));
+        assert!(!verify_inclusion(
+            &[0; 32],
+            u64::MAX,
+            u64::MAX,
+            &[[0; 32]; MAX_PROOF],
+            &[0; 32]
+        ));
     }
 
     #[test]
@@ -126,10 +150,20 @@ mod tests {
                 for bad in damaged(&proof) {
                     assert!(!verify(&old_root, &root, &bad), "{old} to {size}");
                 }
-                assert!(old == 0 || !verify(&[0; 32], &root, &proof), "{old} to {size}");
-                assert!(old == 0 || !verify(&old_root, &[0; 32], &proof), "{old} to {size}");
+                assert!(
+                    old == 0 || !verify(&[0; 32], &root, &proof),
+                    "{old} to {size}"
+                );
+                assert!(
+                    old == 0 || !verify(&old_root, &[0; 32], &proof),
+                    "{old} to {size}"
+                );
             }
-            assert!(!verify_consistency((u64::from(size) + 1, &root), (size.into(), &root), &[]));
+            assert!(!verify_consistency(
+                (u64::from(size) + 1, &root),
+                (size.into(), &root),
+                &[]
+            ));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Acceptance and refusal of checkpoints.
 
 use papir_checkpoint::{
-    Accepted, Certificate, Checkpoint, Error, Kind, Log, Note, Policy, Proof, SKEW, Seen, SigningKey,
-    VerifyingKey, cosign,
+    Accepted, Certificate, Checkpoint, Error, Kind, Log, Note, Policy, Proof, SKEW, Seen,
+    SigningKey, VerifyingKey, cosign,
 };
 
 use crate::support::{DATABASE, START, append, certified, key, log, of_kind, version};
@@ -39,17 +39,33 @@ fn another_owner_database_or_origin_is_refused() {
     let owner = key("o", 1);
     let proof = sent(&log(5, &owner));
     let stranger = key("o", 2).public();
-    let Err(Error::Untrusted { found, .. }) = policy(&stranger).accept(&proof) else { panic!("accepted") };
+    let Err(Error::Untrusted { found, .. }) = policy(&stranger).accept(&proof) else {
+        panic!("accepted")
+    };
     assert_eq!(found, format!("o/words+{}", hex_id(&owner)));
     let public = owner.public();
-    assert_eq!(code(Policy { database: "numbers", ..policy(&public) }.accept(&proof)), "checkpoint_database");
+    assert_eq!(
+        code(
+            Policy {
+                database: "numbers",
+                ..policy(&public)
+            }
+            .accept(&proof)
+        ),
+        "checkpoint_database"
+    );
     let renamed = public.renamed(&"q".parse().unwrap());
     assert_eq!(code(policy(&renamed).accept(&proof)), "checkpoint_origin");
 }
 
 fn hex_id(key: &SigningKey) -> String {
     let origin = key.public().name().origin(DATABASE).unwrap();
-    key.public().renamed(&origin).id().iter().map(|byte| format!("{byte:02x}")).collect()
+    key.public()
+        .renamed(&origin)
+        .id()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Replaces the checkpoint by one of these values, signed by the owner.
@@ -58,7 +74,10 @@ fn resigned(proof: &Proof, owner: &SigningKey, change: impl FnOnce(&mut Checkpoi
     change(&mut checkpoint);
     let mut note = checkpoint.to_note().unwrap();
     note.sign(owner, &checkpoint.origin).unwrap();
-    Proof { note, ..proof.clone() }
+    Proof {
+        note,
+        ..proof.clone()
+    }
 }
 
 #[test]
@@ -72,24 +91,39 @@ fn leaves_that_are_not_the_newest_of_the_tree_are_refused() {
     leaf.leaf.public_part[0] ^= 1;
     // An old leaf, with its true path, under the new checkpoint.
     let log = log(5, &owner);
-    let hashes: Vec<_> = log.leaves().iter().map(|leaf| leaf.hash().unwrap()).collect();
+    let hashes: Vec<_> = log
+        .leaves()
+        .iter()
+        .map(|leaf| leaf.hash().unwrap())
+        .collect();
     let hidden = Proof {
         leaf: log.leaves()[2].clone(),
-        path: papir_checkpoint::merkle::Tree::new(&hashes).inclusion(2).unwrap(),
+        path: papir_checkpoint::merkle::Tree::new(&hashes)
+            .inclusion(2)
+            .unwrap(),
         ..new.clone()
     };
     let size = resigned(&new, &owner, |checkpoint| checkpoint.size = 6);
     let root = resigned(&new, &owner, |checkpoint| checkpoint.root[0] ^= 1);
-    let mixed = Proof { note: old.note.clone(), ..new.clone() };
+    let mixed = Proof {
+        note: old.note.clone(),
+        ..new.clone()
+    };
     for bad in [path, leaf, hidden, size, root, mixed] {
         assert_eq!(code(policy(&public).accept(&bad)), "checkpoint_proof");
     }
     let unsigned = resigned(&new, &key("o", 3), |_| ());
-    assert_eq!(code(policy(&public).accept(&unsigned)), "checkpoint_untrusted");
+    assert_eq!(
+        code(policy(&public).accept(&unsigned)),
+        "checkpoint_untrusted"
+    );
     let mut forged = new.clone();
     let text = forged.note.to_string().replacen("\n5\n", "\n6\n", 1);
     forged.note = Note::parse(text.as_bytes()).unwrap();
-    assert_eq!(code(policy(&public).accept(&forged)), "checkpoint_signature");
+    assert_eq!(
+        code(policy(&public).accept(&forged)),
+        "checkpoint_signature"
+    );
 }
 
 #[test]
@@ -99,11 +133,20 @@ fn rollbacks_and_two_versions_under_one_sequence_are_refused() {
     let log = log(5, &owner);
     let seen = |proof: &Proof| policy(&public).accept(proof).unwrap().seen;
     let (proof, highest) = (sent(&log), seen(&sent(&log)));
-    let with = |highest: Seen| Policy { highest: Some(highest), ..policy(&public) };
+    let with = |highest: Seen| Policy {
+        highest: Some(highest),
+        ..policy(&public)
+    };
     assert_eq!(code(with(highest).accept(&proof)), "accepted");
     let other = append(Some(&log_of_four(&owner)), 9, &owner).unwrap();
-    assert_eq!(code(with(highest).accept(&sent(&other))), "checkpoint_equivocation");
-    let Err(Error::Rollback { found: 3, highest: 4 }) = with(highest).accept(&sent(&log_of_four(&owner)))
+    assert_eq!(
+        code(with(highest).accept(&sent(&other))),
+        "checkpoint_equivocation"
+    );
+    let Err(Error::Rollback {
+        found: 3,
+        highest: 4,
+    }) = with(highest).accept(&sent(&log_of_four(&owner)))
     else {
         panic!("accepted")
     };
@@ -120,11 +163,35 @@ fn ages_are_limited() {
     let owner = key("o", 1);
     let public = owner.public();
     let proof = sent(&log(5, &owner));
-    let aged = |now, max| code(Policy { now, max_age: Some(max), ..policy(&public) }.accept(&proof));
-    assert_eq!((aged(NOW + 60, 60), aged(NOW + 61, 60)), ("accepted", "checkpoint_too_old"));
+    let aged = |now, max| {
+        code(
+            Policy {
+                now,
+                max_age: Some(max),
+                ..policy(&public)
+            }
+            .accept(&proof),
+        )
+    };
+    assert_eq!(
+        (aged(NOW + 60, 60), aged(NOW + 61, 60)),
+        ("accepted", "checkpoint_too_old")
+    );
     // Clocks may differ a little.
-    assert_eq!((aged(NOW - SKEW, 60), aged(NOW - SKEW - 1, 60)), ("accepted", "checkpoint_future"));
-    assert_eq!(code(Policy { now: 0, ..policy(&public) }.accept(&proof)), "accepted");
+    assert_eq!(
+        (aged(NOW - SKEW, 60), aged(NOW - SKEW - 1, 60)),
+        ("accepted", "checkpoint_future")
+    );
+    assert_eq!(
+        code(
+            Policy {
+                now: 0,
+                ..policy(&public)
+            }
+            .accept(&proof)
+        ),
+        "accepted"
+    );
 }
 
 #[test]
@@ -139,7 +206,12 @@ fn cosignatures_of_known_witnesses_are_required() {
     }
     let known = all.each_ref().map(SigningKey::public);
     let with = |witnesses: &[VerifyingKey], cosignatures| {
-        Policy { witnesses, cosignatures, ..policy(&public) }.accept(&sent(&log))
+        Policy {
+            witnesses,
+            cosignatures,
+            ..policy(&public)
+        }
+        .accept(&sent(&log))
     };
     assert_eq!(with(&known, 2).unwrap().cosignatures, 2);
     assert_eq!(with(&known[1..], 0).unwrap().cosignatures, 1);
@@ -153,7 +225,8 @@ fn clients_follow_rotations_and_delegations() {
     let (first, second) = (old.public(), new.public());
     let log = log(4, &old);
     let rotation = Certificate::rotate(&old, &new, (NOW, NOW + 600)).unwrap();
-    let grant = Certificate::delegate(&new, &publisher.public(), Some(DATABASE), (NOW, NOW + 900)).unwrap();
+    let grant =
+        Certificate::delegate(&new, &publisher.public(), Some(DATABASE), (NOW, NOW + 900)).unwrap();
     let log = certified(Some(&log), 4, &publisher, &[rotation, grant]).unwrap();
     let proof = sent(&log);
     assert_eq!(proof.owner, second);
@@ -161,9 +234,27 @@ fn clients_follow_rotations_and_delegations() {
         let accepted = policy(owner).accept(&proof).unwrap();
         assert_eq!(accepted.owner, second);
         // A client that was away longer than the overlap still follows the rotation.
-        assert_eq!(code(Policy { now: NOW + 800, ..policy(owner) }.accept(&proof)), "accepted");
+        assert_eq!(
+            code(
+                Policy {
+                    now: NOW + 800,
+                    ..policy(owner)
+                }
+                .accept(&proof)
+            ),
+            "accepted"
+        );
         // The delegation has ended.
-        assert_eq!(code(Policy { now: NOW + 901, ..policy(owner) }.accept(&proof)), "checkpoint_untrusted");
+        assert_eq!(
+            code(
+                Policy {
+                    now: NOW + 901,
+                    ..policy(owner)
+                }
+                .accept(&proof)
+            ),
+            "checkpoint_untrusted"
+        );
     }
     // The rotation was attached before the new key signed: clients of both keys accept the old one.
     let mut before = append(Some(&log_of_four(&old)), 4, &old).unwrap();
@@ -171,7 +262,13 @@ fn clients_follow_rotations_and_delegations() {
     for owner in [&first, &second] {
         assert_eq!(policy(owner).accept(&sent(&before)).unwrap().owner, second);
         assert_eq!(
-            code(Policy { now: NOW + 601, ..policy(owner) }.accept(&sent(&before))),
+            code(
+                Policy {
+                    now: NOW + 601,
+                    ..policy(owner)
+                }
+                .accept(&sent(&before))
+            ),
             "checkpoint_untrusted"
         );
     }

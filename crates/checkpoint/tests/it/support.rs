@@ -2,14 +2,20 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_checkpoint::{Base, Certificate, Kind, Log, Result, SigningKey, Statement, public_part_hash};
+use papir_checkpoint::{
+    Base, Certificate, Kind, Log, Result, SigningKey, Statement, public_part_hash,
+};
 
 /// The time of the first version of each log.
 pub(crate) const START: u64 = 1_800_000_000;
 pub(crate) const DATABASE: &str = "words";
 
 pub(crate) fn of_kind(name: &str, kind: Kind, seed: u8) -> SigningKey {
-    SigningKey::generate(name.parse().unwrap(), kind, &mut ChaCha20Rng::from_seed([seed; 32]))
+    SigningKey::generate(
+        name.parse().unwrap(),
+        kind,
+        &mut ChaCha20Rng::from_seed([seed; 32]),
+    )
 }
 
 pub(crate) fn key(name: &str, seed: u8) -> SigningKey {

@@ -49,9 +49,27 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
     papir_research::register()?;
     let sign = arguments.key.sign()?;
-    let Arguments { file, source, format, value: values, delta_bytes: most, json, .. } = arguments;
-    let options = AppendOptions { format, values, sign, most, ..AppendOptions::new(file, source) };
+    let Arguments {
+        file,
+        source,
+        format,
+        value: values,
+        delta_bytes: most,
+        json,
+        ..
+    } = arguments;
+    let options = AppendOptions {
+        format,
+        values,
+        sign,
+        most,
+        ..AppendOptions::new(file, source)
+    };
     let start = Instant::now();
     let appended = papir_store::append(&options, &mut papir::system_rng(), &Bars::new());
-    update::print_delta(appended.map_err(update::explain)?.as_ref(), start.elapsed(), json)
+    update::print_delta(
+        appended.map_err(update::explain)?.as_ref(),
+        start.elapsed(),
+        json,
+    )
 }

@@ -72,9 +72,15 @@ fn captured(arguments: &Arguments, file: &Path) -> Outcome {
     let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
     let out = &mut std::io::stdout();
     if arguments.json {
-        writeln!(out, "{}", serde_json::json!({ "records": arguments.records, "indices": indices }))?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "records": arguments.records, "indices": indices })
+        )?;
     } else {
-        indices.iter().try_for_each(|index| writeln!(out, "{index}"))?;
+        indices
+            .iter()
+            .try_for_each(|index| writeln!(out, "{index}"))?;
     }
     if indices.is_empty() {
         return Err(Failure::new(format!(
@@ -109,9 +115,13 @@ fn generated(arguments: &Arguments) -> Outcome {
         scan_ms: mean(scan),
     };
     report.write(arguments.json)?;
-    let Report { queries, recovered, .. } = report;
+    let Report {
+        queries, recovered, ..
+    } = report;
     if recovered < queries {
-        return Err(Failure::new(format!("{recovered} of {queries} indices recovered: expected all")));
+        return Err(Failure::new(format!(
+            "{recovered} of {queries} indices recovered: expected all"
+        )));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -123,9 +133,21 @@ impl Report {
             writeln!(out, "{}", serde_json::to_string(self)?)?;
             return Ok(());
         }
-        let Self { records, queries, recovered, polynomial_ms, scan_ms } = self;
-        writeln!(out, "{recovered} of {queries} indices of {records} recovered from their queries alone")?;
-        writeln!(out, "each: {polynomial_ms:.2} ms for the polynomial, {scan_ms:.2} ms for all indices")?;
+        let Self {
+            records,
+            queries,
+            recovered,
+            polynomial_ms,
+            scan_ms,
+        } = self;
+        writeln!(
+            out,
+            "{recovered} of {queries} indices of {records} recovered from their queries alone"
+        )?;
+        writeln!(
+            out,
+            "each: {polynomial_ms:.2} ms for the polynomial, {scan_ms:.2} ms for all indices"
+        )?;
         Ok(())
     }
 }

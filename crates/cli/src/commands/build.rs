@@ -250,7 +250,11 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         papir_research::register()?;
     }
     let (source, scheme) = (&arguments.source, scheme(arguments));
-    let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_create).transpose()?;
+    let encrypt = arguments
+        .encrypt
+        .as_deref()
+        .map(owner_key::read_or_create)
+        .transpose()?;
     Ok(BuildOptions {
         format: arguments.format.map(Format::from),
         table: arguments.table.clone(),
@@ -307,18 +311,34 @@ fn is_newton(scheme: &str) -> bool {
 /// Refuses options that do not apply to the source's format.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     check_key(arguments)?;
-    let Arguments { source, format, record_bytes, key, value, .. } = arguments;
+    let Arguments {
+        source,
+        format,
+        record_bytes,
+        key,
+        value,
+        ..
+    } = arguments;
     let chosen = format.map_or(Format::of(source), Format::from);
-    if chosen == Format::Raw && format.is_none() && (record_bytes.is_none() || source.as_os_str() == "-") {
+    if chosen == Format::Raw
+        && format.is_none()
+        && (record_bytes.is_none() || source.as_os_str() == "-")
+    {
         let source = source.display();
-        return Err(Failure::new(format!("cannot tell the format of {source} from its name: give --format")));
+        return Err(Failure::new(format!(
+            "cannot tell the format of {source} from its name: give --format"
+        )));
     }
     if matches!(chosen, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
         let name = chosen.name();
-        return Err(Failure::new(format!("--key and --value name columns: a {name} source has no columns")));
+        return Err(Failure::new(format!(
+            "--key and --value name columns: a {name} source has no columns"
+        )));
     }
     if chosen == Format::Raw && record_bytes.is_none() {
-        return Err(Failure::new("a raw source needs a record length: give --record-bytes"));
+        return Err(Failure::new(
+            "a raw source needs a record length: give --record-bytes",
+        ));
     }
     if chosen != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
         let name = chosen.name();
@@ -333,7 +353,9 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 fn check_key(arguments: &Arguments) -> Result<(), Failure> {
     let (scheme, encrypted) = (scheme(arguments), registry::ENCRYPTED);
     match (&arguments.encrypt, scheme == encrypted) {
-        (None, true) => Err(Failure::new(format!("{encrypted} needs a key: give --encrypt KEYFILE"))),
+        (None, true) => Err(Failure::new(format!(
+            "{encrypted} needs a key: give --encrypt KEYFILE"
+        ))),
         (Some(_), true) if arguments.batch.is_some() => Err(Failure::new(format!(
             "--batch cannot be used with --encrypt: {encrypted} answers one record at a time"
         ))),
@@ -361,18 +383,32 @@ fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
     let rates = papir_plan::rates_file::load(None).map_or(Rates::BUILT_IN, |loaded| loaded.rates);
     let announce = |description: &Description| {
         announcement::agree_to_cost(description, &rates, agreed)?;
-        let Sizes { database, material, hint, .. } = description.sizes;
+        let Sizes {
+            database,
+            material,
+            hint,
+            ..
+        } = description.sizes;
         match options.memory {
-            None => announcement::print(&options.out, &description.shape, database + material + hint),
-            Some(memory) => announcement::print_bounded(&options.out, database + material + hint, memory),
+            None => {
+                announcement::print(&options.out, &description.shape, database + material + hint)
+            }
+            Some(memory) => {
+                announcement::print_bounded(&options.out, database + material + hint, memory)
+            }
         }
         announcement::compare_with_download(description);
         Ok(())
     };
-    let report = papir_store::build_announced(options, &announce, &mut papir::system_rng(), &Bars::new());
+    let report =
+        papir_store::build_announced(options, &announce, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {
         papir_store::Error::Core(error @ Error::NotPrivate { .. }) => {
-            let option = if is_newton(&options.scheme) { "--insecure-newton" } else { "--insecure-plain" };
+            let option = if is_newton(&options.scheme) {
+                "--insecure-newton"
+            } else {
+                "--insecure-plain"
+            };
             Failure::new(format!("{error} ({option})"))
         }
         other => sign_arguments::explain(other),
@@ -388,16 +424,26 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
             "--memory continues an interrupted build, and --scheme auto and --shards may choose another scheme then: name one",
         ));
     }
-    let chosen = [arguments.batch.is_some(), arguments.params.is_some(), arguments.tabulated.is_some()];
+    let chosen = [
+        arguments.batch.is_some(),
+        arguments.params.is_some(),
+        arguments.tabulated.is_some(),
+    ];
     if arguments.goal.is_some() || chosen.contains(&true) {
         return Err(Failure::new(
             "--goal, --params, --tabulated and --batch choose the parameters of one scheme: --scheme auto and --shards choose by time",
         ));
     }
     let loaded = papir_plan::rates_file::load(None)?;
-    let machines =
-        arguments.shards.map(|shards| Machines { shards: shards as usize, network: DEFAULT_NETWORK });
-    let auto = Auto { failure: options.failure, rates: &loaded.rates, machines };
+    let machines = arguments.shards.map(|shards| Machines {
+        shards: shards as usize,
+        network: DEFAULT_NETWORK,
+    });
+    let auto = Auto {
+        failure: options.failure,
+        rates: &loaded.rates,
+        machines,
+    };
     let reason = OnceCell::new();
     let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
     let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
@@ -409,7 +455,12 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         scheme.setup_resumable(&best.encoded, records, scratch, rng, progress)
     };
     let preparation = Preparation { bucket, prepare };
-    let report = papir_store::build_with(options, &preparation, &mut papir::system_rng(), &Bars::new());
+    let report = papir_store::build_with(
+        options,
+        &preparation,
+        &mut papir::system_rng(),
+        &Bars::new(),
+    );
     let report = report.map_err(sign_arguments::explain)?;
     report_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);

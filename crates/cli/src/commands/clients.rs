@@ -78,7 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Place::Registry(StoredRegistry::open(&registry_place(Path::new(place)))?)
     };
     match &arguments.action {
-        Action::List => print(&place.list(arguments.connecting.database())?, arguments.json),
+        Action::List => print(
+            &place.list(arguments.connecting.database())?,
+            arguments.json,
+        ),
         Action::Show { id } => match place.show(id)? {
             Some(client) => print(&[client], arguments.json),
             None => absent(),
@@ -101,8 +104,12 @@ impl Place {
             Self::Service(service) => Ok(service.list()?),
             Self::Registry(registry) => {
                 let databases = registry.list()?.into_iter();
-                let wanted = databases.filter(|(name, ..)| database.is_none_or(|wanted| wanted == name));
-                wanted.flat_map(|(_, _, clients)| clients).map(|client| convert(&client)).collect()
+                let wanted =
+                    databases.filter(|(name, ..)| database.is_none_or(|wanted| wanted == name));
+                wanted
+                    .flat_map(|(_, _, clients)| clients)
+                    .map(|client| convert(&client))
+                    .collect()
             }
         }
     }
@@ -129,7 +136,9 @@ fn convert(client: &papir_server::ClientStatus) -> Result<ClientStatus, Failure>
 
 fn print(clients: &[ClientStatus], json: bool) -> Outcome {
     let mut out = std::io::stdout();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs());
     for client in clients {
         if json {
             writeln!(out, "{}", serde_json::to_string(client)?)?;
@@ -145,7 +154,11 @@ fn line(client: &ClientStatus, now: u64) -> String {
     let days = |seconds: u64| format!("{:.1} days", seconds as f64 / 86_400.0);
     let keys = match client.status.as_str() {
         "registered" => units::bytes(client.keys_bytes),
-        _ => format!("{} of {}", units::bytes(client.uploaded_bytes), units::bytes(client.keys_bytes)),
+        _ => format!(
+            "{} of {}",
+            units::bytes(client.uploaded_bytes),
+            units::bytes(client.keys_bytes)
+        ),
     };
     format!(
         "{}  {:10}  keys {keys}, tickets {} ready, {} used, next {}, {}; last used {} ago, expires in {}",

@@ -81,30 +81,51 @@ impl Pace {
     /// An option that was given although no source is followed.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let sized = self.delta_bytes.is_some() && self.merge_at.is_none();
-        let of_slot = [("--slot", self.slot.is_some()), ("--publication", self.publication.is_some())];
+        let of_slot = [
+            ("--slot", self.slot.is_some()),
+            ("--publication", self.publication.is_some()),
+        ];
         let options = [
             ("--every", self.every.is_some()),
             ("--delta-bytes", sized),
             ("--skip-all-bad", self.skip_all_bad),
         ];
-        options.into_iter().chain(of_slot).find(|(_, given)| *given).map(|(name, _)| name)
+        options
+            .into_iter()
+            .chain(of_slot)
+            .find(|(_, given)| *given)
+            .map(|(name, _)| name)
     }
 
     /// The bytes of changes from which a delta is merged; `None` if it never is.
     pub(crate) fn merged_from(&self) -> Option<u64> {
         let most = self.delta_bytes.unwrap_or(MAX_DELTA_BYTES);
-        self.merge_at.map(|percent| most.saturating_mul(percent.into()).div_ceil(100))
+        self.merge_at
+            .map(|percent| most.saturating_mul(percent.into()).div_ceil(100))
     }
 
     /// Combines these options with those of the update.
     ///
     /// # Errors
     /// Options of a slot for another source.
-    pub(crate) fn following(&self, update: UpdateOptions, once: bool) -> Result<Following, Failure> {
-        let on_bad = if self.skip_all_bad { OnBadRow::Skip } else { OnBadRow::Stop };
+    pub(crate) fn following(
+        &self,
+        update: UpdateOptions,
+        once: bool,
+    ) -> Result<Following, Failure> {
+        let on_bad = if self.skip_all_bad {
+            OnBadRow::Skip
+        } else {
+            OnBadRow::Stop
+        };
         let slot = self.slot_of(&update.changes)?;
         Ok(Following {
-            options: FollowOptions { on_bad, most: self.delta_bytes, slot, ..FollowOptions::new(update) },
+            options: FollowOptions {
+                on_bad,
+                most: self.delta_bytes,
+                slot,
+                ..FollowOptions::new(update)
+            },
             every: self.every.as_ref().map_or(EVERY, |every| every.0),
             merge_at: self.merged_from(),
             once,
@@ -124,7 +145,11 @@ impl Pace {
         };
         let slot = self.slot.clone().unwrap_or_else(|| "papir".to_owned());
         let publication = self.publication.clone().unwrap_or_else(|| slot.clone());
-        Ok(Some(SlotOptions::new(Login::from_environment(address), slot, publication)))
+        Ok(Some(SlotOptions::new(
+            Login::from_environment(address),
+            slot,
+            publication,
+        )))
     }
 }
 
@@ -142,7 +167,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let update = UpdateOptions {
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.key.sign()?,
-        ..arguments.columns.set(UpdateOptions::new(&arguments.publish, &arguments.source))
+        ..arguments
+            .columns
+            .set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
     let following = arguments.pace.following(update, arguments.once)?;
     // A signal ends the process: everything that it published is durable, and nothing else is lost.
@@ -158,7 +185,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn print(event: &Event<'_>, as_json: bool) -> std::io::Result<()> {
-    let line = if as_json { json_line(event) } else { text_line(event) };
+    let line = if as_json {
+        json_line(event)
+    } else {
+        text_line(event)
+    };
     let mut out = std::io::stdout();
     writeln!(out, "{line}")?;
     out.flush()
@@ -176,7 +207,11 @@ fn text_line(event: &Event<'_>) -> String {
         Event::Skipped(row) => format!("skipped {}: {}", row.place, row.reason),
         Event::Trouble(reason) => format!("waiting: {reason}"),
         Event::Merged(report, time) => {
-            format!("merged into version {} in {:.1} s", report.metadata.version, time.as_secs_f64())
+            format!(
+                "merged into version {} in {:.1} s",
+                report.metadata.version,
+                time.as_secs_f64()
+            )
         }
     }
 }
@@ -192,7 +227,9 @@ fn json_line(event: &Event<'_>) -> String {
             "most_bytes": report.most,
             "seconds": time.as_secs_f64(),
         }),
-        Event::Skipped(row) => json!({ "event": "skipped", "place": row.place, "reason": row.reason }),
+        Event::Skipped(row) => {
+            json!({ "event": "skipped", "place": row.place, "reason": row.reason })
+        }
         Event::Trouble(reason) => json!({ "event": "waiting", "reason": reason }),
         Event::Merged(report, time) => json!({
             "event": "merged",

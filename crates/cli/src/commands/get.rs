@@ -83,7 +83,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let found = match &arguments.batch {
         Some(file) => batch(&mut connection, file)?,
         None if arguments.index.is_empty() => {
-            let bytes: Vec<&[u8]> = arguments.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+            let bytes: Vec<&[u8]> = arguments
+                .keys
+                .iter()
+                .map(|key| key.as_encoded_bytes())
+                .collect();
             keys(&mut connection, &bytes)?
         }
         None => indices(&mut connection, &arguments.index)?,
@@ -96,20 +100,32 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match found.as_slice() {
         [(_, Some(value))] if plain => out.write_all(value)?,
         [(_, None)] if plain => writeln!(std::io::stderr(), "absent")?,
-        found => found.iter().try_for_each(|one| writeln!(out, "{}", json_line(one)))?,
+        found => found
+            .iter()
+            .try_for_each(|one| writeln!(out, "{}", json_line(one)))?,
     }
     out.flush()?;
     let all = found.iter().all(|(_, value)| value.is_some());
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(ABSENT) })
+    Ok(if all {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(ABSENT)
+    })
 }
 
 /// Connects to the database. A scheme that is not private is refused before any query unless it is
 /// allowed.
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
-    let options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
+    let options = arguments
+        .trust
+        .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     let watcher = Watcher::new(Bars::new());
-    let options =
-        Options { root: arguments.root, pin: Pin::OwnerAndRoot, watcher, ..arguments.state.add_to(options)? };
+    let options = Options {
+        root: arguments.root,
+        pin: Pin::OwnerAndRoot,
+        watcher,
+        ..arguments.state.add_to(options)?
+    };
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 
@@ -118,22 +134,34 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
     let bytes = lines::read(file)?;
     let lines = lines::of(&bytes);
     if lines.is_empty() {
-        return Err(Failure::new(format!("{} is empty: expected one key per line", file.display())));
+        return Err(Failure::new(format!(
+            "{} is empty: expected one key per line",
+            file.display()
+        )));
     }
     if connection.info().keyed {
         return keys(connection, &lines);
     }
     let number = |(line, text): (usize, &&[u8])| {
-        let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+        let number = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
         number.ok_or_else(|| {
             let text = String::from_utf8_lossy(text);
-            Failure::new(format!("{}, line {}: `{text}` is not a record number", file.display(), line + 1))
+            Failure::new(format!(
+                "{}, line {}: `{text}` is not a record number",
+                file.display(),
+                line + 1
+            ))
         })
     };
     let numbers: Vec<Result<u64, Failure>> = lines.iter().enumerate().map(number).collect();
     // A line without a number is queried like an index out of range: the query must not depend on what
     // is looked up.
-    let asked: Vec<u64> = numbers.iter().map(|number| *number.as_ref().unwrap_or(&u64::MAX)).collect();
+    let asked: Vec<u64> = numbers
+        .iter()
+        .map(|number| *number.as_ref().unwrap_or(&u64::MAX))
+        .collect();
     let found = indices(connection, &asked);
     numbers.into_iter().collect::<Result<Vec<u64>, _>>()?;
     found
@@ -141,7 +169,11 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
     let values = connection.get_keys(keys).map_err(connecting::explain)?;
-    Ok(keys.iter().map(|key| Map::from_iter([json_field("key", key)])).zip(values).collect())
+    Ok(keys
+        .iter()
+        .map(|key| Map::from_iter([json_field("key", key)]))
+        .zip(values)
+        .collect())
 }
 
 fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {
@@ -150,8 +182,14 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
             "--index cannot be used with a keyed database, whose records are buckets of entries; give the KEY",
         ));
     }
-    let records = connection.get_indices(indices).map_err(connecting::explain)?.into_iter().map(Some);
-    let keys = indices.iter().map(|index| Map::from_iter([("index".to_owned(), json!(index))]));
+    let records = connection
+        .get_indices(indices)
+        .map_err(connecting::explain)?
+        .into_iter()
+        .map(Some);
+    let keys = indices
+        .iter()
+        .map(|index| Map::from_iter([("index".to_owned(), json!(index))]));
     Ok(keys.zip(records).collect())
 }
 
@@ -172,7 +210,9 @@ fn json_line((asked, value): &Found) -> String {
 /// numbers and the order of members. Line breaks, which JSON has only between tokens, become spaces.
 fn structured(value: &[u8]) -> Option<String> {
     let json: &RawValue = serde_json::from_slice(value).ok()?;
-    json.get().starts_with(['{', '[']).then(|| json.get().replace(['\n', '\r'], " "))
+    json.get()
+        .starts_with(['{', '['])
+        .then(|| json.get().replace(['\n', '\r'], " "))
 }
 
 fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
@@ -180,7 +220,14 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     if json {
         return writeln!(std::io::stderr(), "{}", costs_json(&costs));
     }
-    let Costs { public_bytes, registration_bytes, query_bytes, answer_bytes, requests, .. } = costs;
+    let Costs {
+        public_bytes,
+        registration_bytes,
+        query_bytes,
+        answer_bytes,
+        requests,
+        ..
+    } = costs;
     let (name, version) = (&connection.info().name, &connection.info().version);
     let time = |time: std::time::Duration| units::seconds(time.as_secs_f64());
     let registered = match registration_bytes {
@@ -227,7 +274,10 @@ mod tests {
     #[test]
     fn json_lines_hold_text_or_base64() {
         let line = |value: Option<&[u8]>| {
-            json_line(&(Map::from_iter([json_field("key", b"k")]), value.map(<[u8]>::to_vec)))
+            json_line(&(
+                Map::from_iter([json_field("key", b"k")]),
+                value.map(<[u8]>::to_vec),
+            ))
         };
         assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
         assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);

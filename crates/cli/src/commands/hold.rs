@@ -43,14 +43,21 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470 apple -v";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.trust.add_to(arguments.connecting.options(false)?)?;
+    let options = arguments
+        .trust
+        .add_to(arguments.connecting.options(false)?)?;
     let options = Options {
         pin: Pin::OwnerAndRoot,
         watcher: Watcher::new(Bars::new()),
         ..arguments.state.add_to(options)?
     };
-    let mut connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
+    let mut connection =
+        Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let held = connection.hold_ahead(arguments.lookups)?;
     writeln!(std::io::stdout(), "{held} lookup(s) prepared")?;
-    Ok(if held < arguments.lookups { ExitCode::from(FEWER) } else { ExitCode::SUCCESS })
+    Ok(if held < arguments.lookups {
+        ExitCode::from(FEWER)
+    } else {
+        ExitCode::SUCCESS
+    })
 }

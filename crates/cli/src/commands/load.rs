@@ -71,16 +71,22 @@ const EXAMPLES: &str = "Examples:
   papir load http://127.0.0.1:7470 --clients 64 --seconds 60 --keys words.csv --json";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut options = arguments.trust.add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
+    let mut options = arguments
+        .trust
+        .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     // A lookup of a service that has stopped is tried again for as long as the load lasts.
     options.patience = Some(LONGEST_PATIENCE.min(Duration::from_secs(arguments.seconds)));
-    let connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
+    let connection =
+        Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let wanted = match &arguments.keys {
         Some(file) => Workload::Keys(keys(file)?),
         None if arguments.index || !connection.info().keyed => Workload::Indices,
         None => Workload::AbsentKeys,
     };
-    let load_options = LoadOptions { clients: arguments.clients as usize, seconds: arguments.seconds };
+    let load_options = LoadOptions {
+        clients: arguments.clients as usize,
+        seconds: arguments.seconds,
+    };
     let core_s = core_seconds(&connection)?;
     let report = load(&connection, &wanted, load_options, &Bars::new())?;
     let mut out = std::io::stdout();
@@ -90,7 +96,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         describe::print(&as_lines(&report), &mut out)?;
     }
     out.flush()?;
-    Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::from(LOOKUPS_FAILED) })
+    Ok(if report.failed() == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(LOOKUPS_FAILED)
+    })
 }
 
 /// Predicted work of the server for a lookup, in seconds of one core of this machine while its other
@@ -110,11 +120,17 @@ fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
         let field = |place| row.get(place).map(<[u8]>::to_vec);
         keys.push((field(0).unwrap_or_default(), field(1)));
         if keys.len() > MAX_KEYS {
-            return Err(Failure::at(file, format!("too many keys: expected at most {MAX_KEYS}")));
+            return Err(Failure::at(
+                file,
+                format!("too many keys: expected at most {MAX_KEYS}"),
+            ));
         }
     }
     if keys.is_empty() {
-        return Err(Failure::at(file, "no keys: expected lines after the header"));
+        return Err(Failure::at(
+            file,
+            "no keys: expected lines after the header",
+        ));
     }
     Ok(keys)
 }
@@ -122,15 +138,37 @@ fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
 fn as_lines(report: &LoadReport) -> Lines {
     let time = |time: Duration| units::seconds(time.as_secs_f64());
     let row = |percentiles: &Percentiles| {
-        let Percentiles { p50, p95, p99, longest } = *percentiles;
-        format!("p50 {}, p95 {}, p99 {}, longest {}", time(p50), time(p95), time(p99), time(longest))
+        let Percentiles {
+            p50,
+            p95,
+            p99,
+            longest,
+        } = *percentiles;
+        format!(
+            "p50 {}, p95 {}, p99 {}, longest {}",
+            time(p50),
+            time(p95),
+            time(p99),
+            time(longest)
+        )
     };
     let mut lines = vec![
-        line("clients", format!("{} for {}", report.clients, time(report.elapsed))),
-        line("lookups", format!("{}, {:.1} per second", report.lookups, report.throughput())),
+        line(
+            "clients",
+            format!("{} for {}", report.clients, time(report.elapsed)),
+        ),
+        line(
+            "lookups",
+            format!("{}, {:.1} per second", report.lookups, report.throughput()),
+        ),
         line("failed", report.failed()),
     ];
-    lines.extend(report.errors.iter().map(|(kind, count)| line(&format!("failed: {kind}"), count)));
+    lines.extend(
+        report
+            .errors
+            .iter()
+            .map(|(kind, count)| line(&format!("failed: {kind}"), count)),
+    );
     lines.extend([
         line("unloaded lookup", time(report.unloaded)),
         line("lookup", row(&report.lookup)),

@@ -47,5 +47,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let start = Instant::now();
     let report = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());
-    update::print(&report.map_err(update::explain)?, start.elapsed(), arguments.json)
+    update::print(
+        &report.map_err(update::explain)?,
+        start.elapsed(),
+        arguments.json,
+    )
 }

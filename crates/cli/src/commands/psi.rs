@@ -150,7 +150,10 @@ fn described(report: &PsiReport) -> Lines {
     if let Some(description) = &report.description {
         let sizes = &description.sizes;
         lines.push(line("scheme", description.scheme));
-        lines.push(line("lookups per batch", description.limits.batch.to_string()));
+        lines.push(line(
+            "lookups per batch",
+            description.limits.batch.to_string(),
+        ));
         let (query, answer) = (units::bytes(sizes.query), units::bytes(sizes.answer));
         lines.push(line("query and answer", format!("{query} and {answer}")));
     }
@@ -160,22 +163,36 @@ fn described(report: &PsiReport) -> Lines {
 
 fn find_matches(arguments: &RunArguments) -> Outcome {
     let text = lines::read(&arguments.set)?;
-    let elements: Vec<&[u8]> = lines::of(&text).into_iter().filter(|line| !line.is_empty()).collect();
-    let options = arguments.state.add_to(arguments.connecting.options(false)?)?;
+    let elements: Vec<&[u8]> = lines::of(&text)
+        .into_iter()
+        .filter(|line| !line.is_empty())
+        .collect();
+    let options = arguments
+        .state
+        .add_to(arguments.connecting.options(false)?)?;
     let watcher = Watcher::new(Bars::new());
-    let options = papir_client::Options { pin: Pin::Owner, watcher, ..options };
-    let intersection = intersect(&arguments.url, &elements, &options).map_err(|error| match error {
-        Error::Http { status: 404, .. } => {
-            Failure::new(format!("{error}: this service has no set (papir psi serve)"))
-        }
-        other => connecting::explain(other),
-    })?;
+    let options = papir_client::Options {
+        pin: Pin::Owner,
+        watcher,
+        ..options
+    };
+    let intersection =
+        intersect(&arguments.url, &elements, &options).map_err(|error| match error {
+            Error::Http { status: 404, .. } => Failure::new(format!(
+                "{error}: this service has no set (papir psi serve)"
+            )),
+            other => connecting::explain(other),
+        })?;
     let mut out = std::io::stdout().lock();
     let labelled = intersection.info.longest_label.is_some();
     for found in &intersection.matches {
         let element = elements.get(found.index).copied().unwrap_or_default();
         if arguments.json {
-            writeln!(out, "{}", json_line(element, labelled.then_some(&found.label)))?;
+            writeln!(
+                out,
+                "{}",
+                json_line(element, labelled.then_some(&found.label))
+            )?;
         } else {
             out.write_all(element)?;
             if labelled {
@@ -189,16 +206,29 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
     if arguments.verbose {
         print_costs(&intersection, arguments.json)?;
     }
-    Ok(if intersection.matches.is_empty() { ExitCode::from(ABSENT) } else { ExitCode::SUCCESS })
+    Ok(if intersection.matches.is_empty() {
+        ExitCode::from(ABSENT)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn json_line(element: &[u8], label: Option<&Vec<u8>>) -> Value {
-    let pairs = [Some(json_field("element", element)), label.map(|label| json_field("label", label))];
+    let pairs = [
+        Some(json_field("element", element)),
+        label.map(|label| json_field("label", label)),
+    ];
     Value::Object(Map::from_iter(pairs.into_iter().flatten()))
 }
 
 fn print_costs(intersection: &Intersection, json: bool) -> std::io::Result<()> {
-    let Intersection { matches, info, sent_bytes, received_bytes, time } = intersection;
+    let Intersection {
+        matches,
+        info,
+        sent_bytes,
+        received_bytes,
+        time,
+    } = intersection;
     if json {
         let costs = json!({
             "matches": matches.len(),

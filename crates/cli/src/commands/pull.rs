@@ -37,8 +37,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let lines = vec![
         line("file", arguments.file.display()),
         line("version", manifest.version),
-        line("size", format!("{} in {parts} parts", units::bytes(manifest.bytes))),
-        line("fetched", format!("{fetched} in {} parts", report.fetched_parts)),
+        line(
+            "size",
+            format!("{} in {parts} parts", units::bytes(manifest.bytes)),
+        ),
+        line(
+            "fetched",
+            format!("{fetched} in {} parts", report.fetched_parts),
+        ),
     ];
     let mut out = std::io::stdout();
     describe::print(&lines, &mut out)?;

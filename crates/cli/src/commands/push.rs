@@ -42,17 +42,36 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let location = remote::location(&arguments.url, Some(&arguments.file))?;
-    let options = if arguments.prune { PushOptions::pruning() } else { PushOptions::default() };
+    let options = if arguments.prune {
+        PushOptions::pruning()
+    } else {
+        PushOptions::default()
+    };
     let report = push(&arguments.file, &location, options, &Bars::new())?;
-    let PushReport { manifest, uploaded_parts, uploaded_bytes, removed_parts } = report;
+    let PushReport {
+        manifest,
+        uploaded_parts,
+        uploaded_bytes,
+        removed_parts,
+    } = report;
     let parts = manifest.parts.len();
     let mut lines = vec![
         line("pushed", &location),
         line("version", manifest.version),
-        line("size", format!("{} in {parts} parts", units::bytes(manifest.bytes))),
-        line("uploaded", format!("{} in {uploaded_parts} parts", units::bytes(uploaded_bytes))),
+        line(
+            "size",
+            format!("{} in {parts} parts", units::bytes(manifest.bytes)),
+        ),
+        line(
+            "uploaded",
+            format!("{} in {uploaded_parts} parts", units::bytes(uploaded_bytes)),
+        ),
     ];
-    lines.extend(arguments.prune.then(|| line("removed", format!("{removed_parts} parts"))));
+    lines.extend(
+        arguments
+            .prune
+            .then(|| line("removed", format!("{removed_parts} parts"))),
+    );
     let mut out = std::io::stdout();
     describe::print(&lines, &mut out)?;
     out.flush()?;

@@ -54,12 +54,20 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         (None, None) => Earlier::Newest,
     };
     let options = RollbackOptions {
-        encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
+        encrypt: arguments
+            .encrypt
+            .as_deref()
+            .map(owner_key::read)
+            .transpose()?,
         sign: arguments.signing.sign()?,
         unsigned: arguments.signing.unsigned(),
         ..RollbackOptions::new(&arguments.file, to)
     };
     let start = Instant::now();
     let report = papir_store::rollback(&options, &mut papir::system_rng(), &Bars::new());
-    update::print(&report.map_err(update::explain)?, start.elapsed(), arguments.json)
+    update::print(
+        &report.map_err(update::explain)?,
+        start.elapsed(),
+        arguments.json,
+    )
 }

@@ -91,7 +91,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     let output = Output::of(&settings)?;
     let on_query = arguments.show_queries.then(|| observed_query::printer());
-    let config = ServerConfig { on_query, ..settings.config()? };
+    let config = ServerConfig {
+        on_query,
+        ..settings.config()?
+    };
     let background = background(&arguments, &config)?;
     until_stopped(config, output, background, until_stdin_ends)
 }
@@ -100,7 +103,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     let settings = given.or(Settings::defaults());
     let output = Output::of(&settings)?;
-    let config = ServerConfig { psi: Some(set), ..settings.config()? };
+    let config = ServerConfig {
+        psi: Some(set),
+        ..settings.config()?
+    };
     until_stopped(config, output, None, false)
 }
 
@@ -116,7 +122,11 @@ struct Output {
 
 impl Output {
     fn of(settings: &Settings) -> Result<Self, Failure> {
-        Ok(Self { log_format: settings.log_format(), log_level: log_level()?, traces: settings.traces()? })
+        Ok(Self {
+            log_format: settings.log_format(),
+            log_level: log_level()?,
+            traces: settings.traces()?,
+        })
     }
 }
 
@@ -127,9 +137,17 @@ fn until_stopped(
     background: Option<Background>,
     until_stdin_ends: bool,
 ) -> Outcome {
-    let Output { log_format, log_level, traces } = output;
+    let Output {
+        log_format,
+        log_level,
+        traces,
+    } = output;
     let on_trace = traces.as_ref().map(Traces::observer);
-    let config = ServerConfig { on_state: Some(Arc::new(systemd::tell)), on_trace, ..config };
+    let config = ServerConfig {
+        on_state: Some(Arc::new(systemd::tell)),
+        on_trace,
+        ..config
+    };
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(async {
         let signal = stop_signal()?;
@@ -151,7 +169,10 @@ fn until_stopped(
         };
 
         // A service that does not start says only why.
-        few_files.iter().chain(&useless_tokens).for_each(|reason| tracing::warn!("{reason}"));
+        few_files
+            .iter()
+            .chain(&useless_tokens)
+            .for_each(|reason| tracing::warn!("{reason}"));
         announce(&server)?;
         systemd::watchdog();
         let running = background.map(|background| background.start(server.reload_handle()));
@@ -179,12 +200,20 @@ enum Task {
 
 /// The task that the arguments ask for.
 fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Background>, Failure> {
-    let Arguments { follow, columns, pace, key, .. } = arguments;
+    let Arguments {
+        follow,
+        columns,
+        pace,
+        key,
+        ..
+    } = arguments;
     let (sign, at) = (key.sign()?, pace.merged_from());
     if follow.is_none()
         && let Some(option) = pace.given().or_else(|| columns.given())
     {
-        return Err(Failure::new(format!("{option} without a source to follow: expected --follow")));
+        return Err(Failure::new(format!(
+            "{option} without a source to follow: expected --follow"
+        )));
     }
     let rates = || papir_plan::rates_file::load(None).map(|loaded| loaded.rates);
     match (follow, at) {
@@ -192,17 +221,31 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
             let (name, file) = only_file(config, "--follow")?;
             columns.check_source(source)?;
             let options = columns.set(UpdateOptions::new(file, source));
-            let update = UpdateOptions { rates: rates()?, sign, ..options };
-            Ok(Some(Background { name, task: Task::Follow(Box::new(pace.following(update, false)?)) }))
+            let update = UpdateOptions {
+                rates: rates()?,
+                sign,
+                ..options
+            };
+            Ok(Some(Background {
+                name,
+                task: Task::Follow(Box::new(pace.following(update, false)?)),
+            }))
         }
         (None, Some(at)) => {
             let (name, file) = only_file(config, "--merge-at")?;
-            let options = MergeOptions { rates: rates()?, sign, ..MergeOptions::new(file) };
-            Ok(Some(Background { name, task: Task::Merge(Box::new(Merging { options, at })) }))
+            let options = MergeOptions {
+                rates: rates()?,
+                sign,
+                ..MergeOptions::new(file)
+            };
+            Ok(Some(Background {
+                name,
+                task: Task::Merge(Box::new(Merging { options, at })),
+            }))
         }
-        (None, None) if sign.is_some() => {
-            Err(Failure::new("--sign without versions to sign: expected --follow or --merge-at"))
-        }
+        (None, None) if sign.is_some() => Err(Failure::new(
+            "--sign without versions to sign: expected --follow or --merge-at",
+        )),
         (None, None) => Ok(None),
     }
 }
@@ -215,7 +258,9 @@ fn only_file(config: &ServerConfig, option: &str) -> Result<(String, PathBuf), F
     };
     if !database.path.is_file() || config.sources.is_copy(&database.path) {
         let found = format!("{option} with {}", database.path.display());
-        return Err(Failure::new(format!("{found}: expected a file of this machine")));
+        return Err(Failure::new(format!(
+            "{found}: expected a file of this machine"
+        )));
     }
     Ok((database.name.clone(), database.path.clone()))
 }
@@ -224,7 +269,10 @@ impl Background {
     /// Starts a thread that works until the result is dropped. The service loads each version at once, and
     /// keeps serving the last one after a failure. `papir_load_failing` is then 1 until the next load.
     fn start(self, handle: ReloadHandle) -> Stop {
-        let (stop, runtime) = (Arc::new(AtomicBool::new(false)), tokio::runtime::Handle::current());
+        let (stop, runtime) = (
+            Arc::new(AtomicBool::new(false)),
+            tokio::runtime::Handle::current(),
+        );
         let stopped = Arc::clone(&stop);
         std::thread::spawn(move || {
             let Self { name, task } = self;
@@ -248,9 +296,12 @@ impl Background {
                         Event::Skipped(SkippedRow { place, reason }) => {
                             tracing::warn!(database = name, place, reason, "row skipped");
                         }
-                        Event::Trouble(reason) => tracing::warn!(database = name, reason, "source not read"),
+                        Event::Trouble(reason) => {
+                            tracing::warn!(database = name, reason, "source not read")
+                        }
                     });
-                    followed.unwrap_or_else(|error| failed(error, "no longer following the source"));
+                    followed
+                        .unwrap_or_else(|error| failed(error, "no longer following the source"));
                 }
             }
         });
@@ -270,17 +321,34 @@ impl Drop for Stop {
 /// Combines the sources of settings: flags, environment, file, defaults.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     known_variables()?;
-    let files = if arguments.files.is_empty() { files_of_environment() } else { arguments.files.clone() };
+    let files = if arguments.files.is_empty() {
+        files_of_environment()
+    } else {
+        arguments.files.clone()
+    };
     if arguments.name.is_some() && files.len() != 1 {
         return Err(Failure::new("--name names one database: expected one FILE"));
     }
     let mut given = arguments.settings.clone();
-    given.databases =
-        files.into_iter().map(|path| Snapshot { name: arguments.name.clone(), path, tokens: None }).collect();
-    let file = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
+    given.databases = files
+        .into_iter()
+        .map(|path| Snapshot {
+            name: arguments.name.clone(),
+            path,
+            tokens: None,
+        })
+        .collect();
+    let file = arguments
+        .config
+        .as_deref()
+        .map(Settings::read)
+        .transpose()?
+        .unwrap_or_default();
     let settings = given.or(file).or(Settings::defaults());
     if settings.databases.is_empty() {
-        return Err(Failure::new("no database to serve: expected a FILE, or [[database]] in --config"));
+        return Err(Failure::new(
+            "no database to serve: expected a FILE, or [[database]] in --config",
+        ));
     }
     Ok(settings)
 }
@@ -307,20 +375,30 @@ fn split_files(all: &OsStr) -> Vec<PathBuf> {
 /// Returns whether a URL could start with this. A scheme that papir does not know counts too, so
 /// that the error names the whole URL. A file name with an extension does not.
 fn is_scheme(text: &OsStr) -> bool {
-    !text.is_empty() && text.as_encoded_bytes().iter().all(u8::is_ascii_alphanumeric)
+    !text.is_empty()
+        && text
+            .as_encoded_bytes()
+            .iter()
+            .all(u8::is_ascii_alphanumeric)
 }
 
 /// Refuses environment variables that have the options' prefix but set no option.
 fn known_variables() -> Result<(), Failure> {
     let command = Arguments::augment_args(clap::Command::new("serve"));
-    let own: Vec<&OsStr> = command.get_arguments().filter_map(|argument| argument.get_env()).collect();
+    let own: Vec<&OsStr> = command
+        .get_arguments()
+        .filter_map(|argument| argument.get_env())
+        .collect();
     let unknown = std::env::vars_os().map(|(name, _)| name).find(|name| {
         name.to_string_lossy().starts_with(VARIABLES)
             && name != FILES_VARIABLE
             && !own.contains(&name.as_os_str())
     });
     match unknown {
-        Some(name) => Err(Failure::new(format!("the variable {} sets no option", name.to_string_lossy()))),
+        Some(name) => Err(Failure::new(format!(
+            "the variable {} sets no option",
+            name.to_string_lossy()
+        ))),
         None => Ok(()),
     }
 }
@@ -331,7 +409,9 @@ fn check(settings: &Settings) -> Outcome {
     // Checks the address of the collector and the level of the log.
     let _output = Output::of(settings)?;
     papir_server::check(&config)?;
-    unused_tokens::warnings(&config).iter().for_each(|reason| eprintln!("papir: warning: {reason}"));
+    unused_tokens::warnings(&config)
+        .iter()
+        .for_each(|reason| eprintln!("papir: warning: {reason}"));
     let mut out = std::io::stdout();
     write!(out, "{}", settings.print()?)?;
     out.flush()?;
@@ -349,10 +429,14 @@ fn log_level() -> Result<LevelFilter, Failure> {
     let Some(found) = std::env::var_os("PAPIR_LOG").filter(|text| !text.is_empty()) else {
         return Ok(LevelFilter::INFO);
     };
-    let level = found.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let level = found
+        .to_str()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
     level.and_then(|text| text.parse().ok()).ok_or_else(|| {
         let found = found.to_string_lossy();
-        Failure::new(format!("PAPIR_LOG is `{found}`: expected off, error, warn, info, debug or trace"))
+        Failure::new(format!(
+            "PAPIR_LOG is `{found}`: expected off, error, warn, info, debug or trace"
+        ))
     })
 }
 
@@ -364,7 +448,10 @@ fn start_log(format: LogFormat, level: LevelFilter, traces: Option<&Traces>) {
         LogFormat::Text => log.boxed(),
         LogFormat::Json => log.json().flatten_event(true).with_span_list(false).boxed(),
     };
-    tracing_subscriber::registry().with(traces.map(Traces::layer)).with(log.with_filter(level)).init();
+    tracing_subscriber::registry()
+        .with(traces.map(Traces::layer))
+        .with(log.with_filter(level))
+        .init();
 }
 
 /// Completes at the end of stdin. Reads on a detached thread, as stdin may never end.
@@ -385,7 +472,10 @@ async fn stdin_ends() {
 #[cfg(unix)]
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -411,15 +501,29 @@ mod tests {
     fn urls_are_not_split() {
         let split = |all: &str| {
             let files = split_files(all.as_ref()).into_iter();
-            files.map(|file| file.display().to_string()).collect::<Vec<_>>()
+            files
+                .map(|file| file.display().to_string())
+                .collect::<Vec<_>>()
         };
         assert_eq!(split("/data/a.papir"), ["/data/a.papir"]);
         assert_eq!(split("a.papir:/data/b.papir"), ["a.papir", "/data/b.papir"]);
         assert_eq!(
             split("s3://bucket/a.papir:b.papir:file:///data/c.papir:gs://d/e.papir"),
-            ["s3://bucket/a.papir", "b.papir", "file:///data/c.papir", "gs://d/e.papir"],
+            [
+                "s3://bucket/a.papir",
+                "b.papir",
+                "file:///data/c.papir",
+                "gs://d/e.papir"
+            ],
         );
-        assert_eq!(split("https://host/a.papir"), ["https://host/a.papir"], "the error names all of it");
-        assert_eq!(split("a.papir://data/b.papir"), ["a.papir", "//data/b.papir"]);
+        assert_eq!(
+            split("https://host/a.papir"),
+            ["https://host/a.papir"],
+            "the error names all of it"
+        );
+        assert_eq!(
+            split("a.papir://data/b.papir"),
+            ["a.papir", "//data/b.papir"]
+        );
     }
 }

@@ -53,7 +53,12 @@ struct Add {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     database: Vec<String>,
     /// The operations it allows, separated by commas: query, metrics, admin.
-    #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "query")]
+    #[arg(
+        long,
+        value_name = "SCOPE,…",
+        value_delimiter = ',',
+        default_value = "query"
+    )]
     scope: Vec<Scope>,
     /// Time until it expires, as in 12h or 30d [default: never].
     #[arg(long, value_name = "TIME")]
@@ -91,7 +96,14 @@ impl Add {
 fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Result<()> {
     let now = SystemTime::now();
     for token in tokens.entries() {
-        let TokenEntry { name, scopes, databases, created, expires, .. } = token;
+        let TokenEntry {
+            name,
+            scopes,
+            databases,
+            created,
+            expires,
+            ..
+        } = token;
         let scopes: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
         let expired = token.has_expired(now);
         if as_json {
@@ -100,14 +112,20 @@ fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Resu
             writeln!(out, "{line}")?;
             continue;
         }
-        let databases = databases.as_ref().map(|all| all.iter().cloned().collect::<Vec<_>>().join(","));
+        let databases = databases
+            .as_ref()
+            .map(|all| all.iter().cloned().collect::<Vec<_>>().join(","));
         let databases = databases.unwrap_or_else(|| "all databases".to_owned());
         let end = match expires {
             Some(time) if expired => format!("expired {time}"),
             Some(time) => format!("until {time}"),
             None => "never expires".to_owned(),
         };
-        writeln!(out, "{name}  {}  {databases}  since {created}  {end}", scopes.join(","))?;
+        writeln!(
+            out,
+            "{name}  {}  {databases}  since {created}  {end}",
+            scopes.join(",")
+        )?;
     }
     Ok(())
 }

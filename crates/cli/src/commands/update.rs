@@ -85,8 +85,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.signing.sign()?,
         unsigned: arguments.signing.unsigned(),
-        encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
-        ..arguments.columns.set(UpdateOptions::new(&arguments.file, &arguments.from))
+        encrypt: arguments
+            .encrypt
+            .as_deref()
+            .map(owner_key::read)
+            .transpose()?,
+        ..arguments
+            .columns
+            .set(UpdateOptions::new(&arguments.file, &arguments.from))
     };
     let start = Instant::now();
     if arguments.delta {
@@ -96,7 +102,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             &mut papir::system_rng(),
             &Bars::new(),
         );
-        return print_delta(updated.map_err(explain)?.as_ref(), start.elapsed(), arguments.json);
+        return print_delta(
+            updated.map_err(explain)?.as_ref(),
+            start.elapsed(),
+            arguments.json,
+        );
     }
     let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
     print(&report.map_err(explain)?, start.elapsed(), arguments.json)
@@ -109,7 +119,17 @@ pub(super) fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bo
         (None, false) => writeln!(out, "nothing to change")?,
         (None, true) => writeln!(out, "{}", json!({ "mode": "unchanged" }))?,
         (Some(report), false) => describe::print(&describe::delta_update(report), &mut out)?,
-        (Some(DeltaReport { metadata, rows, superseded, bytes, most, checkpoint }), true) => {
+        (
+            Some(DeltaReport {
+                metadata,
+                rows,
+                superseded,
+                bytes,
+                most,
+                checkpoint,
+            }),
+            true,
+        ) => {
             let changed = json!({
                 "name": metadata.name,
                 "mode": "delta",
@@ -143,15 +163,22 @@ pub(super) fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcom
 pub(super) fn explain(error: papir_store::Error) -> Failure {
     match error {
         papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
-        | papir_store::Error::Snapshot { error: error @ papir_core::Error::OwnerKey { .. }, .. } => {
-            Failure::new(format!("{error} (--encrypt)"))
-        }
+        | papir_store::Error::Snapshot {
+            error: error @ papir_core::Error::OwnerKey { .. },
+            ..
+        } => Failure::new(format!("{error} (--encrypt)")),
         other => sign_arguments::explain(other),
     }
 }
 
 fn as_json(report: &UpdateReport, time: Duration) -> Value {
-    let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
+    let ChangeCounts {
+        inserted,
+        replaced,
+        deleted,
+        absent,
+        superseded,
+    } = report.counts;
     let unchanged = report.way == Way::Unchanged;
     json!({
         "name": report.metadata.name,

@@ -100,11 +100,17 @@ fn newest(place: &str, database: Option<String>, version: String) -> Listed {
 /// The versions of a service. Its description has a time for the newest version only, and only if
 /// that is signed.
 fn served(place: &str, detail: DatabaseDetail) -> Vec<Listed> {
-    let DatabaseDetail { info, previous_versions, .. } = detail;
+    let DatabaseDetail {
+        info,
+        previous_versions,
+        ..
+    } = detail;
     let name = Some(info.name);
     let first = Listed {
         sequence: info.checkpoint.map(|checkpoint| checkpoint.sequence),
-        age_seconds: info.checkpoint.map(|checkpoint| age(UNIX_EPOCH + Duration::from_secs(checkpoint.time))),
+        age_seconds: info
+            .checkpoint
+            .map(|checkpoint| age(UNIX_EPOCH + Duration::from_secs(checkpoint.time))),
         ..newest(place, name.clone(), info.version)
     };
     let earlier = previous_versions.into_iter().map(|previous| Listed {
@@ -122,20 +128,35 @@ fn stored(place: &str) -> Result<Vec<Listed>, Failure> {
         state: if version.current { "newest" } else { "kept" },
         sequence: version.sequence,
         age_seconds: papir_store::parse_timestamp(version.time()).map(age),
-        ..newest(&version.path.display().to_string(), Some(version.metadata.name), version.metadata.version)
+        ..newest(
+            &version.path.display().to_string(),
+            Some(version.metadata.name),
+            version.metadata.version,
+        )
     });
     Ok(listed.collect())
 }
 
 fn age(time: SystemTime) -> u64 {
-    SystemTime::now().duration_since(time).unwrap_or_default().as_secs()
+    SystemTime::now()
+        .duration_since(time)
+        .unwrap_or_default()
+        .as_secs()
 }
 
 fn line(listed: &Listed) -> String {
     let mut parts = vec![listed.version.clone(), format!("{:<8}", listed.state)];
-    parts.extend(listed.sequence.map(|sequence| format!("sequence {sequence}")));
+    parts.extend(
+        listed
+            .sequence
+            .map(|sequence| format!("sequence {sequence}")),
+    );
     parts.extend(listed.age_seconds.map(|age| format!("{} old", span(age))));
-    parts.extend(listed.seconds_left.map(|left| format!("answered for {} more", span(left))));
+    parts.extend(
+        listed
+            .seconds_left
+            .map(|left| format!("answered for {} more", span(left))),
+    );
     parts.extend(listed.database.clone());
     parts.push(listed.place.clone());
     parts.join("  ")

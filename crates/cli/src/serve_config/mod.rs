@@ -117,7 +117,12 @@ pub(crate) struct Settings {
     trust_proxy: Option<TrustedProxies>,
     /// Web origin, such as https://app.example, whose pages may use the service (CORS); can be given
     /// several times, and * allows all.
-    #[arg(long, value_name = "ORIGIN", env = "PAPIR_SERVE_ALLOW_ORIGIN", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        env = "PAPIR_SERVE_ALLOW_ORIGIN",
+        value_delimiter = ','
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_origin: Option<Vec<Origin>>,
     /// Serve even schemes that reveal queries to the server.
@@ -288,7 +293,10 @@ mod text {
     use super::{Display, FromStr};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(super) fn serialize<T: Display, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<T: Display, S: Serializer>(
+        value: &Option<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         match value {
             Some(value) => to.collect_str(value),
             None => to.serialize_none(),
@@ -311,14 +319,17 @@ impl Settings {
     /// # Errors
     /// A message with the file, the line and the invalid key.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let size = std::fs::metadata(path).map_err(|error| Failure::at(path, error))?.len();
+        let size = std::fs::metadata(path)
+            .map_err(|error| Failure::at(path, error))?
+            .len();
         if size > MAX_CONFIG_FILE {
             let found = format!("{size} bytes: expected at most {MAX_CONFIG_FILE}");
             return Err(Failure::at(path, found));
         }
         let text = std::fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
-        let mut settings = Self::parse(&text)
-            .map_err(|(line, reason)| Failure::new(format!("{}:{line}: {reason}", path.display())))?;
+        let mut settings = Self::parse(&text).map_err(|(line, reason)| {
+            Failure::new(format!("{}:{line}: {reason}", path.display()))
+        })?;
         settings.resolve_paths(path.parent().unwrap_or(Path::new("")));
         Ok(settings)
     }
@@ -326,7 +337,10 @@ impl Settings {
     /// Parses a file's text. The error is the line and a message.
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let before = error
+                .span()
+                .and_then(|span| text.get(..span.start))
+                .unwrap_or_default();
             (before.matches('\n').count() + 1, error.message().to_owned())
         })
     }
@@ -351,7 +365,11 @@ impl Settings {
                 *path = folder.join(&*path);
             }
         }
-        if let Some(page) = self.page.as_mut().filter(|page| *page != Path::new(FIND_PAGE)) {
+        if let Some(page) = self
+            .page
+            .as_mut()
+            .filter(|page| *page != Path::new(FIND_PAGE))
+        {
             *page = folder.join(&*page);
         }
     }
@@ -398,8 +416,21 @@ impl Settings {
     /// The default settings.
     pub(crate) fn defaults() -> Self {
         let default = ServerConfig::default();
-        let ServerConfig { listen, threads, max_concurrent, max_queued, max_upload_bytes, .. } = default;
-        let ServerConfig { body_timeout, protection, keep_old, metrics, .. } = default;
+        let ServerConfig {
+            listen,
+            threads,
+            max_concurrent,
+            max_queued,
+            max_upload_bytes,
+            ..
+        } = default;
+        let ServerConfig {
+            body_timeout,
+            protection,
+            keep_old,
+            metrics,
+            ..
+        } = default;
         Self {
             listen: Some(listen),
             threads: Some(threads),
@@ -454,20 +485,42 @@ mod tests {
 
     #[test]
     fn defaults_match_the_server() {
-        let (config, default) = (Settings::defaults().config().unwrap(), ServerConfig::default());
-        assert_eq!((config.listen, config.threads), (default.listen, default.threads));
-        assert_eq!((config.max_concurrent, config.max_queued), (default.max_concurrent, default.max_queued));
-        let limits = ClientLimits { burst: 20, ..ClientLimits::default() };
-        assert_eq!(config.protection, Protection { limits, ..default.protection });
+        let (config, default) = (
+            Settings::defaults().config().unwrap(),
+            ServerConfig::default(),
+        );
+        assert_eq!(
+            (config.listen, config.threads),
+            (default.listen, default.threads)
+        );
+        assert_eq!(
+            (config.max_concurrent, config.max_queued),
+            (default.max_concurrent, default.max_queued)
+        );
+        let limits = ClientLimits {
+            burst: 20,
+            ..ClientLimits::default()
+        };
+        assert_eq!(
+            config.protection,
+            Protection {
+                limits,
+                ..default.protection
+            }
+        );
     }
 
     #[test]
     fn printed_settings_round_trip() {
-        let text =
-            Settings::defaults().or(parse("rate = \"5/s\"\n[[database]]\npath = \"a.papir\"\n")).print();
+        let text = Settings::defaults()
+            .or(parse("rate = \"5/s\"\n[[database]]\npath = \"a.papir\"\n"))
+            .print();
         let text = text.unwrap();
         assert_eq!(parse(&text).print().unwrap(), text);
-        assert!(text.contains("rate = \"5/s\"") && text.contains("header-timeout = \"20s\""), "{text}");
+        assert!(
+            text.contains("rate = \"5/s\"") && text.contains("header-timeout = \"20s\""),
+            "{text}"
+        );
     }
 
     #[test]
@@ -479,13 +532,20 @@ mod tests {
             ("listen = \"nowhere\"", 1, "nowhere"),
             ("rate = \"5\"", 1, "5/s"),
             ("trust-proxy = \"10.0.0.1/8\"", 1, "10.0.0.1/8"),
-            ("allow-origin = [\"https://a.example/\"]", 1, "https://a.example/"),
+            (
+                "allow-origin = [\"https://a.example/\"]",
+                1,
+                "https://a.example/",
+            ),
             ("[[database]]\nname = \"a\"", 1, "path"),
             ("[[database]]\npath = \"a\"\nfile = \"b\"", 3, "file"),
             ("threads = ", 1, ""),
         ] {
             let (found, reason) = Settings::parse(text).map(drop).unwrap_err();
-            assert!(found == line && reason.contains(part), "{text}: line {found}, {reason}");
+            assert!(
+                found == line && reason.contains(part),
+                "{text}: line {found}, {reason}"
+            );
         }
     }
 }

@@ -24,9 +24,14 @@ impl Settings {
     /// The settings contradict each other.
     pub(crate) fn config(self) -> Result<ServerConfig, Failure> {
         let tokens = self.token_sources()?;
-        for (name, span) in [("header-timeout", self.header_timeout), ("body-timeout", self.body_timeout)] {
+        for (name, span) in [
+            ("header-timeout", self.header_timeout),
+            ("body-timeout", self.body_timeout),
+        ] {
             if span == Some(Span(Duration::ZERO)) {
-                return Err(Failure::new(format!("{name} is 0: every request would time out")));
+                return Err(Failure::new(format!(
+                    "{name} is 0: every request would time out"
+                )));
             }
         }
         let (registry, device) = (self.registry()?, self.device()?);
@@ -49,7 +54,9 @@ impl Settings {
             limits,
             proxies: self.trust_proxy.unwrap_or_default(),
             origins: self.allow_origin.unwrap_or_default(),
-            header_timeout: self.header_timeout.map_or(times.header_timeout, |span| span.0),
+            header_timeout: self
+                .header_timeout
+                .map_or(times.header_timeout, |span| span.0),
             max_connections: self.max_connections.unwrap_or(times.max_connections),
         };
         Ok(ServerConfig {
@@ -68,10 +75,16 @@ impl Settings {
             verify: self.verify.unwrap_or_default().into(),
             device,
             lame_duck: self.lame_duck.map_or(default.lame_duck, |span| span.0),
-            stop_timeout: self.stop_timeout.map_or(default.stop_timeout, |span| span.0),
-            body_timeout: self.body_timeout.map_or(default.body_timeout, |span| span.0),
+            stop_timeout: self
+                .stop_timeout
+                .map_or(default.stop_timeout, |span| span.0),
+            body_timeout: self
+                .body_timeout
+                .map_or(default.body_timeout, |span| span.0),
             keep_old: self.keep_old.map_or(default.keep_old, |span| span.0),
-            watch: self.watch.map(|seconds| Duration::from_secs(seconds.get().into())),
+            watch: self
+                .watch
+                .map(|seconds| Duration::from_secs(seconds.get().into())),
             metrics: !self.no_metrics.unwrap_or_default(),
             page,
             protection,
@@ -97,19 +110,29 @@ impl Settings {
     /// Certificate, key, and the authorities of clients.
     fn tls(&self) -> Result<Option<TlsFiles>, Failure> {
         let clients = match (self.client_ca.clone(), self.client_crl.clone()) {
-            (Some(authorities), revoked) => Some(ClientFiles { revoked, ..ClientFiles::new(authorities) }),
+            (Some(authorities), revoked) => Some(ClientFiles {
+                revoked,
+                ..ClientFiles::new(authorities)
+            }),
             (None, None) => None,
             (None, Some(_)) => {
-                return Err(Failure::new("client-crl without client-ca: give --client-ca FILE"));
+                return Err(Failure::new(
+                    "client-crl without client-ca: give --client-ca FILE",
+                ));
             }
         };
         match (self.tls_cert.clone(), self.tls_key.clone()) {
-            (Some(certificate), Some(key)) => {
-                Ok(Some(TlsFiles { clients, ..TlsFiles::new(certificate, key) }))
-            }
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+                clients,
+                ..TlsFiles::new(certificate, key)
+            })),
             (None, None) if clients.is_none() => Ok(None),
-            (None, None) => Err(Failure::new("client-ca without TLS: give --tls-cert and --tls-key")),
-            _ => Err(Failure::new("tls-cert and tls-key: expected both or neither")),
+            (None, None) => Err(Failure::new(
+                "client-ca without TLS: give --tls-cert and --tls-key",
+            )),
+            _ => Err(Failure::new(
+                "tls-cert and tls-key: expected both or neither",
+            )),
         }
     }
 
@@ -120,7 +143,11 @@ impl Settings {
             let path = remote::local(&one.path, self.cache.as_ref(), &mut sources)?;
             Ok(DatabaseConfig::new(path, one.name.clone()))
         };
-        let databases = self.databases.iter().map(&mut database).collect::<Result<_, Failure>>()?;
+        let databases = self
+            .databases
+            .iter()
+            .map(&mut database)
+            .collect::<Result<_, Failure>>()?;
         Ok((databases, sources))
     }
 
@@ -129,24 +156,34 @@ impl Settings {
         let Some(place) = &self.registry else {
             return self.without_registry().map(|()| None);
         };
-        let mut config = RegistryConfig { place: self.registry_place(place)?, ..RegistryConfig::new(place) };
+        let mut config = RegistryConfig {
+            place: self.registry_place(place)?,
+            ..RegistryConfig::new(place)
+        };
         config.ttl = self.client_ttl.map_or(config.ttl, |span| span.0);
         config.max_clients = self.max_clients.map_or(config.max_clients, NonZeroU64::get);
-        config.max_bytes = self.max_client_bytes.map_or(config.max_bytes, |bytes| bytes.0);
-        config.tickets_ahead = self.tickets_ahead.map_or(config.tickets_ahead, NonZeroU64::get);
+        config.max_bytes = self
+            .max_client_bytes
+            .map_or(config.max_bytes, |bytes| bytes.0);
+        config.tickets_ahead = self
+            .tickets_ahead
+            .map_or(config.tickets_ahead, NonZeroU64::get);
         config.allow_list = self.list_clients.unwrap_or_default();
         match config.tickets_ahead {
             1..=64 => Ok(Some(config)),
-            found => Err(Failure::new(format!("tickets-ahead is {found}: expected 1 to 64"))),
+            found => Err(Failure::new(format!(
+                "tickets-ahead is {found}: expected 1 to 64"
+            ))),
         }
     }
 
     fn registry_place(&self, place: &Path) -> Result<RegistryPlace, Failure> {
         let place = registry_place(place);
         match (place, &self.registry_keys) {
-            (RegistryPlace::Postgres(place), keys) => {
-                Ok(RegistryPlace::Postgres(PostgresConfig { keys: keys.clone(), ..place }))
-            }
+            (RegistryPlace::Postgres(place), keys) => Ok(RegistryPlace::Postgres(PostgresConfig {
+                keys: keys.clone(),
+                ..place
+            })),
             (RegistryPlace::Directory(_), Some(_)) => Err(Failure::new(
                 "registry-keys with a registry in a directory: it is for one in PostgreSQL \
                  (--registry postgres://USER@HOST/DATABASE)",
@@ -166,7 +203,9 @@ impl Settings {
             ("list-clients", self.list_clients == Some(true)),
         ];
         match given.into_iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(Failure::new(format!("{name} without a registry: give --registry DIR"))),
+            Some((name, _)) => Err(Failure::new(format!(
+                "{name} without a registry: give --registry DIR"
+            ))),
             None => Ok(()),
         }
     }
@@ -175,10 +214,16 @@ impl Settings {
         let mut sources: Vec<_> = self.tokens.iter().map(TokenSource::new).collect();
         for database in &self.databases {
             let name = DatabaseConfig::new(&database.path, database.name.clone()).name;
-            let own = |path| TokenSource { only: Some(name.clone()), ..TokenSource::new(path) };
+            let own = |path| TokenSource {
+                only: Some(name.clone()),
+                ..TokenSource::new(path)
+            };
             sources.extend(database.tokens.iter().map(own));
         }
-        let without_tokens = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
+        let without_tokens = self
+            .databases
+            .iter()
+            .find(|one| self.tokens.is_none() && one.tokens.is_none());
         match without_tokens {
             Some(database) if !sources.is_empty() => Err(Failure::at(
                 &database.path,
@@ -192,9 +237,10 @@ impl Settings {
 /// The registry in a directory, or at an address of PostgreSQL.
 pub(crate) fn registry_place(place: &Path) -> RegistryPlace {
     match place.to_str().filter(|text| Login::is_address(text)) {
-        Some(address) => {
-            RegistryPlace::Postgres(PostgresConfig { login: Login::from_environment(address), keys: None })
-        }
+        Some(address) => RegistryPlace::Postgres(PostgresConfig {
+            login: Login::from_environment(address),
+            keys: None,
+        }),
         None => RegistryPlace::Directory(place.to_owned()),
     }
 }
@@ -209,7 +255,10 @@ fn page_folder(given: &Path) -> Result<PathBuf, Failure> {
     };
     let has_page = |folder: &&PathBuf| folder.join("index.html").is_file();
     candidates.iter().find(has_page).cloned().ok_or_else(|| {
-        let tried: Vec<_> = candidates.iter().map(|folder| folder.display().to_string()).collect();
+        let tried: Vec<_> = candidates
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
         Failure::new(format!(
             "page: no index.html in {}: expected the folder that `make page` builds (target/page)",
             tried.join(" or ")
@@ -231,15 +280,36 @@ mod tests {
         let two = "[[database]]\npath = \"a.papir\"\ntokens = \"a.toml\"\n[[database]]\npath = \"b.papir\"\n";
         let message = parse(two).config().map(drop).unwrap_err().to_string();
         assert!(message.contains("b.papir"), "{message}");
-        let sources = parse(&format!("tokens = \"all.toml\"\n{two}")).config().unwrap().protection.tokens;
-        assert_eq!(sources.iter().map(|one| one.only.as_deref()).collect::<Vec<_>>(), [None, Some("a")]);
+        let sources = parse(&format!("tokens = \"all.toml\"\n{two}"))
+            .config()
+            .unwrap()
+            .protection
+            .tokens;
+        assert_eq!(
+            sources
+                .iter()
+                .map(|one| one.only.as_deref())
+                .collect::<Vec<_>>(),
+            [None, Some("a")]
+        );
     }
 
     #[test]
     fn a_folder_without_a_page_is_refused_by_its_name() {
-        let message = parse("page = \"nowhere\"").config().map(drop).unwrap_err().to_string();
-        assert!(message.contains("no index.html in nowhere: expected"), "{message}");
-        let message = parse("page = \"auto\"").config().map(drop).unwrap_err().to_string();
+        let message = parse("page = \"nowhere\"")
+            .config()
+            .map(drop)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("no index.html in nowhere: expected"),
+            "{message}"
+        );
+        let message = parse("page = \"auto\"")
+            .config()
+            .map(drop)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("share/papir/page"), "{message}");
     }
 
@@ -248,7 +318,10 @@ mod tests {
         for (text, part) in [
             ("tls-cert = \"a\"", "tls-key"),
             ("client-ca = \"a\"", "--tls-cert"),
-            ("tls-cert = \"a\"\ntls-key = \"a\"\nclient-crl = \"a\"", "--client-ca"),
+            (
+                "tls-cert = \"a\"\ntls-key = \"a\"\nclient-crl = \"a\"",
+                "--client-ca",
+            ),
         ] {
             let message = parse(text).config().map(drop).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");

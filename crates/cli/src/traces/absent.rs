@@ -13,7 +13,9 @@ impl Traces {
     /// # Errors
     /// Always.
     pub(crate) fn start(_url: &str, _share: Share) -> Result<Self, Failure> {
-        Err(Failure::new("this build of papir exports no traces: build it with the feature otlp"))
+        Err(Failure::new(
+            "this build of papir exports no traces: build it with the feature otlp",
+        ))
     }
 
     pub(crate) fn layer(&self) -> Identity {

@@ -17,8 +17,8 @@ use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfi
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{
-    BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingDecision, SamplingResult, SdkTracerProvider,
-    ShouldSample,
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingDecision, SamplingResult,
+    SdkTracerProvider, ShouldSample,
 };
 use papir_client::core::Address;
 use papir_server::{TRACE_TARGET, TraceObserver};
@@ -58,8 +58,13 @@ impl Traces {
     /// The address is invalid.
     pub(crate) fn start(url: &str, share: Share) -> Result<Self, Failure> {
         let invalid = |reason: String| Failure::new(format!("invalid collector `{url}`: {reason}"));
-        if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-            return Err(invalid("expected an address like http://127.0.0.1:4318".into()));
+        if !["http://", "https://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+        {
+            return Err(invalid(
+                "expected an address like http://127.0.0.1:4318".into(),
+            ));
         }
         let exporter = SpanExporter::builder()
             .with_http()
@@ -74,7 +79,11 @@ impl Traces {
             .with_scheduled_delay(DELAY)
             .build();
         let provider = SdkTracerProvider::builder()
-            .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(config).build())
+            .with_span_processor(
+                BatchSpanProcessor::builder(exporter)
+                    .with_batch_config(config)
+                    .build(),
+            )
             .with_sampler(Sampling(share))
             .with_resource(resource())
             .build();
@@ -120,7 +129,11 @@ impl Traces {
 /// The address for traces, of a collector's address with or without the path.
 fn endpoint(url: &str) -> String {
     let base = url.trim_end_matches('/');
-    if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") }
+    if base.ends_with(PATH) {
+        base.to_owned()
+    } else {
+        format!("{base}{PATH}")
+    }
 }
 
 /// Properties of the service. No host, process or user.
@@ -161,9 +174,14 @@ impl ShouldSample for Sampling {
             Some(false) => Sampler::AlwaysOff,
             None => Sampler::TraceIdRatioBased(self.0.get()),
         };
-        let SamplingResult { decision, .. } = sampler.should_sample(None, id, name, kind, attributes, links);
+        let SamplingResult { decision, .. } =
+            sampler.should_sample(None, id, name, kind, attributes, links);
         debug_assert_ne!(decision, SamplingDecision::RecordOnly);
-        SamplingResult { decision, attributes: Vec::new(), trace_state: Default::default() }
+        SamplingResult {
+            decision,
+            attributes: Vec::new(),
+            trace_state: Default::default(),
+        }
     }
 }
 
@@ -184,7 +202,10 @@ impl Collector {
             // A proxy of the environment must not carry spans of this machine to another one.
             config = config.proxy(None);
         }
-        Self { agent: config.build().new_agent(), failing: AtomicBool::new(false) }
+        Self {
+            agent: config.build().new_agent(),
+            failing: AtomicBool::new(false),
+        }
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -202,7 +223,9 @@ impl Collector {
             return;
         }
         match failure {
-            Some(reason) => tracing::warn!(reason, "the collector takes no traces: they are dropped"),
+            Some(reason) => {
+                tracing::warn!(reason, "the collector takes no traces: they are dropped")
+            }
             None => tracing::info!("the collector takes traces again"),
         }
     }
@@ -230,8 +253,12 @@ mod tests {
 
     #[test]
     fn the_path_is_added_once() {
-        for url in ["http://a:4318", "http://a:4318/", "http://a:4318/v1/traces", "http://a:4318/v1/traces/"]
-        {
+        for url in [
+            "http://a:4318",
+            "http://a:4318/",
+            "http://a:4318/v1/traces",
+            "http://a:4318/v1/traces/",
+        ] {
             assert_eq!(endpoint(url), "http://a:4318/v1/traces");
         }
         assert_eq!(endpoint("https://a/otlp"), "https://a/otlp/v1/traces");
@@ -243,10 +270,12 @@ mod tests {
             let sampling = Sampling(share.parse().unwrap_or_default());
             let id = TraceId::from(u128::MAX >> 1);
             let parent = caller.map(|(flags, remote)| {
-                let caller = SpanContext::new(id, SpanId::from(7), flags, remote, TraceState::default());
+                let caller =
+                    SpanContext::new(id, SpanId::from(7), flags, remote, TraceState::default());
                 Context::new().with_remote_span_context(caller)
             });
-            let result = sampling.should_sample(parent.as_ref(), id, "", &SpanKind::Server, &[], &[]);
+            let result =
+                sampling.should_sample(parent.as_ref(), id, "", &SpanKind::Server, &[], &[]);
             result.decision == SamplingDecision::RecordAndSample
         };
         let (on, off) = (TraceFlags::SAMPLED, TraceFlags::default());

@@ -33,7 +33,9 @@ impl FromStr for Share {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self(share)),
-            _ => Err(format!("invalid share `{text}`: expected a number from 0 to 1")),
+            _ => Err(format!(
+                "invalid share `{text}`: expected a number from 0 to 1"
+            )),
         }
     }
 }
@@ -45,7 +47,10 @@ mod tests {
     #[test]
     fn a_share_is_between_0_and_1() {
         for text in ["0", "0.25", "1"] {
-            assert_eq!(text.parse::<Share>().map(|share| share.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<Share>().map(|share| share.to_string()),
+                Ok(text.to_owned())
+            );
         }
         for text in ["-0.1", "1.1", "NaN", "all", ""] {
             assert!(text.parse::<Share>().is_err(), "{text}");

@@ -4,11 +4,16 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 /// 3,000 words in small buckets, for batches of 8.
 fn build(folder: &Folder) -> String {
-    let rows: String = (0..3000).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let (source, out) =
-        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
-    let options =
-        ["--key", "word", "--value", "meaning", "--scheme", "simple", "--batch", "8", "--room", "10"];
+    let rows: String = (0..3000)
+        .map(|i| format!("word {i},meaning {i}\n"))
+        .collect();
+    let (source, out) = (
+        folder.write("words.csv", format!("word,meaning\n{rows}")),
+        folder.path("words.papir"),
+    );
+    let options = [
+        "--key", "word", "--value", "meaning", "--scheme", "simple", "--batch", "8", "--room", "10",
+    ];
     succeeds(&[&["build", &source, "--out", &out][..], &options].concat());
     out
 }
@@ -18,8 +23,14 @@ fn batch(service: &Service, keys: &str) -> (Vec<serde_json::Value>, serde_json::
     let output = papir(&["get", &service.url, "--batch", keys, "--json", "-v"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let costs = String::from_utf8(output.stderr).unwrap();
-    let found = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (found, serde_json::from_str(costs.lines().last().unwrap()).unwrap())
+    let found = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    (
+        found,
+        serde_json::from_str(costs.lines().last().unwrap()).unwrap(),
+    )
 }
 
 #[test]
@@ -27,33 +38,59 @@ fn a_file_of_keys_is_looked_up_in_one_batch() {
     let folder = Folder::new();
     let words = build(&folder);
     let described = succeeds(&["inspect", &words]);
-    assert!(described.contains("simple-batch") && described.contains("records a batch"), "{described}");
+    assert!(
+        described.contains("simple-batch") && described.contains("records a batch"),
+        "{described}"
+    );
     let service = Service::start(&[&words], &[]);
-    let many = folder.write("many.txt", "word 5\nword 2999\nnone\r\nword 5\nword 7\nword 8\nword 9\n");
+    let many = folder.write(
+        "many.txt",
+        "word 5\nword 2999\nnone\r\nword 5\nword 7\nword 8\nword 9\n",
+    );
     let one = folder.write("one.txt", "word 11");
     let (found, costs) = batch(&service, &many);
-    let values: Vec<_> = found.iter().map(|line| line["value"].as_str().unwrap_or("-")).collect();
+    let values: Vec<_> = found
+        .iter()
+        .map(|line| line["value"].as_str().unwrap_or("-"))
+        .collect();
     assert_eq!(
         values,
-        ["meaning 5", "meaning 2999", "-", "meaning 5", "meaning 7", "meaning 8", "meaning 9"]
+        [
+            "meaning 5",
+            "meaning 2999",
+            "-",
+            "meaning 5",
+            "meaning 7",
+            "meaning 8",
+            "meaning 9"
+        ]
     );
     assert_eq!(costs["requests"], 1);
     let (found, fewer) = batch(&service, &one);
     assert_eq!(found[0]["value"], "meaning 11");
     for bytes in ["upload_bytes", "download_bytes"] {
-        assert_eq!(costs[bytes], fewer[bytes], "the length of a batch depends on its content");
+        assert_eq!(
+            costs[bytes], fewer[bytes],
+            "the length of a batch depends on its content"
+        );
     }
     assert_eq!(succeeds(&["get", &service.url, "word 12"]), "meaning 12");
     drop(service);
 
     // The capacity survives updates, including those that need other buckets.
     let more: String = (0..2000).map(|i| format!("more {i},new {i}\n")).collect();
-    let changes = folder.write("changes.csv", format!("word,meaning\nword 5,changed\n{more}"));
+    let changes = folder.write(
+        "changes.csv",
+        format!("word,meaning\nword 5,changed\n{more}"),
+    );
     succeeds(&["update", &words, "--from", &changes]);
     assert!(succeeds(&["inspect", &words]).contains("simple-batch"));
     let service = Service::start(&[&words], &[]);
     let (found, costs) = batch(&service, &many);
-    assert_eq!((&found[0]["value"], &costs["requests"]), (&"changed".into(), &1.into()));
+    assert_eq!(
+        (&found[0]["value"], &costs["requests"]),
+        (&"changed".into(), &1.into())
+    );
 }
 
 /// Doubly-efficient PIR answers thousands of indices with one evaluation; all are returned,
@@ -72,15 +109,24 @@ fn depir_looks_up_a_file_of_numbers_in_one_query() {
     assert_eq!((found.len(), &costs["requests"]), (300, &1.into()));
     let (_, fewer) = batch(&service, &one);
     for bytes in ["upload_bytes", "download_bytes"] {
-        assert_eq!(costs[bytes], fewer[bytes], "the length of a query depends on its content");
+        assert_eq!(
+            costs[bytes], fewer[bytes],
+            "the length of a query depends on its content"
+        );
     }
     for (line, record) in lines.iter().zip(&found) {
         let number: u32 = line.parse().unwrap();
         let expected = String::from_utf8(number.to_le_bytes().to_vec()).unwrap();
-        assert_eq!((&record["index"], &record["value"]), (&number.into(), &expected.into()));
+        assert_eq!(
+            (&record["index"], &record["value"]),
+            (&number.into(), &expected.into())
+        );
     }
     let outside = folder.write("outside.txt", "3\n90\n");
-    fails_with(&["get", &service.url, "--batch", &outside], &["90", "out of range"]);
+    fails_with(
+        &["get", &service.url, "--batch", &outside],
+        &["90", "out of range"],
+    );
 }
 
 /// Tables are made once and kept in their folder, belong to the snapshot, and answer what lines answer;
@@ -89,15 +135,28 @@ fn depir_looks_up_a_file_of_numbers_in_one_query() {
 fn depir_answers_by_tables() {
     let folder = Folder::new();
     let raw: String = (10..30).map(|number| number.to_string()).collect();
-    let (source, out, kept) =
-        (folder.write("numbers.bin", raw), folder.path("n.papir"), folder.path("tables"));
-    let common = ["--format", "raw", "--record-bytes", "2", "--scheme", "depir"];
+    let (source, out, kept) = (
+        folder.write("numbers.bin", raw),
+        folder.path("n.papir"),
+        folder.path("tables"),
+    );
+    let common = [
+        "--format",
+        "raw",
+        "--record-bytes",
+        "2",
+        "--scheme",
+        "depir",
+    ];
     let tables = ["--tabulated", "all", "--steps", "two"];
     let base = [&["build", &source, "--out", &out], &common[..]].concat();
     let files = || -> Vec<_> {
         let mut files: Vec<_> = std::fs::read_dir(&kept)
             .unwrap()
-            .map(|file| file.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap())).unwrap())
+            .map(|file| {
+                file.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap()))
+                    .unwrap()
+            })
             .collect();
         files.sort();
         files
@@ -111,15 +170,25 @@ fn depir_answers_by_tables() {
     std::fs::remove_file(&before[0].0).unwrap();
     succeeds(&with_tables);
     let after = files();
-    assert_eq!((&after[1..], after.len()), (&before[1..], before.len()), "made again");
+    assert_eq!(
+        (&after[1..], after.len()),
+        (&before[1..], before.len()),
+        "made again"
+    );
     assert_ne!(after[0].1, before[0].1);
     // The snapshot needs the folder no longer.
     std::fs::remove_dir_all(&kept).unwrap();
     let service = Service::start(&[&out], &[]);
     let numbers = folder.write("many.txt", "3\n19\n3\n0\n");
     let (found, costs) = batch(&service, &numbers);
-    let values: Vec<_> = found.iter().map(|line| line["value"].as_str().unwrap()).collect();
-    assert_eq!((values, &costs["requests"]), (vec!["13", "29", "13", "10"], &1.into()));
+    let values: Vec<_> = found
+        .iter()
+        .map(|line| line["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (values, &costs["requests"]),
+        (vec!["13", "29", "13", "10"], &1.into())
+    );
     drop(service);
     // An update keeps the tables' kind.
     let changes = folder.write("changes.csv", "index,value\n3,zz\n");
@@ -137,18 +206,46 @@ fn depir_answers_by_tables() {
     refused(&["--tabulated", "some"], &["a number, or all"]);
     refused(&["--tabulated", "1", "--goal", "balanced"], &["--goal"]);
     refused(&["--tables", &kept], &["--tabulated"]);
-    let inspire = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "2"];
-    fails_with(&[&inspire[..], &["--tabulated", "all"]].concat(), &["inspire", "no tables of values"]);
+    let inspire = [
+        "build",
+        &source,
+        "--out",
+        &out,
+        "--format",
+        "raw",
+        "--record-bytes",
+        "2",
+    ];
+    fails_with(
+        &[&inspire[..], &["--tabulated", "all"]].concat(),
+        &["inspire", "no tables of values"],
+    );
 }
 
 /// A database whose queries take more than a minute is built only with the operator's agreement.
 #[test]
 fn slow_queries_need_an_agreement() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("long.bin", vec![7; 400_000 * 32]), folder.path("long.papir"));
-    let build =
-        ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "32", "--scheme", "depir"];
-    fails_with(&build, &["seconds", "at most 60, or --yes", "products", "of messages"]);
+    let (source, out) = (
+        folder.write("long.bin", vec![7; 400_000 * 32]),
+        folder.path("long.papir"),
+    );
+    let build = [
+        "build",
+        &source,
+        "--out",
+        &out,
+        "--format",
+        "raw",
+        "--record-bytes",
+        "32",
+        "--scheme",
+        "depir",
+    ];
+    fails_with(
+        &build,
+        &["seconds", "at most 60, or --yes", "products", "of messages"],
+    );
     assert!(!std::path::Path::new(&out).exists());
     let output = papir(&[&build[..], &["--yes"]].concat());
     let said = String::from_utf8(output.stderr).unwrap();
@@ -163,22 +260,40 @@ fn a_downloaded_database_is_looked_up_at_home() {
     let rows: String = (0..1000).map(|i| format!("key {i},value {i}\n")).collect();
     let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
     let words = folder.path("words.papir");
-    let columns = ["--key", "word", "--value", "meaning", "--scheme", "download"];
+    let columns = [
+        "--key", "word", "--value", "meaning", "--scheme", "download",
+    ];
     let built = succeeds(&[&["build", &source, "--out", &words], &columns[..]].concat());
-    assert!(built.contains("perfect") && built.contains("never"), "{built}");
+    assert!(
+        built.contains("perfect") && built.contains("never"),
+        "{built}"
+    );
     let length = std::fs::metadata(&words).unwrap().len();
     assert!(length < 64 << 10, "1,000 short values take {length} bytes");
     // With another scheme, a build says so.
-    let other = papir(&["build", &source, "--key", "word", "--out", &folder.path("set.papir")]);
+    let other = papir(&[
+        "build",
+        &source,
+        "--key",
+        "word",
+        "--out",
+        &folder.path("set.papir"),
+    ]);
     let said = String::from_utf8(other.stderr).unwrap();
-    assert!(said.contains("one lookup sends") && said.contains("--scheme download"), "{said}");
+    assert!(
+        said.contains("one lookup sends") && said.contains("--scheme download"),
+        "{said}"
+    );
     let service = Service::start(&[&words], &[]);
     assert_eq!(succeeds(&["get", &service.url, "key 7"]), "value 7");
     let many: String = (0..500).map(|i| format!("key {}\n", i * 3)).collect();
     let many = folder.write("many.txt", many);
     let (found, costs) = batch(&service, &many);
     assert_eq!(found.len(), 500);
-    assert_eq!((&found[5]["value"], &found[499]["value"]), (&"value 15".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&found[5]["value"], &found[499]["value"]),
+        (&"value 15".into(), &serde_json::Value::Null)
+    );
     assert!(costs["upload_bytes"].as_u64().unwrap() < 100, "{costs}");
     let changes = folder.write("changes.csv", "word,meaning\nkey 7,changed\n");
     succeeds(&["update", &words, "--from", &changes]);
@@ -191,21 +306,43 @@ fn invalid_batches_are_refused_in_one_line() {
     let folder = Folder::new();
     let source = folder.write("words.csv", "word,meaning\na,b\n");
     let build = |more: &[&str], parts: &[&str]| {
-        let base =
-            ["build", &source, "--key", "word", "--value", "meaning", "--out", &folder.path("x.papir")];
+        let base = [
+            "build",
+            &source,
+            "--key",
+            "word",
+            "--value",
+            "meaning",
+            "--out",
+            &folder.path("x.papir"),
+        ];
         fails_with(&[&base[..], more].concat(), parts);
     };
     build(&["--batch", "0"], &["0", "1 to 1024"]);
     build(&["--batch", "1025"], &["1025", "1 to 1024"]);
-    build(&["--batch", "8", "--scheme", "zip"], &["zip", "inspire, simple, download for batches"]);
+    build(
+        &["--batch", "8", "--scheme", "zip"],
+        &["zip", "inspire, simple, download for batches"],
+    );
     build(&["--batch", "8", "--scheme", "auto"], &["--batch"]);
     let numbers = folder.numbers(9, "simple");
     let service = Service::start(&[&numbers], &[]);
     let empty = folder.write("empty.txt", "");
-    fails_with(&["get", &service.url, "--batch", &empty], &["empty.txt", "empty"]);
+    fails_with(
+        &["get", &service.url, "--batch", &empty],
+        &["empty.txt", "empty"],
+    );
     let wrong = folder.write("wrong.txt", "3\nfour\n");
-    fails_with(&["get", &service.url, "--batch", &wrong], &["wrong.txt", "line 2", "four"]);
+    fails_with(
+        &["get", &service.url, "--batch", &wrong],
+        &["wrong.txt", "line 2", "four"],
+    );
     // A database that is not prepared for batches is queried one record at a time.
     let right = folder.write("right.txt", "3\n8\n");
-    assert_eq!(succeeds(&["get", &service.url, "--batch", &right]).lines().count(), 2);
+    assert_eq!(
+        succeeds(&["get", &service.url, "--batch", &right])
+            .lines()
+            .count(),
+        2
+    );
 }

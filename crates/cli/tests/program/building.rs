@@ -33,23 +33,60 @@ fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> V
     succeeds(&arguments);
     let service = Service::start(&[&out], &["--allow-not-private"]);
     let output = papir(&[&["get", &service.url, "--allow-not-private"], get].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output.stdout
 }
 
 #[test]
 fn empty_and_oversized_sources_are_refused() {
     refused("a.csv", "", &KEYED, &["a.csv"]);
-    refused("a.csv", "word,meaning\n", &KEYED, &["the database is empty"]);
+    refused(
+        "a.csv",
+        "word,meaning\n",
+        &KEYED,
+        &["the database is empty"],
+    );
     refused("a.jsonl", "", &KEYED, &["the database is empty"]);
-    refused("a.bin", "", &["--format", "raw", "--record-bytes", "4"], &["the database is empty"]);
+    refused(
+        "a.bin",
+        "",
+        &["--format", "raw", "--record-bytes", "4"],
+        &["the database is empty"],
+    );
     let long = format!("word,meaning\nshort,1\nlong,{}\n", "x".repeat(65_537));
     refused("a.csv", long, &KEYED, &["line 3", "65537", "65536"]);
-    refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "4"], &["10", "4"]);
+    refused(
+        "a.bin",
+        [7; 10],
+        &["--format", "raw", "--record-bytes", "4"],
+        &["10", "4"],
+    );
     refused("a.bin", [7; 10], &["--format", "raw"], &["--record-bytes"]);
-    refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "0"], &["record"]);
-    refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "5", "--key", "word"], &["--key"]);
-    let buckets = ["--format", "raw", "--record-bytes", "5", "--bucket-bytes", "64"];
+    refused(
+        "a.bin",
+        [7; 10],
+        &["--format", "raw", "--record-bytes", "0"],
+        &["record"],
+    );
+    refused(
+        "a.bin",
+        [7; 10],
+        &["--format", "raw", "--record-bytes", "5", "--key", "word"],
+        &["--key"],
+    );
+    let buckets = [
+        "--format",
+        "raw",
+        "--record-bytes",
+        "5",
+        "--bucket-bytes",
+        "64",
+    ];
     refused("a.bin", [7; 10], &buckets, &["bucket length", "key column"]);
 }
 
@@ -58,9 +95,24 @@ fn malformed_sources_are_refused_with_the_line() {
     refused("a.csv", "term,meaning\na,1\n", &KEYED, &["`word`"]);
     refused("a.csv", "word,sense\na,1\n", &KEYED, &["`meaning`"]);
     refused("a.csv", "word,meaning\na,1\nb\n", &KEYED, &["line 3"]);
-    refused("a.jsonl", "{\"word\":\"a\",\"meaning\":\"1\"}\n{\"word\":\n", &KEYED, &["line 2"]);
-    refused("a.jsonl", "{\"word\":\"a\"}\n", &KEYED, &["`meaning`", "line 1"]);
-    refused("a.jsonl", b"{\"word\":\"a\",\"meaning\":\"\xff\"}\n", &KEYED, &["line 1", "UTF-8"]);
+    refused(
+        "a.jsonl",
+        "{\"word\":\"a\",\"meaning\":\"1\"}\n{\"word\":\n",
+        &KEYED,
+        &["line 2"],
+    );
+    refused(
+        "a.jsonl",
+        "{\"word\":\"a\"}\n",
+        &KEYED,
+        &["`meaning`", "line 1"],
+    );
+    refused(
+        "a.jsonl",
+        b"{\"word\":\"a\",\"meaning\":\"\xff\"}\n",
+        &KEYED,
+        &["line 1", "UTF-8"],
+    );
     refused("a.jsonl", "[1,2]\n", &KEYED, &["line 1"]);
 }
 
@@ -68,22 +120,58 @@ fn malformed_sources_are_refused_with_the_line() {
 fn duplicate_keys_are_refused_by_default() {
     let source = "word,meaning\na,1\nb,2\na,3\n";
     refused("a.csv", source, &KEYED, &["`a`", "line 2", "line 4"]);
-    let which = |rule| built("a.csv", source, &[&KEYED[..], &["--on-duplicate", rule]].concat(), &["a"]);
-    assert_eq!((which("first"), which("last")), (b"1".to_vec(), b"3".to_vec()));
+    let which = |rule| {
+        built(
+            "a.csv",
+            source,
+            &[&KEYED[..], &["--on-duplicate", rule]].concat(),
+            &["a"],
+        )
+    };
+    assert_eq!(
+        (which("first"), which("last")),
+        (b"1".to_vec(), b"3".to_vec())
+    );
 }
 
 #[test]
 fn invalid_schemes_and_files_are_refused() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("a.csv", "word,meaning\na,1\n"), folder.path("out.papir"));
+    let (source, out) = (
+        folder.write("a.csv", "word,meaning\na,1\n"),
+        folder.path("out.papir"),
+    );
     let build = |source: &str, out: &str, more: &[&str], parts: &[&str]| {
-        fails_with(&[&["build", source, "--out", out], &KEYED[..], more].concat(), parts);
+        fails_with(
+            &[&["build", source, "--out", out], &KEYED[..], more].concat(),
+            parts,
+        );
     };
-    build(&source, &out, &["--scheme", "nonsense"], &["nonsense", "plain"]);
-    build(&source, &out, &["--scheme", "plain"], &["plain", "--insecure-plain"]);
+    build(
+        &source,
+        &out,
+        &["--scheme", "nonsense"],
+        &["nonsense", "plain"],
+    );
+    build(
+        &source,
+        &out,
+        &["--scheme", "plain"],
+        &["plain", "--insecure-plain"],
+    );
     build(&folder.path("missing.csv"), &out, &PLAIN, &["missing.csv"]);
-    build(&folder.path(""), &out, &[&PLAIN[..], &["--format", "csv"]].concat(), &["directory"]);
-    build(&source, &folder.path("nowhere/out.papir"), &PLAIN, &["nowhere/.out.papir"]);
+    build(
+        &folder.path(""),
+        &out,
+        &[&PLAIN[..], &["--format", "csv"]].concat(),
+        &["directory"],
+    );
+    build(
+        &source,
+        &folder.path("nowhere/out.papir"),
+        &PLAIN,
+        &["nowhere/.out.papir"],
+    );
     let unnamed = folder.write("a.data", "word,meaning\na,1\n");
     build(&unnamed, &out, &PLAIN, &["a.data", "--format"]);
     let mut names = folder.names();
@@ -99,9 +187,15 @@ fn all_formats_are_read() {
     let jsonl = "{\"word\":\"\u{e9}\",\"meaning\":\"x\"}\n{\"word\":\"b\",\"meaning\":\"y\"}\n";
     assert_eq!(built("a.jsonl", jsonl, &KEYED, &["\u{e9}"]), b"x");
     let renamed = [&KEYED[..], &["--format", "csv"]].concat();
-    assert_eq!(built("a.txt", "word,meaning\nd,4\n", &renamed, &["d"]), b"4");
+    assert_eq!(
+        built("a.txt", "word,meaning\nd,4\n", &renamed, &["d"]),
+        b"4"
+    );
     let raw = ["--format", "raw", "--record-bytes", "3"];
-    assert_eq!(built("a.bin", b"abcdefghi", &raw, &["--index", "2"]), b"ghi");
+    assert_eq!(
+        built("a.bin", b"abcdefghi", &raw, &["--index", "2"]),
+        b"ghi"
+    );
     assert_eq!(built("a.bin", b"abc", &raw, &["--index", "0"]), b"abc");
 }
 
@@ -111,7 +205,16 @@ fn a_large_build_says_first_what_it_needs() {
     let out = folder.path("out.papir");
     let build = |bytes: usize| {
         let source = folder.write("a.bin", vec![7; bytes]);
-        let raw = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
+        let raw = [
+            "build",
+            &source,
+            "--out",
+            &out,
+            "--format",
+            "raw",
+            "--record-bytes",
+            "64",
+        ];
         papir(&[&raw[..], &PLAIN].concat())
     };
     assert!(build(1 << 20).stderr.is_empty(), "small builds say nothing");
@@ -120,7 +223,10 @@ fn a_large_build_says_first_what_it_needs() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let bytes = std::fs::metadata(&out).unwrap().len();
     let file = format!("a file of about {}", papir_plan::units::bytes(bytes));
-    assert!(stderr.starts_with("papir: preparing ") && stderr.contains(&file), "{file}: {stderr}");
+    assert!(
+        stderr.starts_with("papir: preparing ") && stderr.contains(&file),
+        "{file}: {stderr}"
+    );
 }
 
 fn gzip(text: &str) -> Vec<u8> {
@@ -131,30 +237,68 @@ fn gzip(text: &str) -> Vec<u8> {
 
 #[test]
 fn compressed_text_is_read() {
-    assert_eq!(built("a.csv.gz", gzip("word,meaning\na,1\nb,2\n"), &KEYED, &["b"]), b"2");
-    let two = [gzip("{\"word\":\"a\",\"meaning\":\"1\"}\n"), gzip("{\"word\":\"b\",\"meaning\":\"2\"}\n")];
-    assert_eq!(built("a.JSONL.gz", two.concat(), &KEYED, &["b"]), b"2", "two members in one file");
-    refused("a.csv.gz", &gzip("word,meaning\na,1\n")[..30], &KEYED, &["a.csv.gz"]);
+    assert_eq!(
+        built("a.csv.gz", gzip("word,meaning\na,1\nb,2\n"), &KEYED, &["b"]),
+        b"2"
+    );
+    let two = [
+        gzip("{\"word\":\"a\",\"meaning\":\"1\"}\n"),
+        gzip("{\"word\":\"b\",\"meaning\":\"2\"}\n"),
+    ];
+    assert_eq!(
+        built("a.JSONL.gz", two.concat(), &KEYED, &["b"]),
+        b"2",
+        "two members in one file"
+    );
+    refused(
+        "a.csv.gz",
+        &gzip("word,meaning\na,1\n")[..30],
+        &KEYED,
+        &["a.csv.gz"],
+    );
     refused("a.bin.gz", gzip("abc"), &[], &["a.bin.gz", "--format"]);
 }
 
 #[test]
 fn compressed_records_are_read() {
     let raw = ["--format", "raw", "--record-bytes", "3"];
-    assert_eq!(built("a.bin.gz", gzip("abcdefghi"), &raw, &["--index", "2"]), b"ghi");
-    refused("a.bin.gz", gzip("abcdefgh"), &raw, &["a.bin.gz", "8 bytes", "3"]);
+    assert_eq!(
+        built("a.bin.gz", gzip("abcdefghi"), &raw, &["--index", "2"]),
+        b"ghi"
+    );
+    refused(
+        "a.bin.gz",
+        gzip("abcdefgh"),
+        &raw,
+        &["a.bin.gz", "8 bytes", "3"],
+    );
     refused("a.bin.gz", &gzip("abcdefghi")[..20], &raw, &["a.bin.gz"]);
     // Records that begin as gzip does, under another name.
-    assert_eq!(built("a.bin", b"\x1f\x8b\x08def", &raw, &["--index", "1"]), b"def");
+    assert_eq!(
+        built("a.bin", b"\x1f\x8b\x08def", &raw, &["--index", "1"]),
+        b"def"
+    );
 }
 
 #[test]
 fn a_private_scheme_is_the_default_and_every_goal_works() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
+    let (source, out) = (
+        folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"),
+        folder.path("a.papir"),
+    );
     for goal in ["min-communication", "balanced", "min-time"] {
-        let output = succeeds(&[&["build", &source, "--out", &out, "--goal", goal], &KEYED[..]].concat());
-        assert!(output.contains(papir::DEFAULT_SCHEME) && output.contains("overhead"), "{output}");
+        let output = succeeds(
+            &[
+                &["build", &source, "--out", &out, "--goal", goal],
+                &KEYED[..],
+            ]
+            .concat(),
+        );
+        assert!(
+            output.contains(papir::DEFAULT_SCHEME) && output.contains("overhead"),
+            "{output}"
+        );
         let service = Service::start(&[&out], &[]);
         assert_eq!(succeeds(&["get", &service.url, "b"]), "2", "{goal}");
     }
@@ -163,12 +307,22 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
 #[test]
 fn the_failure_probability_is_chosen_and_kept_by_updates() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
+    let (source, out) = (
+        folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"),
+        folder.path("a.papir"),
+    );
     let arguments = [&["build", &source, "--out", &out], &KEYED[..]].concat();
     let build = |more: &[&'static str]| [&arguments[..], more].concat();
     let failure = |text: &str| {
-        let line = text.lines().find(|line| line.starts_with("failure")).unwrap().to_owned();
-        let log2 = line.split_whitespace().nth(1).and_then(|word| word.strip_prefix("2^").map(str::to_owned));
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("failure"))
+            .unwrap()
+            .to_owned();
+        let log2 = line
+            .split_whitespace()
+            .nth(1)
+            .and_then(|word| word.strip_prefix("2^").map(str::to_owned));
         assert!(line.ends_with("that a lookup does not decode"), "{line}");
         log2.unwrap().parse::<f64>().unwrap()
     };
@@ -182,8 +336,16 @@ fn the_failure_probability_is_chosen_and_kept_by_updates() {
     let changes = folder.write("more.csv", format!("word,meaning\nd,{}\n", "4".repeat(300)));
     succeeds(&["update", &out, "--from", &changes]);
     assert!(failure(&succeeds(&["inspect", &out])) <= -128.0);
-    for wrong in ["--failure=2^-39", "--failure=2^-129", "--failure=-128", "--failure=1e-40"] {
-        fails_with(&build(&[wrong]), &["--failure", &wrong["--failure=".len()..]]);
+    for wrong in [
+        "--failure=2^-39",
+        "--failure=2^-129",
+        "--failure=-128",
+        "--failure=1e-40",
+    ] {
+        fails_with(
+            &build(&[wrong]),
+            &["--failure", &wrong["--failure=".len()..]],
+        );
     }
     fails_with(
         &build(&["--failure", "2^-128", "--scheme", "respire"]),
@@ -196,10 +358,22 @@ fn the_failure_probability_is_chosen_and_kept_by_updates() {
 #[test]
 fn a_full_disk_leaves_no_file() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("a.bin", vec![7; 1 << 20]), folder.path("out.papir"));
+    let (source, out) = (
+        folder.write("a.bin", vec![7; 1 << 20]),
+        folder.path("out.papir"),
+    );
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
     let output = at_home("bash")
-        .args(["-c", script, "bash", env!("CARGO_BIN_EXE_papir"), "build", &source, "--out", &out])
+        .args([
+            "-c",
+            script,
+            "bash",
+            env!("CARGO_BIN_EXE_papir"),
+            "build",
+            &source,
+            "--out",
+            &out,
+        ])
         .args(["--format", "raw", "--record-bytes", "64"])
         .args(PLAIN)
         .output()
@@ -207,7 +381,9 @@ fn a_full_disk_leaves_no_file() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(
-        stderr.starts_with("papir: ") && stderr.lines().count() == 1 && stderr.contains("out.papir"),
+        stderr.starts_with("papir: ")
+            && stderr.lines().count() == 1
+            && stderr.contains("out.papir"),
         "{stderr}"
     );
     assert_eq!(folder.names(), ["a.bin"]);
@@ -216,11 +392,27 @@ fn a_full_disk_leaves_no_file() {
 #[test]
 fn a_killed_build_leaves_a_complete_database_or_none() {
     let folder = Folder::large();
-    let (source, out) = (folder.write("a.bin", vec![7; 32 << 20]), folder.path("out.papir"));
-    let mut arguments = vec!["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
+    let (source, out) = (
+        folder.write("a.bin", vec![7; 32 << 20]),
+        folder.path("out.papir"),
+    );
+    let mut arguments = vec![
+        "build",
+        &source,
+        "--out",
+        &out,
+        "--format",
+        "raw",
+        "--record-bytes",
+        "64",
+    ];
     arguments.extend(PLAIN);
 
-    let mut build = program().args(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    let mut build = program()
+        .args(&arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     loop {
         // In this order: a build that ends in between has written its file.
         let ended = build.try_wait().unwrap();
@@ -238,7 +430,11 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
     succeeds(&arguments);
     let mut names = folder.names();
     names.sort();
-    assert_eq!(names, ["a.bin", "out.papir"], "files of the killed build remain");
+    assert_eq!(
+        names,
+        ["a.bin", "out.papir"],
+        "files of the killed build remain"
+    );
 }
 
 /// Builds `source` with less space for data than `kib` KiB: memory of the program's own, without mapped
@@ -259,7 +455,12 @@ fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::proces
         "word",
     ]);
     // Each thread needs memory of its own.
-    command.env("RAYON_NUM_THREADS", "2").args(["--value", "meaning"]).args(more).output().unwrap()
+    command
+        .env("RAYON_NUM_THREADS", "2")
+        .args(["--value", "meaning"])
+        .args(more)
+        .output()
+        .unwrap()
 }
 
 /// A limit of 256 MiB holds for a database of 200 MB, which a build in memory exceeds.
@@ -268,14 +469,26 @@ fn built_within(kib: u64, source: &str, out: &str, more: &[&str]) -> std::proces
 fn a_build_keeps_within_its_limit_of_memory() {
     let folder = Folder::large();
     let value = "x".repeat(4000);
-    let rows: String = (0..50_000).map(|row| format!("word-{row},{row}-{value}\n")).collect();
-    let (source, out) = (folder.write("a.csv", format!("word,meaning\n{rows}")), folder.path("a.papir"));
+    let rows: String = (0..50_000)
+        .map(|row| format!("word-{row},{row}-{value}\n"))
+        .collect();
+    let (source, out) = (
+        folder.write("a.csv", format!("word,meaning\n{rows}")),
+        folder.path("a.papir"),
+    );
     drop(rows);
     const KIB: u64 = 256 << 10;
     let in_memory = built_within(KIB, &source, &out, &[]);
-    assert!(!in_memory.status.success(), "the test needs a larger database");
+    assert!(
+        !in_memory.status.success(),
+        "the test needs a larger database"
+    );
     let bounded = built_within(KIB, &source, &out, &["--memory", "256MiB"]);
-    assert!(bounded.status.success(), "{}", String::from_utf8_lossy(&bounded.stderr));
+    assert!(
+        bounded.status.success(),
+        "{}",
+        String::from_utf8_lossy(&bounded.stderr)
+    );
     let service = Service::start(&[&out], &[]);
     let found = papir(&["get", &service.url, "word-49999"]);
     assert_eq!(found.stdout, format!("49999-{value}").into_bytes());
@@ -284,13 +497,28 @@ fn a_build_keeps_within_its_limit_of_memory() {
 #[test]
 fn a_limit_of_memory_needs_a_scheme_that_keeps_it() {
     let folder = Folder::new();
-    let (source, out) = (folder.write("a.csv", "word,meaning\none,1\n"), folder.path("a.papir"));
+    let (source, out) = (
+        folder.write("a.csv", "word,meaning\none,1\n"),
+        folder.path("a.papir"),
+    );
     let all = [&["build", &source, "--out", &out], &KEYED[..]].concat();
     succeeds(&[&all[..], &["--memory", "8GiB"]].concat());
     assert_eq!(folder.names().len(), 2, "source and database");
     let refused = |more: &[&str], parts: &[&str]| fails_with(&[&all[..], more].concat(), parts);
-    refused(&["--memory", "100MiB"], &["bytes of memory is 104857600", "at least"]);
-    refused(&["--memory", "1GiB", "--scheme", "simple"], &["simple", "inspire or inspire2"]);
-    refused(&["--memory", "1GiB", "--scheme", "auto"], &["--memory", "name one"]);
-    refused(&["--memory", "1GiB", "--batch", "8"], &["--memory", "--batch"]);
+    refused(
+        &["--memory", "100MiB"],
+        &["bytes of memory is 104857600", "at least"],
+    );
+    refused(
+        &["--memory", "1GiB", "--scheme", "simple"],
+        &["simple", "inspire or inspire2"],
+    );
+    refused(
+        &["--memory", "1GiB", "--scheme", "auto"],
+        &["--memory", "name one"],
+    );
+    refused(
+        &["--memory", "1GiB", "--batch", "8"],
+        &["--memory", "--batch"],
+    );
 }

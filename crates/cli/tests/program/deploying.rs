@@ -14,7 +14,11 @@ fn deployed(file: &str) -> String {
 /// The variables that set options of `papir serve`.
 fn variables() -> BTreeSet<String> {
     let help = succeeds(&["serve", "--help"]);
-    let found = help.split("[env: ").skip(1).filter_map(|rest| rest.split_once('=')).map(|(name, _)| name);
+    let found = help
+        .split("[env: ")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('='))
+        .map(|(name, _)| name);
     let variables: BTreeSet<String> = found.map(str::to_owned).collect();
     assert!(variables.len() > 20, "{variables:?}");
     variables
@@ -23,7 +27,9 @@ fn variables() -> BTreeSet<String> {
 /// The instructions of each stage of the Dockerfile, as pairs of name and text.
 fn stages() -> Vec<Vec<(String, String)>> {
     let text = deployed("Dockerfile");
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
     let joined = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
     let mut stages: Vec<Vec<(String, String)>> = Vec::new();
     for line in joined.lines().filter(|line| !line.trim().is_empty()) {
@@ -39,7 +45,11 @@ fn stages() -> Vec<Vec<(String, String)>> {
 
 /// The texts of all instructions with this name.
 fn all<'s>(stage: &'s [(String, String)], name: &str) -> Vec<&'s str> {
-    stage.iter().filter(|(found, _)| found == name).map(|(_, text)| text.as_str()).collect()
+    stage
+        .iter()
+        .filter(|(found, _)| found == name)
+        .map(|(_, text)| text.as_str())
+        .collect()
 }
 
 /// A command as a list, so that it runs without a shell.
@@ -50,33 +60,68 @@ fn command(text: &str) -> Vec<String> {
 #[test]
 fn the_image_has_what_the_program_needs() {
     let stages = stages();
-    let [build, image] = &stages[..] else { panic!("expected two stages") };
+    let [build, image] = &stages[..] else {
+        panic!("expected two stages")
+    };
     assert!(all(build, "FROM")[0].ends_with(" AS build"));
     assert!(
-        all(build, "RUN").iter().any(|step| step.contains("cargo build --locked --release -p papir-cli"))
+        all(build, "RUN")
+            .iter()
+            .any(|step| step.contains("cargo build --locked --release -p papir-cli"))
     );
 
     let steps = all(image, "RUN");
-    assert!(steps.iter().any(|step| step.contains(" ca-certificates")), "TLS to object stores needs roots");
+    assert!(
+        steps.iter().any(|step| step.contains(" ca-certificates")),
+        "TLS to object stores needs roots"
+    );
     for step in steps.iter().filter(|step| step.contains("apt-get install")) {
-        assert!(step.starts_with("apt-get update ") && step.contains("--no-install-recommends"), "{step}");
+        assert!(
+            step.starts_with("apt-get update ") && step.contains("--no-install-recommends"),
+            "{step}"
+        );
         assert!(step.ends_with("rm -rf /var/lib/apt/lists/*"), "{step}");
     }
     let page = "--from=build /papir/target/page /usr/local/share/papir/page";
-    assert_eq!(all(image, "COPY"), ["--from=build /papir/target/release/papir /usr/local/bin/papir", page]);
+    assert_eq!(
+        all(image, "COPY"),
+        [
+            "--from=build /papir/target/release/papir /usr/local/bin/papir",
+            page
+        ]
+    );
     assert!(all(build, "RUN").contains(&"make page"));
-    assert_eq!(all(image, "USER"), ["65532:65532"], "a number, as Kubernetes must see that it is not root");
+    assert_eq!(
+        all(image, "USER"),
+        ["65532:65532"],
+        "a number, as Kubernetes must see that it is not root"
+    );
 
-    let settings: BTreeMap<&str, &str> =
-        all(image, "ENV").iter().map(|pair| pair.split_once('=').unwrap()).collect();
+    let settings: BTreeMap<&str, &str> = all(image, "ENV")
+        .iter()
+        .map(|pair| pair.split_once('=').unwrap())
+        .collect();
     let options = variables();
-    assert!(settings.keys().all(|name| options.contains(*name)), "{settings:?}");
-    let port = settings["PAPIR_SERVE_LISTEN"].strip_prefix("0.0.0.0:").unwrap();
+    assert!(
+        settings.keys().all(|name| options.contains(*name)),
+        "{settings:?}"
+    );
+    let port = settings["PAPIR_SERVE_LISTEN"]
+        .strip_prefix("0.0.0.0:")
+        .unwrap();
     assert_eq!(all(image, "EXPOSE"), [port]);
-    let owned = format!("install -d -o 65532 -g 65532 {}", settings["PAPIR_SERVE_CACHE"]);
-    assert!(steps.contains(&owned.as_str()), "the user can write to its cache");
+    let owned = format!(
+        "install -d -o 65532 -g 65532 {}",
+        settings["PAPIR_SERVE_CACHE"]
+    );
+    assert!(
+        steps.contains(&owned.as_str()),
+        "the user can write to its cache"
+    );
 
-    let entry = [all(image, "ENTRYPOINT")[0], all(image, "CMD")[0]].map(command).concat();
+    let entry = [all(image, "ENTRYPOINT")[0], all(image, "CMD")[0]]
+        .map(command)
+        .concat();
     assert_eq!(entry, ["papir", "serve"]);
     let health = command(all(image, "HEALTHCHECK")[0].split_once("CMD ").unwrap().1);
     let url = format!("http://127.0.0.1:{port}");
@@ -84,14 +129,26 @@ fn the_image_has_what_the_program_needs() {
     assert_eq!(all(image, "STOPSIGNAL"), ["SIGTERM"]);
 
     let ignored = deployed("Dockerfile.dockerignore");
-    assert!(["target", ".git"].iter().all(|folder| ignored.lines().any(|line| line == *folder)));
+    assert!(
+        ["target", ".git"]
+            .iter()
+            .all(|folder| ignored.lines().any(|line| line == *folder))
+    );
 }
 
 #[test]
 fn the_unit_waits_for_notifications_and_sets_options_only() {
     let unit = deployed("papir.service");
-    let settings: Vec<(&str, &str)> = unit.lines().filter_map(|line| line.split_once('=')).collect();
-    let value = |key: &str| settings.iter().find(|(found, _)| *found == key).map(|(_, value)| *value);
+    let settings: Vec<(&str, &str)> = unit
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+    let value = |key: &str| {
+        settings
+            .iter()
+            .find(|(found, _)| *found == key)
+            .map(|(_, value)| *value)
+    };
     assert_eq!(value("Type"), Some("notify"));
     assert!(value("WatchdogSec").is_some_and(|seconds| seconds.parse::<u32>().unwrap() >= 10));
     assert_eq!(value("ExecReload"), Some("/bin/kill -HUP $MAINPID"));
@@ -113,15 +170,18 @@ fn the_chart_knows_every_option() {
     let schema: Value = serde_json::from_str(&deployed("helm/papir/values.schema.json")).unwrap();
     let known = keys(&schema["properties"]["config"]["properties"]);
     // These follow from other values of the chart.
-    let derived = ["cache", "config", "listen", "registry", "tls-cert", "tls-key", "tokens"];
+    let derived = [
+        "cache", "config", "listen", "registry", "tls-cert", "tls-key", "tokens",
+    ];
     // Not offered: the cluster presents no certificate when it probes a replica.
     let absent = ["client-ca", "client-crl"];
     let options = variables().into_iter().map(|variable| {
         let option = variable.strip_prefix("PAPIR_SERVE_").unwrap();
         option.to_lowercase().replace('_', "-")
     });
-    let expected: BTreeSet<String> =
-        options.filter(|option| ![&derived[..], &absent].concat().contains(&option.as_str())).collect();
+    let expected: BTreeSet<String> = options
+        .filter(|option| ![&derived[..], &absent].concat().contains(&option.as_str()))
+        .collect();
     assert_eq!(known, expected);
 
     // values.yaml documents every value, and the chart's check sets every option.
@@ -149,8 +209,13 @@ fn the_chart_is_of_this_version() {
 
 #[test]
 fn the_chart_has_the_alerts_and_the_dashboard() {
-    for (own, original) in [("alerts.yml", "prometheus/alerts.yml"), ("dashboard.json", "grafana/papir.json")]
-    {
-        assert_eq!(deployed(&format!("helm/papir/files/{own}")), deployed(original));
+    for (own, original) in [
+        ("alerts.yml", "prometheus/alerts.yml"),
+        ("dashboard.json", "grafana/papir.json"),
+    ] {
+        assert_eq!(
+            deployed(&format!("helm/papir/files/{own}")),
+            deployed(original)
+        );
     }
 }

@@ -16,7 +16,10 @@ fn examined(arguments: &[&str]) -> (Option<i32>, Vec<Value>) {
 }
 
 fn finding<'a>(found: &'a [Value], check: &str) -> &'a Value {
-    found.iter().find(|one| one["check"] == check).unwrap_or_else(|| panic!("no {check} in {found:?}"))
+    found
+        .iter()
+        .find(|one| one["check"] == check)
+        .unwrap_or_else(|| panic!("no {check} in {found:?}"))
 }
 
 #[test]
@@ -25,7 +28,15 @@ fn a_healthy_service_has_no_failures() {
     let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
     let (code, found) = examined(&[&service.url]);
     assert_eq!(code, Some(0), "{found:?}");
-    for check in ["connection", "certificate", "clock", "ready", "token", "version", "lookup"] {
+    for check in [
+        "connection",
+        "certificate",
+        "clock",
+        "ready",
+        "token",
+        "version",
+        "lookup",
+    ] {
         assert_eq!(finding(&found, check)["status"], "ok", "{check}: {found:?}");
     }
     let text = succeeds(&["doctor", &service.url]);
@@ -44,12 +55,25 @@ fn an_expired_certificate_is_found() {
     let words = folder.words(10, "plain");
     let service = Service::start(&[&words], &[OPEN, "--tls-cert", &cert, "--tls-key", &key]);
     let of_file = ["--tls-cert", &cert, "--tls-key", &key];
-    for arguments in [&[&service.url, "--ca", &cert][..], &[&[words.as_str()], &of_file[..]].concat()] {
+    for arguments in [
+        &[&service.url, "--ca", &cert][..],
+        &[&[words.as_str()], &of_file[..]].concat(),
+    ] {
         let (code, found) = examined(arguments);
         let certificate = finding(&found, "certificate");
-        assert_eq!((code, &certificate["status"]), (Some(2), &"fail".into()), "{found:?}");
-        assert!(certificate["detail"].as_str().unwrap().contains("expired"), "{found:?}");
-        assert!(certificate["fix"].as_str().unwrap().contains("renew"), "{found:?}");
+        assert_eq!(
+            (code, &certificate["status"]),
+            (Some(2), &"fail".into()),
+            "{found:?}"
+        );
+        assert!(
+            certificate["detail"].as_str().unwrap().contains("expired"),
+            "{found:?}"
+        );
+        assert!(
+            certificate["fix"].as_str().unwrap().contains("renew"),
+            "{found:?}"
+        );
     }
 }
 
@@ -57,16 +81,30 @@ fn an_expired_certificate_is_found() {
 fn a_wrong_token_is_found() {
     let folder = Folder::new();
     let tokens = folder.path("tokens.toml");
-    let token = folder.write("token", succeeds(&["tokens", &tokens, "add", "--name", "phone"]));
+    let token = folder.write(
+        "token",
+        succeeds(&["tokens", &tokens, "add", "--name", "phone"]),
+    );
     let other = folder.write("other", "papir_00");
     let words = folder.words(10, papir::DEFAULT_SCHEME);
     let service = Service::start(&[&words], &["--tokens", &tokens]);
     let (code, found) = examined(&[&service.url, "--token-file", &other]);
     let refused = finding(&found, "token");
-    assert_eq!((code, &refused["status"]), (Some(2), &"fail".into()), "{found:?}");
-    assert!(refused["fix"].as_str().unwrap().contains("--token-file"), "{found:?}");
+    assert_eq!(
+        (code, &refused["status"]),
+        (Some(2), &"fail".into()),
+        "{found:?}"
+    );
+    assert!(
+        refused["fix"].as_str().unwrap().contains("--token-file"),
+        "{found:?}"
+    );
     let (code, found) = examined(&[&service.url, "--token-file", &token]);
-    assert_eq!((code, &finding(&found, "token")["detail"]), (Some(0), &"accepted".into()), "{found:?}");
+    assert_eq!(
+        (code, &finding(&found, "token")["detail"]),
+        (Some(0), &"accepted".into()),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -74,20 +112,54 @@ fn files_are_examined_with_the_machine() {
     let folder = Folder::new();
     let (code, found) = examined(&[&folder.path("none.papir")]);
     let file = finding(&found, "file");
-    assert_eq!((code, &file["status"]), (Some(2), &"fail".into()), "{found:?}");
-    assert!(file["detail"].as_str().unwrap().contains("none.papir"), "{found:?}");
+    assert_eq!(
+        (code, &file["status"]),
+        (Some(2), &"fail".into()),
+        "{found:?}"
+    );
+    assert!(
+        file["detail"].as_str().unwrap().contains("none.papir"),
+        "{found:?}"
+    );
 
     let words = folder.words(10, papir::DEFAULT_SCHEME);
     let (code, found) = examined(&[&words]);
-    assert_eq!((code, &finding(&found, "file")["status"]), (Some(0), &"ok".into()), "{found:?}");
+    assert_eq!(
+        (code, &finding(&found, "file")["status"]),
+        (Some(0), &"ok".into()),
+        "{found:?}"
+    );
     for check in ["memory", "processor", "open files"] {
         assert!(finding(&found, check)["detail"].is_string(), "{found:?}");
     }
     let tokens = folder.path("tokens.toml");
-    succeeds(&["tokens", &tokens, "add", "--name", "misspelt", "--database", "wrods"]);
-    let (code, found) = examined(&[&words, "--registry", &folder.path("nowhere"), "--tokens", &tokens]);
-    assert_eq!((code, &finding(&found, "registry")["status"]), (Some(2), &"fail".into()), "{found:?}");
-    assert!(found.iter().any(|one| one["check"] == "tokens" && one["status"] == "warn"), "{found:?}");
+    succeeds(&[
+        "tokens",
+        &tokens,
+        "add",
+        "--name",
+        "misspelt",
+        "--database",
+        "wrods",
+    ]);
+    let (code, found) = examined(&[
+        &words,
+        "--registry",
+        &folder.path("nowhere"),
+        "--tokens",
+        &tokens,
+    ]);
+    assert_eq!(
+        (code, &finding(&found, "registry")["status"]),
+        (Some(2), &"fail".into()),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|one| one["check"] == "tokens" && one["status"] == "warn"),
+        "{found:?}"
+    );
     let damaged = std::fs::read(&words).unwrap();
     let damaged = folder.write("damaged.papir", &damaged[..damaged.len() - 1]);
     assert_eq!(finding(&examined(&[&damaged]).1, "file")["status"], "fail");

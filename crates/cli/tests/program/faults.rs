@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::{
-    Folder, Service, agent, fetch, has_metric, lasting_address, papir, program, send, send_to, succeeds,
-    until,
+    Folder, Service, agent, fetch, has_metric, lasting_address, papir, program, send, send_to,
+    succeeds, until,
 };
 
 const SCHEME: &str = "simple";
@@ -33,16 +33,24 @@ fn a_served_file_may_be_overwritten_truncated_and_removed() {
         fs::write(&words, bytes).unwrap();
         right();
         send(Signal::HUP, &service);
-        until("a failed load is reported", || has_metric(&service.url, failing));
+        until("a failed load is reported", || {
+            has_metric(&service.url, failing)
+        });
         right();
     }
     fs::remove_file(&words).unwrap();
     send(Signal::HUP, &service);
     right();
-    assert_eq!(get(&service.url, "/readyz").0, 200, "the version in memory is answered");
+    assert_eq!(
+        get(&service.url, "/readyz").0,
+        200,
+        "the version in memory is answered"
+    );
     folder.words(300, SCHEME);
     send(Signal::HUP, &service);
-    until("the new file is loaded", || !has_metric(&service.url, failing));
+    until("the new file is loaded", || {
+        !has_metric(&service.url, failing)
+    });
     assert_eq!(succeeds(&["get", &service.url, "key-250"]), "value-250");
 }
 
@@ -50,7 +58,10 @@ fn a_served_file_may_be_overwritten_truncated_and_removed() {
 #[test]
 fn a_store_that_is_away_at_the_start_does_not_end_the_service() {
     let (folder, store) = (Folder::new(), Folder::new());
-    let (url, cache) = (format!("file://{}", store.path("words.papir")), folder.path("cache"));
+    let (url, cache) = (
+        format!("file://{}", store.path("words.papir")),
+        folder.path("cache"),
+    );
     succeeds(&["push", &folder.words(10, SCHEME), &url]);
     drop(Service::start(&[&url], &["--cache", &cache]));
     let (manifest, away) = (store.path("words.papir.manifest.json"), store.path("away"));
@@ -58,11 +69,16 @@ fn a_store_that_is_away_at_the_start_does_not_end_the_service() {
 
     let service = Service::start(&[&url], &["--cache", &cache]);
     assert_eq!(succeeds(&["get", &service.url, "key-3"]), "value-3");
-    assert!(has_metric(&service.url, "papir_store_failing{database=\"words\"} 1"));
+    assert!(has_metric(
+        &service.url,
+        "papir_store_failing{database=\"words\"} 1"
+    ));
     fs::rename(&away, &manifest).unwrap();
     succeeds(&["push", &folder.words(30, SCHEME), &url]);
     send(Signal::HUP, &service);
-    until("the store is back", || has_metric(&service.url, "papir_store_failing{database=\"words\"} 0"));
+    until("the store is back", || {
+        has_metric(&service.url, "papir_store_failing{database=\"words\"} 0")
+    });
     assert_eq!(succeeds(&["get", &service.url, "key-20"]), "value-20");
 }
 
@@ -74,8 +90,15 @@ fn stopped_while_loading(file: &str, signal: Signal) -> Duration {
     let mut child = program().args(serve).stdout(Stdio::null()).spawn().unwrap();
     // A service listens before it loads.
     until("the service is loading", || {
-        assert_eq!(child.try_wait().unwrap(), None, "{signal:?}: the service ended");
-        agent().get(&ready).call().is_ok_and(|response| response.status() == 503)
+        assert_eq!(
+            child.try_wait().unwrap(),
+            None,
+            "{signal:?}: the service ended"
+        );
+        agent()
+            .get(&ready)
+            .call()
+            .is_ok_and(|response| response.status() == 503)
     });
 
     let begin = Instant::now();
@@ -89,10 +112,17 @@ fn stopped_while_loading(file: &str, signal: Signal) -> Duration {
 fn a_service_that_is_loading_stops_at_once() {
     let folder = Folder::new();
     let pipe = folder.path("words.papir");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     for signal in [Signal::TERM, Signal::INT] {
         // A busy machine may take longer, but not each time.
-        let at_once = (0..5).any(|_| stopped_while_loading(&pipe, signal) < Duration::from_secs(10));
+        let at_once =
+            (0..5).any(|_| stopped_while_loading(&pipe, signal) < Duration::from_secs(10));
         assert!(at_once, "{signal:?}");
     }
 }
@@ -105,7 +135,9 @@ fn a_lame_duck_answers_while_it_is_not_ready() {
     let service = Service::start(&[&words], &["--lame-duck", "1h"]);
     assert_eq!(get(&service.url, "/readyz").0, 200);
     send(Signal::TERM, &service);
-    until("the service is stopping", || get(&service.url, "/readyz").0 == 503);
+    until("the service is stopping", || {
+        get(&service.url, "/readyz").0 == 503
+    });
     assert!(get(&service.url, "/readyz").1.contains("\"stopping\""));
     assert_eq!(succeeds(&["get", &service.url, "key-3"]), "value-3");
     drop(service);
@@ -124,7 +156,9 @@ fn a_full_disk_refuses_registrations_until_there_is_room() {
     let folder = Folder::new();
     let disk = folder.path("disk");
     fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "papir-test", &disk]).status();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=8m", "papir-test", &disk])
+        .status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!("skipped: mounting a small disk needs root");
         return;
@@ -145,19 +179,32 @@ fn a_full_disk_refuses_registrations_until_there_is_room() {
     assert!(refused.status.success(), "descriptions need no registry");
     until("a full disk is noticed", || {
         let url = format!("{}/v1/databases/words/clients", service.url);
-        let request = agent().post(&url).header("papir-upload-length", &keys_length(&service));
+        let request = agent()
+            .post(&url)
+            .header("papir-upload-length", &keys_length(&service));
         let mut response = request.send_empty().unwrap();
-        response.body_mut().read_to_string().unwrap().contains("registry_failed")
+        response
+            .body_mut()
+            .read_to_string()
+            .unwrap()
+            .contains("registry_failed")
             && get(&service.url, "/readyz").0 == 503
             && has_metric(&service.url, "papir_registry_failing 1")
     });
 
     drop(file);
     fs::remove_file(&filler).unwrap();
-    until("the service recovers by itself", || get(&service.url, "/readyz").0 == 200);
+    until("the service recovers by itself", || {
+        get(&service.url, "/readyz").0 == 200
+    });
     for client in ["first", "second"] {
         let found = look_up(client);
-        assert_eq!(found.stdout, b"value-7", "{}", String::from_utf8_lossy(&found.stderr));
+        assert_eq!(
+            found.stdout,
+            b"value-7",
+            "{}",
+            String::from_utf8_lossy(&found.stderr)
+        );
     }
     drop(service);
     drop(unmount);

@@ -9,10 +9,16 @@ use serde_json::Value;
 use crate::support::{Folder, Service, fails_with, papir, program, succeeds, until};
 
 fn build(folder: &Folder) -> String {
-    let rows: String = (0..200).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let (source, out) =
-        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
-    succeeds(&["build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10"]);
+    let rows: String = (0..200)
+        .map(|i| format!("word {i},meaning {i}\n"))
+        .collect();
+    let (source, out) = (
+        folder.write("words.csv", format!("word,meaning\n{rows}")),
+        folder.path("words.papir"),
+    );
+    succeeds(&[
+        "build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10",
+    ]);
     out
 }
 
@@ -22,19 +28,45 @@ fn append(file: &str, rows: &[(&str, Option<&str>)]) {
         None => format!("{{\"word\":\"{word}\",\"_delete\":true}}\n"),
     };
     let text: String = rows.iter().map(row).collect();
-    OpenOptions::new().append(true).open(file).unwrap().write_all(text.as_bytes()).unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(file)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
 }
 
 #[test]
 fn a_service_follows_a_source_and_merges_in_the_background() {
     let folder = Folder::new();
     let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
-    let more = ["--follow", &changes, "--every", "50ms", "--merge-at", "1", "--delta-bytes", "8KiB"];
+    let more = [
+        "--follow",
+        &changes,
+        "--every",
+        "50ms",
+        "--merge-at",
+        "1",
+        "--delta-bytes",
+        "8KiB",
+    ];
     let service = Service::start(&[&words], &more);
     let get = |key: &str| papir(&["get", &service.url, key]);
-    append(&changes, &[("word 1", Some("one")), ("word 2", None), ("fresh", Some("added"))]);
-    until("the changes are answered", || get("word 1").stdout == b"one");
-    assert_eq!((get("fresh").stdout, get("word 2").status.code()), (b"added".to_vec(), Some(1)));
+    append(
+        &changes,
+        &[
+            ("word 1", Some("one")),
+            ("word 2", None),
+            ("fresh", Some("added")),
+        ],
+    );
+    until("the changes are answered", || {
+        get("word 1").stdout == b"one"
+    });
+    assert_eq!(
+        (get("fresh").stdout, get("word 2").status.code()),
+        (b"added".to_vec(), Some(1))
+    );
     assert_eq!(get("word 3").stdout, b"meaning 3");
     let metric = |line: &str| {
         let text = succeeds(&["inspect", &words, "--json"]);
@@ -47,10 +79,14 @@ fn a_service_follows_a_source_and_merges_in_the_background() {
     append(&changes, &[("word 4", Some(&long))]);
     until("the delta is merged", || metric("version") != first);
     append(&changes, &[("word 5", Some("five"))]);
-    until("the next change is answered", || get("word 5").stdout == b"five");
-    for (key, expected) in
-        [("word 1", b"one".to_vec()), ("word 4", long.into_bytes()), ("fresh", b"added".to_vec())]
-    {
+    until("the next change is answered", || {
+        get("word 5").stdout == b"five"
+    });
+    for (key, expected) in [
+        ("word 1", b"one".to_vec()),
+        ("word 4", long.into_bytes()),
+        ("fresh", b"added".to_vec()),
+    ] {
         assert_eq!(get(key).stdout, expected, "{key}");
     }
     assert_eq!(get("word 2").status.code(), Some(1));
@@ -59,16 +95,35 @@ fn a_service_follows_a_source_and_merges_in_the_background() {
 #[test]
 fn a_service_follows_columns_of_other_names() {
     let folder = Folder::new();
-    let (words, changes) =
-        (build(&folder), folder.write("changes.txt", "key,text,gone\nword 1,one,\nword 2,,yes\n"));
-    let columns = ["--format", "csv", "--key", "key", "--value", "text", "--delete-column", "gone"];
+    let (words, changes) = (
+        build(&folder),
+        folder.write("changes.txt", "key,text,gone\nword 1,one,\nword 2,,yes\n"),
+    );
+    let columns = [
+        "--format",
+        "csv",
+        "--key",
+        "key",
+        "--value",
+        "text",
+        "--delete-column",
+        "gone",
+    ];
     let more = [&["--follow", &changes, "--every", "50ms"], &columns[..]].concat();
     let service = Service::start(&[&words], &more);
     let get = |key: &str| papir(&["get", &service.url, key]);
-    until("the changes are answered", || get("word 1").stdout == b"one");
+    until("the changes are answered", || {
+        get("word 1").stdout == b"one"
+    });
     assert_eq!(get("word 2").status.code(), Some(1));
-    fails_with(&["serve", &words, "--format", "csv"], &["--format without a source to follow"]);
-    fails_with(&["serve", &words, "--follow", "-"], &["standard input of no format: expected --format csv"]);
+    fails_with(
+        &["serve", &words, "--format", "csv"],
+        &["--format without a source to follow"],
+    );
+    fails_with(
+        &["serve", &words, "--follow", "-"],
+        &["standard input of no format: expected --format csv"],
+    );
 }
 
 #[test]
@@ -76,23 +131,41 @@ fn standard_input_is_followed_until_it_ends() {
     let folder = Folder::new();
     let words = build(&folder);
     let mut child = program()
-        .args(["follow", "-", "--format", "jsonl", "--publish", &words, "--every", "10ms", "--json"])
+        .args([
+            "follow",
+            "-",
+            "--format",
+            "jsonl",
+            "--publish",
+            &words,
+            "--every",
+            "10ms",
+            "--json",
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    input.write_all(b"{\"word\":\"word 1\",\"meaning\":\"one\"}\n").unwrap();
+    input
+        .write_all(b"{\"word\":\"word 1\",\"meaning\":\"one\"}\n")
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(
         (&first["event"], &first["rows"], &first["entries"]),
         (&"published".into(), &1.into(), &1.into())
     );
-    input.write_all(b"{\"word\":\"word 2\",\"meaning\":\"two\"}").unwrap();
+    input
+        .write_all(b"{\"word\":\"word 2\",\"meaning\":\"two\"}")
+        .unwrap();
     drop(input);
     let second: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    assert_eq!((&second["rows"], &second["entries"]), (&1.into(), &2.into()), "without a line end");
+    assert_eq!(
+        (&second["rows"], &second["entries"]),
+        (&1.into(), &2.into()),
+        "without a line end"
+    );
     assert!(child.wait().unwrap().success() && lines.next().is_none());
 }
 
@@ -101,21 +174,44 @@ fn standard_input_may_have_more_rows_than_a_delta() {
     let folder = Folder::new();
     let words = build(&folder);
     let mut child = program()
-        .args(["follow", "-", "--format", "jsonl", "--publish", &words, "--every", "0s"])
+        .args([
+            "follow",
+            "-",
+            "--format",
+            "jsonl",
+            "--publish",
+            &words,
+            "--every",
+            "0s",
+        ])
         .args(["--delta-bytes", "8KiB", "--merge-at", "75"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let row = |word: &str, meaning: &str| format!("{{\"word\":\"{word}\",\"meaning\":\"{meaning}\"}}\n");
+    let row =
+        |word: &str, meaning: &str| format!("{{\"word\":\"{word}\",\"meaning\":\"{meaning}\"}}\n");
     // First as many that change nothing, which fill a delta, too.
-    let same = (0..500).map(|i| row(&format!("word {}", i % 200), &format!("meaning {}", i % 200)));
+    let same = (0..500).map(|i| {
+        row(
+            &format!("word {}", i % 200),
+            &format!("meaning {}", i % 200),
+        )
+    });
     let new = (0..500).map(|i| row(&format!("new {i}"), &format!("{i:020}")));
-    child.stdin.take().unwrap().write_all(same.chain(new).collect::<String>().as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(same.chain(new).collect::<String>().as_bytes())
+        .unwrap();
     assert!(child.wait().unwrap().success());
     let service = Service::start(&[&words], &[]);
     for i in [0, 250, 499] {
-        assert_eq!(succeeds(&["get", &service.url, &format!("new {i}")]), format!("{i:020}"));
+        assert_eq!(
+            succeeds(&["get", &service.url, &format!("new {i}")]),
+            format!("{i:020}")
+        );
     }
 }
 
@@ -127,7 +223,12 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
     let follow = ["follow", &changes, "--publish", &words, "--once"];
     assert!(succeeds(&follow).contains(": 1 rows in "), "one version");
     assert_eq!(succeeds(&follow), "", "nothing twice");
-    OpenOptions::new().append(true).open(&changes).unwrap().write_all(b"{\"word\":\"torn\"}\n").unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(&changes)
+        .unwrap()
+        .write_all(b"{\"word\":\"torn\"}\n")
+        .unwrap();
     append(&changes, &[("word 2", Some("two"))]);
     fails_with(&follow, &["changes.jsonl, line 2: no column `meaning`"]);
     let output = succeeds(&[&follow[..], &["--skip-all-bad"]].concat());
@@ -135,22 +236,38 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
         output.contains("skipped line 2: no column `meaning`") && output.contains(": 1 rows in "),
         "{output}"
     );
-    fails_with(&["serve", &words, "--skip-all-bad"], &["--skip-all-bad without a source to follow"]);
-    fails_with(&["serve", &words, "--every", "5s"], &["--every without a source to follow"]);
+    fails_with(
+        &["serve", &words, "--skip-all-bad"],
+        &["--skip-all-bad without a source to follow"],
+    );
+    fails_with(
+        &["serve", &words, "--every", "5s"],
+        &["--every without a source to follow"],
+    );
     let full = ["--delta-bytes", "20"];
     append(&changes, &[("word 3", Some("three"))]);
-    fails_with(&[&follow[..], &full].concat(), &["at most 20 bytes: merge them first"]);
+    fails_with(
+        &[&follow[..], &full].concat(),
+        &["at most 20 bytes: merge them first"],
+    );
     let merged = succeeds(&[&follow[..], &full, &["--merge-at", "100"]].concat());
-    assert!(merged.contains("merged into version ") && merged.contains(": 1 rows in "), "{merged}");
+    assert!(
+        merged.contains("merged into version ") && merged.contains(": 1 rows in "),
+        "{merged}"
+    );
 }
 
 #[test]
 fn a_service_merges_what_another_program_publishes() {
     let folder = Folder::new();
     let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
-    let service = Service::start(&[&words], &["--watch", "--merge-at", "1", "--delta-bytes", "8KiB"]);
+    let service = Service::start(
+        &[&words],
+        &["--watch", "--merge-at", "1", "--delta-bytes", "8KiB"],
+    );
     let version = || {
-        let inspected: Value = serde_json::from_str(&succeeds(&["inspect", &words, "--json"])).unwrap();
+        let inspected: Value =
+            serde_json::from_str(&succeeds(&["inspect", &words, "--json"])).unwrap();
         inspected["version"].clone()
     };
     let first = version();
@@ -164,38 +281,80 @@ fn a_service_merges_what_another_program_publishes() {
     succeeds(&["follow", &changes, "--publish", &words, "--once"]);
     until("the delta is merged", || version() != first);
     // The service loads the file once it is renamed.
-    until("the merged file is answered", || get("word 2") == long.as_bytes());
+    until("the merged file is answered", || {
+        get("word 2") == long.as_bytes()
+    });
     assert_eq!(get("word 1"), b"one");
 }
 
 #[test]
 fn a_service_follows_a_table_of_postgresql() {
     let server = papir_testkit::postgres::Server::start("wal_level = logical\nfsync = off");
-    server.sql("papir", "CREATE TABLE words (word text PRIMARY KEY, meaning text)");
+    server.sql(
+        "papir",
+        "CREATE TABLE words (word text PRIMARY KEY, meaning text)",
+    );
     server.sql("papir", "CREATE PUBLICATION meanings FOR TABLE words");
-    server.sql("papir", "SELECT pg_create_logical_replication_slot('words', 'pgoutput')");
+    server.sql(
+        "papir",
+        "SELECT pg_create_logical_replication_slot('words', 'pgoutput')",
+    );
     let folder = Folder::new();
     let words = build(&folder);
     // The superuser needs no password.
     let address = server.address("papir").replace("papir@", "postgres@");
-    let more = ["--follow", &address, "--slot", "words", "--publication", "meanings", "--every", "50ms"];
+    let more = [
+        "--follow",
+        &address,
+        "--slot",
+        "words",
+        "--publication",
+        "meanings",
+        "--every",
+        "50ms",
+    ];
     let service = Service::start(&[&words], &more);
     server.sql(
         "papir",
         "INSERT INTO words VALUES ('word 1', 'one'), ('word 2', ''); DELETE FROM words WHERE word = 'word 2'",
     );
     let get = |key: &str| papir(&["get", &service.url, key]);
-    until("the changes are answered", || get("word 1").stdout == b"one");
-    assert_eq!((get("word 2").status.code(), get("word 3").stdout), (Some(1), b"meaning 3".to_vec()));
+    until("the changes are answered", || {
+        get("word 1").stdout == b"one"
+    });
+    assert_eq!(
+        (get("word 2").status.code(), get("word 3").stdout),
+        (Some(1), b"meaning 3".to_vec())
+    );
     drop(service);
     server.sql("papir", "UPDATE words SET meaning = 'first'");
     let slot = ["--slot", "words", "--publication", "meanings"];
-    let output = succeeds(&[&["follow", &address, "--publish", &words, "--once"], &slot[..]].concat());
+    let output = succeeds(
+        &[
+            &["follow", &address, "--publish", &words, "--once"],
+            &slot[..],
+        ]
+        .concat(),
+    );
     assert!(output.contains("1 rows"), "{output}");
     let changes = folder.write("changes.jsonl", "");
     fails_with(
         &["follow", &changes, "--publish", &words, "--slot", "words"],
-        &["--slot or --publication words with", "expected a source postgres://USER@HOST/DATABASE"],
+        &[
+            "--slot or --publication words with",
+            "expected a source postgres://USER@HOST/DATABASE",
+        ],
     );
-    fails_with(&["follow", &address, "--publish", &words, "--once", "--slot", "none"], &["no slot `none`"]);
+    fails_with(
+        &[
+            "follow",
+            &address,
+            "--publish",
+            &words,
+            "--once",
+            "--slot",
+            "none",
+        ],
+        &["no slot `none`"],
+    );
 }

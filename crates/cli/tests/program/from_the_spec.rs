@@ -10,7 +10,9 @@ use crate::support::{Folder, Service, isolated, root, succeeds};
 fn python(script: &str) -> Command {
     let chosen = std::env::var_os("PAPIR_PYTHON").filter(|python| !python.is_empty());
     let mut command = isolated(chosen.unwrap_or_else(|| "python3".into()));
-    command.arg("-B").arg(root().join("examples/from-the-spec").join(script));
+    command
+        .arg("-B")
+        .arg(root().join("examples/from-the-spec").join(script));
     command
 }
 
@@ -19,7 +21,11 @@ fn look_up(url: &str, arguments: &[&str]) -> Vec<Value> {
     let output = python("client.py").arg(url).args(arguments).output();
     let output = output.expect("Python 3.10 or later is missing: install it (apt install python3)");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let value = |line: &str| serde_json::from_str::<Value>(line).unwrap()["value"].clone();
     text.lines().map(value).collect()
 }
@@ -32,15 +38,26 @@ fn a_client_from_the_spec_reads_keys_and_records() {
     let source = folder.write("rows.csv", format!("word,meaning\n{rows}"));
     let build = |name: &str, scheme: &str, more: &[&str]| {
         let out = folder.path(name);
-        let keyed =
-            ["build", &source, "--key", "word", "--value", "meaning", "--scheme", scheme, "--out", &out];
+        let keyed = [
+            "build", &source, "--key", "word", "--value", "meaning", "--scheme", scheme, "--out",
+            &out,
+        ];
         succeeds(&[&keyed, more].concat());
         out
     };
     let plain = build("plain.papir", "simple", &[]);
-    let proven = build("proven.papir", "simple", &["--verifiable", "--failure", "2^-100"]);
+    let proven = build(
+        "proven.papir",
+        "simple",
+        &["--verifiable", "--failure", "2^-100"],
+    );
     let short = build("short.papir", "inspire", &[]);
-    let raw = folder.write("raw.bin", (0..250u8).flat_map(|i| [b'a' + i % 26; 9]).collect::<Vec<_>>());
+    let raw = folder.write(
+        "raw.bin",
+        (0..250u8)
+            .flat_map(|i| [b'a' + i % 26; 9])
+            .collect::<Vec<_>>(),
+    );
     let numbered = folder.path("numbered.papir");
     succeeds(&[
         "build",
@@ -61,15 +78,30 @@ fn a_client_from_the_spec_reads_keys_and_records() {
         assert_eq!(found, [json!("xxxxxxx"), json!(""), Value::Null], "{name}");
     }
     let url = format!("{}/v1/databases/numbered", service.url);
-    assert_eq!(look_up(&url, &["--index", "27", "249"]), [json!("bbbbbbbbb"), json!("ppppppppp")]);
+    assert_eq!(
+        look_up(&url, &["--index", "27", "249"]),
+        [json!("bbbbbbbbb"), json!("ppppppppp")]
+    );
 }
 
 /// The client's error for a key of a signed database; none if it finds the value.
 fn look_up_signed(url: &str, arguments: &[&str]) -> Option<String> {
     let url = format!("{url}/v1/databases/words");
-    let output = python("client.py").arg(url).args(arguments).arg("a").output().unwrap();
-    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.success(), out.contains("\"value\""), "{out}{error}");
+    let output = python("client.py")
+        .arg(url)
+        .args(arguments)
+        .arg("a")
+        .output()
+        .unwrap();
+    let (out, error) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(
+        output.status.success(),
+        out.contains("\"value\""),
+        "{out}{error}"
+    );
     (!output.status.success()).then(|| error.into_owned())
 }
 
@@ -85,7 +117,9 @@ fn a_client_from_the_spec_checks_signatures() {
     let source = folder.write("words.csv", "word,meaning\na,first\nb,second\n");
     let build = |name: &str, more: &[&str]| {
         let out = folder.path(name);
-        let keyed = ["build", &source, "--key", "word", "--value", "meaning", "--scheme", "simple"];
+        let keyed = [
+            "build", &source, "--key", "word", "--value", "meaning", "--scheme", "simple",
+        ];
         succeeds(&[&keyed, &["--name", "words", "--out", &out][..], more].concat());
         out
     };
@@ -95,7 +129,10 @@ fn a_client_from_the_spec_checks_signatures() {
     let old = folder.path("old.papir");
     std::fs::copy(&words, &old).unwrap();
     let service = serve(&words);
-    assert_eq!(look_up_signed(&service.url, &["--owner", &public, "--pin", &pin]), None);
+    assert_eq!(
+        look_up_signed(&service.url, &["--owner", &public, "--pin", &pin]),
+        None
+    );
     let wrong = look_up_signed(&service.url, &["--owner", &stranger]).unwrap();
     assert!(wrong.contains("the owner did not sign"), "{wrong}");
     drop(service);
@@ -105,7 +142,10 @@ fn a_client_from_the_spec_checks_signatures() {
     succeeds(&["update", &words, "--from", &changes, "--sign", &owner]);
     assert_eq!(look_up_signed(&serve(&words).url, &["--pin", &pin]), None);
     let stored = std::fs::read_to_string(&pin).unwrap();
-    assert!(stored.starts_with(&format!("papir-owner-pin-1\n{public}\n{public}\n1\n")), "{stored}");
+    assert!(
+        stored.starts_with(&format!("papir-owner-pin-1\n{public}\n{public}\n1\n")),
+        "{stored}"
+    );
     let plain = build("plain.papir", &[]);
     let unsigned = look_up_signed(&serve(&plain).url, &["--pin", &pin]).unwrap();
     assert!(unsigned.contains("an unsigned database"), "{unsigned}");
@@ -117,5 +157,9 @@ fn a_client_from_the_spec_checks_signatures() {
 #[test]
 fn the_vectors_are_right_for_it() {
     let output = python("check_vectors.py").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -22,18 +22,29 @@ fn one_key_prints_raw_bytes_and_several_print_json_lines() {
     let url = service.url.as_str();
 
     assert_eq!(succeeds(&["get", url, "key-7"]), "value-7");
-    assert_eq!(succeeds(&["get", url, "key-7", "--json"]), "{\"key\":\"key-7\",\"value\":\"value-7\"}\n");
+    assert_eq!(
+        succeeds(&["get", url, "key-7", "--json"]),
+        "{\"key\":\"key-7\",\"value\":\"value-7\"}\n"
+    );
     let several = papir(&["get", url, "key-99", "key-0"]);
     assert_eq!(several.status.code(), Some(0));
-    let expected =
-        [json!({"key": "key-99", "value": "value-99"}), json!({"key": "key-0", "value": "value-0"})];
+    let expected = [
+        json!({"key": "key-99", "value": "value-99"}),
+        json!({"key": "key-0", "value": "value-0"}),
+    ];
     assert_eq!(lines(&several.stdout), expected);
 
     let absent = papir(&["get", url, "key-100"]);
-    assert_eq!((absent.status.code(), absent.stdout.as_slice()), (Some(1), &b""[..]));
+    assert_eq!(
+        (absent.status.code(), absent.stdout.as_slice()),
+        (Some(1), &b""[..])
+    );
     let some = papir(&["get", url, "key-1", "", "key-1000"]);
     assert_eq!(some.status.code(), Some(1));
-    let values: Vec<Value> = lines(&some.stdout).into_iter().map(|line| line["value"].clone()).collect();
+    let values: Vec<Value> = lines(&some.stdout)
+        .into_iter()
+        .map(|line| line["value"].clone())
+        .collect();
     assert_eq!(values, [json!("value-1"), Value::Null, Value::Null]);
 
     let named = format!("{url}/v1/databases/words");
@@ -47,7 +58,13 @@ fn costs_are_printed_on_stderr() {
     let output = papir(&["get", &service.url, "key-7", "-v"]);
     assert_eq!(output.stdout, b"value-7");
     let text = String::from_utf8(output.stderr).unwrap();
-    for word in ["words", papir::DEFAULT_SCHEME, "fetched", "sent", "received"] {
+    for word in [
+        "words",
+        papir::DEFAULT_SCHEME,
+        "fetched",
+        "sent",
+        "received",
+    ] {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
     let costs = |key| lines(&papir(&["get", &service.url, key, "-v", "--json"]).stderr).remove(0);
@@ -55,7 +72,10 @@ fn costs_are_printed_on_stderr() {
     assert_eq!(present["registration_bytes"], 0);
     for figure in ["public_bytes", "upload_bytes", "download_bytes", "requests"] {
         assert!(present[figure].as_u64().unwrap() > 0, "{figure}");
-        assert_eq!(present[figure], absent[figure], "{figure} reveals whether a key exists");
+        assert_eq!(
+            present[figure], absent[figure],
+            "{figure} reveals whether a key exists"
+        );
     }
 }
 
@@ -65,10 +85,15 @@ fn values_that_are_not_utf8_are_in_base64() {
     let service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN]);
     let url = service.url.as_str();
     let record = papir(&["get", url, OPEN, "--index", "258"]);
-    assert_eq!((record.status.code(), record.stdout), (Some(0), 258u32.to_le_bytes().to_vec()));
+    assert_eq!(
+        (record.status.code(), record.stdout),
+        (Some(0), 258u32.to_le_bytes().to_vec())
+    );
     let several = papir(&["get", url, OPEN, "--index", "255", "65"]);
-    let expected =
-        [json!({"index": 255, "value_base64": "/wAAAA=="}), json!({"index": 65, "value": "A\0\0\0"})];
+    let expected = [
+        json!({"index": 255, "value_base64": "/wAAAA=="}),
+        json!({"index": 65, "value": "A\0\0\0"}),
+    ];
     assert_eq!(lines(&several.stdout), expected);
 }
 
@@ -80,15 +105,36 @@ fn invalid_lookups_are_refused_in_one_line() {
     let url = service.url.as_str();
 
     fails_with(&["get", url, OPEN, "key-1"], &["`numbers`", "`words`"]);
-    fails_with(&["get", url, OPEN, "key-1", "--database", "names"], &["`names`", "`numbers`", "`words`"]);
-    fails_with(&["get", url, OPEN, "--database", "words", "--index", "1"], &["--index", "key", "buckets"]);
-    fails_with(&["get", url, OPEN, "--database", "numbers", "key-1"], &["no keys", "index"]);
-    fails_with(&["get", url, OPEN, "--database", "numbers", "--index", "100"], &["100"]);
-    assert_eq!(succeeds(&["get", url, OPEN, "--database", "words", "key-1"]), "value-1");
+    fails_with(
+        &["get", url, OPEN, "key-1", "--database", "names"],
+        &["`names`", "`numbers`", "`words`"],
+    );
+    fails_with(
+        &["get", url, OPEN, "--database", "words", "--index", "1"],
+        &["--index", "key", "buckets"],
+    );
+    fails_with(
+        &["get", url, OPEN, "--database", "numbers", "key-1"],
+        &["no keys", "index"],
+    );
+    fails_with(
+        &["get", url, OPEN, "--database", "numbers", "--index", "100"],
+        &["100"],
+    );
+    assert_eq!(
+        succeeds(&["get", url, OPEN, "--database", "words", "key-1"]),
+        "value-1"
+    );
 
-    fails_with(&["get", url, "--database", "words", "key-1"], &["no query was sent", "not private"]);
+    fails_with(
+        &["get", url, "--database", "words", "key-1"],
+        &["no query was sent", "not private"],
+    );
     fails_with(&["get", "127.0.0.1:1", "key"], &["http://"]);
-    fails_for_now(&["get", "http://127.0.0.1:1", "key"], &["http://127.0.0.1:1"]);
+    fails_for_now(
+        &["get", "http://127.0.0.1:1", "key"],
+        &["http://127.0.0.1:1"],
+    );
     fails_with(&["get", &format!("{url}/elsewhere"), "key"], &["404"]);
 }
 
@@ -103,7 +149,11 @@ fn lines_that_are_no_numbers_are_queried_too() {
         let output = papir(&["get", &service.url, OPEN, "--batch", &numbers]);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{message}");
-        assert_eq!(message.contains("line 2: `x` is not a record number"), text.contains('x'), "{message}");
+        assert_eq!(
+            message.contains("line 2: `x` is not a record number"),
+            text.contains('x'),
+            "{message}"
+        );
         answered += 1;
         assert_eq!(service.answered("numbers"), answered, "{text}");
     }
@@ -118,7 +168,9 @@ fn every_key_of_a_database_is_found() {
     arguments.extend(keys.iter().map(String::as_str));
     let output = papir(&arguments);
     assert_eq!(output.status.code(), Some(0));
-    let values: BTreeSet<String> =
-        lines(&output.stdout).iter().map(|line| line["value"].as_str().unwrap().to_owned()).collect();
+    let values: BTreeSet<String> = lines(&output.stdout)
+        .iter()
+        .map(|line| line["value"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(values, (0..500).map(|i| format!("value-{i}")).collect());
 }

@@ -9,37 +9,74 @@ fn a_file_and_its_server_are_described_alike() {
     let folder = Folder::new();
     let words = folder.words(1000, papir::DEFAULT_SCHEME);
     let of_file = succeeds(&["inspect", &words]);
-    for name in ["scheme", "version", "records", "lookup", "security", "failure", "query", "answer"] {
-        assert!(of_file.lines().any(|line| line.starts_with(name)), "no {name} in {of_file}");
+    for name in [
+        "scheme", "version", "records", "lookup", "security", "failure", "query", "answer",
+    ] {
+        assert!(
+            of_file.lines().any(|line| line.starts_with(name)),
+            "no {name} in {of_file}"
+        );
     }
     assert!(of_file.contains("overhead"), "{of_file}");
     let bits = |text: &str| {
-        let line = text.lines().find(|line| line.starts_with("security")).unwrap().to_owned();
-        line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap()
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("security"))
+            .unwrap()
+            .to_owned();
+        line.split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
     };
     assert!(bits(&of_file) >= 128.0);
 
     let service = Service::start(&[&words], &[]);
-    let json =
-        |place: &str| -> Value { serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap() };
+    let json = |place: &str| -> Value {
+        serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap()
+    };
     let (file, served) = (json(&words), json(&service.url));
-    for name in
-        ["name", "scheme", "version", "records", "keyed", "root", "sequence", "owner", "delta_root", "sizes"]
-    {
+    for name in [
+        "name",
+        "scheme",
+        "version",
+        "records",
+        "keyed",
+        "root",
+        "sequence",
+        "owner",
+        "delta_root",
+        "sizes",
+    ] {
         assert_eq!(file[name], served[name], "{name}");
     }
-    assert_eq!((&file["name"], &file["keyed"], &file["root"]), (&"words".into(), &true.into(), &Value::Null));
-    assert!(file["security_bits"].as_f64() > Some(128.0) && file["failure_log2"].as_f64() < Some(-40.0));
-    assert!(file["sizes"]["query"].as_u64() > Some(0) && file["file_bytes"].as_u64() > Some(0), "{file}");
+    assert_eq!(
+        (&file["name"], &file["keyed"], &file["root"]),
+        (&"words".into(), &true.into(), &Value::Null)
+    );
+    assert!(
+        file["security_bits"].as_f64() > Some(128.0) && file["failure_log2"].as_f64() < Some(-40.0)
+    );
+    assert!(
+        file["sizes"]["query"].as_u64() > Some(0) && file["file_bytes"].as_u64() > Some(0),
+        "{file}"
+    );
     let of_service = succeeds(&["inspect", &service.url]);
     let common: Vec<&str> = of_service.lines().collect();
-    assert!(common.len() > 10 && common.iter().all(|line| of_file.contains(line)), "{of_file}{of_service}");
+    assert!(
+        common.len() > 10 && common.iter().all(|line| of_file.contains(line)),
+        "{of_file}{of_service}"
+    );
 }
 
 #[test]
 fn inspection_failures_are_one_line() {
     let folder = Folder::new();
-    fails_with(&["inspect", &folder.path("missing.papir")], &["missing.papir"]);
+    fails_with(
+        &["inspect", &folder.path("missing.papir")],
+        &["missing.papir"],
+    );
     fails_with(
         &["inspect", &folder.write("text.papir", "no snapshot")],
         &["text.papir", "`no snaps`", "papir"],
@@ -51,5 +88,8 @@ fn inspection_failures_are_one_line() {
 fn a_scheme_that_is_not_private_is_marked() {
     let folder = Folder::new();
     let text = succeeds(&["inspect", &folder.numbers(7, "plain")]);
-    assert!(text.contains("NOT PRIVATE") && text.contains("7 of 4 B"), "{text}");
+    assert!(
+        text.contains("NOT PRIVATE") && text.contains("7 of 4 B"),
+        "{text}"
+    );
 }

@@ -24,7 +24,10 @@ struct Store {
 impl Store {
     /// Serves until the test ends. Returns the store and its address.
     fn start(folder: String) -> (Arc<Self>, String) {
-        let (store, listener) = (Arc::new(Self::default()), TcpListener::bind("127.0.0.1:0").unwrap());
+        let (store, listener) = (
+            Arc::new(Self::default()),
+            TcpListener::bind("127.0.0.1:0").unwrap(),
+        );
         let address = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::clone(&store);
         spawn(move || {
@@ -40,16 +43,23 @@ impl Store {
     fn reply(&self, folder: &str, mut stream: TcpStream) -> std::io::Result<()> {
         let mut lines = BufReader::new(stream.try_clone()?).lines();
         let request = lines.next().transpose()?.unwrap_or_default();
-        let headers: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+        let headers: Vec<String> = lines
+            .map_while(Result::ok)
+            .take_while(|line| !line.is_empty())
+            .collect();
         let path = request.split(' ').nth(1).unwrap_or_default();
-        let Some(bytes) =
-            path.strip_prefix("/bucket/").and_then(|key| fs::read(format!("{folder}/{key}")).ok())
+        let Some(bytes) = path
+            .strip_prefix("/bucket/")
+            .and_then(|key| fs::read(format!("{folder}/{key}")).ok())
         else {
-            return stream
-                .write_all(b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+            return stream.write_all(
+                b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+            );
         };
         let cut = path.contains(".parts/") && self.cuts.load(Ordering::SeqCst);
-        let resumed = headers.iter().any(|line| line.to_ascii_lowercase().starts_with("range:"));
+        let resumed = headers
+            .iter()
+            .any(|line| line.to_ascii_lowercase().starts_with("range:"));
         if cut && resumed {
             // The rest of a part that was cut never arrives either.
             return Ok(());
@@ -90,14 +100,26 @@ fn a_refresh_that_is_cut_leaves_the_old_version_and_the_next_one_works() {
     store.cuts.store(true, Ordering::SeqCst);
     succeeds(&["push", &folder.words(30, "simple"), &file]);
     send(Signal::HUP, &service);
-    until("the load fails", || metric("papir_load_failing{database=\"words\"} 1"));
-    until("the watch fails, too", || metric("papir_store_failing{database=\"words\"} 1"));
+    until("the load fails", || {
+        metric("papir_load_failing{database=\"words\"} 1")
+    });
+    until("the watch fails, too", || {
+        metric("papir_store_failing{database=\"words\"} 1")
+    });
     assert!(store.cut.load(Ordering::SeqCst) > 0, "nothing was cut");
     assert_eq!(get("key-3"), "value-3");
-    assert_eq!(succeeds(&["versions", &service.url]).lines().count(), 1, "the old version is served");
+    assert_eq!(
+        succeeds(&["versions", &service.url]).lines().count(),
+        1,
+        "the old version is served"
+    );
 
     store.cuts.store(false, Ordering::SeqCst);
-    until("the watch loads the new version", || metric("papir_load_failing{database=\"words\"} 0"));
-    until("the store is back", || metric("papir_store_failing{database=\"words\"} 0"));
+    until("the watch loads the new version", || {
+        metric("papir_load_failing{database=\"words\"} 0")
+    });
+    until("the store is back", || {
+        metric("papir_store_failing{database=\"words\"} 0")
+    });
     assert_eq!(get("key-20"), "value-20");
 }

@@ -43,7 +43,10 @@ fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
 fn killed(arguments: &[&str], folder: &Path, changes: u32) -> bool {
     let mut before = listing(folder);
     let mut command = program();
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
 
     let mut seen = 0;
@@ -55,7 +58,10 @@ fn killed(arguments: &[&str], folder: &Path, changes: u32) -> bool {
     child.kill().unwrap();
 
     let status = child.wait().unwrap();
-    assert!(status.success() || status.signal().is_some(), "papir {arguments:?}: {status}");
+    assert!(
+        status.success() || status.signal().is_some(),
+        "papir {arguments:?}: {status}"
+    );
     !status.success()
 }
 
@@ -76,7 +82,11 @@ fn kill_and_repeat(
         if number > 0 {
             let changes = (kills % STAGES).saturating_sub(misses / MISSES);
             let is_killed = killed(&command, folder, changes);
-            (kills, misses) = if is_killed { (kills + 1, 0) } else { (kills, misses + 1) };
+            (kills, misses) = if is_killed {
+                (kills + 1, 0)
+            } else {
+                (kills, misses + 1)
+            };
             after_kill();
         }
 
@@ -96,28 +106,50 @@ fn an_update_killed_at_any_time_leaves_the_old_or_the_new_file() {
     let before = RefCell::new(Vec::new());
     let update = |number: u32| {
         *before.borrow_mut() = fs::read(&words).unwrap();
-        let changes = folder.write("changes.csv", format!("word,meaning\nkey-3,changed-{number}\n"));
-        ["update", &words, "--from", &changes, "--keep", "2"].map(str::to_owned).to_vec()
+        let changes = folder.write(
+            "changes.csv",
+            format!("word,meaning\nkey-3,changed-{number}\n"),
+        );
+        ["update", &words, "--from", &changes, "--keep", "2"]
+            .map(str::to_owned)
+            .to_vec()
     };
     let whole = || {
         if fs::read(&words).unwrap() != *before.borrow() {
             // Checks every checksum, and all that a service needs.
             let output = papir(&["serve", "--check-config", &words]);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
     };
-    let unfinished = || folder.names().into_iter().find(|name| name.starts_with('.'));
+    let unfinished = || {
+        folder
+            .names()
+            .into_iter()
+            .find(|name| name.starts_with('.'))
+    };
     let place = folder.path("");
-    let last = kill_and_repeat(Path::new(&place), update, whole, || assert_eq!(unfinished(), None));
+    let last = kill_and_repeat(Path::new(&place), update, whole, || {
+        assert_eq!(unfinished(), None)
+    });
     let service = Service::start(&[&words], &[]);
-    assert_eq!(succeeds(&["get", &service.url, "key-3"]), format!("changed-{last}"));
+    assert_eq!(
+        succeeds(&["get", &service.url, "key-3"]),
+        format!("changed-{last}")
+    );
 }
 
 #[cfg(feature = "cloud")]
 #[test]
 fn a_push_killed_at_any_time_leaves_the_old_or_the_new_version() {
     let (folder, store) = (Folder::new(), Folder::new());
-    let (url, copy) = (format!("file://{}", store.path("words.papir")), folder.path("copy.papir"));
+    let (url, copy) = (
+        format!("file://{}", store.path("words.papir")),
+        folder.path("copy.papir"),
+    );
     let versions = RefCell::new([Vec::new(), Vec::new()]);
     let push = |number: u32| {
         let words = folder.words(300 + number as usize, "simple");
@@ -138,7 +170,11 @@ fn a_push_killed_at_any_time_leaves_the_old_or_the_new_version() {
     let service = Service::start(&[&url], &["--cache", &cache]);
     assert_eq!(succeeds(&["get", &service.url, "key-305"]), "value-305");
     let listed = succeeds(&["versions", &service.url]);
-    assert_eq!(listed.lines().count(), 2, "the version before is there, too: {listed}");
+    assert_eq!(
+        listed.lines().count(),
+        2,
+        "the version before is there, too: {listed}"
+    );
 }
 
 /// A query that a relay passed on. `answered` is set once its answer came back.
@@ -159,7 +195,10 @@ impl Relay {
     fn start(service: &str) -> (Arc<Self>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let relay = Arc::new(Self { address: service.to_owned(), seen: Mutex::default() });
+        let relay = Arc::new(Self {
+            address: service.to_owned(),
+            seen: Mutex::default(),
+        });
         let shared = Arc::clone(&relay);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -188,20 +227,29 @@ impl Relay {
         while reader.read_line(&mut head)? > 0 && !head.ends_with("\r\n\r\n") {}
         let field = |name: &str| {
             let mut fields = head.lines().filter_map(|line| line.split_once(':'));
-            fields.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, text)| text.trim().to_owned())
+            fields
+                .find(|(found, _)| found.eq_ignore_ascii_case(name))
+                .map(|(_, text)| text.trim().to_owned())
         };
         let mut query = vec![0; field("content-length").map_or(0, |text| text.parse().unwrap())];
         reader.read_exact(&mut query)?;
-        let kept = head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
+        let kept = head
+            .lines()
+            .filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
         let kept: Vec<&str> = kept.take_while(|line| !line.is_empty()).collect();
         let mut server = self.connect()?;
-        server.write_all(format!("{}\r\nconnection: close\r\n\r\n", kept.join("\r\n")).as_bytes())?;
+        server
+            .write_all(format!("{}\r\nconnection: close\r\n\r\n", kept.join("\r\n")).as_bytes())?;
         server.write_all(&query)?;
         let mut reply = Vec::new();
         let read = server.read_to_end(&mut reply);
         if let Some(ticket) = field("papir-client").zip(field("papir-ticket")) {
             let answered = reply.starts_with(b"HTTP/1.1 200");
-            self.seen.lock().unwrap().push(Seen { ticket, query, answered });
+            self.seen.lock().unwrap().push(Seen {
+                ticket,
+                query,
+                answered,
+            });
         }
         read?;
         client.write_all(&reply)
@@ -212,10 +260,18 @@ impl Relay {
 fn look_up(url: &str, folder: &Folder) {
     for round in 0..4 {
         let state = Some(folder.path(&format!("state-{}", round / 2)).into());
-        let options = Options { pin: Pin::Nothing, state, patience: Some(PATIENCE), ..Options::default() };
+        let options = Options {
+            pin: Pin::Nothing,
+            state,
+            patience: Some(PATIENCE),
+            ..Options::default()
+        };
         let mut connection = Connection::open_with(url, &options).unwrap();
         for key in 0..3 {
-            let value = connection.get_key(format!("key-{key}").as_bytes()).unwrap().unwrap();
+            let value = connection
+                .get_key(format!("key-{key}").as_bytes())
+                .unwrap()
+                .unwrap();
             assert_eq!(value, format!("value-{key}").as_bytes());
         }
     }
@@ -248,7 +304,13 @@ fn a_killed_service_loses_no_lookup_and_answers_no_ticket_twice() {
     let answered: Vec<&Seen> = seen.iter().filter(|one| one.answered).collect();
     assert!(answered.len() >= 12, "{} answers", answered.len());
     for one in &answered {
-        let twice = answered.iter().any(|other| other.ticket == one.ticket && other.query != one.query);
-        assert!(!twice, "two queries were answered with the ticket {:?}", one.ticket);
+        let twice = answered
+            .iter()
+            .any(|other| other.ticket == one.ticket && other.query != one.query);
+        assert!(
+            !twice,
+            "two queries were answered with the ticket {:?}",
+            one.ticket
+        );
     }
 }

@@ -23,7 +23,21 @@ fn report(output: &Output) -> Value {
 /// Loads a service, for longer if the machine is so busy that no lookup starts.
 fn load(url: &str, more: &[&str]) -> Output {
     let mut runs = ["1", "10", "100"].into_iter().map(|seconds| {
-        papir(&[&["load", url, "--seconds", seconds, "--clients", "3", "--json"], more].concat())
+        papir(
+            &[
+                &[
+                    "load",
+                    url,
+                    "--seconds",
+                    seconds,
+                    "--clients",
+                    "3",
+                    "--json",
+                ],
+                more,
+            ]
+            .concat(),
+        )
     });
     let has_begun = |output: &Output| {
         let report = report(output);
@@ -41,16 +55,32 @@ fn known_values_and_absent_keys_are_verified() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let report = report(&output);
         let figure = |name: &str| report[name].as_f64().unwrap();
-        assert!(figure("lookups") >= 1.0 && figure("lookups_per_second") > 0.0, "{report}");
+        assert!(
+            figure("lookups") >= 1.0 && figure("lookups_per_second") > 0.0,
+            "{report}"
+        );
         assert!(figure("core_ms_per_lookup") > 0.0, "{report}");
-        assert_eq!((figure("clients"), figure("failed"), figure("went_on")), (3.0, 0.0, 0.0));
-        assert!(figure("seconds") >= 1.0 && figure("unloaded_ms") > 0.0 && figure("p99_over_unloaded") > 0.0);
+        assert_eq!(
+            (figure("clients"), figure("failed"), figure("went_on")),
+            (3.0, 0.0, 0.0)
+        );
+        assert!(
+            figure("seconds") >= 1.0
+                && figure("unloaded_ms") > 0.0
+                && figure("p99_over_unloaded") > 0.0
+        );
         for times in ["lookup_ms", "round_trip_ms", "client_ms"] {
             let time = |name: &str| report[times][name].as_f64().unwrap();
             assert!(0.0 < time("p50") && time("p50") <= time("p95"), "{report}");
-            assert!(time("p95") <= time("p99") && time("p99") <= time("longest"), "{report}");
+            assert!(
+                time("p95") <= time("p99") && time("p99") <= time("longest"),
+                "{report}"
+            );
         }
-        assert!(report["round_trip_ms"]["p50"].as_f64() < report["lookup_ms"]["p50"].as_f64(), "{report}");
+        assert!(
+            report["round_trip_ms"]["p50"].as_f64() < report["lookup_ms"]["p50"].as_f64(),
+            "{report}"
+        );
     }
 }
 
@@ -63,8 +93,14 @@ fn wrong_values_are_failures() {
     let output = load(&service.url, &[OPEN, "--keys", &wrong]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report = report(&output);
-    assert!(report["errors"]["wrong_answer"].as_u64() > Some(0), "{report}");
-    assert_eq!((report["lookups"].as_u64(), &report["failed"]), (Some(0), &report["errors"]["wrong_answer"]));
+    assert!(
+        report["errors"]["wrong_answer"].as_u64() > Some(0),
+        "{report}"
+    );
+    assert_eq!(
+        (report["lookups"].as_u64(), &report["failed"]),
+        (Some(0), &report["errors"]["wrong_answer"])
+    );
 }
 
 /// Loads a server, replaces its database, then kills it. Returns `None` if the load ended before
@@ -74,10 +110,22 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
     let folder = Folder::new();
     let mut service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN, "--keep-old", "0"]);
     let url = service.url.clone();
-    let load =
-        ["load", &url, "--clients", "2", "--json", "--index", OPEN, "--seconds", seconds].map(str::to_owned);
-    let (running, begin) =
-        (thread::spawn(move || papir(&load.each_ref().map(String::as_str))), Instant::now());
+    let load = [
+        "load",
+        &url,
+        "--clients",
+        "2",
+        "--json",
+        "--index",
+        OPEN,
+        "--seconds",
+        seconds,
+    ]
+    .map(str::to_owned);
+    let (running, begin) = (
+        thread::spawn(move || papir(&load.each_ref().map(String::as_str))),
+        Instant::now(),
+    );
     let more = |service: &Service| {
         let goal = service.answered("numbers") + 40;
         while service.answered("numbers") < goal && !running.is_finished() {
@@ -100,7 +148,9 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
 #[cfg(unix)]
 #[test]
 fn lookups_continue_after_a_database_change_and_fail_after_a_stop() {
-    let output = ["3", "12", "60", "600"].into_iter().find_map(changed_and_ended_under_load);
+    let output = ["3", "12", "60", "600"]
+        .into_iter()
+        .find_map(changed_and_ended_under_load);
     let output = output.expect("a load that outlasts the server");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report = report(&output);
@@ -112,10 +162,25 @@ fn lookups_continue_after_a_database_change_and_fail_after_a_stop() {
 fn results_are_lines_without_json() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN]);
-    let text = succeeds(&["load", &service.url, OPEN, "--seconds", "1", "--clients", "2"]);
-    for word in
-        ["lookups", "per second", "unloaded lookup", "p50", "p95", "p99", "round trip", "p99 over unloaded"]
-    {
+    let text = succeeds(&[
+        "load",
+        &service.url,
+        OPEN,
+        "--seconds",
+        "1",
+        "--clients",
+        "2",
+    ]);
+    for word in [
+        "lookups",
+        "per second",
+        "unloaded lookup",
+        "p50",
+        "p95",
+        "p99",
+        "round trip",
+        "p99 over unloaded",
+    ] {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
 }
@@ -130,9 +195,18 @@ fn invalid_loads_are_refused_in_one_line() {
     fails_with(&["load", url, "--clients", "0"], &["0", "1..=1024"]);
     fails_with(&["load", url, OPEN], &["`numbers`", "`words`"]);
     fails_with(&["load", url, "--database", "words"], &["not private"]);
-    fails_with(&["load", url, OPEN, "--database", "words", "--index"], &["indices", "keys"]);
+    fails_with(
+        &["load", url, OPEN, "--database", "words", "--index"],
+        &["indices", "keys"],
+    );
     let empty = folder.write("empty.csv", "word,meaning\n");
-    fails_with(&["load", url, OPEN, "--database", "words", "--keys", &empty], &["empty.csv", "no keys"]);
+    fails_with(
+        &["load", url, OPEN, "--database", "words", "--keys", &empty],
+        &["empty.csv", "no keys"],
+    );
     let keys = folder.path("words.csv");
-    fails_with(&["load", url, OPEN, "--database", "numbers", "--keys", &keys], &["no keys"]);
+    fails_with(
+        &["load", url, OPEN, "--database", "numbers", "--keys", &keys],
+        &["no keys"],
+    );
 }

@@ -5,17 +5,29 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, generate_simple_self_signed,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+    generate_simple_self_signed,
 };
 
 use crate::support::{Folder, Service, at_home, root};
 
 /// Pages for everyone, in the order of a reader.
-const PAGES: &[&str] =
-    &["README.md", "docs/concepts.md", "docs/compare.md", "docs/capacity.md", "docs/faq.md"];
+const PAGES: &[&str] = &[
+    "README.md",
+    "docs/concepts.md",
+    "docs/compare.md",
+    "docs/capacity.md",
+    "docs/faq.md",
+];
 
 /// Beginnings of commands that build packages from the repository, or measure for minutes.
-const ELSEWHERE: &[&str] = &["make ", "cargo ", "python3 ", "papir bench ", "papir plan --calibrate"];
+const ELSEWHERE: &[&str] = &[
+    "make ",
+    "cargo ",
+    "python3 ",
+    "papir bench ",
+    "papir plan --calibrate",
+];
 
 /// Longest run of a script in seconds. Scripts wait in loops for what may never happen.
 const LIMIT: &str = "900";
@@ -25,7 +37,10 @@ const ADDRESS: &str = "http://127.0.0.1:7470";
 
 /// Returns the concatenated `sh` blocks of a page.
 fn commands(page: &str) -> String {
-    page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+    page.split("```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect()
 }
 
 /// Runs a script in a folder with this build of the program. Returns what it prints; if it fails, with
@@ -48,7 +63,11 @@ fn bash(folder: &Folder, script: &str) -> Result<String, String> {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.success() {
         true => Ok(printed),
-        false => Err(format!("{}\n{printed}\n{}", output.status, String::from_utf8_lossy(&output.stderr))),
+        false => Err(format!(
+            "{}\n{printed}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        )),
     }
 }
 
@@ -57,7 +76,10 @@ fn prepare(folder: &Folder) {
     let mut words = String::from("word,meaning\n");
     (0..50).for_each(|i| writeln!(words, "key-{i},meaning-{i}").unwrap());
     folder.write("words.csv", words);
-    folder.write("changes.csv", "word,meaning,gone\nkey-7,changed,\nkey-8,,yes\nkey-new,new,\n");
+    folder.write(
+        "changes.csv",
+        "word,meaning,gone\nkey-7,changed,\nkey-8,,yes\nkey-new,new,\n",
+    );
     folder.write("more.csv", "word,meaning\nkey-9,fresh\n");
     let made = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     folder.write("cert.pem", made.cert.pem());
@@ -69,25 +91,38 @@ fn prepare(folder: &Folder) {
 fn prepare_client(folder: &Folder) {
     let mut params = CertificateParams::new([]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "clients");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "clients");
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     folder.write("clients.pem", authority.pem());
     let key = KeyPair::generate().unwrap();
-    let client = CertificateParams::new(["laptop".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    let client = CertificateParams::new(["laptop".to_owned()])
+        .unwrap()
+        .signed_by(&key, &authority)
+        .unwrap();
     folder.write("laptop.pem", client.pem());
     folder.write("laptop.key", key.serialize_pem());
 }
 
 #[test]
 fn commands_of_the_manual_work() {
-    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("curl")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         panic!("curl is missing: the manual fetches metrics with it");
     }
     let folder = Folder::new();
     prepare(&folder);
     let page = std::fs::read_to_string(root().join("docs/operate.md")).unwrap();
     // The script ends at the first failure, and kills its background processes when it ends.
-    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", commands(&page));
+    let script = format!(
+        "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}",
+        commands(&page)
+    );
     let run = bash(&folder, &script);
     let served = std::fs::read_to_string(folder.path("served.log")).unwrap_or_default();
     let out = run.unwrap_or_else(|output| panic!("{output}\n{served}"));
@@ -103,7 +138,11 @@ fn commands_of_the_manual_work() {
         assert!(out.contains(part), "no {part} in {out}\n{served}");
     }
     let load = std::fs::read_to_string(folder.path("load.txt")).unwrap();
-    assert!(load.lines().any(|line| line.starts_with("failed") && line.ends_with(" 0")), "{load}");
+    assert!(
+        load.lines()
+            .any(|line| line.starts_with("failed") && line.ends_with(" 0")),
+        "{load}"
+    );
 }
 
 #[test]
@@ -113,16 +152,23 @@ fn commands_of_the_pages_work() {
     for page in PAGES {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
         for line in commands(&text).lines() {
-            if ELSEWHERE.iter().any(|beginning| line.starts_with(beginning)) {
+            if ELSEWHERE
+                .iter()
+                .any(|beginning| line.starts_with(beginning))
+            {
                 continue;
             }
             if let Some(served) = line.strip_prefix("papir serve ") {
-                let words: Vec<&str> = served.split_whitespace().take_while(|word| *word != "#").collect();
+                let words: Vec<&str> = served
+                    .split_whitespace()
+                    .take_while(|word| *word != "#")
+                    .collect();
                 service = Some(Service::start(&[&folder.path(words[0])], &words[1..]));
                 continue;
             }
-            let line =
-                service.as_ref().map_or(line.to_owned(), |service| line.replace(ADDRESS, &service.url));
+            let line = service.as_ref().map_or(line.to_owned(), |service| {
+                line.replace(ADDRESS, &service.url)
+            });
             bash(&folder, &line).unwrap_or_else(|output| panic!("{page}: {line}\n{output}"));
             run += 1;
         }

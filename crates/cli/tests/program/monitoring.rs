@@ -20,10 +20,19 @@ fn rows(file: &str) -> Vec<String> {
 
 /// The labels of all metrics by name, as the manual lists them.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
-    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let quoted = |cell: &str| {
+        cell.split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let metrics = rows("docs/operate.md").into_iter().map(|row| {
         let cells: Vec<&str> = row.split('|').collect();
-        (quoted(cells[1]).remove(0), quoted(cells[3]).into_iter().collect())
+        (
+            quoted(cells[1]).remove(0),
+            quoted(cells[3]).into_iter().collect(),
+        )
     });
     metrics.collect()
 }
@@ -31,14 +40,19 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
 /// The name of the metric that has this sample.
 fn metric<'s>(known: &BTreeMap<String, BTreeSet<String>>, sample: &'s str) -> &'s str {
     let parts = ["_bucket", "_sum", "_count"];
-    let whole =
-        parts.iter().find_map(|part| sample.strip_suffix(part).filter(|name| known.contains_key(*name)));
+    let whole = parts.iter().find_map(|part| {
+        sample
+            .strip_suffix(part)
+            .filter(|name| known.contains_key(*name))
+    });
     whole.unwrap_or(sample)
 }
 
 /// The labels of `{a="b",c=~"d"}` at the start of the text; none without braces.
 fn labels(text: &str) -> BTreeSet<String> {
-    let Some(inner) = text.strip_prefix('{') else { return BTreeSet::new() };
+    let Some(inner) = text.strip_prefix('{') else {
+        return BTreeSet::new();
+    };
     // Values are quoted, so that every other piece holds a label and its operator. The brace that
     // ends the list is in no value.
     let mut labels = BTreeSet::new();
@@ -70,8 +84,13 @@ fn selections(expression: &str) -> Vec<(&str, BTreeSet<String>)> {
 
 /// The labels by which an expression groups.
 fn groups(expression: &str) -> BTreeSet<String> {
-    let lists = expression.split(" by (").skip(1).filter_map(|rest| rest.split_once(')'));
-    lists.flat_map(|(list, _)| list.split(',').map(|label| label.trim().to_owned())).collect()
+    let lists = expression
+        .split(" by (")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'));
+    lists
+        .flat_map(|(list, _)| list.split(',').map(|label| label.trim().to_owned()))
+        .collect()
 }
 
 /// Checks that every metric and label of an expression exists.
@@ -80,10 +99,17 @@ fn check(known: &BTreeMap<String, BTreeSet<String>>, expression: &str) {
     let added = BTreeSet::from(["job", "instance", "le"].map(str::to_owned));
     let mut usable = added.clone();
     for (sample, labels) in selections(expression) {
-        let own = known.get(metric(known, sample)).unwrap_or_else(|| panic!("no metric {sample}"));
-        let unknown: Vec<_> =
-            labels.iter().filter(|label| !own.contains(*label) && !added.contains(*label)).collect();
-        assert!(unknown.is_empty(), "{sample} has no labels {unknown:?}: {expression}");
+        let own = known
+            .get(metric(known, sample))
+            .unwrap_or_else(|| panic!("no metric {sample}"));
+        let unknown: Vec<_> = labels
+            .iter()
+            .filter(|label| !own.contains(*label) && !added.contains(*label))
+            .collect();
+        assert!(
+            unknown.is_empty(),
+            "{sample} has no labels {unknown:?}: {expression}"
+        );
         usable.extend(own.clone());
     }
     let unknown: Vec<_> = groups(expression).difference(&usable).cloned().collect();
@@ -92,7 +118,10 @@ fn check(known: &BTreeMap<String, BTreeSet<String>>, expression: &str) {
 
 #[test]
 fn the_manual_lists_the_metrics_of_the_server() {
-    assert_eq!(rows("docs/operate.md"), rows("crates/server/src/metrics/table.rs"));
+    assert_eq!(
+        rows("docs/operate.md"),
+        rows("crates/server/src/metrics/table.rs")
+    );
 }
 
 #[test]
@@ -101,7 +130,10 @@ fn a_server_has_the_documented_labels() {
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN]);
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
     let text = metrics(&service.url);
-    let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
+    let samples: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .collect();
     assert!(samples.len() > 20, "{text}");
     for sample in samples {
         let (name, mut labels) = selections(sample).remove(0);
@@ -118,9 +150,15 @@ fn alerts_use_existing_metrics() {
     for alert in &alerts {
         let (name, rest) = alert.split_once('\n').unwrap();
         assert!(!selections(rest).is_empty(), "{name} uses a metric");
-        assert!(tests.contains(&format!("alertname: {name}\n")), "{name} has a test");
+        assert!(
+            tests.contains(&format!("alertname: {name}\n")),
+            "{name} has a test"
+        );
     }
-    let names: Vec<&str> = alerts.iter().map(|alert| alert.lines().next().unwrap()).collect();
+    let names: Vec<&str> = alerts
+        .iter()
+        .map(|alert| alert.lines().next().unwrap())
+        .collect();
     for wanted in [
         "PapirErrors",
         "PapirSlow",
@@ -161,8 +199,13 @@ fn the_dashboard_uses_existing_metrics() {
     let (known, mut found) = (documented(), Vec::new());
     expressions(&dashboard, &mut found);
     assert!(found.len() > 20, "{found:?}");
-    found.iter().for_each(|expression| check(&known, expression));
+    found
+        .iter()
+        .for_each(|expression| check(&known, expression));
     let panels = dashboard["panels"].as_array().unwrap();
-    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    let ids: BTreeSet<u64> = panels
+        .iter()
+        .map(|panel| panel["id"].as_u64().unwrap())
+        .collect();
     assert_eq!(ids.len(), panels.len(), "each panel has its own id");
 }

@@ -26,14 +26,21 @@ impl Notifying {
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut command = program();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--allow-not-private"]).args(files);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--allow-not-private"])
+            .args(files);
         command.env("PAPIR_LOG", "off").env("NOTIFY_SOCKET", path);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         if let Some(limit) = watchdog {
             command.env("WATCHDOG_USEC", limit.as_micros().to_string());
         }
         let begin = Instant::now();
-        Self { child: command.spawn().unwrap(), socket, _place: place, begin }
+        Self {
+            child: command.spawn().unwrap(),
+            socket,
+            _place: place,
+            begin,
+        }
     }
 
     /// The next message.
@@ -45,7 +52,9 @@ impl Notifying {
 
     /// The next message that is no ping of the watchdog.
     fn next_state(&self) -> String {
-        std::iter::repeat_with(|| self.next()).find(|message| message != "WATCHDOG=1\n").unwrap()
+        std::iter::repeat_with(|| self.next())
+            .find(|message| message != "WATCHDOG=1\n")
+            .unwrap()
     }
 
     fn signal(&self, signal: Signal) {
@@ -80,10 +89,19 @@ fn start_reload_and_stop_are_reported() {
         }
         server.signal(Signal::HUP);
         let reloading = server.next();
-        let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect(&reloading);
+        let time = reloading
+            .strip_prefix("RELOADING=1\nMONOTONIC_USEC=")
+            .expect(&reloading);
         let time = Duration::from_micros(time.trim().parse().unwrap());
-        assert!(uptime().abs_diff(time) < PATIENCE, "{time:?} is not the time of the reload");
-        assert_eq!(server.next(), "READY=1\n", "the server runs on, also with the old version");
+        assert!(
+            uptime().abs_diff(time) < PATIENCE,
+            "{time:?} is not the time of the reload"
+        );
+        assert_eq!(
+            server.next(),
+            "READY=1\n",
+            "the server runs on, also with the old version"
+        );
     }
     server.signal(Signal::TERM);
     assert_eq!(server.next(), "STOPPING=1\n");
@@ -100,7 +118,11 @@ fn the_watchdog_gets_pings_at_twice_its_rate() {
         assert_eq!(server.next(), "WATCHDOG=1\n");
     }
     // Seven intervals of half the limit lie between eight pings. A busy machine may take longer.
-    assert!(server.begin.elapsed() >= 3 * limit, "{:?}", server.begin.elapsed());
+    assert!(
+        server.begin.elapsed() >= 3 * limit,
+        "{:?}",
+        server.begin.elapsed()
+    );
     server.signal(Signal::TERM);
     assert_eq!(server.next_state(), "STOPPING=1\n");
 }
@@ -111,5 +133,8 @@ fn a_server_that_does_not_start_is_never_ready() {
     let mut server = Notifying::start(&[&folder.path("none.papir")], None);
     assert_eq!(server.child.wait().unwrap().code(), Some(2));
     server.socket.set_nonblocking(true).unwrap();
-    assert!(server.socket.recv(&mut [0; 512]).is_err(), "no message was sent");
+    assert!(
+        server.socket.recv(&mut [0; 512]).is_err(),
+        "no message was sent"
+    );
 }

@@ -30,8 +30,14 @@ impl Logged {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").expect("the service does not start").to_owned();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .trim()
+            .strip_prefix("listening on ")
+            .expect("the service does not start")
+            .to_owned();
         Self { child, url, log }
     }
 
@@ -42,7 +48,9 @@ impl Logged {
     /// The lines of a log in JSON that have a message. The last line may still be written.
     fn lines(&self, message: &str) -> Vec<Value> {
         let log = self.log();
-        let complete = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let complete = log
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
         let lines = complete.map(|line| serde_json::from_str::<Value>(line).expect(line));
         lines.filter(|line| line["message"] == message).collect()
     }
@@ -54,7 +62,11 @@ impl Logged {
     fn until(&self, what: &str, done: impl Fn() -> bool) {
         let begin = Instant::now();
         while !done() {
-            assert!(begin.elapsed() < PATIENCE, "not in {PATIENCE:?}: {what}\n{}", self.log());
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "not in {PATIENCE:?}: {what}\n{}",
+                self.log()
+            );
             sleep(Duration::from_millis(20));
         }
     }
@@ -72,9 +84,12 @@ impl Drop for Logged {
 fn invalid_flag_values_are_refused() {
     let folder = Folder::new();
     let words = folder.words(5, "plain");
-    for (flag, value) in
-        [("--keep-old", "10"), ("--keep-old", "soon"), ("--watch", "0"), ("--log-format", "xml")]
-    {
+    for (flag, value) in [
+        ("--keep-old", "10"),
+        ("--keep-old", "soon"),
+        ("--watch", "0"),
+        ("--log-format", "xml"),
+    ] {
         fails_with(&["serve", OPEN, &words, flag, value], &[flag, value]);
     }
 }
@@ -83,12 +98,27 @@ fn invalid_flag_values_are_refused() {
 fn a_replaced_file_is_served() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
-    let service = Logged::start(&folder, &[&words, "--watch", "--keep-old", "1h", "--log-format", "json"]);
+    let service = Logged::start(
+        &folder,
+        &[
+            &words,
+            "--watch",
+            "--keep-old",
+            "1h",
+            "--log-format",
+            "json",
+        ],
+    );
     folder.words(30, "plain");
-    service
-        .until("the new file is served", || papir(&["get", &service.url, OPEN, "key-20"]).status.success());
+    service.until("the new file is served", || {
+        papir(&["get", &service.url, OPEN, "key-20"])
+            .status
+            .success()
+    });
     let info: Value = serde_json::from_str(&service.get("/v1/databases/words").1).unwrap();
-    let left = info["previous_versions"][0]["seconds_left"].as_u64().unwrap();
+    let left = info["previous_versions"][0]["seconds_left"]
+        .as_u64()
+        .unwrap();
     assert!((3000..=3600).contains(&left), "{info}");
     assert_eq!(info["memory"]["versions"], 2);
     // A version is counted and logged after it is served.
@@ -102,20 +132,41 @@ fn a_replaced_file_is_served() {
     assert_eq!(memory.len(), 2, "at the start and after the load\n{log}");
     for line in memory {
         assert_eq!(line["database"], "words");
-        assert!(["snapshot", "hint", "material"].iter().all(|part| line[part].is_u64()), "{line}");
-        assert!(cfg!(not(target_os = "linux")) || line["resident"].as_u64() > Some(1 << 20), "{line}");
+        assert!(
+            ["snapshot", "hint", "material"]
+                .iter()
+                .all(|part| line[part].is_u64()),
+            "{line}"
+        );
+        assert!(
+            cfg!(not(target_os = "linux")) || line["resident"].as_u64() > Some(1 << 20),
+            "{line}"
+        );
     }
     let queries = service.lines("query");
-    assert!(!queries.is_empty() && queries.iter().all(|line| line["span"]["id"].is_string()), "{log}");
+    assert!(
+        !queries.is_empty() && queries.iter().all(|line| line["span"]["id"].is_string()),
+        "{log}"
+    );
 }
 
 #[test]
 fn text_log_and_metrics_are_the_defaults() {
     let folder = Folder::new();
-    let service = Logged::start(&folder, &[&folder.words(10, "plain"), "--no-metrics", "--keep-old", "0"]);
+    let service = Logged::start(
+        &folder,
+        &[
+            &folder.words(10, "plain"),
+            "--no-metrics",
+            "--keep-old",
+            "0",
+        ],
+    );
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
     assert_eq!(service.get("/metrics").0, 404);
     assert_eq!(service.get("/openapi.json").0, 200);
-    service.until("the query is logged", || service.log().contains("status=200"));
+    service.until("the query is logged", || {
+        service.log().contains("status=200")
+    });
     assert!(service.log().contains("request{id="), "{}", service.log());
 }

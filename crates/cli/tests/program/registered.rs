@@ -2,13 +2,24 @@
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
-const BUILD: [&str; 9] = ["--scheme", "zip", "--key", "word", "--value", "meaning", "--room", "10", "--goal"];
+const BUILD: [&str; 9] = [
+    "--scheme", "zip", "--key", "word", "--value", "meaning", "--room", "10", "--goal",
+];
 
 fn build(folder: &Folder) -> String {
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let (source, out) =
-        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
-    succeeds(&[&["build", &source, "--out", &out][..], &BUILD, &["min-communication"]].concat());
+    let (source, out) = (
+        folder.write("words.csv", format!("word,meaning\n{rows}")),
+        folder.path("words.papir"),
+    );
+    succeeds(
+        &[
+            &["build", &source, "--out", &out][..],
+            &BUILD,
+            &["min-communication"],
+        ]
+        .concat(),
+    );
     out
 }
 
@@ -16,13 +27,24 @@ fn build(folder: &Folder) -> String {
 #[cfg(unix)]
 fn received(service: &Service, state: &str, key: &str) -> u64 {
     let output = papir(&["get", &service.url, key, "--state", state, "--json", "-v"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let found = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(found.contains(&key.replace("word", "meaning")), "{key}: {found}");
+    assert!(
+        found.contains(&key.replace("word", "meaning")),
+        "{key}: {found}"
+    );
     let costs = String::from_utf8(output.stderr).unwrap();
     let costs: serde_json::Value = serde_json::from_str(costs.lines().last().unwrap()).unwrap();
     let first = key == "word 8";
-    assert_eq!(costs["registration_bytes"].as_u64() > Some(0), first, "the first lookup registers: {costs}");
+    assert_eq!(
+        costs["registration_bytes"].as_u64() > Some(0),
+        first,
+        "the first lookup registers: {costs}"
+    );
     costs["download_bytes"].as_u64().unwrap()
 }
 
@@ -36,10 +58,19 @@ fn registered_clients_survive_a_restart_and_a_change() {
     fails_with(&["serve", &words, "--check-config"], &["--registry"]);
     // A client identifies a server by its address, which must survive the restart.
     let listen = format!("unix:{}", sockets.path("papir.sock"));
-    let options = ["--registry", &registry, "--tickets-ahead", "1", "--list-clients", "--listen", &listen];
+    let options = [
+        "--registry",
+        &registry,
+        "--tickets-ahead",
+        "1",
+        "--list-clients",
+        "--listen",
+        &listen,
+    ];
     let states = [folder.path("first"), folder.path("second")];
-    let get =
-        |service: &Service, state: &str, key: &str| succeeds(&["get", &service.url, key, "--state", state]);
+    let get = |service: &Service, state: &str, key: &str| {
+        succeeds(&["get", &service.url, key, "--state", state])
+    };
     let service = Service::start(&[&words], &options);
     assert_eq!(get(&service, &states[0], "word 7"), "meaning 7");
     drop(service);
@@ -49,7 +80,10 @@ fn registered_clients_survive_a_restart_and_a_change() {
     let held = succeeds(&["hold", &service.url, "--state", &states[1]]);
     assert_eq!(held.trim(), "1 lookup(s) prepared");
     let short = received(&service, &states[1], "word 9");
-    assert!(10 * short < whole, "an answer includes what was sent ahead: {short} of {whole} bytes");
+    assert!(
+        10 * short < whole,
+        "an answer includes what was sent ahead: {short} of {whole} bytes"
+    );
     let listed = succeeds(&["clients", &service.url, "list"]);
     assert_eq!(listed.matches("registered").count(), 2, "{listed}");
     drop(service);
@@ -59,7 +93,11 @@ fn registered_clients_survive_a_restart_and_a_change() {
     let service = Service::start(&[&words], &options);
     assert_eq!(get(&service, &states[0], "word 7"), "changed");
     let listed = succeeds(&["clients", &service.url, "list"]);
-    assert_eq!(listed.matches("registered").count(), 2, "a client registered again: {listed}");
+    assert_eq!(
+        listed.matches("registered").count(),
+        2,
+        "a client registered again: {listed}"
+    );
 }
 
 /// Keys of tens of megabytes are uploaded once, in parts. Lookups then work across a restart, a
@@ -69,18 +107,36 @@ fn registered_clients_survive_a_restart_and_a_change() {
 fn pirouette_keys_are_uploaded_once() {
     let (folder, sockets) = (Folder::new(), Folder::short());
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let (source, words) =
-        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
-    let build = ["--scheme", "pirouette", "--key", "word", "--value", "meaning", "--room", "10"];
+    let (source, words) = (
+        folder.write("words.csv", format!("word,meaning\n{rows}")),
+        folder.path("words.papir"),
+    );
+    let build = [
+        "--scheme",
+        "pirouette",
+        "--key",
+        "word",
+        "--value",
+        "meaning",
+        "--room",
+        "10",
+    ];
     succeeds(&[&["build", &source, "--out", &words][..], &build].concat());
     let inspected = succeeds(&["inspect", &words]);
     assert!(inspected.contains("query payload bytes"), "{inspected}");
 
     let (registry, state) = (folder.path("registry"), folder.path("state"));
     let listen = format!("unix:{}", sockets.path("papir.sock"));
-    let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
+    let options = [
+        "--registry",
+        &registry,
+        "--list-clients",
+        "--listen",
+        &listen,
+    ];
     let service = Service::start(&[&words], &options);
-    let get = |service: &Service, key: &str| succeeds(&["get", &service.url, key, "--state", &state]);
+    let get =
+        |service: &Service, key: &str| succeeds(&["get", &service.url, key, "--state", &state]);
     assert_eq!(get(&service, "word 7"), "meaning 7");
     drop(service);
 
@@ -89,8 +145,15 @@ fn pirouette_keys_are_uploaded_once() {
     let service = Service::start(&[&words], &options);
     assert_eq!(get(&service, "word 7"), "changed");
     let listed = succeeds(&["clients", &service.url, "list"]);
-    assert_eq!(listed.matches("registered").count(), 1, "a client registered again: {listed}");
-    let id = listed.split_whitespace().find(|word| word.len() == 32).unwrap_or_default();
+    assert_eq!(
+        listed.matches("registered").count(),
+        1,
+        "a client registered again: {listed}"
+    );
+    let id = listed
+        .split_whitespace()
+        .find(|word| word.len() == 32)
+        .unwrap_or_default();
     succeeds(&["clients", &service.url, "evict", id]);
     assert_eq!(get(&service, "word 8"), "meaning 8");
 }

@@ -37,21 +37,47 @@ fn invalid_pushes_and_pulls_are_refused_in_one_line() {
     let (folder, store) = (Folder::new(), Folder::new());
     let words = folder.words(100, "plain");
     let copy = folder.path("copy.papir");
-    fails_with(&["pull", &url(&store), &copy], &["no such object", "words.papir.manifest.json"]);
-    fails_with(&["push", &words, "ftp://host/words.papir"], &["ftp://host/words.papir", "s3://"]);
-    fails_with(&["push", &words, "file:///tmp/../etc/words.papir"], &["bad address"]);
-    fails_with(&["push", &folder.write("text.papir", "text"), &url(&store)], &["text.papir"]);
-    fails_with(&["push", &folder.path("none.papir"), &url(&store)], &["none.papir"]);
-    fails_with(&["pull", &format!("file://{}", store.path("")), &copy], &["names no object"]);
+    fails_with(
+        &["pull", &url(&store), &copy],
+        &["no such object", "words.papir.manifest.json"],
+    );
+    fails_with(
+        &["push", &words, "ftp://host/words.papir"],
+        &["ftp://host/words.papir", "s3://"],
+    );
+    fails_with(
+        &["push", &words, "file:///tmp/../etc/words.papir"],
+        &["bad address"],
+    );
+    fails_with(
+        &["push", &folder.write("text.papir", "text"), &url(&store)],
+        &["text.papir"],
+    );
+    fails_with(
+        &["push", &folder.path("none.papir"), &url(&store)],
+        &["none.papir"],
+    );
+    fails_with(
+        &["pull", &format!("file://{}", store.path("")), &copy],
+        &["names no object"],
+    );
     assert!(!fs::exists(&copy).unwrap());
 
     succeeds(&["push", &words, &url(&store)]);
     let parts = store.path("words.papir.parts");
-    let part = fs::read_dir(&parts).unwrap().next().unwrap().unwrap().path();
+    let part = fs::read_dir(&parts)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let mut bytes = fs::read(&part).unwrap();
     bytes[70] ^= 1;
     fs::write(&part, bytes).unwrap();
-    fails_with(&["pull", &url(&store), &copy], &["part 1 of 1 is damaged", part.to_str().unwrap()]);
+    fails_with(
+        &["pull", &url(&store), &copy],
+        &["part 1 of 1 is damaged", part.to_str().unwrap()],
+    );
 }
 
 #[cfg(unix)]
@@ -61,7 +87,10 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
     let cache = folder.path("cache");
     succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
     let service = Service::start(&[&url(&store)], &[OPEN, "--cache", &cache]);
-    assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3", "--database", "words"]), "value-3");
+    assert_eq!(
+        succeeds(&["get", &service.url, OPEN, "key-3", "--database", "words"]),
+        "value-3"
+    );
 
     succeeds(&["push", &folder.words(30, "plain"), &url(&store)]);
     send(Signal::HUP, &service);
@@ -69,7 +98,14 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
     until("the new snapshot is served", || get() == Some(0));
     let nowhere = format!("file://{}", store.path("none.papir"));
     fails_with(
-        &["serve", "--listen", "127.0.0.1:0", &nowhere, "--cache", &cache],
+        &[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            &nowhere,
+            "--cache",
+            &cache,
+        ],
         &["`none`", "no such object", "none.papir.manifest.json"],
     );
 }
@@ -81,13 +117,26 @@ fn the_variable_for_files_takes_urls() {
     succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
     let files = format!("{}:{}", url(&store), folder.numbers(5, "plain"));
     let output = program()
-        .args(["serve", "--check-config", OPEN, "--cache", &folder.path("cache")])
+        .args([
+            "serve",
+            "--check-config",
+            OPEN,
+            "--cache",
+            &folder.path("cache"),
+        ])
         .env("PAPIR_SERVE_FILES", files)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let printed: toml::Table = String::from_utf8(output.stdout).unwrap().parse().unwrap();
     let databases = printed["database"].as_array().unwrap();
     assert_eq!(databases[0]["path"].as_str(), Some(url(&store).as_str()));
-    assert_eq!(databases[1]["path"].as_str(), Some(folder.path("numbers.papir").as_str()));
+    assert_eq!(
+        databases[1]["path"].as_str(),
+        Some(folder.path("numbers.papir").as_str())
+    );
 }

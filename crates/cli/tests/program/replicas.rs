@@ -29,7 +29,8 @@ impl Balancer {
                     return;
                 }
                 scope.spawn(move || {
-                    let service = &services[self.next.fetch_add(1, Ordering::SeqCst) % services.len()];
+                    let service =
+                        &services[self.next.fetch_add(1, Ordering::SeqCst) % services.len()];
                     // A connection that breaks is the client's to try again.
                     let _ = stream.and_then(|stream| relay(stream, service));
                 });
@@ -82,11 +83,24 @@ impl Replica {
     fn new(snapshot: &[u8]) -> Self {
         let place = Folder::new();
         let file = place.write("words.papir", snapshot);
-        Self { service: Self::start(&file, &lasting_address()), place }
+        Self {
+            service: Self::start(&file, &lasting_address()),
+            place,
+        }
     }
 
     fn start(file: &str, address: &str) -> Service {
-        Service::start(&[file], &["--keep-old", "1h", "--lame-duck", "500ms", "--listen", address])
+        Service::start(
+            &[file],
+            &[
+                "--keep-old",
+                "1h",
+                "--lame-duck",
+                "500ms",
+                "--listen",
+                address,
+            ],
+        )
     }
 
     fn address(&self) -> &str {
@@ -94,7 +108,11 @@ impl Replica {
     }
 
     fn swap(&self, snapshot: &[u8]) {
-        fs::rename(self.place.write("next", snapshot), self.place.path("words.papir")).unwrap();
+        fs::rename(
+            self.place.write("next", snapshot),
+            self.place.path("words.papir"),
+        )
+        .unwrap();
         self.service.reload();
     }
 
@@ -111,10 +129,18 @@ impl Replica {
 fn look_up(url: &str, state: &Folder, stopped: &AtomicBool, lookups: &AtomicUsize) {
     while !stopped.load(Ordering::SeqCst) {
         let (state, patience) = (Some(state.path("").into()), Some(PATIENCE));
-        let options = Options { pin: Pin::Nothing, state, patience, ..Options::default() };
+        let options = Options {
+            pin: Pin::Nothing,
+            state,
+            patience,
+            ..Options::default()
+        };
         let mut connection = Connection::open_with(url, &options).unwrap();
         for key in 0..5 {
-            let value = connection.get_key(format!("key-{key}").as_bytes()).unwrap().unwrap();
+            let value = connection
+                .get_key(format!("key-{key}").as_bytes())
+                .unwrap()
+                .unwrap();
             assert_eq!(value, format!("value-{key}").as_bytes());
             lookups.fetch_add(1, Ordering::SeqCst);
         }
@@ -134,11 +160,17 @@ impl Drop for Stop<'_> {
 fn under_load(url: &str, change: impl FnOnce(&AtomicUsize)) -> usize {
     let (done, lookups, state) = (AtomicBool::new(false), AtomicUsize::new(0), Folder::new());
     let failed = thread::scope(|scope| {
-        let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| look_up(url, &state, &done, &lookups))).collect();
+        let clients: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| look_up(url, &state, &done, &lookups)))
+            .collect();
         let stop = Stop(&done);
         change(&lookups);
         drop(stop);
-        clients.into_iter().map(|client| client.join()).filter(Result::is_err).count()
+        clients
+            .into_iter()
+            .map(|client| client.join())
+            .filter(Result::is_err)
+            .count()
     });
     assert_eq!(failed, 0, "clients failed");
     lookups.into_inner()
@@ -153,7 +185,11 @@ fn replicas_that_change_at_different_moments_answer_every_lookup() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let url = format!("http://{address}");
-    let balancer = Balancer { address, stopped: AtomicBool::new(false), next: AtomicUsize::new(0) };
+    let balancer = Balancer {
+        address,
+        stopped: AtomicBool::new(false),
+        next: AtomicUsize::new(0),
+    };
     let lookups = thread::scope(|scope| {
         scope.spawn(|| balancer.serve(&listener, &addresses));
         let lookups = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -165,14 +201,19 @@ fn replicas_that_change_at_different_moments_answer_every_lookup() {
                         sleep(Duration::from_millis(400));
                     }
                 }
-                until("lookups are answered", || lookups.load(Ordering::SeqCst) > 50);
+                until("lookups are answered", || {
+                    lookups.load(Ordering::SeqCst) > 50
+                });
             })
         }));
         balancer.stop();
         lookups.expect("every lookup is answered")
     });
     assert!(lookups > 50, "{lookups}");
-    assert_eq!(succeeds(&["get", &replicas[1].service.url, "key-22"]), "value-22");
+    assert_eq!(
+        succeeds(&["get", &replicas[1].service.url, "key-22"]),
+        "value-22"
+    );
 }
 
 /// Twenty rolling updates behind nginx. Every second one restarts the services.
@@ -196,10 +237,16 @@ fn rolling_updates_behind_nginx_lose_no_lookup() {
                 }
             }
             rolls += 1;
-            assert!(begin.elapsed() < Duration::from_secs(900), "{rolls} updates, {lookups:?} lookups");
+            assert!(
+                begin.elapsed() < Duration::from_secs(900),
+                "{rolls} updates, {lookups:?} lookups"
+            );
         }
     });
-    println!("{lookups} lookups, {rolls} updates in {:?}", begin.elapsed());
+    println!(
+        "{lookups} lookups, {rolls} updates in {:?}",
+        begin.elapsed()
+    );
 }
 
 /// nginx with the services behind it, stopped when dropped.
@@ -213,7 +260,10 @@ impl Nginx {
     fn start(services: &[&str]) -> Self {
         let folder = Folder::new();
         let address = lasting_address();
-        let servers: String = services.iter().map(|service| format!("server {service};")).collect();
+        let servers: String = services
+            .iter()
+            .map(|service| format!("server {service};"))
+            .collect();
         // A query may be longer than nginx's default limit of 1 MiB.
         let configuration = format!(
             "daemon off; pid pid; error_log error.log; events {{}}
@@ -237,7 +287,11 @@ impl Nginx {
             .spawn()
             .expect("this test needs nginx: install it (apt-get install nginx-light)");
         until("nginx starts", || TcpStream::connect(&address).is_ok());
-        Self { url: format!("http://{address}"), process, _folder: folder }
+        Self {
+            url: format!("http://{address}"),
+            process,
+            _folder: folder,
+        }
     }
 }
 

@@ -19,7 +19,11 @@ impl Replica {
         let listen = lasting_address();
         let arguments = [&[place, "--listen", &listen], more].concat();
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
-        Self { service: Self::start(&arguments), arguments, state: Folder::new() }
+        Self {
+            service: Self::start(&arguments),
+            arguments,
+            state: Folder::new(),
+        }
     }
 
     fn start(arguments: &[String]) -> Service {
@@ -38,7 +42,11 @@ impl Replica {
 /// service refuses its own.
 fn client(replica: &Replica) -> Connection {
     let state = Some(replica.state.path("").into());
-    let options = Options { pin: Pin::Nothing, state, ..Options::default() };
+    let options = Options {
+        pin: Pin::Nothing,
+        state,
+        ..Options::default()
+    };
     Connection::open_with(&replica.service.url, &options).unwrap()
 }
 
@@ -60,7 +68,10 @@ fn replicas_restart(mut replicas: [Replica; 2], publish: impl FnOnce()) {
         assert_eq!(look_up(&mut client(replica)), None);
     }
     let listed = succeeds(&["versions", &replicas[0].service.url]);
-    assert!(listed.lines().count() == 2 && listed.contains("answered for"), "{listed}");
+    assert!(
+        listed.lines().count() == 2 && listed.contains("answered for"),
+        "{listed}"
+    );
 }
 
 #[cfg(feature = "cloud")]
@@ -70,7 +81,9 @@ fn a_restarted_replica_of_a_store_answers_the_previous_version() {
     let url = format!("file://{}", store.path("words.papir"));
     succeeds(&["push", &folder.words(20, "simple"), &url]);
     let caches = ["first", "second"].map(|name| folder.path(name));
-    let replicas = caches.each_ref().map(|cache| Replica::new(&url, &["--cache", cache]));
+    let replicas = caches
+        .each_ref()
+        .map(|cache| Replica::new(&url, &["--cache", cache]));
     replicas_restart(replicas, || {
         succeeds(&["push", &folder.words(10, "simple"), &url]);
         // As if the second replica moved to another machine.
@@ -87,7 +100,16 @@ fn a_restarted_replica_of_a_file_answers_the_version_kept_next_to_it() {
     let replicas = [Replica::new(&words, &[]), Replica::new(&words, &[])];
     replicas_restart(replicas, || {
         let changes = folder.write("changes.csv", "word,meaning,gone\nkey-15,,yes\n");
-        succeeds(&["update", &words, "--from", &changes, "--delete-column", "gone", "--keep", "2"]);
+        succeeds(&[
+            "update",
+            &words,
+            "--from",
+            &changes,
+            "--delete-column",
+            "gone",
+            "--keep",
+            "2",
+        ]);
     });
     let late = Service::start(&[&words], &["--keep-old", "0"]);
     assert_eq!(succeeds(&["versions", &late.url]).lines().count(), 1);

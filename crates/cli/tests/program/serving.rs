@@ -19,16 +19,53 @@ const ANY_PORT: &str = "127.0.0.1:0";
 fn unservable_files_are_refused() {
     let folder = Folder::new();
     let words = folder.words(100, "plain");
-    fails_with(&["serve", "--listen", ANY_PORT, &folder.path("missing.papir")], &["missing.papir"]);
-    fails_with(&["serve", "--listen", ANY_PORT, &folder.write("text.papir", "no snapshot")], &["text.papir"]);
-    fails_with(&["serve", "--listen", ANY_PORT, &folder.write("empty.papir", "")], &["empty.papir"]);
-    fails_with(&["serve", "--listen", ANY_PORT, &words], &["words", "plain", "not private"]);
-    fails_with(&["serve", "--listen", ANY_PORT, OPEN, &words, &words], &["words"]);
     fails_with(
-        &["serve", "--listen", ANY_PORT, OPEN, &words, &folder.numbers(5, "plain"), "--name", "x"],
+        &["serve", "--listen", ANY_PORT, &folder.path("missing.papir")],
+        &["missing.papir"],
+    );
+    fails_with(
+        &[
+            "serve",
+            "--listen",
+            ANY_PORT,
+            &folder.write("text.papir", "no snapshot"),
+        ],
+        &["text.papir"],
+    );
+    fails_with(
+        &[
+            "serve",
+            "--listen",
+            ANY_PORT,
+            &folder.write("empty.papir", ""),
+        ],
+        &["empty.papir"],
+    );
+    fails_with(
+        &["serve", "--listen", ANY_PORT, &words],
+        &["words", "plain", "not private"],
+    );
+    fails_with(
+        &["serve", "--listen", ANY_PORT, OPEN, &words, &words],
+        &["words"],
+    );
+    fails_with(
+        &[
+            "serve",
+            "--listen",
+            ANY_PORT,
+            OPEN,
+            &words,
+            &folder.numbers(5, "plain"),
+            "--name",
+            "x",
+        ],
         &["--name"],
     );
-    fails_with(&["serve", "--listen", ANY_PORT, OPEN, &words, "--name", "a/b"], &["a/b"]);
+    fails_with(
+        &["serve", "--listen", ANY_PORT, OPEN, &words, "--name", "a/b"],
+        &["a/b"],
+    );
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     fails_with(&["serve", OPEN, &words, "--listen", &address], &[&address]);
@@ -46,7 +83,12 @@ fn a_damaged_file_is_not_served() {
     }
     for length in [1, whole.len() / 2, whole.len() - 1] {
         fails_with(
-            &["serve", "--listen", ANY_PORT, &folder.write("short.papir", &whole[..length])],
+            &[
+                "serve",
+                "--listen",
+                ANY_PORT,
+                &folder.write("short.papir", &whole[..length]),
+            ],
             &["short.papir"],
         );
     }
@@ -55,7 +97,10 @@ fn a_damaged_file_is_not_served() {
 #[test]
 fn a_database_is_served_under_a_given_name() {
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--name", "terms", "--threads", "1"]);
+    let service = Service::start(
+        &[&folder.words(10, "plain")],
+        &[OPEN, "--name", "terms", "--threads", "1"],
+    );
     let url = format!("{}/v1/databases/terms", service.url);
     assert_eq!(succeeds(&["get", &url, OPEN, "key-3"]), "value-3");
 }

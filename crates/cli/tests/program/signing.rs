@@ -19,9 +19,13 @@ fn keygen(folder: &Folder, name: &str) -> (String, String) {
 
 /// Builds a database `words` of 50 keys, with further arguments.
 fn build(folder: &Folder, file: &str, salt: &str, more: &[&str]) -> String {
-    let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| csv + &format!("key-{i},{salt}-{i}\n"));
+    let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| {
+        csv + &format!("key-{i},{salt}-{i}\n")
+    });
     let (source, out) = (folder.write("words.csv", csv), folder.path(file));
-    let build = ["build", &source, "--out", &out, "--name", "words", "--key", "word", "--value", "meaning"];
+    let build = [
+        "build", &source, "--out", &out, "--name", "words", "--key", "word", "--value", "meaning",
+    ];
     let plain = ["--scheme", "plain", "--insecure-plain", "--room", "10"];
     succeeds(&[&build[..], &plain, more].concat());
     out
@@ -45,29 +49,53 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     assert_eq!(succeeds(&["checkpoint", "public", &owner]).trim(), public);
     let of_log = succeeds(&["checkpoint", "public", &owner, "--database", "words"]);
     assert!(of_log.starts_with("example.org/owner/words+"), "{of_log}");
-    fails_with(&["checkpoint", "keygen", &owner, "--name", "other"], &["owner.key", "exists"]);
+    fails_with(
+        &["checkpoint", "keygen", &owner, "--name", "other"],
+        &["owner.key", "exists"],
+    );
     #[cfg(unix)]
     {
-        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&owner).unwrap().permissions());
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&owner).unwrap().permissions());
         assert_eq!(mode & 0o77, 0);
     }
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let inspected = succeeds(&["inspect", &words]);
-    assert!(inspected.contains("sequence 0, 20") && inspected.contains(&public), "{inspected}");
+    assert!(
+        inspected.contains("sequence 0, 20") && inspected.contains(&public),
+        "{inspected}"
+    );
     let service = serve(&words);
     assert!(succeeds(&["inspect", &service.url]).contains("sequence 0, 20"));
     for place in [&words, &service.url] {
         let facts: serde_json::Value =
             serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap();
-        assert_eq!((&facts["owner"], &facts["sequence"]), (&public.as_str().into(), &0.into()));
-        assert!(facts["signed_at"].as_u64() > Some(0) && facts["delta_root"].is_null(), "{facts}");
+        assert_eq!(
+            (&facts["owner"], &facts["sequence"]),
+            (&public.as_str().into(), &0.into())
+        );
+        assert!(
+            facts["signed_at"].as_u64() > Some(0) && facts["delta_root"].is_null(),
+            "{facts}"
+        );
     }
 
     let states = ["pinned", "given", "wrong"].map(|name| folder.path(name));
     assert_eq!(succeeds(&get(&service.url, &states[0], &[])), "value-7");
-    assert_eq!(succeeds(&get(&service.url, &states[1], &["--owner-pub", &public])), "value-7");
+    assert_eq!(
+        succeeds(&get(&service.url, &states[1], &["--owner-pub", &public])),
+        "value-7"
+    );
     let wrong = get(&service.url, &states[2], &["--owner-pub", &stranger]);
-    fails_with(&wrong, &["no query was sent", "not signed under the owner's key", &stranger, "--owner-pub"]);
+    fails_with(
+        &wrong,
+        &[
+            "no query was sent",
+            "not signed under the owner's key",
+            &stranger,
+            "--owner-pub",
+        ],
+    );
     drop(service);
 
     // Another owner's database at the same address, and one that is not signed.
@@ -76,13 +104,24 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
     let first = at(&words);
     assert_eq!(succeeds(&get(&listen, &states[0], &[])), "value-7");
     drop(first);
-    let other = build(&folder, "other.papir", "other", &["--sign", &folder.path("stranger.key")]);
+    let other = build(
+        &folder,
+        "other.papir",
+        "other",
+        &["--sign", &folder.path("stranger.key")],
+    );
     let second = at(&other);
-    fails_with(&get(&listen, &states[0], &[]), &["no query was sent", &public]);
+    fails_with(
+        &get(&listen, &states[0], &[]),
+        &["no query was sent", &public],
+    );
     drop(second);
     let plain = build(&folder, "plain.papir", "plain", &[]);
     let third = at(&plain);
-    fails_with(&get(&listen, &states[0], &[]), &["no query was sent", "the database has no checkpoint"]);
+    fails_with(
+        &get(&listen, &states[0], &[]),
+        &["no query was sent", "the database has no checkpoint"],
+    );
     assert_eq!(succeeds(&get(&third.url, &states[2], &[])), "plain-7");
 }
 
@@ -91,32 +130,66 @@ fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
 fn updates_are_signed_and_followed_by_pinned_clients() {
     let folder = Folder::new();
     let (owner, public) = keygen(&folder, "owner.key");
-    let words = build(&folder, "words.papir", "value", &["--verifiable", "--sign", &owner]);
+    let words = build(
+        &folder,
+        "words.papir",
+        "value",
+        &["--verifiable", "--sign", &owner],
+    );
     let service = serve(&words);
     let (state, url) = (folder.path("state"), service.url.clone());
-    assert_eq!(succeeds(&get(&url, &state, &["--owner-pub", &public])), "value-7");
+    assert_eq!(
+        succeeds(&get(&url, &state, &["--owner-pub", &public])),
+        "value-7"
+    );
     let old = folder.path("old.papir");
     fs::copy(&words, &old).unwrap();
 
     let changes = folder.write("changes.csv", "word,meaning\nkey-7,changed\n");
     let update = ["update", &words, "--from", &changes];
-    fails_with(&update, &["is signed (sequence 0)", "--sign KEY", "--unsigned"]);
-    fails_with(&[&update[..], &["--unsigned", "--sign", &owner]].concat(), &["--unsigned"]);
+    fails_with(
+        &update,
+        &["is signed (sequence 0)", "--sign KEY", "--unsigned"],
+    );
+    fails_with(
+        &[&update[..], &["--unsigned", "--sign", &owner]].concat(),
+        &["--unsigned"],
+    );
     assert!(succeeds(&[&update[..], &["--sign", &owner]].concat()).contains("sequence 1, 20"));
     service.reload();
     // The owner vouches for the new root: no --root is needed.
     assert_eq!(succeeds(&get(&url, &state, &[])), "changed");
-    let verified = succeeds(&["checkpoint", "verify", &url, "--owner-pub", &public, "--max-age", "1h"]);
-    assert!(verified.contains("sequence 1, 20") && verified.contains("root "), "{verified}");
+    let verified = succeeds(&[
+        "checkpoint",
+        "verify",
+        &url,
+        "--owner-pub",
+        &public,
+        "--max-age",
+        "1h",
+    ]);
+    assert!(
+        verified.contains("sequence 1, 20") && verified.contains("root "),
+        "{verified}"
+    );
 
     // A service that returns to the old version is refused.
     fs::copy(&old, &words).unwrap();
     fs::rename(&old, &words).unwrap();
     service.reload();
     let at_once = ["--catch-up", "0s"];
-    fails_with(&get(&url, &state, &at_once), &["no query was sent", "sequence 0, but sequence 1"]);
-    fails_with(&get(&url, &state, &["--catch-up", "1s"]), &["sequence 0, but sequence 1"]);
-    assert_eq!(succeeds(&get(&url, &folder.path("fresh"), &at_once)), "value-7");
+    fails_with(
+        &get(&url, &state, &at_once),
+        &["no query was sent", "sequence 0, but sequence 1"],
+    );
+    fails_with(
+        &get(&url, &state, &["--catch-up", "1s"]),
+        &["sequence 0, but sequence 1"],
+    );
+    assert_eq!(
+        succeeds(&get(&url, &folder.path("fresh"), &at_once)),
+        "value-7"
+    );
 }
 
 #[test]
@@ -129,37 +202,61 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     fails_with(&update, &["sequence 0", "--sign KEY"]);
     let signed = ["--sign", &owner];
     assert!(succeeds(&[&update[..], &signed].concat()).contains("sequence 1, 20"));
-    assert!(succeeds(&["checkpoint", "show", &words]).contains("\n2\n"), "of two versions");
+    assert!(
+        succeeds(&["checkpoint", "show", &words]).contains("\n2\n"),
+        "of two versions"
+    );
     assert!(succeeds(&["inspect", &words]).contains("sequence 1, 20"));
     let doctor = || String::from_utf8(papir(&["doctor", &words]).stdout).unwrap();
-    assert!(doctor().contains("sequence 1, by ") && doctor().contains("\nok    delta "), "{}", doctor());
+    assert!(
+        doctor().contains("sequence 1, by ") && doctor().contains("\nok    delta "),
+        "{}",
+        doctor()
+    );
     let service = serve(&words);
     let state = folder.path("state");
-    let pinned = get(&service.url, &state, &["--owner-pub", &public, "--catch-up", "0s"]);
+    let pinned = get(
+        &service.url,
+        &state,
+        &["--owner-pub", &public, "--catch-up", "0s"],
+    );
     assert_eq!(succeeds(&pinned), "changed");
 
     // A service that hides the delta shows an older version.
-    let delta = fs::read_dir(fs::canonicalize(&words).unwrap().parent().unwrap()).unwrap().flatten();
-    let delta = delta.map(|one| one.path()).find(|path| path.extension().is_some_and(|end| end == "delta"));
+    let delta = fs::read_dir(fs::canonicalize(&words).unwrap().parent().unwrap())
+        .unwrap()
+        .flatten();
+    let delta = delta
+        .map(|one| one.path())
+        .find(|path| path.extension().is_some_and(|end| end == "delta"));
     let (delta, hidden) = (delta.unwrap(), folder.path("hidden"));
     fs::rename(&delta, &hidden).unwrap();
     fs::write(&delta, "damaged").unwrap();
     assert!(doctor().contains("\nfail  delta "), "{}", doctor());
     fs::remove_file(&delta).unwrap();
     service.reload();
-    fails_with(&pinned, &["no query was sent", "sequence 0, but sequence 1"]);
+    fails_with(
+        &pinned,
+        &["no query was sent", "sequence 0, but sequence 1"],
+    );
     fs::rename(&hidden, &delta).unwrap();
     service.reload();
     assert_eq!(succeeds(&pinned), "changed");
 
-    let source = folder.write("changes.jsonl", "{\"word\":\"key-7\",\"meaning\":\"again\"}\n");
+    let source = folder.write(
+        "changes.jsonl",
+        "{\"word\":\"key-7\",\"meaning\":\"again\"}\n",
+    );
     let follow = ["follow", &source, "--publish", &words, "--once"];
     fails_with(&follow, &["sequence 1", "--sign KEY"]);
     succeeds(&[&follow[..], &signed].concat());
     succeeds(&["merge", &words, "--sign", &owner]);
     service.reload();
     assert_eq!(succeeds(&pinned), "again");
-    assert!(succeeds(&["checkpoint", "show", &words]).contains("\n4\n"), "of four versions");
+    assert!(
+        succeeds(&["checkpoint", "show", &words]).contains("\n4\n"),
+        "of four versions"
+    );
 }
 
 #[test]
@@ -167,7 +264,10 @@ fn old_checkpoints_are_refused_until_the_version_is_signed_again() {
     let folder = Folder::new();
     let (owner, public) = keygen(&folder, "owner.key");
     let words = build(&folder, "words.papir", "value", &[]);
-    fails_with(&["checkpoint", "show", &words], &["not signed", "papir checkpoint sign"]);
+    fails_with(
+        &["checkpoint", "show", &words],
+        &["not signed", "papir checkpoint sign"],
+    );
     let sign = ["checkpoint", "sign", &words, "--key", &owner];
     assert!(succeeds(&sign).contains("sequence 0, 20"));
     sleep(Duration::from_millis(2100));
@@ -181,7 +281,10 @@ fn old_checkpoints_are_refused_until_the_version_is_signed_again() {
     assert!(succeeds(&sign).contains("sequence 1, 20"));
     let service = serve(&words);
     let day = ["--owner-pub", &public, "--max-age", "1d"];
-    assert_eq!(succeeds(&get(&service.url, &folder.path("state"), &day)), "value-7");
+    assert_eq!(
+        succeeds(&get(&service.url, &folder.path("state"), &day)),
+        "value-7"
+    );
 }
 
 #[test]
@@ -197,19 +300,38 @@ fn comparisons_find_services_that_show_different_versions() {
     // The same key signs other content under the same sequence.
     let other = folder.write("other.csv", "word,meaning\nkey-7,only for you\n");
     let forked = folder.path("forked.papir");
-    succeeds(&["update", &behind, "--from", &other, "--sign", &owner, "--out", &forked]);
+    succeeds(&[
+        "update", &behind, "--from", &other, "--sign", &owner, "--out", &forked,
+    ]);
 
-    let [honest, honest_too, slow, lying] = [&words, &mirror, &behind, &forked].map(|file| serve(file));
+    let [honest, honest_too, slow, lying] =
+        [&words, &mirror, &behind, &forked].map(|file| serve(file));
     let compare = |urls: &[&str]| papir(&[&["checkpoint", "compare"], urls].concat());
-    let same = succeeds(&["checkpoint", "compare", &honest.url, &honest_too.url, &slow.url, &words]);
-    assert!(same.contains("sequence 1") && same.contains("sequence 0"), "{same}");
+    let same = succeeds(&[
+        "checkpoint",
+        "compare",
+        &honest.url,
+        &honest_too.url,
+        &slow.url,
+        &words,
+    ]);
+    assert!(
+        same.contains("sequence 1") && same.contains("sequence 0"),
+        "{same}"
+    );
     assert!(!same.contains("different"), "{same}");
     for urls in [[&honest.url, &lying.url], [&lying.url, &honest.url]] {
         let output = compare(&urls.map(String::as_str));
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1), "{text}");
-        assert!(text.contains("different under sequence 1") && text.contains("public part"), "{text}");
-        assert!(text.contains(&honest.url) && text.contains(&lying.url), "{text}");
+        assert!(
+            text.contains("different under sequence 1") && text.contains("public part"),
+            "{text}"
+        );
+        assert!(
+            text.contains(&honest.url) && text.contains(&lying.url),
+            "{text}"
+        );
     }
     // Both alone satisfy a client: only the comparison finds the difference.
     for service in [&honest, &lying] {
@@ -223,14 +345,32 @@ fn comparisons_find_services_that_show_different_versions() {
     assert_eq!(succeeds(&get(&listen, &state, &[])), "changed");
     drop(first);
     let _second = at(&forked);
-    fails_with(&get(&listen, &state, &[]), &["no query was sent", "two different versions under sequence 1"]);
+    fails_with(
+        &get(&listen, &state, &[]),
+        &[
+            "no query was sent",
+            "two different versions under sequence 1",
+        ],
+    );
     let (stranger, _) = keygen(&folder, "stranger.key");
-    let foreign = serve(&build(&folder, "foreign.papir", "value", &["--sign", &stranger]));
+    let foreign = serve(&build(
+        &folder,
+        "foreign.papir",
+        "value",
+        &["--sign", &stranger],
+    ));
     let output = compare(&[&honest.url, &foreign.url]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stdout).unwrap().contains("is not signed under the owner's key"));
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("is not signed under the owner's key")
+    );
     let unsigned = serve(&build(&folder, "unsigned.papir", "value", &[]));
-    fails_with(&["checkpoint", "compare", &honest.url, &unsigned.url], &["no checkpoint"]);
+    fails_with(
+        &["checkpoint", "compare", &honest.url, &unsigned.url],
+        &["no checkpoint"],
+    );
 }
 
 #[test]
@@ -239,7 +379,13 @@ fn publishers_and_new_keys_lock_no_client_out() {
     let (owner, public) = keygen(&folder, "owner.key");
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let publisher = folder.path("publisher.key");
-    let of_publisher = succeeds(&["checkpoint", "keygen", &publisher, "--name", "publisher.example"]);
+    let of_publisher = succeeds(&[
+        "checkpoint",
+        "keygen",
+        &publisher,
+        "--name",
+        "publisher.example",
+    ]);
     let listen = format!("unix:{}", sockets.path("papir.sock"));
     let state = folder.path("state");
     let look_up = |more: &[&str]| {
@@ -248,7 +394,8 @@ fn publishers_and_new_keys_lock_no_client_out() {
     };
     assert_eq!(look_up(&["--owner-pub", &public]), "value-7");
 
-    let change = |meaning: &str| folder.write("changes.csv", format!("word,meaning\nkey-7,{meaning}\n"));
+    let change =
+        |meaning: &str| folder.write("changes.csv", format!("word,meaning\nkey-7,{meaning}\n"));
     let update = |key: &str, more: &[&str]| {
         let changes = folder.path("changes.csv");
         papir(&[&["update", &words, "--from", &changes, "--sign", key], more].concat())
@@ -260,10 +407,21 @@ fn publishers_and_new_keys_lock_no_client_out() {
         "{refused}"
     );
     let grant = folder.path("publisher.cert");
-    let delegate =
-        ["checkpoint", "delegate", "--key", &owner, "--to", of_publisher.trim(), "--database", "words"];
+    let delegate = [
+        "checkpoint",
+        "delegate",
+        "--key",
+        &owner,
+        "--to",
+        of_publisher.trim(),
+        "--database",
+        "words",
+    ];
     succeeds(&[&delegate[..], &["--for", "90d", "--out", &grant]].concat());
-    assert_eq!(update(&publisher, &["--certificate", &grant]).status.code(), Some(0));
+    assert_eq!(
+        update(&publisher, &["--certificate", &grant]).status.code(),
+        Some(0)
+    );
     assert_eq!(look_up(&[]), "by the publisher");
     // The certificate is carried to the next version.
     change("by the publisher again");
@@ -290,14 +448,20 @@ fn publishers_and_new_keys_lock_no_client_out() {
         let service = serve(&words);
         let fresh = folder.path(&format!("fresh-{}", key.len()));
         let _ = fs::remove_dir_all(&fresh);
-        assert_eq!(succeeds(&get(&service.url, &fresh, &["--owner-pub", key])), "by the publisher again");
+        assert_eq!(
+            succeeds(&get(&service.url, &fresh, &["--owner-pub", key])),
+            "by the publisher again"
+        );
     }
     change("under the new key");
     assert_eq!(update(&new, &[]).status.code(), Some(0));
     assert_eq!(look_up(&[]), "under the new key");
     change("under the new key again");
     assert_eq!(update(&new, &[]).status.code(), Some(0));
-    assert_eq!(look_up(&["--owner-pub", &of_new]), "under the new key again");
+    assert_eq!(
+        look_up(&["--owner-pub", &of_new]),
+        "under the new key again"
+    );
 }
 
 #[test]
@@ -312,18 +476,42 @@ fn witnesses_cosign_what_the_program_prints() {
     let name = "witness.example".parse().unwrap();
     let witness = SigningKey::generate(name, Kind::Cosignature, &mut papir::system_rng());
     let of_witness = witness.public().to_string();
-    let response = folder.write("response", format!("{}\n", cosign(&note, &witness, 1_800_000_000)));
-    let attach = ["checkpoint", "attach", &words, "--cosignatures", &response, "--witness", &of_witness];
-    let required = ["--owner-pub", &public, "--witness", &of_witness, "--cosignatures", "1"];
+    let response = folder.write(
+        "response",
+        format!("{}\n", cosign(&note, &witness, 1_800_000_000)),
+    );
+    let attach = [
+        "checkpoint",
+        "attach",
+        &words,
+        "--cosignatures",
+        &response,
+        "--witness",
+        &of_witness,
+    ];
+    let required = [
+        "--owner-pub",
+        &public,
+        "--witness",
+        &of_witness,
+        "--cosignatures",
+        "1",
+    ];
     {
         let service = serve(&words);
         let state = folder.path("state");
         let refused = get(&service.url, &state, &required);
-        fails_with(&refused, &["0 of the known witnesses", "at least 1", "--cosignatures"]);
+        fails_with(
+            &refused,
+            &["0 of the known witnesses", "at least 1", "--cosignatures"],
+        );
     }
     assert_eq!(succeeds(&attach), "1 cosignature(s) added\n");
     let service = serve(&words);
-    assert_eq!(succeeds(&get(&service.url, &folder.path("state"), &required)), "value-7");
+    assert_eq!(
+        succeeds(&get(&service.url, &folder.path("state"), &required)),
+        "value-7"
+    );
     let shown = succeeds(&["checkpoint", "show", &service.url]);
     assert_eq!(shown.matches('\u{2014}').count(), 2, "{shown}");
     assert!(shown.starts_with("example.org/owner/words\n1\n"), "{shown}");

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use papir_client::{Connection, Error, Options, Pin, Registrations};
 use rustix::process::Signal;
 
-use crate::support::{Folder, PATIENCE, Service, lasting_address, loaded_machine, send, succeeds, until};
+use crate::support::{
+    Folder, PATIENCE, Service, lasting_address, loaded_machine, send, succeeds, until,
+};
 
 /// Clients that look up keys without keys of their own.
 const CLIENTS: usize = 3;
@@ -88,7 +90,11 @@ impl Soak {
     /// Looks up one key, whose value no update changes.
     fn check(&self, connection: &mut Connection, key: usize) {
         let value = connection.get_key(format!("key-{key}").as_bytes());
-        assert_eq!(value.unwrap(), Some(format!("value-{key}").into_bytes()), "key-{key}");
+        assert_eq!(
+            value.unwrap(),
+            Some(format!("value-{key}").into_bytes()),
+            "key-{key}"
+        );
         self.lookups.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -104,7 +110,10 @@ impl Soak {
             let stamp = String::from_utf8(stamp.unwrap()).unwrap();
             let newest = self.written.load(Ordering::SeqCst);
             let stamp: usize = stamp.strip_prefix("value-").unwrap().parse().unwrap();
-            assert!((oldest..=newest).contains(&stamp), "update {stamp}, not {oldest} to {newest}");
+            assert!(
+                (oldest..=newest).contains(&stamp),
+                "update {stamp}, not {oldest} to {newest}"
+            );
             for _ in 0..5 {
                 key = 1 + (key + 7919) % (KEYS - 1);
                 self.check(&mut connection, key);
@@ -141,7 +150,10 @@ impl Soak {
     /// Updates a database, and waits until the service has swapped.
     fn update(&self, service: &Service, database: &str) {
         let number = self.written.fetch_add(1, Ordering::SeqCst) + 1;
-        let changes = self.folder.write("changes.csv", format!("word,meaning\n{STAMP},value-{number}\n"));
+        let changes = self.folder.write(
+            "changes.csv",
+            format!("word,meaning\n{STAMP},value-{number}\n"),
+        );
         let file = self.folder.path(&format!("{database}.papir"));
         let report = succeeds(&["update", &file, "--from", &changes, "--json"]);
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -149,7 +161,11 @@ impl Soak {
         send(Signal::HUP, service);
         let options = self.options(database, self.folder.path("owner"));
         until("the database is swapped", || {
-            papir_client::detail(&self.url, &options).unwrap().info.version == version
+            papir_client::detail(&self.url, &options)
+                .unwrap()
+                .info
+                .version
+                == version
         });
         if database == "words" {
             self.served.store(number, Ordering::SeqCst);
@@ -181,11 +197,22 @@ impl Soak {
                 if (is_late && self.done().reaches(&goal)) || !self.goes_on() {
                     break;
                 }
-                assert!(begin.elapsed() < length + LATE, "{:?} is not yet {goal:?}", self.done());
+                assert!(
+                    begin.elapsed() < length + LATE,
+                    "{:?} is not yet {goal:?}",
+                    self.done()
+                );
                 // Seldom enough that tickets of the test build are ready before the next swap; on a busy
                 // machine, after the last one.
                 let is_for_tickets = round % 10 == 1 && !is_late;
-                self.update(&service, if is_for_tickets { "registered" } else { "words" });
+                self.update(
+                    &service,
+                    if is_for_tickets {
+                        "registered"
+                    } else {
+                        "words"
+                    },
+                );
                 sleep(PAUSE);
             }
             stopped.store(true, Ordering::SeqCst);
@@ -193,9 +220,16 @@ impl Soak {
         });
         if self.goes_on() {
             let (middle, last) = thirds(&memory);
-            println!("{} MiB in the middle of a run, {} MiB at its end", middle >> 20, last >> 20);
+            println!(
+                "{} MiB in the middle of a run, {} MiB at its end",
+                middle >> 20,
+                last >> 20
+            );
             let version = fs::metadata(self.folder.path("words.papir")).unwrap().len();
-            assert!(is_steady(middle, last, version), "the service grows from {middle} to {last} bytes");
+            assert!(
+                is_steady(middle, last, version),
+                "the service grows from {middle} to {last} bytes"
+            );
         }
         self.changes.fetch_add(1, Ordering::SeqCst);
         send(Signal::TERM, &service);
@@ -205,8 +239,19 @@ impl Soak {
     fn start(&self, listen: &str) -> Service {
         let files = ["words", "registered"].map(|name| self.folder.path(&format!("{name}.papir")));
         let registry = self.folder.path("registry");
-        let more = ["--listen", listen, "--registry", &registry, "--tickets-ahead", "1", "--list-clients"];
-        Service::start(&files.each_ref().map(String::as_str), &[&more[..], &["--keep-old", "1s"]].concat())
+        let more = [
+            "--listen",
+            listen,
+            "--registry",
+            &registry,
+            "--tickets-ahead",
+            "1",
+            "--list-clients",
+        ];
+        Service::start(
+            &files.each_ref().map(String::as_str),
+            &[&more[..], &["--keep-old", "1s"]].concat(),
+        )
     }
 }
 
@@ -242,8 +287,18 @@ fn sample(id: u32, stopped: &AtomicBool) -> Vec<u64> {
     let mut samples = Vec::new();
     while !stopped.load(Ordering::SeqCst) || samples.len() < 3 {
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        samples.push(line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10);
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        samples.push(
+            line.trim()
+                .strip_suffix(" kB")
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+                << 10,
+        );
         sleep(SAMPLE);
     }
     samples
@@ -258,7 +313,10 @@ fn thirds(samples: &[u64]) -> (u64, u64) {
         sorted.sort_unstable();
         sorted[sorted.len() / 2]
     };
-    (median(&samples[third..2 * third]), median(&samples[2 * third..]))
+    (
+        median(&samples[third..2 * third]),
+        median(&samples[2 * third..]),
+    )
 }
 
 /// Returns whether a run needs no more memory at its end than in the middle, up to 10 % and one version:
@@ -304,7 +362,11 @@ fn soak(runs: usize, length: Duration) {
         let _last = soak.start(&listen);
         soak.changes.fetch_add(1, Ordering::SeqCst);
         soak.ended.store(true, Ordering::SeqCst);
-        clients.into_iter().map(|client| client.join()).filter(Result::is_err).count()
+        clients
+            .into_iter()
+            .map(|client| client.join())
+            .filter(Result::is_err)
+            .count()
     });
     println!(
         "{:?} lookups, {:?} registrations, {:?} updates, {runs} runs",
@@ -313,7 +375,10 @@ fn soak(runs: usize, length: Duration) {
     assert_eq!(failed, 0, "clients failed");
     let done = soak.done();
     let least = runs * length.as_secs() as usize;
-    assert!(done.lookups > 5 * least && done.registrations > 0, "{done:?}");
+    assert!(
+        done.lookups > 5 * least && done.registrations > 0,
+        "{done:?}"
+    );
     assert!(done.updates > least / 8, "{done:?}");
 }
 

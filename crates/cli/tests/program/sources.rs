@@ -13,7 +13,12 @@ const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 fn got(file: &str, get: &[&str]) -> Vec<u8> {
     let service = Service::start(&[file], &["--allow-not-private"]);
     let output = papir(&[&["get", &service.url, "--allow-not-private"], get].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output.stdout
 }
 
@@ -39,13 +44,27 @@ fn standard_input_works_for_every_streaming_format() {
     let out = folder.path("out.papir");
     let build = |bytes: &[u8], more: &[&str]| {
         let output = piped(bytes, &out, more);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     };
-    build(b"word,meaning\na,1\nb,2\n", &[&KEYED[..], &["--format", "csv"]].concat());
+    build(
+        b"word,meaning\na,1\nb,2\n",
+        &[&KEYED[..], &["--format", "csv"]].concat(),
+    );
     assert_eq!(got(&out, &["b"]), b"2");
     let described = succeeds(&["inspect", &out]);
-    assert!(described.contains("standard input (csv, 21 B, 2 entries)"), "{described}");
-    build(b"{\"word\":\"a\",\"meaning\":[1, 2]}\n", &[&KEYED[..], &["--format", "jsonl"]].concat());
+    assert!(
+        described.contains("standard input (csv, 21 B, 2 entries)"),
+        "{described}"
+    );
+    build(
+        b"{\"word\":\"a\",\"meaning\":[1, 2]}\n",
+        &[&KEYED[..], &["--format", "jsonl"]].concat(),
+    );
     assert_eq!(got(&out, &["a"]), b"[1,2]");
     build(b"abcdef", &["--format", "raw", "--record-bytes", "3"]);
     assert_eq!(got(&out, &["--index", "1"]), b"def");
@@ -58,7 +77,11 @@ fn unusable_standard_input_is_refused() {
     let refused = |bytes: &[u8], more: &[&str], expected: &str| {
         let output = piped(bytes, &out, more);
         let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+        assert_eq!(
+            (output.status.code(), stderr.lines().count()),
+            (Some(2), 1),
+            "{stderr}"
+        );
         assert!(stderr.contains(expected), "{stderr}");
         assert_eq!(folder.names(), [""; 0]);
     };
@@ -66,13 +89,21 @@ fn unusable_standard_input_is_refused() {
     refused(b"", &["--record-bytes", "4"], "give --format");
     let csv = [&KEYED[..], &["--format", "csv"]].concat();
     refused(b"", &csv, "standard input: the database is empty");
-    refused(b"word,meaning\na,1\nb\n", &csv, "standard input, line 3: 1 fields");
+    refused(
+        b"word,meaning\na,1\nb\n",
+        &csv,
+        "standard input, line 3: 1 fields",
+    );
     refused(
         b"abcde",
         &["--format", "raw", "--record-bytes", "3"],
         "standard input has 5 bytes: expected a multiple",
     );
-    refused(b"", &[&KEYED[..], &["--format", "parquet"]].concat(), "parquet for standard input");
+    refused(
+        b"",
+        &[&KEYED[..], &["--format", "parquet"]].concat(),
+        "parquet for standard input",
+    );
 }
 
 #[test]
@@ -80,10 +111,19 @@ fn bad_rows_are_skipped_and_named() {
     let folder = Folder::new();
     let source = folder.write("a.csv", "word,meaning\na,1\nb\nc,3\nd,4,5\n");
     let out = folder.path("out.papir");
-    let build = [&["build", &source, "--out", &out], &PLAIN[..], &KEYED, &["--skip-bad"]].concat();
+    let build = [
+        &["build", &source, "--out", &out],
+        &PLAIN[..],
+        &KEYED,
+        &["--skip-bad"],
+    ]
+    .concat();
     fails_with(
         &[&build[..], &["1"]].concat(),
-        &["a.csv, line 5: 3 fields: expected 2", "beyond the 1 bad rows"],
+        &[
+            "a.csv, line 5: 3 fields: expected 2",
+            "beyond the 1 bad rows",
+        ],
     );
     let output = papir(&[&build[..], &["2"]].concat());
     assert_eq!(output.status.code(), Some(0));
@@ -95,7 +135,11 @@ fn bad_rows_are_skipped_and_named() {
         "{stderr}"
     );
     assert!(lines[1].contains("a.csv, line 5: 3 fields"), "{stderr}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("2 bad rows of the source"));
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("2 bad rows of the source")
+    );
     assert!(succeeds(&["inspect", &out]).contains("2 bad rows of the source"));
     assert_eq!(got(&out, &["c"]), b"3");
 }
@@ -119,13 +163,26 @@ fn a_folder_is_a_source() {
 fn sqlite_tables_and_queries_are_sources() {
     let folder = Folder::new();
     let (source, out) = (folder.path("shop.db"), folder.path("out.papir"));
-    let tables = "CREATE TABLE prices (word, meaning); INSERT INTO prices VALUES ('tea', 3), ('bread', 2.5);
+    let tables =
+        "CREATE TABLE prices (word, meaning); INSERT INTO prices VALUES ('tea', 3), ('bread', 2.5);
         CREATE TABLE empty (word, meaning);";
-    rusqlite::Connection::open(&source).unwrap().execute_batch(tables).unwrap();
+    rusqlite::Connection::open(&source)
+        .unwrap()
+        .execute_batch(tables)
+        .unwrap();
     let build = [&["build", &source, "--out", &out], &PLAIN[..], &KEYED].concat();
-    fails_with(&build, &["shop.db: 2 tables: expected the name of one of empty, prices"]);
-    fails_with(&[&build[..], &["--table", "none"]].concat(), &["no table `none`"]);
-    fails_with(&[&build[..], &["--table", "empty"]].concat(), &["the database is empty"]);
+    fails_with(
+        &build,
+        &["shop.db: 2 tables: expected the name of one of empty, prices"],
+    );
+    fails_with(
+        &[&build[..], &["--table", "none"]].concat(),
+        &["no table `none`"],
+    );
+    fails_with(
+        &[&build[..], &["--table", "empty"]].concat(),
+        &["the database is empty"],
+    );
     succeeds(&[&build[..], &["--table", "prices"]].concat());
     assert_eq!(got(&out, &["bread"]), b"2.5");
     let query = "SELECT word, meaning + 1 AS meaning FROM prices";
@@ -133,5 +190,8 @@ fn sqlite_tables_and_queries_are_sources() {
     assert_eq!(got(&out, &["tea"]), b"4");
     let csv = folder.write("a.csv", "word,meaning\na,1\n");
     let build = [&["build", &csv, "--out", &out], &PLAIN[..], &KEYED].concat();
-    fails_with(&[&build[..], &["--query", query]].concat(), &["--table and --query", "csv"]);
+    fails_with(
+        &[&build[..], &["--query", query]].concat(),
+        &["--table and --query", "csv"],
+    );
 }

@@ -89,7 +89,11 @@ pub(crate) fn papir(arguments: &[&str]) -> Output {
 pub(crate) fn succeeds(arguments: &[&str]) -> String {
     let output = papir(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "papir {arguments:?}: {stderr}");
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "papir {arguments:?}: {stderr}"
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -107,9 +111,19 @@ pub(crate) fn fails_for_now(arguments: &[&str], parts: &[&str]) {
 fn fails_by(code: i32, arguments: &[&str]) -> String {
     let output = papir(arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "papir {arguments:?}: {stderr}");
-    assert!(output.stdout.is_empty(), "papir {arguments:?} wrote to stdout");
-    assert!(stderr.starts_with("papir: ") && stderr.ends_with('\n'), "papir {arguments:?}: {stderr}");
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "papir {arguments:?}: {stderr}"
+    );
+    assert!(
+        output.stdout.is_empty(),
+        "papir {arguments:?} wrote to stdout"
+    );
+    assert!(
+        stderr.starts_with("papir: ") && stderr.ends_with('\n'),
+        "papir {arguments:?}: {stderr}"
+    );
     assert_eq!(stderr.lines().count(), 1, "papir {arguments:?}: {stderr}");
     stderr
 }
@@ -121,7 +135,10 @@ pub(crate) fn fails_with(arguments: &[&str], parts: &[&str]) {
 
 fn contains(arguments: &[&str], line: &str, parts: &[&str]) {
     for part in parts {
-        assert!(line.contains(part), "papir {arguments:?}: no `{part}` in {line}");
+        assert!(
+            line.contains(part),
+            "papir {arguments:?}: no `{part}` in {line}"
+        );
     }
 }
 
@@ -148,7 +165,8 @@ impl Folder {
     /// A folder for hundreds of megabytes, in cargo's folder for tests: the one for temporary files may be in
     /// memory. Whoever may not write to cargo's gets a temporary one.
     pub(crate) fn large() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir());
+        let folder =
+            tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir());
         Self(folder.unwrap())
     }
 
@@ -168,7 +186,9 @@ impl Folder {
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| !name.ends_with(".delta-lock")).collect()
+        names
+            .filter(|name| !name.ends_with(".delta-lock"))
+            .collect()
     }
 
     /// A prepared database of `count` keys `key-0`… with values `value-0`…, named `words`.
@@ -208,7 +228,12 @@ impl Service {
     /// Number of queries to a database that were answered.
     pub(crate) fn answered(&self, database: &str) -> u64 {
         let name = format!("papir_queries_total{{database=\"{database}\"}} ");
-        metrics(&self.url).lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+        metrics(&self.url)
+            .lines()
+            .find_map(|line| line.strip_prefix(&name))
+            .unwrap()
+            .parse()
+            .unwrap()
     }
 
     /// Serves files, with further arguments, on a free port unless the arguments contain --listen.
@@ -231,7 +256,11 @@ impl Service {
     }
 
     fn spawn_in(environment: &[(&str, &str)], command: &[&str], more: &[&str]) -> Self {
-        let listen: &[&str] = if more.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let listen: &[&str] = if more.contains(&"--listen") {
+            &[]
+        } else {
+            &["--listen", "127.0.0.1:0"]
+        };
         let mut child = program()
             .args([command, listen, more].concat())
             .env("PAPIR_LOG", "off")
@@ -240,8 +269,14 @@ impl Service {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").expect("the service does not start").to_owned();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .trim()
+            .strip_prefix("listening on ")
+            .expect("the service does not start")
+            .to_owned();
         Self { child, url }
     }
 
@@ -261,7 +296,11 @@ impl Service {
     /// The version of the server's only database.
     fn version(&self) -> String {
         let inspected = succeeds(&["inspect", &self.url]);
-        inspected.lines().find(|line| line.starts_with("version ")).expect("a version").to_owned()
+        inspected
+            .lines()
+            .find(|line| line.starts_with("version "))
+            .expect("a version")
+            .to_owned()
     }
 
     /// Waits until the process exits by itself; returns its exit code.
@@ -295,19 +334,27 @@ pub(crate) fn send_to(signal: Signal, child: &Child) {
 pub(crate) fn lasting_address() -> String {
     let [first, second, third, ..] = RandomState::new().hash_one(()).to_le_bytes();
     let host = Ipv4Addr::new(127, first, second, third);
-    let listener = TcpListener::bind((host, 0)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    let listener =
+        TcpListener::bind((host, 0)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     listener.unwrap().local_addr().unwrap().to_string()
 }
 
 /// A client of services of this machine, which uses no proxy. It returns responses of every status.
 pub(crate) fn agent() -> ureq::Agent {
-    ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build().new_agent()
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .proxy(None)
+        .build()
+        .new_agent()
 }
 
 /// The status and the body of a response.
 pub(crate) fn fetch(url: &str) -> (u16, String) {
     let mut response = agent().get(url).call().unwrap();
-    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+    (
+        response.status().as_u16(),
+        response.body_mut().read_to_string().unwrap(),
+    )
 }
 
 /// The metrics of the service at a URL.

@@ -1,10 +1,13 @@
 //! Certificates, and addresses with the wrong scheme.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair, date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair,
+    date_time_ymd,
 };
 
-use crate::support::{Folder, Service, fails_for_now, fails_with, lasting_address, papir, succeeds};
+use crate::support::{
+    Folder, Service, fails_for_now, fails_with, lasting_address, papir, succeeds,
+};
 
 const OPEN: &str = "--allow-not-private";
 
@@ -14,7 +17,10 @@ fn self_signed(folder: &Folder, name: &str, host: &str, years: (i32, i32)) -> (S
     let key = KeyPair::generate().unwrap();
     let certificate = authority(host, years).self_signed(&key).unwrap();
     let path = |kind: &str| format!("{name}.{kind}.pem");
-    (folder.write(&path("cert"), certificate.pem()), folder.write(&path("key"), key.serialize_pem()))
+    (
+        folder.write(&path("cert"), certificate.pem()),
+        folder.write(&path("key"), key.serialize_pem()),
+    )
 }
 
 fn authority(host: &str, (from, to): (i32, i32)) -> CertificateParams {
@@ -31,7 +37,18 @@ fn serve(folder: &Folder, own: &(String, String)) -> Service {
 
 fn serve_at(address: &str, folder: &Folder, (cert, key): &(String, String)) -> Service {
     let words = folder.path("words.papir");
-    Service::start(&[&words], &[OPEN, "--listen", address, "--tls-cert", cert, "--tls-key", key])
+    Service::start(
+        &[&words],
+        &[
+            OPEN,
+            "--listen",
+            address,
+            "--tls-cert",
+            cert,
+            "--tls-key",
+            key,
+        ],
+    )
 }
 
 #[test]
@@ -42,14 +59,29 @@ fn a_self_signed_certificate_is_accepted_only_as_it_was_given() {
     let other = self_signed(&folder, "other", "127.0.0.1", (2020, 2100));
     let service = serve(&folder, &own);
     let get = |ca: &str| ["get", &service.url, OPEN, "--ca", ca, "key-3"].map(str::to_owned);
-    assert_eq!(succeeds(&get(&own.0).each_ref().map(String::as_str)), "value-3");
+    assert_eq!(
+        succeeds(&get(&own.0).each_ref().map(String::as_str)),
+        "value-3"
+    );
     // Same subject and names, another key.
     let refused = get(&other.0);
-    fails_with(&refused.each_ref().map(String::as_str), &["CN=Test", "refused", "--ca"]);
-    fails_with(&["get", &service.url, OPEN, "key-3"], &["CN=Test", "refused", "--ca"]);
-    let both = [&own.0, &other.0].map(|file| std::fs::read_to_string(file).unwrap()).concat();
+    fails_with(
+        &refused.each_ref().map(String::as_str),
+        &["CN=Test", "refused", "--ca"],
+    );
+    fails_with(
+        &["get", &service.url, OPEN, "key-3"],
+        &["CN=Test", "refused", "--ca"],
+    );
+    let both = [&own.0, &other.0]
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .concat();
     assert_eq!(
-        succeeds(&get(&folder.write("both.pem", both)).each_ref().map(String::as_str)),
+        succeeds(
+            &get(&folder.write("both.pem", both))
+                .each_ref()
+                .map(String::as_str)
+        ),
         "value-3",
         "one of several"
     );
@@ -60,13 +92,26 @@ fn a_given_certificate_needs_the_right_name_and_time() {
     let folder = Folder::new();
     folder.words(10, "plain");
     for (name, host, years, parts) in [
-        ("elsewhere", "elsewhere.example", (2020, 2100), ["elsewhere.example", "not for 127.0.0.1"]),
+        (
+            "elsewhere",
+            "elsewhere.example",
+            (2020, 2100),
+            ["elsewhere.example", "not for 127.0.0.1"],
+        ),
         ("late", "127.0.0.1", (2020, 2021), ["CN=Test", "expired"]),
-        ("early", "127.0.0.1", (2090, 2100), ["not valid before", "clock"]),
+        (
+            "early",
+            "127.0.0.1",
+            (2090, 2100),
+            ["not valid before", "clock"],
+        ),
     ] {
         let own = self_signed(&folder, name, host, years);
         let service = serve(&folder, &own);
-        fails_with(&["get", &service.url, OPEN, "--ca", &own.0, "key-3"], &parts);
+        fails_with(
+            &["get", &service.url, OPEN, "--ca", &own.0, "key-3"],
+            &parts,
+        );
     }
 }
 
@@ -78,10 +123,19 @@ fn a_chain_ends_at_the_given_issuer() {
     let params = authority("root.example", (2020, 2100));
     let root = folder.write("root.pem", params.self_signed(&root_key).unwrap().pem());
     let issuer = Issuer::new(params, root_key);
-    let own = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-    let own = (folder.write("own.pem", own.pem()), folder.write("own.key.pem", key.serialize_pem()));
+    let own = CertificateParams::new(["127.0.0.1".to_owned()])
+        .unwrap()
+        .signed_by(&key, &issuer)
+        .unwrap();
+    let own = (
+        folder.write("own.pem", own.pem()),
+        folder.write("own.key.pem", key.serialize_pem()),
+    );
     let service = serve(&folder, &own);
-    assert_eq!(succeeds(&["get", &service.url, OPEN, "--ca", &root, "key-3"]), "value-3");
+    assert_eq!(
+        succeeds(&["get", &service.url, OPEN, "--ca", &root, "key-3"]),
+        "value-3"
+    );
 }
 
 #[test]
@@ -90,11 +144,20 @@ fn addresses_with_the_wrong_scheme_name_the_right_one() {
     let words = folder.words(10, "plain");
     let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
     let address = lasting_address();
-    let (tls, plain) = (serve_at(&address, &folder, &own), Service::start(&[&words], &[OPEN]));
+    let (tls, plain) = (
+        serve_at(&address, &folder, &own),
+        Service::start(&[&words], &[OPEN]),
+    );
     let as_http = format!("http://{address}");
     let as_https = plain.url.replace("http://", "https://");
-    fails_with(&["get", &as_http, OPEN, "key-3"], &["TLS", &format!("try {}", tls.url)]);
-    fails_with(&["get", &as_https, OPEN, "key-3"], &["TLS", &format!("try {}", plain.url)]);
+    fails_with(
+        &["get", &as_http, OPEN, "key-3"],
+        &["TLS", &format!("try {}", tls.url)],
+    );
+    fails_with(
+        &["get", &as_https, OPEN, "key-3"],
+        &["TLS", &format!("try {}", plain.url)],
+    );
     drop((tls, plain));
     fails_for_now(&["get", &as_http, OPEN, "key-3"], &[&as_http]);
 }
@@ -121,19 +184,34 @@ fn a_service_asks_for_a_client_certificate() {
     let client = |name: &str, year: i32| {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
-        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
+        (params.not_before, params.not_after) =
+            (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
         let certificate = params.signed_by(&key, &issuer).unwrap().pem();
         let path = |kind: &str| format!("{name}.{kind}.pem");
-        (folder.write(&path("cert"), certificate), folder.write(&path("key"), key.serialize_pem()))
+        (
+            folder.write(&path("cert"), certificate),
+            folder.write(&path("key"), key.serialize_pem()),
+        )
     };
     let (good, late) = (client("good", 2100), client("late", 2021));
-    let tls = [OPEN, "--tls-cert", &own.0, "--tls-key", &own.1, "--client-ca", &root];
+    let tls = [
+        OPEN,
+        "--tls-cert",
+        &own.0,
+        "--tls-key",
+        &own.1,
+        "--client-ca",
+        &root,
+    ];
     let service = Service::start(&[&words], &tls);
     let get = ["get", &service.url, OPEN, "--ca", &own.0, "key-3"];
     assert_eq!(succeeds(&with(&get, &good)), "value-3");
     fails_with(&get, &["asks for a client certificate", "--client-cert"]);
     fails_with(&with(&get, &late), &["client certificate", "expired"]);
-    fails_with(&[&get[..], &["--client-cert", &good.0]].concat(), &["--client-key"]);
+    fails_with(
+        &[&get[..], &["--client-cert", &good.0]].concat(),
+        &["--client-key"],
+    );
     let found = papir(&["doctor", &service.url, "--ca", &own.0]);
     let text = String::from_utf8(found.stdout).unwrap();
     assert!(

@@ -54,7 +54,8 @@ impl Collector {
                 let Ok(body) = receive(&stream) else { continue };
                 received.lock().unwrap().push(body);
                 if !hangs {
-                    let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+                    let answer =
+                        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
                     // On a busy machine, the service may no longer wait for it.
                     let _ = stream.write_all(answer.as_bytes());
                 }
@@ -73,8 +74,12 @@ impl Collector {
 
     fn spans(&self) -> Vec<Span> {
         let bodies = self.bodies.lock().unwrap();
-        let messages = bodies.iter().map(|body| ExportTraceServiceRequest::decode(&body[..]).unwrap());
-        let scopes = messages.flat_map(|message| message.resource_spans).flat_map(|one| one.scope_spans);
+        let messages = bodies
+            .iter()
+            .map(|body| ExportTraceServiceRequest::decode(&body[..]).unwrap());
+        let scopes = messages
+            .flat_map(|message| message.resource_spans)
+            .flat_map(|one| one.scope_spans);
         scopes.flat_map(|scope| scope.spans).collect()
     }
 
@@ -88,7 +93,10 @@ impl Collector {
             if names.iter().all(has_name) && trace.is_none_or(has_trace) {
                 return spans;
             }
-            assert!(begin.elapsed() < PATIENCE, "no {names:?} or {trace:?} in {spans:?}");
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "no {names:?} or {trace:?} in {spans:?}"
+            );
             sleep(Duration::from_millis(50));
         }
     }
@@ -124,7 +132,13 @@ fn attributes(span: &Span) -> BTreeMap<&str, String> {
         other => panic!("{other:?}"),
     };
     let all = span.attributes.iter();
-    all.map(|one| (one.key.as_str(), text(one.value.as_ref().unwrap().value.as_ref().unwrap()))).collect()
+    all.map(|one| {
+        (
+            one.key.as_str(),
+            text(one.value.as_ref().unwrap().value.as_ref().unwrap()),
+        )
+    })
+    .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -137,7 +151,11 @@ fn named<'s>(spans: &'s [Span], name: &str) -> &'s Span {
 
 fn get(url: &str, headers: &[(&str, &str)]) {
     let agent = agent();
-    let request = headers.iter().fold(agent.get(url), |request, (name, value)| request.header(*name, *value));
+    let request = headers
+        .iter()
+        .fold(agent.get(url), |request, (name, value)| {
+            request.header(*name, *value)
+        });
     request.call().unwrap();
 }
 
@@ -150,8 +168,14 @@ fn a_request_is_traced_with_its_stages() {
     // The span of a request ends after those of its stages, and may be in the next message.
     let spans = collector.wait(&["read", "wait", "answer", QUERY], None);
     let query = named(&spans, QUERY);
-    let (found, id) = (attributes(query), attributes(query)["papir.request_id"].clone());
-    assert!(id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
+    let (found, id) = (
+        attributes(query),
+        attributes(query)["papir.request_id"].clone(),
+    );
+    assert!(
+        id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()),
+        "{id}"
+    );
     let expected = [
         ("http.request.method", "POST"),
         ("http.response.status_code", "200"),
@@ -160,14 +184,33 @@ fn a_request_is_traced_with_its_stages() {
         ("papir.database", "words"),
         ("papir.request_id", &id),
     ];
-    assert_eq!(found, expected.map(|(name, value)| (name, value.to_owned())).into());
-    assert_eq!((query.kind(), query.parent_span_id.len()), (SpanKind::Server, 0));
+    assert_eq!(
+        found,
+        expected
+            .map(|(name, value)| (name, value.to_owned()))
+            .into()
+    );
+    assert_eq!(
+        (query.kind(), query.parent_span_id.len()),
+        (SpanKind::Server, 0)
+    );
     let mut last = query.start_time_unix_nano;
     for stage in ["read", "wait", "answer"] {
         let span = named(&spans, stage);
-        assert_eq!((&span.trace_id, &span.parent_span_id), (&query.trace_id, &query.span_id), "{stage}");
-        assert_eq!(attributes(span), [("papir.database", "words".to_owned())].into(), "{stage}");
-        assert!(last <= span.start_time_unix_nano && span.start_time_unix_nano <= span.end_time_unix_nano);
+        assert_eq!(
+            (&span.trace_id, &span.parent_span_id),
+            (&query.trace_id, &query.span_id),
+            "{stage}"
+        );
+        assert_eq!(
+            attributes(span),
+            [("papir.database", "words".to_owned())].into(),
+            "{stage}"
+        );
+        assert!(
+            last <= span.start_time_unix_nano
+                && span.start_time_unix_nano <= span.end_time_unix_nano
+        );
         last = span.end_time_unix_nano;
     }
     assert!(last <= query.end_time_unix_nano);
@@ -188,26 +231,65 @@ fn a_span_follows_its_caller_and_says_nothing_of_the_client() {
         ("x-forwarded-for", "192.0.2.77"),
         ("x-request-id", "chosen-7"),
     ];
-    get(&format!("{}/v1/databases/words?version=secret", service.url), &headers);
-    get(&format!("{}/secret/path", service.url), &[("traceparent", "nonsense")]);
-    get(&format!("{}/v1/databases/secret-name", service.url), &headers[2..]);
+    get(
+        &format!("{}/v1/databases/words?version=secret", service.url),
+        &headers,
+    );
+    get(
+        &format!("{}/secret/path", service.url),
+        &[("traceparent", "nonsense")],
+    );
+    get(
+        &format!("{}/v1/databases/secret-name", service.url),
+        &headers[2..],
+    );
     succeeds(&["get", &service.url, OPEN, "key-3"]);
     let spans = collector.wait(&["GET", "answer", QUERY], Some(TRACE));
-    let followed = spans.iter().find(|span| hex(&span.trace_id) == TRACE).expect("the caller's trace");
-    assert_eq!((hex(&followed.parent_span_id).as_str(), followed.trace_state.as_str()), (CALLER, ""));
+    let followed = spans
+        .iter()
+        .find(|span| hex(&span.trace_id) == TRACE)
+        .expect("the caller's trace");
+    assert_eq!(
+        (
+            hex(&followed.parent_span_id).as_str(),
+            followed.trace_state.as_str()
+        ),
+        (CALLER, "")
+    );
     let found = attributes(followed);
-    assert_eq!((found["papir.request_id"].as_str(), found["papir.code"].as_str()), ("chosen-7", "malformed"));
+    assert_eq!(
+        (
+            found["papir.request_id"].as_str(),
+            found["papir.code"].as_str()
+        ),
+        ("chosen-7", "malformed")
+    );
     let unknown = attributes(named(&spans, "GET"));
     assert_eq!(unknown["papir.code"], "unknown_route");
-    assert!(!unknown.contains_key("http.route") && !unknown.contains_key("papir.database"), "{unknown:?}");
+    assert!(
+        !unknown.contains_key("http.route") && !unknown.contains_key("papir.database"),
+        "{unknown:?}"
+    );
     for span in &spans {
         let all = attributes(span);
         assert!(all.keys().all(|name| ATTRIBUTES.contains(name)), "{all:?}");
         assert!(span.events.is_empty() && span.links.is_empty(), "{span:?}");
     }
     let bytes = collector.bytes();
-    for part in ["secret", "127.0.0.1", "192.0.2", "5ec2e7", "key-3", "value-3"] {
-        assert!(!bytes.windows(part.len()).any(|window| window == part.as_bytes()), "{part}");
+    for part in [
+        "secret",
+        "127.0.0.1",
+        "192.0.2",
+        "5ec2e7",
+        "key-3",
+        "value-3",
+    ] {
+        assert!(
+            !bytes
+                .windows(part.len())
+                .any(|window| window == part.as_bytes()),
+            "{part}"
+        );
     }
 }
 
@@ -220,9 +302,15 @@ fn a_share_of_the_requests_is_traced() {
     let healthy = format!("{}/healthz", service.url);
     (0..200).for_each(|_| get(&healthy, &[]));
     // Spans are sent in their order, and this is one of those.
-    get(&healthy, &[("traceparent", &format!("00-{FIRST}-{CALLER}-01"))]);
+    get(
+        &healthy,
+        &[("traceparent", &format!("00-{FIRST}-{CALLER}-01"))],
+    );
     let spans = collector.wait(&[], Some(FIRST));
-    let traced = spans.iter().filter(|span| hex(&span.trace_id) != FIRST).count();
+    let traced = spans
+        .iter()
+        .filter(|span| hex(&span.trace_id) != FIRST)
+        .count();
     // Outside of these bounds with a probability below 1 in 10 million.
     assert!((60..=140).contains(&traced), "{traced}");
 }
@@ -247,9 +335,13 @@ fn a_collector_on_this_machine_is_reached_without_a_proxy() {
     let folder = Folder::new();
     let (words, collector) = (folder.words(10, "plain"), Collector::start(false));
     // Nothing listens there.
-    let environment = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:1"));
+    let environment =
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:1"));
     let service = Service::start_in(&environment, &[&words], &[OPEN, "--otlp", &collector.url]);
-    get(&format!("{}/healthz", service.url), &[("traceparent", &format!("00-{TRACE}-{CALLER}-01"))]);
+    get(
+        &format!("{}/healthz", service.url),
+        &[("traceparent", &format!("00-{TRACE}-{CALLER}-01"))],
+    );
     collector.wait(&[], Some(TRACE));
 }
 
@@ -264,18 +356,32 @@ fn a_collector_that_hangs_or_is_away_delays_no_lookup() {
         let begin = Instant::now();
         let agent = agent();
         for _ in 0..requests {
-            let response = agent.get(format!("{}/healthz", service.url)).call().unwrap();
+            let response = agent
+                .get(format!("{}/healthz", service.url))
+                .call()
+                .unwrap();
             assert_eq!(response.status(), 200);
         }
         assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
         // A message that is not answered would take 5 s of each request that waited for it.
-        assert!(begin.elapsed() < Duration::from_secs(300), "{:?}", begin.elapsed());
+        assert!(
+            begin.elapsed() < Duration::from_secs(300),
+            "{:?}",
+            begin.elapsed()
+        );
         send(Signal::TERM, &service);
         let begin = Instant::now();
         assert_eq!(service.wait(), Some(0));
-        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+        assert!(
+            begin.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            begin.elapsed()
+        );
     }
-    assert!(!hanging.bodies.lock().unwrap().is_empty(), "the collector was reached");
+    assert!(
+        !hanging.bodies.lock().unwrap().is_empty(),
+        "the collector was reached"
+    );
 }
 
 #[test]
@@ -286,6 +392,9 @@ fn invalid_settings_are_refused() {
         fails_with(&[&["serve", &words, OPEN], more].concat(), &[part]);
     };
     refused(&["--otlp", "collector:4318"], "http://127.0.0.1:4318");
-    refused(&["--otlp", "http://127.0.0.1:4318", "--otlp-sample", "2"], "0 to 1");
+    refused(
+        &["--otlp", "http://127.0.0.1:4318", "--otlp-sample", "2"],
+        "0 to 1",
+    );
     refused(&["--otlp-sample", "0.5"], "--otlp");
 }

@@ -22,12 +22,24 @@ fn every_subcommand_has_help_with_examples() {
         "attack",
         "completions",
     ] {
-        assert!(overview.contains(&format!("  {name} ")), "{name} is not in {overview}");
+        assert!(
+            overview.contains(&format!("  {name} ")),
+            "{name} is not in {overview}"
+        );
         let help = succeeds(&[name, "--help"]);
-        assert!(help.contains("Usage: papir ") && help.contains("Examples:"), "{help}");
+        assert!(
+            help.contains("Usage: papir ") && help.contains("Examples:"),
+            "{help}"
+        );
     }
-    assert!(overview.contains("Exit codes:") && overview.contains("  3  error that may pass"), "{overview}");
-    assert_eq!(succeeds(&["--version"]), format!("papir {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(
+        overview.contains("Exit codes:") && overview.contains("  3  error that may pass"),
+        "{overview}"
+    );
+    assert_eq!(
+        succeeds(&["--version"]),
+        format!("papir {}\n", env!("CARGO_PKG_VERSION"))
+    );
 }
 
 #[test]
@@ -35,9 +47,18 @@ fn bad_arguments_are_one_line() {
     fails_with(&[], &["subcommand"]);
     fails_with(&["nonsense"], &["nonsense"]);
     fails_with(&["build"], &["--out", "SOURCE"]);
-    fails_with(&["build", "a.csv", "--out", "b", "--nonsense"], &["--nonsense"]);
-    fails_with(&["build", "a.csv", "--out", "b", "--format", "xml"], &["xml", "csv", "jsonl", "raw"]);
-    fails_with(&["build", "a.csv", "--out", "b", "--goal", "cheap"], &["cheap", "min-communication"]);
+    fails_with(
+        &["build", "a.csv", "--out", "b", "--nonsense"],
+        &["--nonsense"],
+    );
+    fails_with(
+        &["build", "a.csv", "--out", "b", "--format", "xml"],
+        &["xml", "csv", "jsonl", "raw"],
+    );
+    fails_with(
+        &["build", "a.csv", "--out", "b", "--goal", "cheap"],
+        &["cheap", "min-communication"],
+    );
     fails_with(
         &["build", "a.csv", "--out", "b", "--on-duplicate", "all"],
         &["all", "error", "first", "last"],
@@ -45,7 +66,10 @@ fn bad_arguments_are_one_line() {
     fails_with(&["serve"], &["FILE"]);
     fails_with(&["serve", "a.papir", "--listen", "nowhere"], &["nowhere"]);
     fails_with(&["get", "http://127.0.0.1:1"], &["KEY"]);
-    fails_with(&["get", "http://127.0.0.1:1", "key", "--index", "1"], &["--index"]);
+    fails_with(
+        &["get", "http://127.0.0.1:1", "key", "--index", "1"],
+        &["--index"],
+    );
     fails_with(&["get", "http://127.0.0.1:1", "--index", "one"], &["one"]);
     fails_with(&["bench", "nonsense"], &["nonsense", "inspire"]);
     fails_with(&["completions", "cmd"], &["cmd", "bash"]);
@@ -56,14 +80,22 @@ fn bad_arguments_are_one_line() {
 fn completions_name_the_subcommands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = succeeds(&["completions", shell]);
-        assert!(script.contains("inspect") && script.contains("on-duplicate"), "{shell}");
+        assert!(
+            script.contains("inspect") && script.contains("on-duplicate"),
+            "{shell}"
+        );
     }
 }
 
 #[test]
 fn a_benchmark_runs_and_prints_json() {
-    let text = succeeds(&["bench", "simple", "--size", "64KiB", "--runs", "1", "--json"]);
+    let text = succeeds(&[
+        "bench", "simple", "--size", "64KiB", "--runs", "1", "--json",
+    ]);
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&report["scheme"], &report["correct"]), (&"simple".into(), &true.into()));
+    assert_eq!(
+        (&report["scheme"], &report["correct"]),
+        (&"simple".into(), &true.into())
+    );
     assert!(report["answer_ms"].as_f64().unwrap() > 0.0, "{text}");
 }

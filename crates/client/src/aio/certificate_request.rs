@@ -24,7 +24,10 @@ impl CertificateRequest {
     /// Observes the handshakes under this configuration.
     pub(super) fn observe(tls: &mut ClientConfig) -> Self {
         let inner = Arc::clone(&tls.client_auth_cert_resolver);
-        let observer = Self { asked: Arc::default(), has_identity: inner.has_certs() };
+        let observer = Self {
+            asked: Arc::default(),
+            has_identity: inner.has_certs(),
+        };
         let asked = Arc::clone(&observer.asked);
         tls.client_auth_cert_resolver = Arc::new(Observed { inner, asked });
         observer
@@ -40,7 +43,11 @@ impl CertificateRequest {
         if failure.is::<FinalFailure>() || !self.asked.load(Ordering::Relaxed) {
             return failure;
         }
-        let own = if self.has_identity { "may refuse the client's" } else { "the client has none" };
+        let own = if self.has_identity {
+            "may refuse the client's"
+        } else {
+            "the client has none"
+        };
         format!("{failure} (the service asks for a client certificate, and {own})").into()
     }
 }

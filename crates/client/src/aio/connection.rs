@@ -24,9 +24,14 @@ pub struct Connection {
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
 /// [`Error::Http`](crate::Error::Http) with status 503 while it is loading.
 pub async fn ready(url: &str, options: &Options) -> Result<()> {
-    let options = Options { token: None, ..options.clone() };
+    let options = Options {
+        token: None,
+        ..options.clone()
+    };
     let service = options.service(url)?;
-    Transport::new(service.address(), &options)?.run(core::ready(service)).await
+    Transport::new(service.address(), &options)?
+        .run(core::ready(service))
+        .await
 }
 
 /// Describes a database of a service, with the earlier versions that it still answers.
@@ -37,7 +42,9 @@ pub async fn ready(url: &str, options: &Options) -> Result<()> {
 /// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase), errors of the network.
 pub async fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
     let service = options.service(url)?;
-    Transport::new(service.address(), options)?.run(core::detail(service, options.settings())).await
+    Transport::new(service.address(), options)?
+        .run(core::detail(service, options.settings()))
+        .await
 }
 
 /// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.
@@ -48,7 +55,9 @@ pub async fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
 /// [`Error::Checkpoint`](crate::Error::Checkpoint).
 pub async fn fetch_log(url: &str, options: &Options) -> Result<ShownLog> {
     let service = options.service(url)?;
-    Transport::new(service.address(), options)?.run(core::fetch_log(service, options.settings())).await
+    Transport::new(service.address(), options)?
+        .run(core::fetch_log(service, options.settings()))
+        .await
 }
 
 impl Connection {
@@ -74,7 +83,10 @@ impl Connection {
     /// # Errors
     /// The errors of [`Connection::open`], except for schemes that are not private.
     pub async fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
-        let options = Options { allow_not_private: true, ..Options::of_database(database) };
+        let options = Options {
+            allow_not_private: true,
+            ..Options::of_database(database)
+        };
         Self::open_with(url, &options).await
     }
 
@@ -85,7 +97,9 @@ impl Connection {
     pub async fn open_with(url: &str, options: &Options) -> Result<Self> {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
-        let session = transport.run(Session::open(service, options.settings())).await?;
+        let session = transport
+            .run(Session::open(service, options.settings()))
+            .await?;
         Ok(Self { session, transport })
     }
 
@@ -127,7 +141,8 @@ impl Connection {
     /// # Errors
     /// Errors of the network and of client state.
     pub async fn prepare_ahead(&mut self, lookups: usize) -> Result<()> {
-        self.run(|session| session.prepare_ahead_owned(lookups)).await
+        self.run(|session| session.prepare_ahead_owned(lookups))
+            .await
     }
 
     /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's state.
@@ -166,7 +181,12 @@ impl Connection {
     /// The errors of [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the
     /// answer: record 0 is queried instead, since the number of records comes from the server.
     pub async fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
-        Ok(self.get_indices(&[index]).await?.into_iter().next().unwrap_or_default())
+        Ok(self
+            .get_indices(&[index])
+            .await?
+            .into_iter()
+            .next()
+            .unwrap_or_default())
     }
 
     /// The records at several indices, in order. The server learns the number of indices.
@@ -174,7 +194,10 @@ impl Connection {
     /// # Errors
     /// The errors of [`Connection::get_index`]. One failure fails all lookups.
     pub async fn get_indices(&mut self, indices: &[u64]) -> Result<Vec<Vec<u8>>> {
-        let wanted = indices.iter().map(|&index| OwnedWanted::Index(Zeroizing::new(index))).collect();
+        let wanted = indices
+            .iter()
+            .map(|&index| OwnedWanted::Index(Zeroizing::new(index)))
+            .collect();
         let values = self.run(|session| session.get_owned(wanted)).await?;
         Ok(values.into_iter().map(Option::unwrap_or_default).collect())
     }

@@ -10,10 +10,16 @@ use crate::transport::failures::{of_no_http, of_tls};
 /// Converts an error of a request to the service at `base`.
 pub(super) fn failure(error: reqwest::Error, base: &str) -> Failure {
     if error.is_timeout() {
-        return timed_out(if error.is_connect() { "connect" } else { "response" });
+        return timed_out(if error.is_connect() {
+            "connect"
+        } else {
+            "response"
+        });
     }
     let mut deepest = None;
-    for cause in successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source()) {
+    for cause in successors(error.source(), |cause: &&(dyn Error + 'static)| {
+        (*cause).source()
+    }) {
         if let Some(failure) = tls_error(cause).and_then(|error| of_tls(error, base)) {
             return failure.into();
         }
@@ -46,5 +52,8 @@ fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
 }
 
 fn not_http(cause: &(dyn Error + 'static)) -> Option<()> {
-    cause.downcast_ref::<hyper::Error>().filter(|error| error.is_parse()).map(drop)
+    cause
+        .downcast_ref::<hyper::Error>()
+        .filter(|error| error.is_parse())
+        .map(drop)
 }

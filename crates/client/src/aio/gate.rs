@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::state::ClientState;
 
 /// The gates of slots that are in use, by the slots' locations.
-static GATES: LazyLock<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>> = LazyLock::new(Mutex::default);
+static GATES: LazyLock<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>> =
+    LazyLock::new(Mutex::default);
 
 /// Permission to wait for a slot's lock on a blocking thread, and to hold it.
 pub(super) struct Gate(Option<OwnedMutexGuard<()>>);

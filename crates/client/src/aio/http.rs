@@ -40,6 +40,9 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, Ce
     if let Some(socket) = address.socket() {
         builder = builder.unix_socket(socket);
     }
-    let failed = |error| Error::Transport { url: address.base().to_owned(), source: Box::new(error) };
+    let failed = |error| Error::Transport {
+        url: address.base().to_owned(),
+        source: Box::new(error),
+    };
     Ok((builder.build().map_err(failed)?, request))
 }

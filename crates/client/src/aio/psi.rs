@@ -16,11 +16,22 @@ use crate::transport::options::Options;
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404
 /// without a set), and [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
-pub async fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Options) -> Result<Intersection> {
+pub async fn intersect<E: AsRef<[u8]>>(
+    url: &str,
+    elements: &[E],
+    options: &Options,
+) -> Result<Intersection> {
     let service = options.service(url)?;
-    let elements: Vec<_> = elements.iter().map(|one| Zeroizing::new(one.as_ref().to_vec())).collect();
+    let elements: Vec<_> = elements
+        .iter()
+        .map(|one| Zeroizing::new(one.as_ref().to_vec()))
+        .collect();
     let transport = Transport::new(service.address(), options)?;
-    let task = psi::intersect(service, options.settings(), elements.into_iter().map(Element).collect());
+    let task = psi::intersect(
+        service,
+        options.settings(),
+        elements.into_iter().map(Element).collect(),
+    );
     transport.run(task).await
 }
 
@@ -30,7 +41,9 @@ pub async fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Opti
 /// [`crate::Error::BadUrl`]; errors of the network and of the service (status 404 without a set).
 pub async fn describe(url: &str, options: &Options) -> Result<PsiInfo> {
     let service = options.service(url)?;
-    Transport::new(service.address(), options)?.run(psi::describe(service)).await
+    Transport::new(service.address(), options)?
+        .run(psi::describe(service))
+        .await
 }
 
 /// An owned element. Wiped when dropped.

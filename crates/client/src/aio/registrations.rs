@@ -24,7 +24,9 @@ impl Registrations {
     pub async fn open(url: &str, options: &Options) -> Result<Self> {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
-        let clients = transport.run(RegisteredClients::open(service, options.settings())).await?;
+        let clients = transport
+            .run(RegisteredClients::open(service, options.settings()))
+            .await?;
         Ok(Self { clients, transport })
     }
 

@@ -37,7 +37,12 @@ impl Transport {
     /// [`crate::Error::BadCa`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
         let (client, certificate) = http::client(address, options)?;
-        Ok(Self { client, certificate, base: address.base().into(), state: options.client_state() })
+        Ok(Self {
+            client,
+            certificate,
+            base: address.base().into(),
+            state: options.client_state(),
+        })
     }
 
     /// Runs a task to its end. Its computations and files are work for blocking threads, unless it runs
@@ -66,10 +71,15 @@ impl Transport {
     }
 
     async fn send(&self, request: Request) -> Result<Response, Failure> {
-        let sent = timeout(response_timeout(&request), self.client.execute(self.encode(&request)?)).await;
+        let sent = timeout(
+            response_timeout(&request),
+            self.client.execute(self.encode(&request)?),
+        )
+        .await;
         // The HTTP library may lose a request that it takes while the service refuses the certificate.
         let received = sent.map_err(|_| self.certificate.explain(timed_out("response")))?;
-        self.receive(&request, received.map_err(|error| self.failure(error))?).await
+        self.receive(&request, received.map_err(|error| self.failure(error))?)
+            .await
     }
 
     fn failure(&self, error: reqwest::Error) -> Failure {
@@ -83,7 +93,9 @@ impl Transport {
         for header in &request.headers {
             let mut value = HeaderValue::from_str(&header.value)?;
             value.set_sensitive(header.name == header::AUTHORIZATION);
-            encoded.headers_mut().append(HeaderName::from_static(header.name), value);
+            encoded
+                .headers_mut()
+                .append(HeaderName::from_static(header.name), value);
         }
         if let Some(body) = &request.body {
             *encoded.body_mut() = Some(Bytes::from_owner(Shared(Arc::clone(body))).into());
@@ -92,13 +104,23 @@ impl Transport {
     }
 
     /// Reads a response, and as much of its body as the core requests.
-    async fn receive(&self, request: &Request, received: reqwest::Response) -> Result<Response, Failure> {
+    async fn receive(
+        &self,
+        request: &Request,
+        received: reqwest::Response,
+    ) -> Result<Response, Failure> {
         self.certificate.satisfied();
         let headers = received.headers().iter();
         let headers: Vec<(String, String)> = headers
-            .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+            .filter_map(|(name, value)| {
+                Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+            })
             .collect();
-        let mut response = Response { status: received.status().as_u16(), headers, body: Ok(Vec::new()) };
+        let mut response = Response {
+            status: received.status().as_u16(),
+            headers,
+            body: Ok(Vec::new()),
+        };
         if let Some(limit) = request.body_limit(response.status, response.header(header::VERSION)) {
             response.body = self.read(received, limit).await;
         }
@@ -110,7 +132,9 @@ impl Transport {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
         while bytes.len() < limit {
-            let part = timeout(READ_TIMEOUT, received.chunk()).await.map_err(|_| timed_out("body"))?;
+            let part = timeout(READ_TIMEOUT, received.chunk())
+                .await
+                .map_err(|_| timed_out("body"))?;
             match part.map_err(|error| self.failure(error))? {
                 Some(part) => bytes.extend_from_slice(&part[..part.len().min(limit - bytes.len())]),
                 None => break,

@@ -25,7 +25,11 @@ pub(super) fn new(address: &Address, options: &Options) -> Result<Agent> {
 ///
 /// # Errors
 /// [`Error::BadCa`](crate::Error::BadCa), [`Error::BadIdentity`](crate::Error::BadIdentity).
-pub(super) fn observed(address: &Address, options: &Options, presented: Presented) -> Result<Agent> {
+pub(super) fn observed(
+    address: &Address,
+    options: &Options,
+    presented: Presented,
+) -> Result<Agent> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -56,6 +60,9 @@ fn connect(config: Config, _: &Address, tls: TlsConnector) -> Agent {
 
 /// An agent with ureq's own connectors, except for TLS.
 fn over_tcp(config: Config, tls: TlsConnector) -> Agent {
-    let chain = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default()).chain(tls);
+    let chain =
+        ().chain(ConnectProxyConnector::default())
+            .chain(TcpConnector::default())
+            .chain(tls);
     Agent::with_parts(config, chain, DefaultResolver::default())
 }

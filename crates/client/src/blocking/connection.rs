@@ -24,7 +24,10 @@ pub struct Connection {
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
 /// [`Error::Http`](crate::Error::Http) with status 503 while it is loading.
 pub fn ready(url: &str, options: &Options) -> Result<()> {
-    let options = Options { token: None, ..options.clone() };
+    let options = Options {
+        token: None,
+        ..options.clone()
+    };
     let service = options.service(url)?;
     Transport::new(service.address(), &options)?.run(core::ready(service))
 }
@@ -74,7 +77,13 @@ impl Connection {
     /// # Errors
     /// The errors of [`Connection::open`], except for schemes that are not private.
     pub fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
-        Self::open_with(url, &Options { allow_not_private: true, ..Options::of_database(database) })
+        Self::open_with(
+            url,
+            &Options {
+                allow_not_private: true,
+                ..Options::of_database(database)
+            },
+        )
     }
 
     /// Like [`Connection::open`], with all options.
@@ -85,7 +94,11 @@ impl Connection {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
         let session = transport.run(Session::open(service, options.settings()))?;
-        Ok(Self { session, transport, options: options.clone() })
+        Ok(Self {
+            session,
+            transport,
+            options: options.clone(),
+        })
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
@@ -105,7 +118,10 @@ impl Connection {
     /// [`Error::BadCa`](crate::Error::BadCa) if the certificate file is gone.
     pub(crate) fn with_own_sockets(&self) -> Result<Self> {
         let transport = Transport::new(self.session.service().address(), &self.options)?;
-        Ok(Self { transport, ..self.clone() })
+        Ok(Self {
+            transport,
+            ..self.clone()
+        })
     }
 
     /// The server's description of the database.
@@ -173,7 +189,11 @@ impl Connection {
     /// The errors of [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] after the
     /// answer: record 0 is queried instead, since the number of records comes from the server.
     pub fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
-        Ok(self.get_indices(&[index])?.into_iter().next().unwrap_or_default())
+        Ok(self
+            .get_indices(&[index])?
+            .into_iter()
+            .next()
+            .unwrap_or_default())
     }
 
     /// The records at several indices, in order. The server learns the number of indices.
@@ -182,7 +202,11 @@ impl Connection {
     /// The errors of [`Connection::get_index`]. One failure fails all lookups.
     pub fn get_indices(&mut self, indices: &[u64]) -> Result<Vec<Vec<u8>>> {
         let wanted: Vec<_> = indices.iter().map(|&index| Wanted::Index(index)).collect();
-        Ok(self.get(&wanted)?.into_iter().map(Option::unwrap_or_default).collect())
+        Ok(self
+            .get(&wanted)?
+            .into_iter()
+            .map(Option::unwrap_or_default)
+            .collect())
     }
 
     fn get(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {

@@ -26,14 +26,27 @@ pub struct Probe {
 /// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there is
 /// no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
-    let options = Options { token: None, ..options.clone() };
+    let options = Options {
+        token: None,
+        ..options.clone()
+    };
     let service = options.service(url)?;
     let (address, presented) = (service.address(), Presented::default());
     let agent = agent::observed(address, &options, presented.clone())?;
     let ready = address.url(path::READY);
     let response = agent.get(&ready).call();
-    let response =
-        response.map_err(|error| Error::Transport { url: ready, source: failure(error, address.base()) })?;
-    let date = response.headers().get("date").and_then(|date| date.to_str().ok()).map(str::to_owned);
-    Ok(Probe { certificate: presented.get(), ready: response.status().is_success(), date })
+    let response = response.map_err(|error| Error::Transport {
+        url: ready,
+        source: failure(error, address.base()),
+    })?;
+    let date = response
+        .headers()
+        .get("date")
+        .and_then(|date| date.to_str().ok())
+        .map(str::to_owned);
+    Ok(Probe {
+        certificate: presented.get(),
+        ready: response.status().is_success(),
+        date,
+    })
 }

@@ -15,7 +15,11 @@ use crate::transport::options::Options;
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404
 /// without a set), and [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
-pub fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Options) -> Result<Intersection> {
+pub fn intersect<E: AsRef<[u8]>>(
+    url: &str,
+    elements: &[E],
+    options: &Options,
+) -> Result<Intersection> {
     let service = options.service(url)?;
     let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
     let transport = Transport::new(service.address(), options)?;

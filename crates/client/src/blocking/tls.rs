@@ -10,7 +10,8 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use ureq::Error;
 use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
+    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport,
+    TransportAdapter,
 };
 
 /// Wraps connections to `https` addresses in TLS.
@@ -46,13 +47,23 @@ impl<In: Transport> Connector<In> for TlsConnector {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(bare.to_owned());
         let name = name.map_err(|_| Error::Tls("the host is neither a name nor an address"))?;
-        let mut connection = ClientConnection::new(Arc::clone(&self.0), name).map_err(Error::Rustls)?;
+        let mut connection =
+            ClientConnection::new(Arc::clone(&self.0), name).map_err(Error::Rustls)?;
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
         socket.set_timeout(details.timeout);
         connection.complete_io(&mut socket)?;
-        let (input, output) = (details.config.input_buffer_size(), details.config.output_buffer_size());
+        let (input, output) = (
+            details.config.input_buffer_size(),
+            details.config.output_buffer_size(),
+        );
         let buffers = LazyBuffers::new(input, output);
-        Ok(Some(Either::B(Encrypted { buffers, stream: StreamOwned { conn: connection, sock: socket } })))
+        Ok(Some(Either::B(Encrypted {
+            buffers,
+            stream: StreamOwned {
+                conn: connection,
+                sock: socket,
+            },
+        })))
     }
 }
 
@@ -63,7 +74,9 @@ impl Transport for Encrypted {
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         self.stream.get_mut().set_timeout(timeout);
-        Ok(self.stream.write_all(self.buffers.output().get(..amount).unwrap_or_default())?)
+        Ok(self
+            .stream
+            .write_all(self.buffers.output().get(..amount).unwrap_or_default())?)
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {

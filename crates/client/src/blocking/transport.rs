@@ -28,7 +28,11 @@ impl Transport {
     /// [`crate::Error::BadCa`], [`crate::Error::BadIdentity`].
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
         let agent = agent::new(address, options)?;
-        Ok(Self { agent, base: address.base().to_owned(), state: options.client_state() })
+        Ok(Self {
+            agent,
+            base: address.base().to_owned(),
+            state: options.client_state(),
+        })
     }
 
     /// Runs a task to its end.
@@ -56,10 +60,15 @@ impl Transport {
         }
         // An empty body and no body differ: only the former sends `content-length: 0`.
         let response = match &request.body {
-            Some(body) => self.agent.run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
+            Some(body) => self
+                .agent
+                .run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
             None => self.agent.run(builder.body(()).map_err(ureq::Error::from)?),
         };
-        Ok(receive(&request, response.map_err(|error| failure(error, &self.base))?))
+        Ok(receive(
+            &request,
+            response.map_err(|error| failure(error, &self.base))?,
+        ))
     }
 }
 
@@ -69,10 +78,16 @@ fn receive(request: &Request, response: http::Response<Body>) -> Response {
     let headers: Vec<(String, String)> = head
         .headers
         .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        })
         .collect();
     let status = head.status.as_u16();
-    let mut response = Response { status, headers, body: Ok(Vec::new()) };
+    let mut response = Response {
+        status,
+        headers,
+        body: Ok(Vec::new()),
+    };
     if let Some(limit) = request.body_limit(status, response.header(header::VERSION)) {
         response.body = read(body, limit);
     }

@@ -36,10 +36,20 @@ struct Connected {
 impl Connector for Socket {
     type Out = Connected;
 
-    fn connect(&self, details: &ConnectionDetails<'_>, _: Option<()>) -> Result<Option<Connected>, Error> {
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        _: Option<()>,
+    ) -> Result<Option<Connected>, Error> {
         let stream = UnixStream::connect(&self.0)?;
-        let (input, output) = (details.config.input_buffer_size(), details.config.output_buffer_size());
-        Ok(Some(Connected { stream, buffers: LazyBuffers::new(input, output) }))
+        let (input, output) = (
+            details.config.input_buffer_size(),
+            details.config.output_buffer_size(),
+        );
+        Ok(Some(Connected {
+            stream,
+            buffers: LazyBuffers::new(input, output),
+        }))
     }
 }
 
@@ -67,14 +77,18 @@ impl Transport for Connected {
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         let timeout = timeout.for_write();
-        self.stream.set_write_timeout(timeout.not_zero().map(|limit| *limit))?;
+        self.stream
+            .set_write_timeout(timeout.not_zero().map(|limit| *limit))?;
         let output = self.buffers.output().get(..amount).unwrap_or_default();
-        self.stream.write_all(output).map_err(|error| convert_timeout(error, &timeout))
+        self.stream
+            .write_all(output)
+            .map_err(|error| convert_timeout(error, &timeout))
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         let timeout = timeout.for_read();
-        self.stream.set_read_timeout(timeout.not_zero().map(|limit| *limit))?;
+        self.stream
+            .set_read_timeout(timeout.not_zero().map(|limit| *limit))?;
         let amount = loop {
             match self.stream.read(self.buffers.input_append_buf()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -28,12 +28,17 @@ impl Address {
     /// # Errors
     /// [`Error::BadUrl`].
     pub fn parse(url: &str) -> Result<Self> {
-        let bad = |reason| Error::BadUrl { url: url.to_owned(), reason };
+        let bad = |reason| Error::BadUrl {
+            url: url.to_owned(),
+            reason,
+        };
         if let Some(path) = url.strip_prefix("unix:") {
             return Self::local(path)
                 .ok_or_else(|| bad("it names no socket, or this system has no Unix sockets"));
         }
-        let known = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme));
+        let known = ["http://", "https://"]
+            .iter()
+            .find_map(|scheme| url.strip_prefix(scheme));
         let rest = known.ok_or_else(|| bad("it must start with http://, https:// or unix:"))?;
         if rest.is_empty() || rest.starts_with('/') {
             return Err(bad("it names no host"));
@@ -46,17 +51,34 @@ impl Address {
             return Err(bad("it has a backslash"));
         }
         let Some((base, path)) = url.split_once(DATABASES) else {
-            return Ok(Self { base: url.trim_end_matches('/').to_owned(), socket: None, database: None });
+            return Ok(Self {
+                base: url.trim_end_matches('/').to_owned(),
+                socket: None,
+                database: None,
+            });
         };
-        let name = path.trim_start_matches('/').split('/').next().filter(|name| !name.is_empty());
-        let name =
-            name.map(|name| path::unescape(name).ok_or_else(|| bad("its database is not percent-encoded")));
-        Ok(Self { base: base.to_owned(), socket: None, database: name.transpose()? })
+        let name = path
+            .trim_start_matches('/')
+            .split('/')
+            .next()
+            .filter(|name| !name.is_empty());
+        let name = name.map(|name| {
+            path::unescape(name).ok_or_else(|| bad("its database is not percent-encoded"))
+        });
+        Ok(Self {
+            base: base.to_owned(),
+            socket: None,
+            database: name.transpose()?,
+        })
     }
 
     fn local(path: &str) -> Option<Self> {
         let fits = cfg!(unix) && !path.is_empty();
-        fits.then(|| Self { base: LOCAL.to_owned(), socket: Some(path.into()), database: None })
+        fits.then(|| Self {
+            base: LOCAL.to_owned(),
+            socket: Some(path.into()),
+            database: None,
+        })
     }
 
     /// Scheme, host, port and the path before the routes, without a trailing slash.
@@ -71,7 +93,12 @@ impl Address {
 
     /// Returns whether traffic stays on this machine.
     pub fn is_local(&self) -> bool {
-        let host = self.base.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let host = self
+            .base
+            .split("://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or_default();
         // Everything up to the last `@` is the user's name, not the host.
         let host = host.rsplit('@').next().unwrap_or_default();
         let bare = match host.strip_prefix('[') {
@@ -80,7 +107,9 @@ impl Address {
         };
         self.socket.is_some()
             || bare.eq_ignore_ascii_case("localhost")
-            || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            || bare
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
     }
 
     /// Returns whether traffic is encrypted.
@@ -91,7 +120,10 @@ impl Address {
     /// Identifies a database among all databases of all services. Names the slot of its client
     /// state.
     pub(crate) fn identity(&self, database: &str) -> String {
-        let socket = self.socket.as_ref().map(|path| format!("unix:{} ", path.display()));
+        let socket = self
+            .socket
+            .as_ref()
+            .map(|path| format!("unix:{} ", path.display()));
         socket.unwrap_or_default() + &self.url(&path::database(database))
     }
 
@@ -118,23 +150,47 @@ mod tests {
             ("http://h:1/", "http://h:1/v1/databases", None),
             ("https://h/pir/", "https://h/pir/v1/databases", None),
             ("http://h:1/v1/databases", "http://h:1/v1/databases", None),
-            ("http://h:1/v1/databases/words/public", "http://h:1/v1/databases", Some("words")),
-            ("http://h:1/v1/databases/a%20b%2F%c3%bC/public", "http://h:1/v1/databases", Some("a b/ü")),
+            (
+                "http://h:1/v1/databases/words/public",
+                "http://h:1/v1/databases",
+                Some("words"),
+            ),
+            (
+                "http://h:1/v1/databases/a%20b%2F%c3%bC/public",
+                "http://h:1/v1/databases",
+                Some("a b/ü"),
+            ),
         ] {
             let address = Address::parse(url).unwrap();
-            assert_eq!((address.list().as_str(), address.database.as_deref()), (list, database), "{url}");
+            assert_eq!(
+                (address.list().as_str(), address.database.as_deref()),
+                (list, database),
+                "{url}"
+            );
         }
         let address = Address::parse("http://h:1").unwrap();
-        assert_eq!(address.url(&path::query("a b/ü")), "http://h:1/v1/databases/a%20b%2F%C3%BC/query");
+        assert_eq!(
+            address.url(&path::query("a b/ü")),
+            "http://h:1/v1/databases/a%20b%2F%C3%BC/query"
+        );
     }
 
     #[test]
     fn local_addresses_are_recognised() {
-        for url in ["http://127.0.0.1:1", "http://LOCALHOST/x", "https://[::1]:7", "http://127.9.9.9"] {
+        for url in [
+            "http://127.0.0.1:1",
+            "http://LOCALHOST/x",
+            "https://[::1]:7",
+            "http://127.9.9.9",
+        ] {
             assert!(Address::parse(url).unwrap().is_local(), "{url}");
         }
-        for url in ["http://127.0.0.1.example", "http://10.0.0.1", "http://localhost@evil:1", "http://[::2]"]
-        {
+        for url in [
+            "http://127.0.0.1.example",
+            "http://10.0.0.1",
+            "http://localhost@evil:1",
+            "http://[::2]",
+        ] {
             assert!(!Address::parse(url).unwrap().is_local(), "{url}");
         }
     }
@@ -164,7 +220,10 @@ mod tests {
             "http://h/v1/databases/a%+2",
             "http://h/v1/databases/%ff",
         ] {
-            assert!(matches!(Address::parse(url), Err(Error::BadUrl { .. })), "{url:?}");
+            assert!(
+                matches!(Address::parse(url), Err(Error::BadUrl { .. })),
+                "{url:?}"
+            );
         }
     }
 }

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use papir_checkpoint::{Accepted, Error as CheckpointError, Policy, Proof, VerifyingKey, successor};
+use papir_checkpoint::{
+    Accepted, Error as CheckpointError, Policy, Proof, VerifyingKey, successor,
+};
 use papir_protocol::{DatabaseInfo, limit, path};
 
 use super::owner_pin::PinnedOwner;
@@ -52,21 +54,36 @@ pub(crate) enum Verdict {
 
 impl OwnerTrust {
     /// The given key, or the pinned one if keys are pinned.
-    pub(crate) async fn open(io: &Io, service: &Service, name: &str, settings: &Settings) -> Result<Self> {
+    pub(crate) async fn open(
+        io: &Io,
+        service: &Service,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<Self> {
         let slot = service.address.identity(name);
         let storage = Storage::new(io, &slot);
         let pin = match settings.pin {
             Pin::Nothing => None,
             Pin::Owner | Pin::OwnerAndRoot => storage.owner().await?,
         };
-        let owner = settings.checkpoint.owner.clone().or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
+        let owner = settings
+            .checkpoint
+            .owner
+            .clone()
+            .or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
         let rooted = match settings.pin {
             _ if owner.is_some() => false,
             Pin::Nothing => false,
             Pin::Owner => storage.has_root().await?,
             Pin::OwnerAndRoot => settings.root.is_some() || storage.has_root().await?,
         };
-        Ok(Self { known: owner.is_some(), rooted, owner, pin, accepted: None })
+        Ok(Self {
+            known: owner.is_some(),
+            rooted,
+            owner,
+            pin,
+            accepted: None,
+        })
     }
 
     /// Returns whether a root was pinned before any key: then no signature vouches for another one.
@@ -91,7 +108,12 @@ impl OwnerTrust {
 
     /// Returns whether the accepted checkpoint has become older than the settings allow.
     pub(crate) fn is_too_old(&self, service: &Service, settings: &Settings) -> bool {
-        let age = |accepted: &Accepted| service.platform.unix_time().saturating_sub(accepted.leaf.time);
+        let age = |accepted: &Accepted| {
+            service
+                .platform
+                .unix_time()
+                .saturating_sub(accepted.leaf.time)
+        };
         let limited = self.accepted.as_ref().zip(settings.checkpoint.max_age);
         limited.is_some_and(|(accepted, max)| age(accepted) > max.as_secs())
     }
@@ -113,17 +135,27 @@ impl OwnerTrust {
         let path = path::checkpoint_proof(name);
         if info.checkpoint.is_none() {
             return match self.owner.is_some() || settings.checkpoint.is_required() {
-                true => Err(Error::NoCheckpoint { url: service.url(&path::database(name)) }),
+                true => Err(Error::NoCheckpoint {
+                    url: service.url(&path::database(name)),
+                }),
                 false => Ok(Verdict::Unsigned),
             };
         }
         // The checkpoint of snapshot and delta together has the delta's version.
-        let version = info.delta.as_ref().map_or(&info.version, |delta| &delta.version);
-        let bytes = service.bytes_of(io, &path, version, limit::CHECKPOINT_BYTES).await?;
+        let version = info
+            .delta
+            .as_ref()
+            .map_or(&info.version, |delta| &delta.version);
+        let bytes = service
+            .bytes_of(io, &path, version, limit::CHECKPOINT_BYTES)
+            .await?;
         let Some(bytes) = bytes else {
             return Ok(Verdict::Changed);
         };
-        let refused = |error| Error::Checkpoint { url: service.url(&path), error };
+        let refused = |error| Error::Checkpoint {
+            url: service.url(&path),
+            error,
+        };
         let proof = Proof::parse(&bytes).map_err(refused)?;
         match self.policy(service, name, settings, &proof).accept(&proof) {
             Ok(accepted) => Ok(Verdict::Accepted(Box::new(accepted))),
@@ -176,13 +208,20 @@ impl OwnerTrust {
         let trusted = self.owner.as_ref().unwrap_or(&accepted.owner);
         let former = self.pin_of([trusted, &accepted.owner]);
         let first = former.map_or(trusted, |pin| &pin.first).clone();
-        let pin = PinnedOwner { key: accepted.owner.clone(), first, highest: accepted.seen };
+        let pin = PinnedOwner {
+            key: accepted.owner.clone(),
+            first,
+            highest: accepted.seen,
+        };
         if settings.pin != Pin::Nothing && !self.rooted && self.pin.as_ref() != Some(&pin) {
             let slot = service.address.identity(name);
             let lock = Storage::new(io, &slot).lock().await?;
             // Another session may have seen a newer version meanwhile, or pinned the first key.
             let given = settings.checkpoint.owner.is_some();
-            let stored = lock.owner().await?.filter(|stored| !given || stored.is_of_owner(&pin));
+            let stored = lock
+                .owner()
+                .await?
+                .filter(|stored| !given || stored.is_of_owner(&pin));
             let is_first = !self.known && stored.is_none();
             if let Some(stored) = stored
                 && let Err(error) = check_replacement(&stored, &pin)
@@ -191,7 +230,10 @@ impl OwnerTrust {
                     (self.owner, self.known) = (Some(stored.key.clone()), true);
                 }
                 self.pin = Some(stored);
-                return Err(Error::Checkpoint { url: service.url(&path::checkpoint_proof(name)), error });
+                return Err(Error::Checkpoint {
+                    url: service.url(&path::checkpoint_proof(name)),
+                    error,
+                });
             }
             // Another session may have pinned a root meanwhile.
             if !is_first || lock.root().await?.is_none() {
@@ -217,7 +259,12 @@ fn check_replacement(stored: &PinnedOwner, pin: &PinnedOwner) -> Result<(), Chec
 
 /// Waits before a retry with a service that is behind: a random time, but not beyond the deadline.
 /// Returns whether there was time left.
-pub(crate) async fn wait_for_newer(io: &Io, service: &Service, start: Duration, settings: &Settings) -> bool {
+pub(crate) async fn wait_for_newer(
+    io: &Io,
+    service: &Service,
+    start: Duration,
+    settings: &Settings,
+) -> bool {
     let most = settings.checkpoint.catch_up.unwrap_or(CATCH_UP);
     let left = most.saturating_sub(service.platform.now().saturating_sub(start));
     if left.is_zero() {

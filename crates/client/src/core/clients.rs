@@ -36,8 +36,9 @@ impl Service {
         version: Version,
         keys: Arc<Vec<u8>>,
     ) -> Result<ClientStatus> {
-        let request =
-            request(Method::Post, path).with_header(header::VERSION, version.to_string()).with_body(keys);
+        let request = request(Method::Post, path)
+            .with_header(header::VERSION, version.to_string())
+            .with_body(keys);
         let response = self.send(io, self.authorized(request)).await?;
         self.status(path, response)
     }
@@ -76,13 +77,20 @@ impl Service {
     /// All clients of a database.
     pub(crate) async fn client_list(&self, io: &Io, path: &str) -> Result<Vec<ClientStatus>> {
         let list: ClientList = self.json_up_to(io, path, limit::CLIENTS_BYTES).await?;
-        list.clients.into_iter().map(|status| self.checked(path, status)).collect()
+        list.clients
+            .into_iter()
+            .map(|status| self.checked(path, status))
+            .collect()
     }
 
     /// Removes a client. Returns whether it existed.
     pub(crate) async fn remove_client(&self, io: &Io, path: &str) -> Result<bool> {
-        let response =
-            self.send(io, self.authorized(Request::new(Method::Delete, path, Accepted::Nothing))).await?;
+        let response = self
+            .send(
+                io,
+                self.authorized(Request::new(Method::Delete, path, Accepted::Nothing)),
+            )
+            .await?;
         match response.status {
             200..=299 => Ok(true),
             410 => Ok(false),
@@ -91,7 +99,11 @@ impl Service {
     }
 
     fn unless_gone(&self, path: &str, response: Response) -> Result<Option<ClientStatus>> {
-        if response.status == 410 { Ok(None) } else { self.status(path, response).map(Some) }
+        if response.status == 410 {
+            Ok(None)
+        } else {
+            self.status(path, response).map(Some)
+        }
     }
 
     fn status(&self, path: &str, response: Response) -> Result<ClientStatus> {
@@ -103,7 +115,10 @@ impl Service {
         if is_client_id(&status.id) {
             return Ok(status);
         }
-        let reason = format!("the client's id {:?}: expected 32 hexadecimal digits", status.id);
+        let reason = format!(
+            "the client's id {:?}: expected 32 hexadecimal digits",
+            status.id
+        );
         Err(unexpected(&self.url(path), reason))
     }
 

@@ -47,8 +47,16 @@ pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> R
 
 /// The names in a list, for a message.
 fn names(list: &DatabaseList) -> String {
-    let quoted: Vec<_> = list.databases.iter().map(|one| format!("`{}`", one.name)).collect();
-    if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") }
+    let quoted: Vec<_> = list
+        .databases
+        .iter()
+        .map(|one| format!("`{}`", one.name))
+        .collect();
+    if quoted.is_empty() {
+        "none".to_owned()
+    } else {
+        quoted.join(", ")
+    }
 }
 
 /// Where to fetch from, and whom to trust.
@@ -92,7 +100,12 @@ async fn fetch_both(
     current: Option<Version>,
     public_bytes: &mut u64,
 ) -> Result<Fetched> {
-    let Origin { service, name, settings, .. } = from;
+    let Origin {
+        service,
+        name,
+        settings,
+        ..
+    } = from;
     let public = path::public(name);
     let url = service.url(&public);
     // A signed database never goes back.
@@ -118,17 +131,33 @@ async fn fetch_both(
             _ => None,
         };
         let rooted = settings.root.is_some() || from.trust.is_rooted();
-        let part = Part { url: &url, info: &info, accepted: accepted.as_deref(), settings, rooted };
+        let part = Part {
+            url: &url,
+            info: &info,
+            accepted: accepted.as_deref(),
+            settings,
+            rooted,
+        };
         let of_version = path::of_version(&public, &info.version);
         if let Some(lookup) = part.unchanged(from) {
-            return Ok(Fetched { info, lookup, accepted });
+            return Ok(Fetched {
+                info,
+                lookup,
+                accepted,
+            });
         }
         let obtained = match part.held(from) {
             Some(lookup) => Ok(Some(lookup)),
-            None => part.obtain(io, service, &of_version, &cache, public_bytes).await,
+            None => {
+                part.obtain(io, service, &of_version, &cache, public_bytes)
+                    .await
+            }
         };
         let obtained = match obtained {
-            Ok(Some(base)) => part.with_delta(io, service, &public, base, public_bytes).await,
+            Ok(Some(base)) => {
+                part.with_delta(io, service, &public, base, public_bytes)
+                    .await
+            }
             other => other,
         };
         let lookup = match obtained {
@@ -140,9 +169,16 @@ async fn fetch_both(
         };
         // The database was replaced between the two requests: the description is out of date.
         let Some(lookup) = lookup else { continue };
-        return Ok(Fetched { info, lookup, accepted });
+        return Ok(Fetched {
+            info,
+            lookup,
+            accepted,
+        });
     }
-    Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
+    Err(unexpected(
+        &url,
+        format!("another version at each of {MAX_FETCHES} attempts"),
+    ))
 }
 
 /// The public part of one version, as described.
@@ -190,18 +226,28 @@ impl Part<'_> {
     /// The client of the same version as before. That of a signed database is used again only under the
     /// same statement of its owner.
     fn unchanged(&self, from: Origin<'_>) -> Option<Lookup> {
-        let version = self.info.delta.as_ref().map_or(&self.info.version, |delta| &delta.version);
-        let held = from.held.filter(|held| held.version().to_string() == *version);
-        let [now, before] = [self.accepted, from.trust.accepted.as_ref()].map(|one| one.map(|one| &one.leaf));
+        let version = self
+            .info
+            .delta
+            .as_ref()
+            .map_or(&self.info.version, |delta| &delta.version);
+        let held = from
+            .held
+            .filter(|held| held.version().to_string() == *version);
+        let [now, before] =
+            [self.accepted, from.trust.accepted.as_ref()].map(|one| one.map(|one| &one.leaf));
         held.filter(|_| now == before).cloned()
     }
 
     /// The client of the same base as before. That of a signed database is used again only if the owner's
     /// checkpoint names the same public part, of which it was made.
     fn held(&self, from: Origin<'_>) -> Option<Lookup> {
-        let held = from.held.filter(|held| held.base_version().to_string() == self.info.version);
+        let held = from
+            .held
+            .filter(|held| held.base_version().to_string() == self.info.version);
         let parts = [self.accepted, from.trust.accepted.as_ref()];
-        let [now, before] = parts.map(|accepted| accepted.map(|one| (one.leaf.base, one.leaf.public_part)));
+        let [now, before] =
+            parts.map(|accepted| accepted.map(|one| (one.leaf.base, one.leaf.public_part)));
         held.filter(|_| now == before).map(Lookup::without_delta)
     }
 
@@ -215,7 +261,12 @@ impl Part<'_> {
         base: Lookup,
         public_bytes: &mut u64,
     ) -> Result<Option<Lookup>> {
-        let Some(DeltaInfo { version, public: length, .. }) = &self.info.delta else {
+        let Some(DeltaInfo {
+            version,
+            public: length,
+            ..
+        }) = &self.info.delta
+        else {
             self.check_delta(None)?;
             return Ok(Some(base));
         };
@@ -235,7 +286,10 @@ impl Part<'_> {
         let client = build_client(&delta.bundle.scheme_public, self.settings)?;
         let lookup = base.with_delta(client, &delta)?;
         if lookup.version().to_string() != *version {
-            let reason = format!("a delta of version {}: expected {version}", lookup.version());
+            let reason = format!(
+                "a delta of version {}: expected {version}",
+                lookup.version()
+            );
             return Err(unexpected(self.url, reason));
         }
         Ok(Some(lookup))
@@ -243,21 +297,39 @@ impl Part<'_> {
 
     /// Checks the bytes of a delta's public part, or that there is no delta, against the owner's checkpoint.
     fn check_delta(&self, bytes: Option<&[u8]>) -> Result<()> {
-        let refused = |error| Error::Checkpoint { url: self.url.to_owned(), error };
-        self.accepted.map_or(Ok(()), |accepted| accepted.leaf.check_delta(bytes)).map_err(refused)
+        let refused = |error| Error::Checkpoint {
+            url: self.url.to_owned(),
+            error,
+        };
+        self.accepted
+            .map_or(Ok(()), |accepted| accepted.leaf.check_delta(bytes))
+            .map_err(refused)
     }
 
     /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.
     fn check(&self, bytes: &[u8]) -> Result<Lookup> {
-        let Self { url, info, accepted, settings, .. } = *self;
+        let Self {
+            url,
+            info,
+            accepted,
+            settings,
+            ..
+        } = *self;
         if let Some(accepted) = accepted {
-            let refused = |error| Error::Checkpoint { url: url.to_owned(), error };
+            let refused = |error| Error::Checkpoint {
+                url: url.to_owned(),
+                error,
+            };
             accepted.leaf.check_public_part(bytes).map_err(refused)?;
         }
         let lookup = build_lookup(bytes, settings)?;
         check_root(url, &lookup, settings)?;
         if lookup.version().to_string() != info.version {
-            let reason = format!("a public part of version {}: expected {}", lookup.version(), info.version);
+            let reason = format!(
+                "a public part of version {}: expected {}",
+                lookup.version(),
+                info.version
+            );
             return Err(unexpected(url, reason));
         }
         if let Some(accepted) = accepted {
@@ -270,8 +342,18 @@ impl Part<'_> {
 /// Fetches the description and the checkpoint of the newest version, or the description of the
 /// version `wanted`. If the service shows an older version than this client has seen, retries until
 /// the deadline.
-async fn newest(io: &Io, from: Origin<'_>, wanted: Option<Version>) -> Result<(DatabaseInfo, Verdict)> {
-    let Origin { service, name, settings, trust, .. } = from;
+async fn newest(
+    io: &Io,
+    from: Origin<'_>,
+    wanted: Option<Version>,
+) -> Result<(DatabaseInfo, Verdict)> {
+    let Origin {
+        service,
+        name,
+        settings,
+        trust,
+        ..
+    } = from;
     let start = service.platform.now();
     let mut path = path::database(name);
     if let Some(version) = wanted {
@@ -314,7 +396,11 @@ fn check_root(url: &str, lookup: &Lookup, settings: &Settings) -> Result<()> {
 fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let client = build_client(&bundle.scheme_public, settings)?;
-    Ok(Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?)
+    Ok(Lookup::new_verifying(
+        client,
+        bundle.keyword,
+        bundle.commitment_top,
+    )?)
 }
 
 /// Builds a scheme's client from its public part.
@@ -325,11 +411,18 @@ fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn Era
     let scheme = settings.schemes.by_id(scheme_of_public(scheme_public)?)?;
     match scheme.privacy() {
         Privacy::NotPrivate(reason) if !settings.allow_not_private => {
-            Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
+            Err(papir_core::Error::NotPrivate {
+                scheme: scheme.name(),
+                reason,
+            }
+            .into())
         }
         _ => {
             // The acknowledgement does not affect a private scheme.
-            let (acknowledgement, owner) = (Some(NotPrivate::acknowledged()), settings.owner_key.as_ref());
+            let (acknowledgement, owner) = (
+                Some(NotPrivate::acknowledged()),
+                settings.owner_key.as_ref(),
+            );
             Ok(scheme.client_with(scheme_public, acknowledgement, owner)?)
         }
     }

@@ -29,7 +29,10 @@ pub fn fetch_log(service: Service, settings: Settings) -> Task<'static, Result<S
     Task::new(|io| async move {
         let name = choose(&io, &service, &settings).await?;
         let (proof, log) = (path::checkpoint_proof(&name), path::checkpoint_log(&name));
-        let refused = |path: &str, error| Error::Checkpoint { url: service.url(path), error };
+        let refused = |path: &str, error| Error::Checkpoint {
+            url: service.url(path),
+            error,
+        };
         let bytes = fetch(&io, &service, &name, &proof, limit::CHECKPOINT_BYTES).await?;
         let parsed = Proof::parse(&bytes).map_err(|error| refused(&proof, error))?;
         let bytes = fetch(&io, &service, &name, &log, limit::LOG_BYTES).await?;
@@ -41,9 +44,9 @@ pub fn fetch_log(service: Service, settings: Settings) -> Task<'static, Result<S
 async fn fetch(io: &Io, service: &Service, name: &str, path: &str, limit: u64) -> Result<Vec<u8>> {
     match service.get(io, path, Accepted::UpTo(limit)).await {
         Ok(response) => service.body(path, response, limit),
-        Err(error) if error.code() == code::NO_CHECKPOINT => {
-            Err(Error::NoCheckpoint { url: service.url(&path::database(name)) })
-        }
+        Err(error) if error.code() == code::NO_CHECKPOINT => Err(Error::NoCheckpoint {
+            url: service.url(&path::database(name)),
+        }),
         Err(error) => Err(error),
     }
 }

@@ -29,16 +29,25 @@ pub(super) fn longest(lengths: &[AnswerLengths]) -> u64 {
 /// Splits a body into answers. Each has its longest length, or fewer bytes if its query's key was sent
 /// ahead.
 pub(super) fn split<'a>(answers: &'a [u8], lengths: &[AnswerLengths]) -> Result<Vec<&'a [u8]>> {
-    let each: Vec<usize> = lengths.iter().flat_map(|of| std::iter::repeat_n(of.longest, of.count)).collect();
+    let each: Vec<usize> = lengths
+        .iter()
+        .flat_map(|of| std::iter::repeat_n(of.longest, of.count))
+        .collect();
     let expected = longest(lengths) as usize;
     if answers.len() < expected
         && let Some(parts) = envelope::split(answers)
         && parts.len() == each.len()
-        && parts.iter().zip(&each).all(|(part, each)| part.len() <= *each)
+        && parts
+            .iter()
+            .zip(&each)
+            .all(|(part, each)| part.len() <= *each)
     {
         return Ok(parts);
     }
     papir_core::Error::check_length("the answers", answers.len(), expected)?;
     let mut rest = answers;
-    Ok(each.iter().filter_map(|each| rest.split_off(..*each)).collect())
+    Ok(each
+        .iter()
+        .filter_map(|each| rest.split_off(..*each))
+        .collect())
 }

@@ -22,7 +22,12 @@ pub struct RegisteredClients {
 /// # Errors
 /// Errors of the network, and [`Error::Http`] with status 503 while it is loading.
 pub fn ready(service: Service) -> Task<'static, Result<()>> {
-    Task::new(|io| async move { service.get(&io, path::READY, Accepted::Nothing).await.map(drop) })
+    Task::new(|io| async move {
+        service
+            .get(&io, path::READY, Accepted::Nothing)
+            .await
+            .map(drop)
+    })
 }
 
 /// Describes the database in the settings, else the one in the address, else the service's only one,
@@ -80,7 +85,10 @@ impl RegisteredClients {
     fn path_of(&self, id: &str) -> Result<String> {
         if !is_client_id(id) {
             let reason = "a client's id is 32 hexadecimal digits";
-            return Err(Error::BadUrl { url: id.to_owned(), reason });
+            return Err(Error::BadUrl {
+                url: id.to_owned(),
+                reason,
+            });
         }
         Ok(format!("{}/{id}", self.clients))
     }

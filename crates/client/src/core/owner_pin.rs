@@ -34,14 +34,19 @@ pub struct PinnedOwner {
 impl PinnedOwner {
     /// Returns whether both pins are of one owner, who may have rotated the key between them.
     pub(crate) fn is_of_owner(&self, other: &Self) -> bool {
-        [&self.key, &self.first].iter().any(|key| key.same_key(&other.key) || key.same_key(&other.first))
+        [&self.key, &self.first]
+            .iter()
+            .any(|key| key.same_key(&other.key) || key.same_key(&other.first))
     }
 
     /// Encodes the pin as text.
     pub fn encode(&self) -> String {
         let Seen { sequence, leaf } = &self.highest;
         let (format, key, first) = (OWNER_PIN_FORMATS.written, &self.key, &self.first);
-        format!("{HEADER}{format}\n{key}\n{first}\n{sequence}\n{}\n", hex(leaf))
+        format!(
+            "{HEADER}{format}\n{key}\n{first}\n{sequence}\n{}\n",
+            hex(leaf)
+        )
     }
 
     /// Decodes a pin.
@@ -49,18 +54,34 @@ impl PinnedOwner {
     /// # Errors
     /// [`Error::Malformed`] or [`Error::Format`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let bad =
-            |found: &str| Error::malformed("a pinned owner's key", found, "a key, a sequence and a hash");
+        let bad = |found: &str| {
+            Error::malformed(
+                "a pinned owner's key",
+                found,
+                "a key, a sequence and a hash",
+            )
+        };
         let text = std::str::from_utf8(bytes).map_err(|_| bad("bytes that are not UTF-8"))?;
         let lines: Vec<&str> = text.lines().collect();
-        let format = lines.first().and_then(|line| line.strip_prefix(HEADER)?.parse().ok());
+        let format = lines
+            .first()
+            .and_then(|line| line.strip_prefix(HEADER)?.parse().ok());
         OWNER_PIN_FORMATS.check(format.ok_or_else(|| bad("another text"))?)?;
-        let [_, key, first, sequence, leaf] = lines[..] else { return Err(bad("another number of lines")) };
-        let key_of = |line: &str| line.parse::<VerifyingKey>().map_err(|error| bad(&error.to_string()));
+        let [_, key, first, sequence, leaf] = lines[..] else {
+            return Err(bad("another number of lines"));
+        };
+        let key_of = |line: &str| {
+            line.parse::<VerifyingKey>()
+                .map_err(|error| bad(&error.to_string()))
+        };
         let (key, first) = (key_of(key)?, key_of(first)?);
         let sequence = sequence.parse().map_err(|_| bad("another sequence"))?;
         let leaf = of_hex(leaf).ok_or_else(|| bad("another hash"))?;
-        Ok(Self { key, first, highest: Seen { sequence, leaf } })
+        Ok(Self {
+            key,
+            first,
+            highest: Seen { sequence, leaf },
+        })
     }
 }
 
@@ -86,9 +107,19 @@ mod tests {
     fn golden_text() {
         let key = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
         let first = "EnochRoot+af0cfe78+ATtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop";
-        let highest = Seen { sequence: 7, leaf: [0x1f; 32] };
-        let pin = PinnedOwner { key: key.parse().unwrap(), first: first.parse().unwrap(), highest };
-        let golden = format!("papir-owner-pin-1\n{key}\n{first}\n7\n{}\n", "1f".repeat(32));
+        let highest = Seen {
+            sequence: 7,
+            leaf: [0x1f; 32],
+        };
+        let pin = PinnedOwner {
+            key: key.parse().unwrap(),
+            first: first.parse().unwrap(),
+            highest,
+        };
+        let golden = format!(
+            "papir-owner-pin-1\n{key}\n{first}\n7\n{}\n",
+            "1f".repeat(32)
+        );
         assert_eq!(pin.encode(), golden);
         assert_eq!(PinnedOwner::decode(golden.as_bytes()).unwrap(), pin);
         for (from, to) in [
@@ -104,9 +135,15 @@ mod tests {
             assert!(PinnedOwner::decode(bad.as_bytes()).is_err(), "{bad}");
         }
         let newer = golden.replacen("pin-1", "pin-2", 1);
-        assert!(matches!(PinnedOwner::decode(newer.as_bytes()), Err(Error::Format { found: 2, .. })));
+        assert!(matches!(
+            PinnedOwner::decode(newer.as_bytes()),
+            Err(Error::Format { found: 2, .. })
+        ));
         for length in 0..golden.len() - 1 {
-            assert!(PinnedOwner::decode(&golden.as_bytes()[..length]).is_err(), "{length}");
+            assert!(
+                PinnedOwner::decode(&golden.as_bytes()[..length]).is_err(),
+                "{length}"
+            );
         }
     }
 }

@@ -53,13 +53,20 @@ impl<'a> NamePin<'a> {
     pub(crate) fn of_service(io: &'a Io, service: &Service, settings: &Settings) -> Self {
         let named = service.named(settings).is_some() || settings.pin == Pin::Nothing;
         let slot = (!named).then(|| service.address.identity(""));
-        Self { io, slot, url: service.url(path::DATABASES) }
+        Self {
+            io,
+            slot,
+            url: service.url(path::DATABASES),
+        }
     }
 
     /// The name of the database of the service's set.
     pub(crate) fn of_set(io: &'a Io, service: &Service, settings: &Settings) -> Self {
         let pin = Self::of_service(io, service, settings);
-        Self { slot: pin.slot.map(|slot| slot + " set"), ..pin }
+        Self {
+            slot: pin.slot.map(|slot| slot + " set"),
+            ..pin
+        }
     }
 
     /// Checks a name against the pinned one, if there is one.
@@ -68,7 +75,9 @@ impl<'a> NamePin<'a> {
     /// [`Error::OtherName`], and errors of the storage.
     pub(crate) async fn check(&self, name: &str) -> Result<()> {
         match &self.slot {
-            Some(slot) => self.is_pinned(name, Storage::new(self.io, slot).name().await?).map(drop),
+            Some(slot) => self
+                .is_pinned(name, Storage::new(self.io, slot).name().await?)
+                .map(drop),
             None => Ok(()),
         }
     }
@@ -89,21 +98,29 @@ impl<'a> NamePin<'a> {
     /// # Errors
     /// [`Error::OtherName`] if another session has pinned another name meanwhile. Errors of the storage.
     pub(crate) async fn keep(&self, name: &str) -> Result<()> {
-        let Some(slot) = &self.slot else { return Ok(()) };
+        let Some(slot) = &self.slot else {
+            return Ok(());
+        };
         let storage = Storage::new(self.io, slot);
         if self.is_pinned(name, storage.name().await?)? {
             return Ok(());
         }
         let lock = storage.lock().await?;
-        if self.is_pinned(name, lock.name().await?)? { Ok(()) } else { lock.keep_name(name).await }
+        if self.is_pinned(name, lock.name().await?)? {
+            Ok(())
+        } else {
+            lock.keep_name(name).await
+        }
     }
 
     /// Returns whether a name is the pinned one; false if none is pinned.
     fn is_pinned(&self, name: &str, pinned: Option<String>) -> Result<bool> {
         match pinned {
-            Some(expected) if expected != name => {
-                Err(Error::OtherName { url: self.url.clone(), found: name.to_owned(), expected })
-            }
+            Some(expected) if expected != name => Err(Error::OtherName {
+                url: self.url.clone(),
+                found: name.to_owned(),
+                expected,
+            }),
             pinned => Ok(pinned.is_some()),
         }
     }
@@ -111,6 +128,12 @@ impl<'a> NamePin<'a> {
 
 /// The error for a database with another root than the trusted one.
 pub(crate) fn wrong_root(url: &str, found: Option<Root>, expected: Root) -> Error {
-    let found = found.map_or("none: it is not verifiable".to_owned(), |root| root.to_string());
-    Error::Root { url: url.to_owned(), found, expected }
+    let found = found.map_or("none: it is not verifiable".to_owned(), |root| {
+        root.to_string()
+    });
+    Error::Root {
+        url: url.to_owned(),
+        found,
+        expected,
+    }
 }

@@ -87,7 +87,13 @@ pub fn intersect<'a, E: AsRef<[u8]> + Send + Sync + 'a>(
 ) -> Task<'a, Result<Intersection>> {
     Task::new(move |io| async move {
         let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
-        IntersectionTask { io: &io, service, settings }.intersect(&elements).await
+        IntersectionTask {
+            io: &io,
+            service,
+            settings,
+        }
+        .intersect(&elements)
+        .await
     })
 }
 
@@ -130,13 +136,20 @@ impl IntersectionTask<'_> {
         traffic: &mut Traffic,
     ) -> Result<(PsiInfo, Vec<Match>), RunError> {
         let info: PsiInfo = self.service.json(self.io, path::PSI).await?;
-        let bad = |what: &str| unexpected(&self.service.url(path::PSI), format!("a set with {what}"));
+        let bad =
+            |what: &str| unexpected(&self.service.url(path::PSI), format!("a set with {what}"));
         let kind: Kind = info.kind.parse().map_err(|_| bad("an unknown kind"))?;
         if matches!(kind, Kind::Filter) {
             self.check_filter().await?;
         }
-        let version: Version = info.version.parse().map_err(|_| bad("an invalid version"))?;
-        if info.longest_label.is_some_and(|longest| longest > MAX_LABEL_BYTES) {
+        let version: Version = info
+            .version
+            .parse()
+            .map_err(|_| bad("an invalid version"))?;
+        if info
+            .longest_label
+            .is_some_and(|longest| longest > MAX_LABEL_BYTES)
+        {
             return Err(bad("labels that are too long").into());
         }
         let (receiver, blinded) = Receiver::new(elements, &mut *self.service.platform.rng())?;
@@ -160,9 +173,19 @@ impl IntersectionTask<'_> {
         for part in blinded.chunks(info.max_elements.clamp(1, MAX_ELEMENTS) * ELEMENT_BYTES) {
             let limit = part.len() as u64;
             let queries = Arc::new(part.to_vec());
-            let request = QueryRequest { version, client: None, tickets: &[], queries, limit };
+            let request = QueryRequest {
+                version,
+                client: None,
+                tickets: &[],
+                queries,
+                limit,
+            };
             traffic.sent += limit;
-            match self.service.query(self.io, path::PSI_EVALUATE, &request).await? {
+            match self
+                .service
+                .query(self.io, path::PSI_EVALUATE, &request)
+                .await?
+            {
                 QueryReply::Answers(bytes) => evaluated.extend(bytes),
                 QueryReply::WrongVersion(error) => return Err(RunError::SetChanged(error)),
                 QueryReply::ClientGone(error) => return Err(error.into()),
@@ -180,12 +203,20 @@ impl IntersectionTask<'_> {
         }
         let required = self.settings.checkpoint.is_required()
             || match self.service.named(&self.settings) {
-                Some(name) => {
-                    OwnerTrust::open(self.io, &self.service, name, &self.settings).await?.is_pinned()
+                Some(name) => OwnerTrust::open(self.io, &self.service, name, &self.settings)
+                    .await?
+                    .is_pinned(),
+                None => {
+                    NamePin::of_set(self.io, &self.service, &self.settings)
+                        .is_set()
+                        .await?
                 }
-                None => NamePin::of_set(self.io, &self.service, &self.settings).is_set().await?,
             };
-        if required { Err(Error::NoCheckpoint { url }) } else { Ok(()) }
+        if required {
+            Err(Error::NoCheckpoint { url })
+        } else {
+            Ok(())
+        }
     }
 
     /// The filter of this version, from the storage or fetched.
@@ -196,15 +227,23 @@ impl IntersectionTask<'_> {
             return Ok(filter);
         }
         let limit = info.filter_bytes.unwrap_or_default();
-        let bytes = self.service.bytes_of(self.io, path::PSI_FILTER, &info.version, limit).await?;
+        let bytes = self
+            .service
+            .bytes_of(self.io, path::PSI_FILTER, &info.version, limit)
+            .await?;
         let Some(bytes) = bytes else {
             let url = self.service.url(path::PSI_FILTER);
-            return Err(RunError::SetChanged(unexpected(&url, "another version at each attempt".to_owned())));
+            return Err(RunError::SetChanged(unexpected(
+                &url,
+                "another version at each attempt".to_owned(),
+            )));
         };
         traffic.received += bytes.len() as u64;
         let filter = Filter::decode(&bytes)?;
         // If the filter cannot be stored, it is fetched again next time.
-        let _ = storage.keep_filter([info.version.as_bytes(), &bytes].concat()).await;
+        let _ = storage
+            .keep_filter([info.version.as_bytes(), &bytes].concat())
+            .await;
         Ok(filter)
     }
 
@@ -215,18 +254,29 @@ impl IntersectionTask<'_> {
         info: &PsiInfo,
         traffic: &mut Traffic,
     ) -> Result<Vec<Match>, RunError> {
-        if let Some((expected, found)) = self.service.named(&self.settings).zip(info.database.as_ref())
+        if let Some((expected, found)) = self
+            .service
+            .named(&self.settings)
+            .zip(info.database.as_ref())
             && expected != found
         {
             let reason = format!("the set's database is `{found}`: expected `{expected}`");
             return Err(unexpected(&self.service.url(path::PSI), reason).into());
         }
-        let settings = Settings { database: info.database.clone(), ..self.settings.clone() };
+        let settings = Settings {
+            database: info.database.clone(),
+            ..self.settings.clone()
+        };
         let mut session = Session::connect(self.io, self.service.clone(), settings).await?;
-        session.keep_name(&NamePin::of_set(self.io, &self.service, &self.settings)).await?;
+        session
+            .keep_name(&NamePin::of_set(self.io, &self.service, &self.settings))
+            .await?;
         self.check_version(&session, info)?;
         let names = masked.names();
-        let wanted: Vec<_> = names.iter().map(|name| papir_lookup::Wanted::Key(name.as_slice())).collect();
+        let wanted: Vec<_> = names
+            .iter()
+            .map(|name| papir_lookup::Wanted::Key(name.as_slice()))
+            .collect();
         let values = session.look_up(self.io, &wanted).await;
         let costs = session.costs();
         traffic.sent += costs.query_bytes;
@@ -242,8 +292,15 @@ impl IntersectionTask<'_> {
         if session.info().version == info.version {
             return Ok(());
         }
-        let reason = format!("version {}: expected {}", session.info().version, info.version);
-        Err(RunError::SetChanged(unexpected(&self.service.url(""), reason)))
+        let reason = format!(
+            "version {}: expected {}",
+            session.info().version,
+            info.version
+        );
+        Err(RunError::SetChanged(unexpected(
+            &self.service.url(""),
+            reason,
+        )))
     }
 }
 

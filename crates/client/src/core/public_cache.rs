@@ -22,14 +22,20 @@ pub(crate) struct PublicCache<'a> {
 impl<'a> PublicCache<'a> {
     /// The copy of the database `name`, or one that stores nothing.
     pub(crate) fn new(io: &'a Io, service: &Service, name: &str, stores: bool) -> Self {
-        Self { io, slot: stores.then(|| service.address.identity(name)) }
+        Self {
+            io,
+            slot: stores.then(|| service.address.identity(name)),
+        }
     }
 
     /// The public part of this version and length, if it is stored.
     pub(crate) async fn read(&self, version: &str, length: u64) -> Option<Vec<u8>> {
         let slot = self.slot.as_ref().filter(|_| length >= MIN_BYTES)?;
         let limit = length.saturating_add(version.len() as u64);
-        let mut bytes = Storage::new(self.io, slot).public_part(limit).await.ok()??;
+        let mut bytes = Storage::new(self.io, slot)
+            .public_part(limit)
+            .await
+            .ok()??;
         if !bytes.starts_with(version.as_bytes()) {
             return None;
         }
@@ -40,8 +46,14 @@ impl<'a> PublicCache<'a> {
     /// Stores the public part of this version in place of an earlier one. Without a writable storage
     /// it is fetched again next time.
     pub(crate) async fn keep(&self, version: &str, bytes: &[u8]) {
-        if let Some(slot) = self.slot.as_ref().filter(|_| bytes.len() as u64 >= MIN_BYTES) {
-            let _ = Storage::new(self.io, slot).keep_public_part([version.as_bytes(), bytes].concat()).await;
+        if let Some(slot) = self
+            .slot
+            .as_ref()
+            .filter(|_| bytes.len() as u64 >= MIN_BYTES)
+        {
+            let _ = Storage::new(self.io, slot)
+                .keep_public_part([version.as_bytes(), bytes].concat())
+                .await;
         }
     }
 }

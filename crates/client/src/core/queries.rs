@@ -45,12 +45,21 @@ pub(crate) enum QueryReply {
 impl Service {
     /// Sends queries for one version. Repeats the same bytes while the server prepares the client's
     /// tickets, for at most [`TICKET_TIMEOUT`].
-    pub(crate) async fn query(&self, io: &Io, path: &str, query: &QueryRequest<'_>) -> Result<QueryReply> {
+    pub(crate) async fn query(
+        &self,
+        io: &Io,
+        path: &str,
+        query: &QueryRequest<'_>,
+    ) -> Result<QueryReply> {
         let start = self.platform.now();
         loop {
             let response = self.send(io, self.query_request(path, query)).await?;
             match response.status {
-                200 => return self.body(path, response, query.limit).map(QueryReply::Answers),
+                200 => {
+                    return self
+                        .body(path, response, query.limit)
+                        .map(QueryReply::Answers);
+                }
                 409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),
                 410 => return Ok(QueryReply::ClientGone(self.refusal(path, response))),
                 503 if !query.tickets.is_empty() && self.may_wait(start) => {

@@ -40,7 +40,12 @@ impl ReadyTickets {
     pub(crate) fn note(&self, status: &ClientStatus) {
         let numbers = status.next_ticket..ready_end(status);
         let (ahead, next_sent_ahead) = (status.tickets_ahead, status.next_sent_ahead);
-        *self.known() = Known { client: status.id.clone(), numbers, ahead, next_sent_ahead };
+        *self.known() = Known {
+            client: status.id.clone(),
+            numbers,
+            ahead,
+            next_sent_ahead,
+        };
     }
 
     /// The number of tickets that the service prepares ahead, as last known.
@@ -66,7 +71,9 @@ impl ReadyTickets {
     /// numbers of an old state, which this process has used before.
     pub(crate) fn covers(&self, client: &str, numbers: &Range<u64>) -> bool {
         let known = self.known();
-        known.client == client && known.numbers.start <= numbers.start && numbers.end <= known.numbers.end
+        known.client == client
+            && known.numbers.start <= numbers.start
+            && numbers.end <= known.numbers.end
     }
 
     /// Returns true if a held key of this number is known not to be used.
@@ -150,7 +157,10 @@ mod tests {
             let found = readiness(&status(next_ticket, ready, ahead), &numbers);
             assert_eq!(found, expected, "{counts:?} {numbers:?}");
         }
-        let uploading = ClientStatus { status: ClientStatus::UPLOADING.into(), ..status(0, 4, 4) };
+        let uploading = ClientStatus {
+            status: ClientStatus::UPLOADING.into(),
+            ..status(0, 4, 4)
+        };
         assert_eq!(readiness(&uploading, &(0..1)), Unusable);
     }
 
@@ -160,7 +170,11 @@ mod tests {
         assert!(!ready.covers("a", &(0..1)));
         ready.note(&status(3, 2, 4));
         ready.use_up("b", 100);
-        assert!(ready.covers("a", &(3..5)) && !ready.covers("a", &(3..6)) && !ready.covers("b", &(3..4)));
+        assert!(
+            ready.covers("a", &(3..5))
+                && !ready.covers("a", &(3..6))
+                && !ready.covers("b", &(3..4))
+        );
         ready.clone().use_up("a", 4);
         assert!(ready.covers("a", &(4..5)) && !ready.covers("a", &(4..6)));
         assert!(!ready.covers("a", &(3..5)), "a number that was used before");
@@ -168,6 +182,9 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        assert_eq!([0, 1, 2, 3, 4, u32::MAX].map(|looks| pause(looks).as_secs()), [1, 2, 4, 8, 8, 8]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, u32::MAX].map(|looks| pause(looks).as_secs()),
+            [1, 2, 4, 8, 8, 8]
+        );
     }
 }

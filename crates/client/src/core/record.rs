@@ -17,8 +17,12 @@ use zeroize::Zeroizing;
 use super::place::Place;
 
 /// Format numbers of saved registrations.
-const FORMATS: Formats =
-    Formats { what: "a saved registration", oldest: 3, written: 3, renew: "remove it to register again" };
+const FORMATS: Formats = Formats {
+    what: "a saved registration",
+    oldest: 3,
+    written: 3,
+    renew: "remove it to register again",
+};
 
 /// A registration and its state, as stored between processes. Secret.
 #[derive(Clone)]
@@ -53,7 +57,10 @@ impl SavedRegistration {
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let parts = [self.address.as_bytes(), self.client.as_bytes(), &self.state];
         let length: usize = parts.iter().map(|part| 8 + part.len()).sum();
-        let place = self.place.map(|place| [place.slot, place.boot].concat()).unwrap_or_default();
+        let place = self
+            .place
+            .map(|place| [place.slot, place.boot].concat())
+            .unwrap_or_default();
         let mut bytes = Zeroizing::new(Vec::with_capacity(27 + place.len() + length));
         bytes.extend_from_slice(&[FORMATS.written as u8, u8::from(self.uploading)]);
         for number in [self.keys_bytes, self.registered, self.queries] {
@@ -79,7 +86,10 @@ impl SavedRegistration {
         let (uploading, keys_bytes) = (reader.u8()? != 0, reader.u64()?);
         let (registered, queries) = (reader.u64()?, reader.u64()?);
         let place = if reader.u8()? != 0 {
-            Some(Place { slot: reader.array()?, boot: reader.array()? })
+            Some(Place {
+                slot: reader.array()?,
+                boot: reader.array()?,
+            })
         } else {
             None
         };
@@ -87,7 +97,16 @@ impl SavedRegistration {
         let (address, client) = (text(reader.bytes()?), text(reader.bytes()?));
         let state = Zeroizing::new(reader.bytes()?.to_vec());
         reader.finish()?;
-        Ok(Self { address, client, uploading, keys_bytes, registered, queries, place, state })
+        Ok(Self {
+            address,
+            client,
+            uploading,
+            keys_bytes,
+            registered,
+            queries,
+            place,
+            state,
+        })
     }
 }
 
@@ -115,18 +134,36 @@ mod tests {
         let golden =
             b"\x03\x01\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0http\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x09";
         assert_eq!(*bytes, golden);
-        let place = Place { slot: [3; 32], boot: [4; 32] };
+        let place = Place {
+            slot: [3; 32],
+            boot: [4; 32],
+        };
         let bound = record(Some(place)).encode();
-        assert_eq!(*bound, [&bytes[..26], &[1], &[3; 32], &[4; 32], &bytes[27..]].concat());
+        assert_eq!(
+            *bound,
+            [&bytes[..26], &[1], &[3; 32], &[4; 32], &bytes[27..]].concat()
+        );
         for (bytes, place) in [(bytes, None), (bound, Some(place))] {
             let again = SavedRegistration::decode(&bytes).unwrap();
-            assert!(again.uploading && again.client == "ab" && again.keys_bytes == 5 && *again.state == [9]);
-            assert_eq!((again.registered, again.queries, again.place), (6, 7, place));
+            assert!(
+                again.uploading
+                    && again.client == "ab"
+                    && again.keys_bytes == 5
+                    && *again.state == [9]
+            );
+            assert_eq!(
+                (again.registered, again.queries, again.place),
+                (6, 7, place)
+            );
             for length in 0..bytes.len() {
-                assert!(SavedRegistration::decode(&bytes[..length]).is_err(), "{length}");
+                assert!(
+                    SavedRegistration::decode(&bytes[..length]).is_err(),
+                    "{length}"
+                );
             }
             for other in [2, 4] {
-                let error = SavedRegistration::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
+                let error =
+                    SavedRegistration::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
                 assert!(matches!(error, papir_core::Error::Format { .. }), "{error}");
             }
         }

@@ -77,7 +77,11 @@ struct OpenState<'a> {
 impl Registration {
     /// The saved registration at a database, or a new one. `None` if the scheme has no client keys.
     /// Resumes an interrupted upload.
-    pub(crate) async fn open(context: Context<'_>, name: &str, settings: &Settings) -> Result<Option<Self>> {
+    pub(crate) async fn open(
+        context: Context<'_>,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<Option<Self>> {
         if !context.lookup.describe().limits.client_keys {
             return Ok(None);
         }
@@ -121,7 +125,11 @@ impl Registration {
         };
         let path = self.path(&client);
         // A client that is gone is registered again at the next query.
-        if let Some(status) = context.service.client_status(context.io, &path, None).await? {
+        if let Some(status) = context
+            .service
+            .client_status(context.io, &path, None)
+            .await?
+        {
             self.ready.note(&status);
         }
         Ok(())
@@ -134,7 +142,11 @@ impl Registration {
 
     /// The number of queries that fit in one request.
     pub(crate) fn queries_per_request(&self, lookup: &Lookup) -> usize {
-        let limit = if lookup.describe().limits.tickets { self.ready.ahead() } else { u64::MAX };
+        let limit = if lookup.describe().limits.tickets {
+            self.ready.ahead()
+        } else {
+            u64::MAX
+        };
         usize::try_from(limit).unwrap_or(usize::MAX)
     }
 
@@ -158,7 +170,8 @@ impl Registration {
             let mut keys = KeysAhead::default();
             for _ in 0..queries {
                 keys.numbers.extend(client.next_ticket(state)?);
-                keys.queries.push(client.send_ahead(state, &mut *platform.rng())?);
+                keys.queries
+                    .push(client.send_ahead(state, &mut *platform.rng())?);
             }
             Ok((queries, keys))
         };
@@ -195,7 +208,12 @@ impl Registration {
         tickets: impl Fn(usize) -> usize,
         work: impl FnOnce(&mut ErasedState) -> Result<(usize, T)>,
     ) -> Result<StateResult<T>> {
-        let OpenState { lock, mut saved, mut state, waited } = self.open_state(context, tickets).await?;
+        let OpenState {
+            lock,
+            mut saved,
+            mut state,
+            waited,
+        } = self.open_state(context, tickets).await?;
         let client = context.lookup.client();
         let (made, value) = work(&mut state)?;
         let stored = client.save_state(&state)?;
@@ -205,7 +223,11 @@ impl Registration {
             lock.write(saved.clone()).await?;
         }
         self.cache.put(client, &saved.state, state);
-        Ok(StateResult { client: saved.client, value, waited })
+        Ok(StateResult {
+            client: saved.client,
+            value,
+            waited,
+        })
     }
 
     /// Locks the state once the service has the next tickets, as many as `tickets` returns for the
@@ -225,13 +247,25 @@ impl Registration {
             let saved = self.usable(context, &lock).await?;
             let state = self.cache.take(client, &saved.state)?;
             let tickets = tickets(client.held(&state)?);
-            let numbers = client.next_ticket(&state)?.map(|next| next..next.saturating_add(tickets as u64));
+            let numbers = client
+                .next_ticket(&state)?
+                .map(|next| next..next.saturating_add(tickets as u64));
             let numbers = numbers.unwrap_or_default();
-            let held = client.next_number(&state)?.and_then(|number| number.checked_sub(SENT_AHEAD));
-            match self.readiness(context, &saved.client, held, &numbers).await? {
+            let held = client
+                .next_number(&state)?
+                .and_then(|number| number.checked_sub(SENT_AHEAD));
+            match self
+                .readiness(context, &saved.client, held, &numbers)
+                .await?
+            {
                 Readiness::Ready => {
                     self.ready.use_up(&saved.client, numbers.end);
-                    return Ok(OpenState { lock, saved, state, waited });
+                    return Ok(OpenState {
+                        lock,
+                        saved,
+                        state,
+                        waited,
+                    });
                 }
                 Readiness::Unusable if !replaced => {
                     replaced = true;
@@ -248,12 +282,15 @@ impl Registration {
                 Readiness::Preparing => break,
                 Readiness::Unusable => {
                     let reason =
-                        "a client that has just registered is gone, or its tickets are used".to_owned();
+                        "a client that has just registered is gone, or its tickets are used"
+                            .to_owned();
                     return Err(unexpected(&self.url(context), reason));
                 }
             }
         }
-        Err(Error::NoTicket { url: self.url(context) })
+        Err(Error::NoTicket {
+            url: self.url(context),
+        })
     }
 
     /// The saved registration, or a new one if it is missing, was saved elsewhere or is due.
@@ -286,7 +323,11 @@ impl Registration {
         }
         // Tickets are prepared for the newest version only. The client must move to it, not wait.
         let (path, version) = (self.path(client), Some(context.lookup.version()));
-        let Some(status) = context.service.client_status(context.io, &path, version).await? else {
+        let Some(status) = context
+            .service
+            .client_status(context.io, &path, version)
+            .await?
+        else {
             return Ok(Readiness::Unusable);
         };
         self.ready.note(&status);
@@ -298,7 +339,11 @@ impl Registration {
 
     /// Returns true if the keys were kept for long enough.
     fn is_due(&self, context: Context<'_>, saved: &SavedRegistration) -> bool {
-        let age = context.service.platform.unix_time().saturating_sub(saved.registered);
+        let age = context
+            .service
+            .platform
+            .unix_time()
+            .saturating_sub(saved.registered);
         let old = saved.registered > 0 && age >= self.rotation.age.as_secs();
         old || saved.queries >= self.rotation.queries
     }
@@ -315,7 +360,10 @@ impl Registration {
         match self.register_and_read(context, lock).await {
             Ok(fresh) => {
                 // An old client that cannot be removed expires.
-                let _ = context.service.remove_client(context.io, &self.path(&saved.client)).await;
+                let _ = context
+                    .service
+                    .remove_client(context.io, &self.path(&saved.client))
+                    .await;
                 Ok(fresh)
             }
             Err(error) => {
@@ -325,7 +373,11 @@ impl Registration {
                 saved.registered = now.saturating_sub((age - age / 16).as_secs());
                 lock.drop_keys().await?;
                 lock.write(saved.clone()).await?;
-                if error.is_version_change() { Err(error) } else { Ok(saved) }
+                if error.is_version_change() {
+                    Err(error)
+                } else {
+                    Ok(saved)
+                }
             }
         }
     }
@@ -343,17 +395,28 @@ impl Registration {
         // After a restart of the machine nobody uses the old client. After a copy its owner may.
         let same_slot = |(old, new): (Place, Place)| old.slot == new.slot;
         if saved.place.zip(lock.place()).is_some_and(same_slot) {
-            let _ = context.service.remove_client(context.io, &self.path(&saved.client)).await;
+            let _ = context
+                .service
+                .remove_client(context.io, &self.path(&saved.client))
+                .await;
         }
         Ok(status)
     }
 
-    async fn register_and_read(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
+    async fn register_and_read(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+    ) -> Result<SavedRegistration> {
         self.register(context, lock).await?;
         self.read_registered(context, lock).await
     }
 
-    async fn read_registered(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<SavedRegistration> {
+    async fn read_registered(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+    ) -> Result<SavedRegistration> {
         let saved = lock.read().await?;
         saved.ok_or_else(|| unexpected(&self.url(context), "no state after registering".into()))
     }
@@ -361,7 +424,11 @@ impl Registration {
     /// Registers again, unless another process has done so since `client` was refused.
     pub(crate) async fn replace(&self, context: Context<'_>, client: &str) -> Result<()> {
         let lock = self.lock(context).await?;
-        if lock.read().await?.is_some_and(|saved| saved.client != client) {
+        if lock
+            .read()
+            .await?
+            .is_some_and(|saved| saved.client != client)
+        {
             return Ok(());
         }
         self.register(context, &lock).await.map(drop)
@@ -370,7 +437,11 @@ impl Registration {
     /// Removes a registration whose state was copied. The next query registers again.
     pub(crate) async fn forget(&self, context: Context<'_>, client: &str) -> Result<()> {
         let lock = self.lock(context).await?;
-        if lock.read().await?.is_some_and(|saved| saved.client == client) {
+        if lock
+            .read()
+            .await?
+            .is_some_and(|saved| saved.client == client)
+        {
             lock.forget().await?;
         }
         Ok(())
@@ -388,7 +459,11 @@ impl Registration {
             return Ok(None);
         };
         let path = self.path(&saved.client);
-        let Some(status) = context.service.client_status(context.io, &path, None).await? else {
+        let Some(status) = context
+            .service
+            .client_status(context.io, &path, None)
+            .await?
+        else {
             return Ok(None);
         };
         if status.is_uploading() {
@@ -400,7 +475,11 @@ impl Registration {
         }
         if saved.uploading {
             // The server received the last part, but its response was lost.
-            lock.write(SavedRegistration { uploading: false, ..saved }).await?;
+            lock.write(SavedRegistration {
+                uploading: false,
+                ..saved
+            })
+            .await?;
             lock.drop_keys().await?;
         }
         // If the server has seen later tickets than the state, the state is an old copy. Its
@@ -412,24 +491,38 @@ impl Registration {
     /// Generates keys, sends them, and stores the state. An earlier state is removed only after the
     /// new keys were generated.
     async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
-        let Context { io, service, lookup } = context;
+        let Context {
+            io,
+            service,
+            lookup,
+        } = context;
         let client = lookup.client();
-        let earlier = lock.read().await?.and_then(|saved| client.load_state(&saved.state).ok());
+        let earlier = lock
+            .read()
+            .await?
+            .and_then(|saved| client.load_state(&saved.state).ok());
         let registered = match &earlier {
             Some(earlier) => client.register_again(earlier, &mut *service.platform.rng()),
             None => client.register(&mut *service.platform.rng()),
         };
-        let missing = CoreError::Session { scheme: lookup.describe().scheme, what: "client keys" };
+        let missing = CoreError::Session {
+            scheme: lookup.describe().scheme,
+            what: "client keys",
+        };
         let (state, keys) = registered?.ok_or(missing)?;
         let (keys, version) = (Arc::new(keys), lookup.version());
         lock.forget().await?;
         let in_one_request = keys.len() <= MAX_KEYS_IN_ONE_REQUEST;
         let status = if in_one_request {
             self.sent.fetch_add(keys.len() as u64, Ordering::Relaxed);
-            service.register(io, &self.clients, version, Arc::clone(&keys)).await?
+            service
+                .register(io, &self.clients, version, Arc::clone(&keys))
+                .await?
         } else {
             lock.keep_keys(&keys).await?;
-            service.begin_upload(io, &self.clients, version, keys.len() as u64).await?
+            service
+                .begin_upload(io, &self.clients, version, keys.len() as u64)
+                .await?
         };
         let saved = SavedRegistration {
             address: self.slot.clone(),
@@ -448,7 +541,10 @@ impl Registration {
         }
         let uploaded = self.upload(context, lock, saved, &keys, status).await?;
         uploaded.ok_or_else(|| {
-            unexpected(&self.url(context), "the client was removed while its keys were uploaded".into())
+            unexpected(
+                &self.url(context),
+                "the client was removed while its keys were uploaded".into(),
+            )
         })
     }
 
@@ -469,19 +565,31 @@ impl Registration {
             let end = offset.saturating_add(part).min(keys.len());
             // Empty if all bytes have arrived: an empty part makes the server check the keys.
             let Some(bytes) = keys.get(offset..end) else {
-                return Err(stuck(format!("an upload offset of {offset} for {} bytes of keys", keys.len())));
+                return Err(stuck(format!(
+                    "an upload offset of {offset} for {} bytes of keys",
+                    keys.len()
+                )));
             };
             self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            let uploaded = context.service.upload_part(context.io, &path, offset as u64, bytes).await?;
+            let uploaded = context
+                .service
+                .upload_part(context.io, &path, offset as u64, bytes)
+                .await?;
             let Some(next) = uploaded else {
                 return Ok(None);
             };
             if next.is_uploading() && next.uploaded_bytes <= status.uploaded_bytes {
-                return Err(stuck(format!("the upload does not advance beyond {offset} bytes")));
+                return Err(stuck(format!(
+                    "the upload does not advance beyond {offset} bytes"
+                )));
             }
             status = next;
         }
-        lock.write(SavedRegistration { uploading: false, ..saved }).await?;
+        lock.write(SavedRegistration {
+            uploading: false,
+            ..saved
+        })
+        .await?;
         lock.drop_keys().await?;
         Ok(Some(status))
     }

@@ -82,15 +82,28 @@ pub(crate) enum Accepted {
 
 impl Request {
     pub(crate) fn new(method: Method, path: &str, accepted: Accepted) -> Self {
-        Self { method, path: path.to_owned(), headers: Vec::new(), body: None, accepted }
+        Self {
+            method,
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: None,
+            accepted,
+        }
     }
 
     pub(crate) fn get(path: &str, accepted: Accepted) -> Self {
         Self::new(Method::Get, path, accepted)
     }
 
-    pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<Zeroizing<String>>) -> Self {
-        self.headers.push(Header { name, value: value.into() });
+    pub(crate) fn with_header(
+        mut self,
+        name: &'static str,
+        value: impl Into<Zeroizing<String>>,
+    ) -> Self {
+        self.headers.push(Header {
+            name,
+            value: value.into(),
+        });
         self
     }
 
@@ -100,12 +113,16 @@ impl Request {
     }
 
     pub(crate) fn with_binary(self, body: Arc<Vec<u8>>) -> Self {
-        self.with_header(header::CONTENT_TYPE, media::BINARY.to_owned()).with_body(body)
+        self.with_header(header::CONTENT_TYPE, media::BINARY.to_owned())
+            .with_body(body)
     }
 
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|header| header.name == name).map(|header| header.value.as_str())
+        self.headers
+            .iter()
+            .find(|header| header.name == name)
+            .map(|header| header.value.as_str())
     }
 
     /// Maximum number of bytes of the response's body to read; `None` discards the body. The
@@ -140,7 +157,10 @@ pub struct Response {
 impl Response {
     /// The first value of a header. `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Returns whether the status is 200 to 299.

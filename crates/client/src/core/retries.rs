@@ -31,14 +31,25 @@ pub(crate) struct Retries {
 
 impl Retries {
     pub(crate) fn new(platform: &dyn Platform, patience: Duration) -> Self {
-        Self { start: platform.now(), patience, broken: 0, refused: 0 }
+        Self {
+            start: platform.now(),
+            patience,
+            broken: 0,
+            refused: 0,
+        }
     }
 
     /// Waits before the next attempt after a connection that broke. `responded` says whether the
     /// service ever responded. Returns false if there is no further attempt.
-    pub(crate) async fn after_failure(&mut self, io: &Io, platform: &dyn Platform, responded: bool) -> bool {
+    pub(crate) async fn after_failure(
+        &mut self,
+        io: &Io,
+        platform: &dyn Platform,
+        responded: bool,
+    ) -> bool {
         self.broken += 1;
-        (responded || self.broken <= MAX_BROKEN) && self.wait(io, platform, pause(self.broken)).await
+        (responded || self.broken <= MAX_BROKEN)
+            && self.wait(io, platform, pause(self.broken)).await
     }
 
     /// Waits before the next attempt after a refusal, at least as long as the server advises. Returns
@@ -50,7 +61,9 @@ impl Retries {
         refusal: &Response,
     ) -> bool {
         self.refused += 1;
-        let wait = advised(refusal).unwrap_or_default().max(pause(self.refused));
+        let wait = advised(refusal)
+            .unwrap_or_default()
+            .max(pause(self.refused));
         self.refused <= MAX_REFUSED && self.wait(io, platform, wait).await
     }
 
@@ -75,7 +88,9 @@ pub(crate) fn jitter(platform: &dyn Platform, most: Duration) -> Duration {
 
 /// The pause before attempt `number`, from 1.
 pub(crate) fn pause(number: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << number.saturating_sub(1).min(16)).min(MAX_PAUSE)
+    FIRST_PAUSE
+        .saturating_mul(1 << number.saturating_sub(1).min(16))
+        .min(MAX_PAUSE)
 }
 
 /// Returns whether a request may be repeated although the server may have received it. A part of an
@@ -116,9 +131,16 @@ mod tests {
     fn response(status: u16, code: &str) -> Response {
         // The opposite of the truth, since the hint must not matter.
         let retryable = ![429, 502, 503].contains(&status);
-        let problem = ErrorBody { retryable, ..ErrorBody::new(status, code, String::new()) };
+        let problem = ErrorBody {
+            retryable,
+            ..ErrorBody::new(status, code, String::new())
+        };
         let body = serde_json::to_vec(&problem).unwrap();
-        Response { status, headers: vec![("retry-after".into(), "90".into())], body: Ok(body) }
+        Response {
+            status,
+            headers: vec![("retry-after".into(), "90".into())],
+            body: Ok(body),
+        }
     }
 
     #[test]
@@ -132,16 +154,29 @@ mod tests {
             (400, "malformed", false),
             (409, "wrong_version", false),
         ] {
-            assert_eq!(is_retryable(&response(status, code)), expected, "{status} {code}");
+            assert_eq!(
+                is_retryable(&response(status, code)),
+                expected,
+                "{status} {code}"
+            );
         }
-        let page = Response { status: 503, headers: Vec::new(), body: Ok(b"<html>".to_vec()) };
+        let page = Response {
+            status: 503,
+            headers: Vec::new(),
+            body: Ok(b"<html>".to_vec()),
+        };
         assert!(is_retryable(&page), "a proxy's page");
-        assert_eq!((advised(&page), advised(&response(429, "busy"))), (None, Some(MAX_ADVICE)));
+        assert_eq!(
+            (advised(&page), advised(&response(429, "busy"))),
+            (None, Some(MAX_ADVICE))
+        );
     }
 
     #[test]
     fn pauses_double() {
-        let pauses: Vec<_> = [1, 2, 3, 20, u32::MAX].map(|number| pause(number).as_millis()).into();
+        let pauses: Vec<_> = [1, 2, 3, 20, u32::MAX]
+            .map(|number| pause(number).as_millis())
+            .into();
         assert_eq!(pauses, [50, 100, 200, 4000, 4000]);
     }
 }

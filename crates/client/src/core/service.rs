@@ -50,9 +50,17 @@ impl Service {
         let address = Address::parse(url)?;
         let exposed = !address.is_https() && !address.is_local();
         if token.is_some() && exposed && !insecure_http {
-            return Err(Error::TokenInClear { url: address.list() });
+            return Err(Error::TokenInClear {
+                url: address.list(),
+            });
         }
-        Ok(Self { address, token, patience: PATIENCE, responded: Arc::default(), platform })
+        Ok(Self {
+            address,
+            token,
+            patience: PATIENCE,
+            responded: Arc::default(),
+            platform,
+        })
     }
 
     /// The same service, but no request is tried again after this time. By default this is a minute.
@@ -68,7 +76,10 @@ impl Service {
 
     /// The database that the caller names: in the settings, else in the address.
     pub(crate) fn named<'a>(&'a self, settings: &'a Settings) -> Option<&'a String> {
-        settings.database.as_ref().or(self.address.database.as_ref())
+        settings
+            .database
+            .as_ref()
+            .or(self.address.database.as_ref())
     }
 
     /// The full address of a path, for messages.
@@ -103,7 +114,10 @@ impl Service {
                     let is_final = source.is::<FinalFailure>() || !is_repeatable(&request);
                     let responded = self.responded.load(Ordering::Relaxed);
                     if is_final || !retries.after_failure(io, platform, responded).await {
-                        return Err(Error::Transport { url: self.url(&request.path), source });
+                        return Err(Error::Transport {
+                            url: self.url(&request.path),
+                            source,
+                        });
                     }
                 }
             }
@@ -112,8 +126,14 @@ impl Service {
 
     /// Sends a GET request.
     pub(crate) async fn get(&self, io: &Io, path: &str, accepted: Accepted) -> Result<Response> {
-        let response = self.send(io, self.authorized(Request::get(path, accepted))).await?;
-        if response.is_success() { Ok(response) } else { Err(self.refusal(path, response)) }
+        let response = self
+            .send(io, self.authorized(Request::get(path, accepted)))
+            .await?;
+        if response.is_success() {
+            Ok(response)
+        } else {
+            Err(self.refusal(path, response))
+        }
     }
 
     /// Fetches JSON.
@@ -122,7 +142,12 @@ impl Service {
     }
 
     /// Fetches JSON of at most `limit` bytes.
-    pub(crate) async fn json_up_to<T: DeserializeOwned>(&self, io: &Io, path: &str, limit: u64) -> Result<T> {
+    pub(crate) async fn json_up_to<T: DeserializeOwned>(
+        &self,
+        io: &Io,
+        path: &str,
+        limit: u64,
+    ) -> Result<T> {
         let response = self.get(io, path, Accepted::UpTo(limit)).await?;
         self.decode(path, response, limit)
     }
@@ -135,7 +160,9 @@ impl Service {
         version: &str,
         limit: u64,
     ) -> Result<Option<Vec<u8>>> {
-        let response = self.get(io, path, Accepted::OfVersion(version.to_owned(), limit)).await?;
+        let response = self
+            .get(io, path, Accepted::OfVersion(version.to_owned(), limit))
+            .await?;
         if !self.is_of_version(path, version, &response)? {
             return Ok(None);
         }
@@ -181,16 +208,25 @@ impl Service {
     ) -> Result<T> {
         let bytes = self.body(path, response, limit)?;
         serde_json::from_slice(&bytes).map_err(|error| {
-            unexpected(&self.url(path), format!("{error}: expected JSON of a papir service"))
+            unexpected(
+                &self.url(path),
+                format!("{error}: expected JSON of a papir service"),
+            )
         })
     }
 
     /// The body of a response, at most `limit` bytes.
     pub(crate) fn body(&self, path: &str, response: Response, limit: u64) -> Result<Vec<u8>> {
         let limit = bounded(limit);
-        let bytes = response.body.map_err(|source| Error::Transport { url: self.url(path), source })?;
+        let bytes = response.body.map_err(|source| Error::Transport {
+            url: self.url(path),
+            source,
+        })?;
         if bytes.len() as u64 > limit {
-            return Err(Error::TooLong { url: self.url(path), limit });
+            return Err(Error::TooLong {
+                url: self.url(path),
+                limit,
+            });
         }
         Ok(bytes)
     }
@@ -198,13 +234,27 @@ impl Service {
     /// The error for a refusal, with the server's message if it is a papir service.
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         let status = response.status;
-        let body = self.body(path, response, limit::JSON_BYTES).unwrap_or_default();
+        let body = self
+            .body(path, response, limit::JSON_BYTES)
+            .unwrap_or_default();
         let (code, message, current) = match ErrorBody::parse(&body) {
-            Some(problem) => {
-                (problem.code, problem.detail, problem.version.and_then(|text| text.parse().ok()))
-            }
-            None => ("unknown".to_owned(), "not a response of a papir service".to_owned(), None),
+            Some(problem) => (
+                problem.code,
+                problem.detail,
+                problem.version.and_then(|text| text.parse().ok()),
+            ),
+            None => (
+                "unknown".to_owned(),
+                "not a response of a papir service".to_owned(),
+                None,
+            ),
         };
-        Error::Http { url: self.url(path), status, code, message, current }
+        Error::Http {
+            url: self.url(path),
+            status,
+            code,
+            message,
+            current,
+        }
     }
 }

@@ -79,15 +79,26 @@ impl Session {
 
     pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
         let name = fetch::choose(io, &service, &settings).await?;
-        NamePin::of_service(io, &service, &settings).check(&name).await?;
+        NamePin::of_service(io, &service, &settings)
+            .check(&name)
+            .await?;
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
         let mut attempts = 1..MAX_CHANGES;
         let (seen, info, lookup) = loop {
-            let from =
-                Origin { service: &service, name: &name, settings: &settings, trust: &trust, held: None };
+            let from = Origin {
+                service: &service,
+                name: &name,
+                settings: &settings,
+                trust: &trust,
+                held: None,
+            };
             let seen = service.platform.now();
-            let Fetched { info, lookup, accepted } = fetch::fetch(io, from, None, &mut costs).await?;
+            let Fetched {
+                info,
+                lookup,
+                accepted,
+            } = fetch::fetch(io, from, None, &mut costs).await?;
             let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
             settings.root = root;
             let Some(accepted) = accepted else {
@@ -102,16 +113,36 @@ impl Session {
             }
         };
         let had_delta = info.delta.is_some();
-        let session =
-            Self { service, settings, name, info, lookup, costs, trust, registration: None, seen, had_delta };
-        session.keep_name(&NamePin::of_service(io, &session.service, &session.settings)).await?;
+        let session = Self {
+            service,
+            settings,
+            name,
+            info,
+            lookup,
+            costs,
+            trust,
+            registration: None,
+            seen,
+            had_delta,
+        };
+        session
+            .keep_name(&NamePin::of_service(
+                io,
+                &session.service,
+                &session.settings,
+            ))
+            .await?;
         Ok(session)
     }
 
     /// Checks the database's name against the pinned one, and pins it if it protects a signature or a root.
     pub(crate) async fn keep_name(&self, pin: &NamePin<'_>) -> Result<()> {
         let protects = self.trust.is_signed() || self.settings.root.is_some();
-        if protects { pin.keep(&self.name).await } else { pin.check(&self.name).await }
+        if protects {
+            pin.keep(&self.name).await
+        } else {
+            pin.check(&self.name).await
+        }
     }
 
     /// The service.
@@ -136,8 +167,14 @@ impl Session {
 
     /// The costs since the session was opened.
     pub fn costs(&self) -> Costs {
-        let sent = self.registration.as_ref().map_or(0, Registration::sent_bytes);
-        Costs { registration_bytes: self.costs.registration_bytes + sent, ..self.costs }
+        let sent = self
+            .registration
+            .as_ref()
+            .map_or(0, Registration::sent_bytes);
+        Costs {
+            registration_bytes: self.costs.registration_bytes + sent,
+            ..self.costs
+        }
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
@@ -194,13 +231,29 @@ impl Session {
     async fn try_hold(&mut self, io: &Io, lookups: usize) -> Result<usize> {
         self.ensure_registered(io).await?;
         let (each, description) = (self.lookup.queries_of(1), self.lookup.describe());
-        let context = Context { io, service: &self.service, lookup: &self.lookup };
-        let Some(registration) = self.registration.as_ref().filter(|_| description.sizes.ahead > 0) else {
-            let (scheme, reason) = (description.scheme, "its clients send nothing ahead".to_owned());
+        let context = Context {
+            io,
+            service: &self.service,
+            lookup: &self.lookup,
+        };
+        let Some(registration) = self
+            .registration
+            .as_ref()
+            .filter(|_| description.sizes.ahead > 0)
+        else {
+            let (scheme, reason) = (
+                description.scheme,
+                "its clients send nothing ahead".to_owned(),
+            );
             return Err(papir_core::Error::Parameters { scheme, reason }.into());
         };
-        let most = registration.queries_per_request(&self.lookup).min(self.info.max_batch) / each;
-        let made = registration.keys_ahead(context, lookups.min(most.max(1)) * each).await?;
+        let most = registration
+            .queries_per_request(&self.lookup)
+            .min(self.info.max_batch)
+            / each;
+        let made = registration
+            .keys_ahead(context, lookups.min(most.max(1)) * each)
+            .await?;
         let (count, longest) = (made.value.queries.len(), description.sizes.answer as usize);
         let lengths = [AnswerLengths { count, longest }];
         let body = Arc::new(made.value.queries.concat());
@@ -213,12 +266,19 @@ impl Session {
             queries: body,
             limit: lookups::longest(&lengths),
         };
-        match self.service.query(io, &path::query(&self.name), &request).await? {
+        match self
+            .service
+            .query(io, &path::query(&self.name), &request)
+            .await?
+        {
             QueryReply::WrongVersion(refusal) | QueryReply::ClientGone(refusal) => Err(refusal),
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
                 let answers = lookups::split(&answers, &lengths)?;
-                Ok(registration.hold(context, &made.value.numbers, &answers).await? / each)
+                Ok(registration
+                    .hold(context, &made.value.numbers, &answers)
+                    .await?
+                    / each)
             }
         }
     }
@@ -229,13 +289,20 @@ impl Session {
     /// # Errors
     /// Errors of the network, of the service and of [`Pending::finish_all`]. One
     /// failure fails all lookups.
-    pub fn get<'s>(&'s mut self, wanted: &'s [Wanted<'s>]) -> Task<'s, Result<Vec<Option<Vec<u8>>>>> {
+    pub fn get<'s>(
+        &'s mut self,
+        wanted: &'s [Wanted<'s>],
+    ) -> Task<'s, Result<Vec<Option<Vec<u8>>>>> {
         Task::new(move |io| async move { self.look_up(&io, wanted).await })
     }
 
     /// Sends all requests, and decodes answers only after the last one has arrived. The traffic
     /// therefore does not depend on whether answers decode.
-    pub(crate) async fn look_up(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
+    pub(crate) async fn look_up(
+        &mut self,
+        io: &Io,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
         self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;
         let (mut answered, mut left) = (Vec::new(), wanted);
@@ -298,7 +365,12 @@ impl Session {
             registration.learn_tickets_ahead(self.context(io)).await?;
         }
         let most = self.lookups_per_request().min(wanted.len());
-        let Prepared { client, lookups, count, .. } = match self.prepare(io, &wanted[..most]).await {
+        let Prepared {
+            client,
+            lookups,
+            count,
+            ..
+        } = match self.prepare(io, &wanted[..most]).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
@@ -309,17 +381,35 @@ impl Session {
         let body = Arc::new(queries.concat());
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
-        let (client_id, tickets, version) = (client.as_deref(), lookups.tickets(), self.lookup.version());
-        let request = QueryRequest { version, client: client_id, tickets, queries: body, limit };
+        let (client_id, tickets, version) =
+            (client.as_deref(), lookups.tickets(), self.lookup.version());
+        let request = QueryRequest {
+            version,
+            client: client_id,
+            tickets,
+            queries: body,
+            limit,
+        };
         let start = self.service.platform.now();
-        let reply = self.service.query(io, &path::query(&self.name), &request).await;
+        let reply = self
+            .service
+            .query(io, &path::query(&self.name), &request)
+            .await;
         self.costs.round_trip += self.service.platform.now().saturating_sub(start);
         Ok(match reply? {
             QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
-            QueryReply::ClientGone(refusal) => Outcome::ClientGone(client.unwrap_or_default(), refusal),
+            QueryReply::ClientGone(refusal) => {
+                Outcome::ClientGone(client.unwrap_or_default(), refusal)
+            }
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                Outcome::Done(AnsweredLookups { pending: lookups, answers }, rest)
+                Outcome::Done(
+                    AnsweredLookups {
+                        pending: lookups,
+                        answers,
+                    },
+                    rest,
+                )
             }
         })
     }
@@ -329,8 +419,15 @@ impl Session {
     async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
         let start = self.service.platform.now();
         let prepared = self.prepare_queries(io, wanted).await;
-        let waited = prepared.as_ref().map_or(Duration::ZERO, |prepared| prepared.waited);
-        self.costs.query += self.service.platform.now().saturating_sub(start).saturating_sub(waited);
+        let waited = prepared
+            .as_ref()
+            .map_or(Duration::ZERO, |prepared| prepared.waited);
+        self.costs.query += self
+            .service
+            .platform
+            .now()
+            .saturating_sub(start)
+            .saturating_sub(waited);
         self.costs.round_trip += waited;
         prepared
     }
@@ -340,19 +437,42 @@ impl Session {
         match &self.registration {
             None => {
                 let lookups = lookup.prepare_batch(None, wanted, &mut *platform.rng())?;
-                Ok(Prepared { client: None, lookups, count: wanted.len(), waited: Duration::ZERO })
+                Ok(Prepared {
+                    client: None,
+                    lookups,
+                    count: wanted.len(),
+                    waited: Duration::ZERO,
+                })
             }
             Some(registration) => {
-                let tickets = |held| if held > 0 { 0 } else { lookup.queries_of(wanted.len()) };
+                let tickets = |held| {
+                    if held > 0 {
+                        0
+                    } else {
+                        lookup.queries_of(wanted.len())
+                    }
+                };
                 let make = |state: &mut ErasedState| {
                     let held = lookup.lookups_in(lookup.client().held(state)?);
-                    let wanted = if held > 0 { &wanted[..held.min(wanted.len())] } else { wanted };
-                    let lookups = lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?;
+                    let wanted = if held > 0 {
+                        &wanted[..held.min(wanted.len())]
+                    } else {
+                        wanted
+                    };
+                    let lookups =
+                        lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?;
                     Ok((lookups.queries().len(), (lookups, wanted.len())))
                 };
-                let made = registration.with_state(self.context(io), tickets, make).await?;
+                let made = registration
+                    .with_state(self.context(io), tickets, make)
+                    .await?;
                 let (lookups, count) = made.value;
-                Ok(Prepared { client: Some(made.client), lookups, count, waited: made.waited })
+                Ok(Prepared {
+                    client: Some(made.client),
+                    lookups,
+                    count,
+                    waited: made.waited,
+                })
             }
         }
     }
@@ -361,7 +481,10 @@ impl Session {
     fn lookups_per_request(&self) -> usize {
         let registration = self.registration.as_ref();
         let queries = registration.map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
-        self.lookup.lookups_in(self.info.max_batch.min(queries)).min(self.lookup.lookups_in_message()).max(1)
+        self.lookup
+            .lookups_in(self.info.max_batch.min(queries))
+            .min(self.lookup.lookups_in_message())
+            .max(1)
     }
 
     pub(crate) async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
@@ -371,7 +494,8 @@ impl Session {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
                 Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
-                    self.fetch_again(io, changes, error.current_version()).await?
+                    self.fetch_again(io, changes, error.current_version())
+                        .await?
                 }
                 Err(error) => return Err(error),
             }
@@ -382,7 +506,8 @@ impl Session {
 
     /// Starts again from the public part of the new version.
     async fn follow_change(&mut self, io: &Io, changes: u32, refusal: &Error) -> Result<()> {
-        self.fetch_again(io, changes, refusal.current_version()).await?;
+        self.fetch_again(io, changes, refusal.current_version())
+            .await?;
         self.ensure_registered(io).await
     }
 
@@ -414,10 +539,26 @@ impl Session {
         }
         let mut attempts = 1..MAX_CHANGES;
         (self.info, self.lookup) = loop {
-            let from = Origin { service, name, settings, trust: &self.trust, held: Some(&self.lookup) };
-            let Fetched { info, lookup, accepted } = fetch::fetch(io, from, named, &mut self.costs).await?;
-            let Some(accepted) = accepted else { break (info, lookup) };
-            match self.trust.keep(io, service, name, settings, *accepted).await {
+            let from = Origin {
+                service,
+                name,
+                settings,
+                trust: &self.trust,
+                held: Some(&self.lookup),
+            };
+            let Fetched {
+                info,
+                lookup,
+                accepted,
+            } = fetch::fetch(io, from, named, &mut self.costs).await?;
+            let Some(accepted) = accepted else {
+                break (info, lookup);
+            };
+            match self
+                .trust
+                .keep(io, service, name, settings, *accepted)
+                .await
+            {
                 Err(error) if error.is_rollback() && attempts.next().is_some() => {}
                 kept => break kept.map(|()| (info, lookup))?,
             }
@@ -429,7 +570,8 @@ impl Session {
         self.costs = self.costs();
         self.registration = None;
         if self.trust.is_signed() {
-            self.keep_name(&NamePin::of_service(io, &self.service, &self.settings)).await?;
+            self.keep_name(&NamePin::of_service(io, &self.service, &self.settings))
+                .await?;
         }
         Ok(())
     }
@@ -441,7 +583,9 @@ impl Session {
             return Err(refusal);
         };
         match refusal {
-            Error::Http { url, code, message, .. } if code == code::TICKET_USED => {
+            Error::Http {
+                url, code, message, ..
+            } if code == code::TICKET_USED => {
                 registration.forget(self.context(io), client).await?;
                 Err(Error::StateCopied { url, message })
             }
@@ -450,7 +594,11 @@ impl Session {
     }
 
     fn context<'a>(&'a self, io: &'a Io) -> Context<'a> {
-        Context { io, service: &self.service, lookup: &self.lookup }
+        Context {
+            io,
+            service: &self.service,
+            lookup: &self.lookup,
+        }
     }
 }
 
@@ -459,8 +607,19 @@ impl Session {
 ///
 /// A root that the trusted owner signed needs no pin: the next version has another one. But a root that was
 /// pinned before any key stays: otherwise a service could replace it by a key of its own.
-async fn check_root(io: &Io, from: Origin<'_>, found: Option<Root>, signed: bool) -> Result<Option<Root>> {
-    let Origin { service, name, settings, trust, .. } = from;
+async fn check_root(
+    io: &Io,
+    from: Origin<'_>,
+    found: Option<Root>,
+    signed: bool,
+) -> Result<Option<Root>> {
+    let Origin {
+        service,
+        name,
+        settings,
+        trust,
+        ..
+    } = from;
     let slot = service.address.identity(name);
     let storage = Storage::new(io, &slot);
     let checks = match settings.pin {
@@ -471,5 +630,11 @@ async fn check_root(io: &Io, from: Origin<'_>, found: Option<Root>, signed: bool
     if !checks {
         return Ok(settings.root);
     }
-    pins::check_or_pin(storage, &service.url(&path::database(name)), settings.root, found).await
+    pins::check_or_pin(
+        storage,
+        &service.url(&path::database(name)),
+        settings.root,
+        found,
+    )
+    .await
 }

@@ -68,7 +68,10 @@ pub struct Rotation {
 impl Default for Rotation {
     /// 65,536 queries and 30 days.
     fn default() -> Self {
-        Self { queries: 1 << 16, age: Duration::from_secs(30 * 24 * 3600) }
+        Self {
+            queries: 1 << 16,
+            age: Duration::from_secs(30 * 24 * 3600),
+        }
     }
 }
 
@@ -152,8 +155,14 @@ impl Token {
     /// [`Error::BadToken`] for text that is not valid in a header.
     pub fn new(text: &str) -> Result<Self> {
         let text = text.trim();
-        let fits = !text.is_empty() && text.len() <= 4096 && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if fits { Ok(Self(Zeroizing::new(text.to_owned()))) } else { Err(Error::BadToken) }
+        let fits = !text.is_empty()
+            && text.len() <= 4096
+            && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if fits {
+            Ok(Self(Zeroizing::new(text.to_owned())))
+        } else {
+            Err(Error::BadToken)
+        }
     }
 
     /// The value of the header `Authorization`.
@@ -185,12 +194,21 @@ struct Registered {
 impl Schemes {
     /// These alone. A program that names its schemes contains no other.
     pub fn only(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
-        Self { listed, registered: None }
+        Self {
+            listed,
+            registered: None,
+        }
     }
 
     /// These, and all in the registry that have other numbers.
     pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
-        Self { listed, registered: Some(Registered { by_id: registry::by_id, by_name: registry::by_name }) }
+        Self {
+            listed,
+            registered: Some(Registered {
+                by_id: registry::by_id,
+                by_name: registry::by_name,
+            }),
+        }
     }
 
     /// The scheme with this number.
@@ -198,7 +216,10 @@ impl Schemes {
     /// # Errors
     /// [`papir_core::Error::UnknownScheme`], or the registry's errors.
     pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
-        match (self.listed.iter().find(|scheme| scheme.id() == id), self.registered) {
+        match (
+            self.listed.iter().find(|scheme| scheme.id() == id),
+            self.registered,
+        ) {
             (Some(scheme), _) => Ok(*scheme),
             (None, Some(registered)) => Ok((registered.by_id)(id)?),
             (None, None) => Err(self.unknown(format!("number {id}"))),
@@ -210,7 +231,10 @@ impl Schemes {
     /// # Errors
     /// Those of [`Self::by_id`].
     pub(crate) fn check_name(&self, name: &str) -> papir_core::Result<()> {
-        match (self.listed.iter().any(|scheme| scheme.name() == name), self.registered) {
+        match (
+            self.listed.iter().any(|scheme| scheme.name() == name),
+            self.registered,
+        ) {
             (true, _) => Ok(()),
             (false, Some(registered)) => (registered.by_name)(name).map(drop),
             (false, None) => Err(self.unknown(name.to_owned())),
@@ -218,7 +242,10 @@ impl Schemes {
     }
 
     fn unknown(&self, found: String) -> papir_core::Error {
-        papir_core::Error::UnknownScheme { found, expected: self.names().join(", ") }
+        papir_core::Error::UnknownScheme {
+            found,
+            expected: self.names().join(", "),
+        }
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -249,7 +276,14 @@ mod tests {
         let token = Token::new(" secret\n").unwrap();
         assert!(!format!("{token:?}").contains("secret"));
         assert_eq!(*token.bearer(), "Bearer secret");
-        for text in ["", " \n", "two words", "line\nbreak", "ümlaut", &"x".repeat(5000)] {
+        for text in [
+            "",
+            " \n",
+            "two words",
+            "line\nbreak",
+            "ümlaut",
+            &"x".repeat(5000),
+        ] {
             assert!(matches!(Token::new(text), Err(Error::BadToken)), "{text}");
         }
     }

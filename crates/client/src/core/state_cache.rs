@@ -35,7 +35,11 @@ impl StateCache {
 
     /// Caches a state whose stored encoding is `bytes`.
     pub(crate) fn put(&self, client: &dyn ErasedClient, bytes: &[u8], state: ErasedState) {
-        let cached = Cached { version: client.version(), bytes: Zeroizing::new(bytes.to_vec()), state };
+        let cached = Cached {
+            version: client.version(),
+            bytes: Zeroizing::new(bytes.to_vec()),
+            state,
+        };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
     }
 }

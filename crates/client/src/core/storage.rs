@@ -32,7 +32,10 @@ impl<'a> Storage<'a> {
     /// Waits for the slot's lock.
     pub(crate) async fn lock(self) -> Result<Locked<'a>> {
         match self.perform(StoreAction::Lock).await? {
-            Stored::Locked(lock) => Ok(Locked { storage: self, lock }),
+            Stored::Locked(lock) => Ok(Locked {
+                storage: self,
+                lock,
+            }),
             _ => Err(self.mismatched()),
         }
     }
@@ -56,7 +59,11 @@ impl<'a> Storage<'a> {
     /// The pinned name of the service's database.
     pub(crate) async fn name(self) -> Result<Option<String>> {
         let name = self.bytes(StoreAction::Name).await?;
-        Ok(name.map(|name| String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()))
+        Ok(name.map(|name| {
+            String::from_utf8_lossy(&name)
+                .trim_end_matches('\n')
+                .to_owned()
+        }))
     }
 
     /// The stored filter, at most `limit` bytes of it.
@@ -94,11 +101,19 @@ impl<'a> Storage<'a> {
     }
 
     async fn perform(self, action: StoreAction) -> Result<Stored> {
-        self.io.store(StoreRequest { slot: self.slot.to_owned(), action }).await
+        self.io
+            .store(StoreRequest {
+                slot: self.slot.to_owned(),
+                action,
+            })
+            .await
     }
 
     fn mismatched(self) -> Error {
-        unexpected(self.slot, "the storage replied to another request".to_owned())
+        unexpected(
+            self.slot,
+            "the storage replied to another request".to_owned(),
+        )
     }
 }
 
@@ -128,7 +143,9 @@ impl Locked<'_> {
 
     /// Stores keys while they are uploaded. They are durable on return.
     pub(crate) async fn keep_keys(&self, keys: &Arc<Vec<u8>>) -> Result<()> {
-        self.storage.change(StoreAction::KeepKeys(Arc::clone(keys))).await
+        self.storage
+            .change(StoreAction::KeepKeys(Arc::clone(keys)))
+            .await
     }
 
     /// The keys that are being uploaded; `None` unless they have exactly `length` bytes.
@@ -166,7 +183,9 @@ impl Locked<'_> {
 
     /// Pins the name of the service's database. It is durable on return.
     pub(crate) async fn keep_name(&self, name: &str) -> Result<()> {
-        self.storage.change(StoreAction::KeepName(name.to_owned())).await
+        self.storage
+            .change(StoreAction::KeepName(name.to_owned()))
+            .await
     }
 
     /// Pins a root. It is durable on return.

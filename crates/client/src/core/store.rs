@@ -98,7 +98,10 @@ pub struct StoreLock {
 impl StoreLock {
     /// A lock that is released when `guard` is dropped. Its state is bound to no place.
     pub fn new(guard: impl Any + Send + Sync) -> Self {
-        Self { place: None, guard: Box::new(guard) }
+        Self {
+            place: None,
+            guard: Box::new(guard),
+        }
     }
 
     /// The same lock of a slot at `place`; `None` if the platform cannot tell the place.

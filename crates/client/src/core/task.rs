@@ -69,7 +69,10 @@ impl<'a, T> Task<'a, T> {
     /// A task that runs the future of `make`.
     pub(crate) fn new<F: Future<Output = T> + Send + 'a>(make: impl FnOnce(Io) -> F) -> Self {
         let io = Io::default();
-        Self { future: Box::pin(make(io.clone())), io }
+        Self {
+            future: Box::pin(make(io.clone())),
+            io,
+        }
     }
 
     /// Runs the task to its first step.
@@ -78,7 +81,11 @@ impl<'a, T> Task<'a, T> {
     }
 
     fn advance(mut self) -> Step<'a, T> {
-        if let Poll::Ready(output) = self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        if let Poll::Ready(output) = self
+            .future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
             return Step::Done(output);
         }
         let effect = self.io.state().effect.take();
@@ -114,17 +121,22 @@ enum Effect {
 impl Io {
     /// Sends a request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, Failure> {
-        self.perform(Effect::Send(request), |state| state.response.take()).await
+        self.perform(Effect::Send(request), |state| state.response.take())
+            .await
     }
 
     /// Waits.
     pub(crate) async fn wait(&self, duration: Duration) {
-        self.perform(Effect::Wait(duration), |state| std::mem::take(&mut state.waited).then_some(())).await;
+        self.perform(Effect::Wait(duration), |state| {
+            std::mem::take(&mut state.waited).then_some(())
+        })
+        .await;
     }
 
     /// Reads or changes client state.
     pub(crate) async fn store(&self, request: StoreRequest) -> Result<Stored> {
-        self.perform(Effect::Store(request), |state| state.stored.take()).await
+        self.perform(Effect::Store(request), |state| state.stored.take())
+            .await
     }
 
     async fn perform<T>(&self, effect: Effect, take_result: impl Fn(&mut State) -> Option<T>) -> T {

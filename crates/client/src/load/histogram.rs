@@ -35,12 +35,16 @@ impl Histogram {
         // The whole range: `saturating_record` clamps to the present one and does not extend it.
         let counts = hdrhistogram::Histogram::new_with_max(u64::MAX, DIGITS);
         let bad = |error| Error::out_of_bounds("the digits of a histogram", DIGITS.into(), error);
-        Ok(Self { counts: counts.map_err(bad)?, longest: Duration::ZERO })
+        Ok(Self {
+            counts: counts.map_err(bad)?,
+            longest: Duration::ZERO,
+        })
     }
 
     /// Counts a duration.
     pub(crate) fn record(&mut self, duration: Duration) {
-        self.counts.saturating_record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        self.counts
+            .saturating_record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
         self.longest = self.longest.max(duration);
     }
 
@@ -51,8 +55,14 @@ impl Histogram {
 
     /// The percentiles; all zero if nothing was counted.
     pub(crate) fn percentiles(&self) -> Percentiles {
-        let at = |share| Duration::from_nanos(self.counts.value_at_quantile(share)).min(self.longest);
-        Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99), longest: self.longest }
+        let at =
+            |share| Duration::from_nanos(self.counts.value_at_quantile(share)).min(self.longest);
+        Percentiles {
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            longest: self.longest,
+        }
     }
 }
 
@@ -65,9 +75,16 @@ mod tests {
     fn percentiles_match_the_sorted_list() {
         let mut histogram = Histogram::new().unwrap();
         assert_eq!(histogram.percentiles(), Percentiles::default());
-        (1..=1000).rev().for_each(|i| histogram.record(Duration::from_micros(i)));
+        (1..=1000)
+            .rev()
+            .for_each(|i| histogram.record(Duration::from_micros(i)));
         let found = histogram.percentiles();
-        for (found, exact) in [(found.p50, 500), (found.p95, 950), (found.p99, 990), (found.longest, 1000)] {
+        for (found, exact) in [
+            (found.p50, 500),
+            (found.p95, 950),
+            (found.p99, 990),
+            (found.longest, 1000),
+        ] {
             let ratio = found.as_secs_f64() / (f64::from(exact) * 1e-6);
             assert!((1.0..=1.002).contains(&ratio), "{found:?} for {exact} µs");
         }
@@ -78,9 +95,14 @@ mod tests {
     #[test]
     fn durations_of_any_length_are_counted() {
         let mut histogram = Histogram::new().unwrap();
-        [Duration::ZERO, Duration::MAX].into_iter().for_each(|duration| histogram.record(duration));
+        [Duration::ZERO, Duration::MAX]
+            .into_iter()
+            .for_each(|duration| histogram.record(duration));
         let found = histogram.percentiles();
         assert_eq!((found.p50, found.longest), (Duration::ZERO, Duration::MAX));
-        assert!(found.p99 >= Duration::from_secs(500 * 365 * 86_400), "{found:?}");
+        assert!(
+            found.p99 >= Duration::from_secs(500 * 365 * 86_400),
+            "{found:?}"
+        );
     }
 }

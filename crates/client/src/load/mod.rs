@@ -44,7 +44,10 @@ pub struct LoadOptions {
 impl Default for LoadOptions {
     /// 16 clients for 10 s.
     fn default() -> Self {
-        Self { clients: 16, seconds: 10 }
+        Self {
+            clients: 16,
+            seconds: 10,
+        }
     }
 }
 
@@ -52,10 +55,22 @@ impl LoadOptions {
     fn check(&self) -> Result<()> {
         let within = |what, found: u64, most: u64| match found {
             1.. if found <= most => Ok(()),
-            _ => Err(CoreError::out_of_bounds(what, found, format!("1 to {most}"))),
+            _ => Err(CoreError::out_of_bounds(
+                what,
+                found,
+                format!("1 to {most}"),
+            )),
         };
-        within("the number of clients", self.clients as u64, MAX_CLIENTS as u64)?;
-        Ok(within("the length of a load in seconds", self.seconds, MAX_SECONDS)?)
+        within(
+            "the number of clients",
+            self.clients as u64,
+            MAX_CLIENTS as u64,
+        )?;
+        Ok(within(
+            "the length of a load in seconds",
+            self.seconds,
+            MAX_SECONDS,
+        )?)
     }
 }
 
@@ -75,7 +90,9 @@ pub fn load(
     options.check()?;
     workload.check(connection)?;
     let unloaded = unloaded(connection, workload)?;
-    let clients = (0..options.clients).map(|_| connection.with_own_sockets()).collect::<Result<Vec<_>>>()?;
+    let clients = (0..options.clients)
+        .map(|_| connection.with_own_sockets())
+        .collect::<Result<Vec<_>>>()?;
     progress.stage("load", options.seconds);
     let tally = Mutex::new(Tally::new()?);
     let start = Instant::now();
@@ -90,7 +107,12 @@ pub fn load(
             progress.advance(1);
         }
     });
-    Ok(LoadReport::new(options.clients, start.elapsed(), unloaded, tally))
+    Ok(LoadReport::new(
+        options.clients,
+        start.elapsed(),
+        unloaded,
+        tally,
+    ))
 }
 
 /// The median time of single lookups. The first lookup opens the socket and does not count.
@@ -106,7 +128,12 @@ fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
 }
 
 /// Runs one client: repeats lookups until `end`.
-fn look_up_until(end: Instant, mut connection: Connection, workload: &Workload, tally: &Mutex<Tally>) {
+fn look_up_until(
+    end: Instant,
+    mut connection: Connection,
+    workload: &Workload,
+    tally: &Mutex<Tally>,
+) {
     while Instant::now() < end {
         let outcome = Sample::run(&mut connection, workload);
         // Pause only after failures that the service notices itself: a pause must not reveal that

@@ -32,7 +32,12 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    pub(super) fn new(clients: usize, elapsed: Duration, unloaded: Duration, tally: Mutex<Tally>) -> Self {
+    pub(super) fn new(
+        clients: usize,
+        elapsed: Duration,
+        unloaded: Duration,
+        tally: Mutex<Tally>,
+    ) -> Self {
         let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
         Self {
             clients,

@@ -73,7 +73,9 @@ impl Tally {
         let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Err(error) => *tally.errors.entry(error.code().to_owned()).or_default() += 1,
-            Ok(sample) if !sample.correct => *tally.errors.entry(WRONG_ANSWER.to_owned()).or_default() += 1,
+            Ok(sample) if !sample.correct => {
+                *tally.errors.entry(WRONG_ANSWER.to_owned()).or_default() += 1
+            }
             Ok(sample) => {
                 tally.whole.record(sample.whole);
                 tally.round_trip.record(sample.round_trip);

@@ -51,7 +51,9 @@ impl Workload {
     pub(super) fn draw(&self, connection: &Connection) -> Drawn<'_> {
         let mut rng = system_rng();
         match self {
-            Self::Indices => Drawn::Index(rng.next_u64() % connection.lookup().describe().shape.records()),
+            Self::Indices => {
+                Drawn::Index(rng.next_u64() % connection.lookup().describe().shape.records())
+            }
             Self::AbsentKeys => {
                 let mut key = vec![0; KEY_BYTES];
                 rng.fill_bytes(&mut key);

@@ -40,9 +40,15 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, error)),
     };
-    let length = file.metadata().map_err(|error| failed(path, error))?.len().min(limit);
+    let length = file
+        .metadata()
+        .map_err(|error| failed(path, error))?
+        .len()
+        .min(limit);
     let mut bytes = Zeroizing::new(Vec::with_capacity(length as usize + 1));
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed(path, error))?;
     Ok(Some(bytes))
 }
 
@@ -62,5 +68,8 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn failed(path: &Path, source: io::Error) -> Error {
-    Error::StateFile { path: path.to_owned(), source }
+    Error::StateFile {
+        path: path.to_owned(),
+        source,
+    }
 }

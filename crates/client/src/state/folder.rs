@@ -49,18 +49,25 @@ impl StateStorage for Folder {
         create_folder(directory).map_err(|error| failed(directory, error))?;
         let path = self.path(slot, "lock")?;
         let file = private(OpenOptions::new().create(true).write(true)).open(&path);
-        let lock = file.and_then(FileLock::wait).map_err(|error| failed(&path, error))?;
+        let lock = file
+            .and_then(FileLock::wait)
+            .map_err(|error| failed(&path, error))?;
         let place = place::place(lock.file(), &Host::this());
         Ok(StoreLock::new(lock).at(place))
     }
 
-    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(
+        &self,
+        slot: &str,
+        entry: StateEntry,
+        limit: u64,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>> {
         match entry {
             // Without a directory, nothing is pinned.
             StateEntry::Root | StateEntry::Owner | StateEntry::Name if self.0.is_none() => Ok(None),
-            StateEntry::PublicPart => {
-                Ok(PublicParts::new(self.directory()?).read(slot, limit).map(Zeroizing::new))
-            }
+            StateEntry::PublicPart => Ok(PublicParts::new(self.directory()?)
+                .read(slot, limit)
+                .map(Zeroizing::new)),
             _ => read(&self.file(slot, entry)?, limit),
         }
     }
@@ -68,7 +75,9 @@ impl StateStorage for Folder {
     fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()> {
         if entry == StateEntry::PublicPart {
             let directory = self.directory()?;
-            return PublicParts::new(directory).keep(slot, bytes).map_err(|error| failed(directory, error));
+            return PublicParts::new(directory)
+                .keep(slot, bytes)
+                .map_err(|error| failed(directory, error));
         }
         let (path, partial) = (self.file(slot, entry)?, self.path(slot, "partial")?);
         replace(&path, &partial, &[bytes]).map_err(|error| failed(&path, error))
@@ -90,7 +99,11 @@ impl StateStorage for Folder {
 /// The default directory of client state: `$XDG_DATA_HOME/papir` or `~/.local/share/papir`; `None`
 /// if neither variable is set.
 pub fn default_state_directory() -> Option<PathBuf> {
-    let folder = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let folder = |name| {
+        env::var_os(name)
+            .filter(|value: &OsString| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
     Some(data.join("papir"))
 }

@@ -45,7 +45,10 @@ pub(crate) struct ClientState {
 
 impl ClientState {
     pub(crate) fn new(storage: Arc<dyn StateStorage>, passphrase: Option<Passphrase>) -> Self {
-        Self { storage, passphrase }
+        Self {
+            storage,
+            passphrase,
+        }
     }
 
     /// State in the files of `directory`, by default of [`default_state_directory`].

@@ -21,29 +21,47 @@ pub(super) struct Host {
 impl Host {
     /// This machine. Only Linux tells both.
     pub(super) fn this() -> Self {
-        Self { machine: fs::read(MACHINE).ok(), boot: fs::read(BOOT).ok() }
+        Self {
+            machine: fs::read(MACHINE).ok(),
+            boot: fs::read(BOOT).ok(),
+        }
     }
 }
 
 /// The place of the slot with this lock file; `None` if the system cannot tell files apart.
 pub(super) fn place(lock: &File, host: &Host) -> Option<Place> {
-    let file = lock.metadata().ok().and_then(|metadata| file_identity(&metadata))?;
+    let file = lock
+        .metadata()
+        .ok()
+        .and_then(|metadata| file_identity(&metadata))?;
     Some(Place {
         slot: hash("papir client state: lock file", &[Some(&file)]),
-        boot: hash("papir client state: boot", &[host.machine.as_deref(), host.boot.as_deref()]),
+        boot: hash(
+            "papir client state: boot",
+            &[host.machine.as_deref(), host.boot.as_deref()],
+        ),
     })
 }
 
 /// Device, inode and time of creation, as far as the system has them. A system may give the inode of
 /// a removed file to its copy, but not the time of its creation.
 fn file_identity(metadata: &Metadata) -> Option<Vec<u8>> {
-    let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let created = metadata
+        .created()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let created = created.map(|time| time.as_nanos().to_le_bytes());
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         let numbers = [metadata.dev(), metadata.ino()].map(u64::to_le_bytes);
-        Some([numbers.as_flattened(), created.as_ref().map_or(&[], |time| &time[..])].concat())
+        Some(
+            [
+                numbers.as_flattened(),
+                created.as_ref().map_or(&[], |time| &time[..]),
+            ]
+            .concat(),
+        )
     }
     #[cfg(not(unix))]
     created.map(|time| time.to_vec())
@@ -55,7 +73,9 @@ fn hash(purpose: &str, parts: &[Option<&[u8]>]) -> [u8; 32] {
     for part in parts {
         hasher.update(&[u8::from(part.is_some())]);
         let part = part.unwrap_or_default();
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        hasher
+            .update(&(part.len() as u64).to_le_bytes())
+            .update(part);
     }
     hasher.finalize().into()
 }
@@ -66,7 +86,10 @@ mod tests {
     use super::*;
 
     fn host(machine: &str, boot: Option<&str>) -> Host {
-        Host { machine: Some(machine.into()), boot: boot.map(Into::into) }
+        Host {
+            machine: Some(machine.into()),
+            boot: boot.map(Into::into),
+        }
     }
 
     #[test]
@@ -85,11 +108,18 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::copy(&copy, &path).unwrap();
         assert_ne!(of(&path, &here).slot, first.slot);
-        let hosts = [host("another", Some("boot")), host("machine", Some("next")), host("machine", None)];
+        let hosts = [
+            host("another", Some("boot")),
+            host("machine", Some("next")),
+            host("machine", None),
+        ];
         let mut boots: Vec<_> = hosts.iter().map(|host| of(&copy, host)).collect();
         boots.push(of(&copy, &here));
         for (number, place) in boots.iter().enumerate() {
-            assert!(place.slot == boots[0].slot && !boots[..number].contains(place), "{number}");
+            assert!(
+                place.slot == boots[0].slot && !boots[..number].contains(place),
+                "{number}"
+            );
         }
     }
 
@@ -97,7 +127,11 @@ mod tests {
     #[test]
     fn linux_tells_the_boot() {
         let host = Host::this();
-        assert_eq!(host.boot.as_ref().unwrap().len(), 37, "a UUID and a line feed");
+        assert_eq!(
+            host.boot.as_ref().unwrap().len(),
+            37,
+            "a UUID and a line feed"
+        );
         assert_eq!(host.boot, Host::this().boot);
     }
 }

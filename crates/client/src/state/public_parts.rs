@@ -35,7 +35,11 @@ pub(super) struct PublicParts {
 impl PublicParts {
     /// The copies in `directory`. Creates nothing.
     pub(super) fn new(directory: &Path) -> Self {
-        Self { folder: directory.join(FOLDER), most_files: MAX_FILES, most_bytes: MAX_BYTES }
+        Self {
+            folder: directory.join(FOLDER),
+            most_files: MAX_FILES,
+            most_bytes: MAX_BYTES,
+        }
     }
 
     /// The copy of this slot, at most `limit` bytes of it; `None` if it is missing or damaged.
@@ -66,7 +70,9 @@ impl PublicParts {
         create_folder(&self.folder)?;
         // No lock: a copy is whole under each name, and the last one written stays.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let partial = self.folder.join(format!("{}-{number}.partial", process::id()));
+        let partial = self
+            .folder
+            .join(format!("{}-{number}.partial", process::id()));
         let hash = blake3::hash(bytes);
         // Without waiting for the disk: a copy that is not whole after a crash is ignored.
         let written = write(&partial, &[MAGIC, hash.as_bytes(), bytes]);
@@ -84,7 +90,9 @@ impl PublicParts {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             // Another process may have removed it meanwhile.
-            let Ok(metadata) = entry.metadata() else { continue };
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
             files.push((metadata.modified()?, metadata.len(), entry.path()));
         }
         files.sort_unstable();
@@ -137,7 +145,11 @@ mod tests {
             (parts.read("a", 6), parts.read("a", 99)),
             (Some(b"second".into()), Some(b"second".into()))
         );
-        assert_eq!((parts.read("a", 5), parts.read("b", 6)), (None, None), "longer than the limit; another");
+        assert_eq!(
+            (parts.read("a", 5), parts.read("b", 6)),
+            (None, None),
+            "longer than the limit; another"
+        );
         assert_eq!(count(&parts), 1);
         let path = parts.path("a");
         let whole = fs::read(&path).unwrap();
@@ -161,15 +173,21 @@ mod tests {
         let parts = PublicParts::new(&folder.path().join("state"));
         parts.keep("a", b"part").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&parts.folder), mode(&parts.path("a"))), (0o700, 0o600));
+        assert_eq!(
+            (mode(&parts.folder), mode(&parts.path("a"))),
+            (0o700, 0o600)
+        );
     }
 
     #[test]
     fn the_copies_that_were_not_used_for_longest_go_first() {
         let folder = tempfile::tempdir().unwrap();
         let head = (MAGIC.len() + HASH) as u64;
-        let parts =
-            PublicParts { most_files: 3, most_bytes: 3 * (head + 8), ..PublicParts::new(folder.path()) };
+        let parts = PublicParts {
+            most_files: 3,
+            most_bytes: 3 * (head + 8),
+            ..PublicParts::new(folder.path())
+        };
         let keep = |name: &str, length: usize| {
             age(&parts);
             parts.keep(name, &vec![1; length]).unwrap();
@@ -187,7 +205,11 @@ mod tests {
         keep("e", 50);
         assert_eq!(found(&["c", "d", "a", "e"]), [false, false, true, true]);
         keep("f", 1000);
-        assert_eq!(found(&["a", "e", "f"]), [true, true, false], "longer than all may be");
+        assert_eq!(
+            found(&["a", "e", "f"]),
+            [true, true, false],
+            "longer than all may be"
+        );
         // A file that a killed process left.
         fs::write(parts.folder.join("1-0.partial"), [0; 500]).unwrap();
         keep("g", 8);

@@ -32,16 +32,28 @@ use crate::rng::system_rng;
 
 const MAGIC: [u8; 8] = *b"PIRSTATE";
 /// Format numbers of state files.
-const FORMATS: Formats =
-    Formats { what: "a client state file", oldest: 1, written: 1, renew: "remove it to register again" };
+const FORMATS: Formats = Formats {
+    what: "a client state file",
+    oldest: 1,
+    written: 1,
+    renew: "remove it to register again",
+};
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
 /// The second recommendation of RFC 9106 for Argon2id: 64 MiB and 3 passes. One lane instead of
 /// four, since it runs on one thread.
-const COST: Cost = Cost { memory: 64 * 1024, passes: 3, lanes: 1 };
+const COST: Cost = Cost {
+    memory: 64 * 1024,
+    passes: 3,
+    lanes: 1,
+};
 /// Highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
-const MAX_COST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };
+const MAX_COST: Cost = Cost {
+    memory: 1 << 20,
+    passes: 64,
+    lanes: 16,
+};
 /// Longest accepted state file: 64 MiB.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
@@ -70,20 +82,33 @@ struct Derived {
 impl Passphrase {
     /// A passphrase of these bytes.
     pub fn new(text: impl Into<Vec<u8>>) -> Self {
-        Self { text: Arc::new(Zeroizing::new(text.into())), derived: Arc::default() }
+        Self {
+            text: Arc::new(Zeroizing::new(text.into())),
+            derived: Arc::default(),
+        }
     }
 
     fn key(&self, cost: Cost, salt: [u8; 16]) -> CoreResult<Zeroizing<[u8; 32]>> {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(one) = derived.as_ref().filter(|one| one.cost == cost && one.salt == salt) {
+        if let Some(one) = derived
+            .as_ref()
+            .filter(|one| one.cost == cost && one.salt == salt)
+        {
             return Ok(one.key.clone());
         }
-        let bad = |error| CoreError::malformed("a state file's Argon2id parameters", error, "valid ones");
+        let bad =
+            |error| CoreError::malformed("a state file's Argon2id parameters", error, "valid ones");
         let params = Params::new(cost.memory, cost.passes, cost.lanes, Some(32)).map_err(bad)?;
         let mut key = Zeroizing::new([0; 32]);
         let argon = Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, params);
-        argon.hash_password_into(&self.text, &salt, &mut *key).map_err(bad)?;
-        *derived = Some(Derived { cost, salt, key: key.clone() });
+        argon
+            .hash_password_into(&self.text, &salt, &mut *key)
+            .map_err(bad)?;
+        *derived = Some(Derived {
+            cost,
+            salt,
+            key: key.clone(),
+        });
         Ok(key)
     }
 
@@ -91,7 +116,10 @@ impl Passphrase {
     /// random salt.
     fn salt(&self) -> [u8; 16] {
         let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        derived.as_ref().filter(|one| one.cost == COST).map_or_else(random, |one| one.salt)
+        derived
+            .as_ref()
+            .filter(|one| one.cost == COST)
+            .map_or_else(random, |one| one.salt)
     }
 }
 
@@ -135,7 +163,10 @@ pub(crate) fn write(
 }
 
 /// Decodes the registration in a file.
-pub(crate) fn parse(file: &[u8], passphrase: Option<&Passphrase>) -> Result<SavedRegistration, OpenError> {
+pub(crate) fn parse(
+    file: &[u8],
+    passphrase: Option<&Passphrase>,
+) -> Result<SavedRegistration, OpenError> {
     Ok(SavedRegistration::decode(&open(file, passphrase)?)?)
 }
 
@@ -144,7 +175,14 @@ fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<
     // Allocated in full: growing would leave a copy of the secret in freed memory.
     let mut file = Zeroizing::new(Vec::with_capacity(record.len() + 128));
     file.extend_from_slice(&MAGIC);
-    file.extend_from_slice(&[FORMATS.written as u8, if passphrase.is_some() { PASSPHRASE } else { CLEAR }]);
+    file.extend_from_slice(&[
+        FORMATS.written as u8,
+        if passphrase.is_some() {
+            PASSPHRASE
+        } else {
+            CLEAR
+        },
+    ]);
     let Some(passphrase) = passphrase else {
         file.extend_from_slice(record);
         let sum = checksum(&file);
@@ -181,7 +219,11 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
     match reader.u8()? {
         CLEAR if passphrase.is_some() => Err(OpenError::NotEncrypted),
         CLEAR => open_clear(file, reader.rest()),
-        PASSPHRASE => open_sealed(file, &mut reader, passphrase.ok_or(OpenError::NoPassphrase)?),
+        PASSPHRASE => open_sealed(
+            file,
+            &mut reader,
+            passphrase.ok_or(OpenError::NoPassphrase)?,
+        ),
         other => Err(CoreError::malformed("a state file's protection", other, "0 or 1").into()),
     }
 }
@@ -189,10 +231,18 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
 fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     let Some((record, sum)) = rest.split_last_chunk::<CHECKSUM>() else {
         let (found, expected) = (rest.len() as u64, CHECKSUM as u64);
-        return Err(CoreError::Length { what: "a state file's end", found, expected }.into());
+        return Err(CoreError::Length {
+            what: "a state file's end",
+            found,
+            expected,
+        }
+        .into());
     };
     if *sum != checksum(&file[..file.len() - CHECKSUM]) {
-        return Err(CoreError::Checksum { what: "a state file".into() }.into());
+        return Err(CoreError::Checksum {
+            what: "a state file".into(),
+        }
+        .into());
     }
     Ok(Zeroizing::new(record.to_vec()))
 }
@@ -202,10 +252,17 @@ fn open_sealed(
     reader: &mut Reader<'_>,
     passphrase: &Passphrase,
 ) -> Result<Zeroizing<Vec<u8>>, OpenError> {
-    let cost = Cost { memory: reader.u32()?, passes: reader.u32()?, lanes: reader.u32()? };
-    if cost.memory > MAX_COST.memory || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes {
+    let cost = Cost {
+        memory: reader.u32()?,
+        passes: reader.u32()?,
+        lanes: reader.u32()?,
+    };
+    if cost.memory > MAX_COST.memory || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes
+    {
         let (found, expected) = (format!("{cost:?}"), format!("at most {MAX_COST:?}"));
-        return Err(CoreError::malformed("a state file's Argon2id parameters", found, expected).into());
+        return Err(
+            CoreError::malformed("a state file's Argon2id parameters", found, expected).into(),
+        );
     }
     let (salt, nonce): ([u8; 16], [u8; 24]) = (reader.array()?, reader.array()?);
     let sealed = reader.rest();
@@ -236,7 +293,10 @@ mod tests {
         assert_eq!(file.len(), 24);
         assert_eq!(*open(&file, None).unwrap(), b"record");
         for length in 0..file.len() {
-            assert!(matches!(open(&file[..length], None), Err(OpenError::Core(_))), "{length}");
+            assert!(
+                matches!(open(&file[..length], None), Err(OpenError::Core(_))),
+                "{length}"
+            );
         }
         for bit in 0..8 * file.len() {
             let mut damaged = file.to_vec();
@@ -251,11 +311,23 @@ mod tests {
             let mut file = seal(b"record", passphrase.as_ref()).unwrap().to_vec();
             for (number, remedy) in [(0, "remove it to register again"), (2, "update papir")] {
                 file[8] = number;
-                let Err(OpenError::Core(error)) = open(&file, passphrase.as_ref()) else { panic!() };
-                let CoreError::Format { what, found, oldest, newest, remedy: advice } = error else {
+                let Err(OpenError::Core(error)) = open(&file, passphrase.as_ref()) else {
+                    panic!()
+                };
+                let CoreError::Format {
+                    what,
+                    found,
+                    oldest,
+                    newest,
+                    remedy: advice,
+                } = error
+                else {
                     panic!("{error}")
                 };
-                assert_eq!((what, found, oldest, newest), (FORMATS.what, number.into(), 1, 1));
+                assert_eq!(
+                    (what, found, oldest, newest),
+                    (FORMATS.what, number.into(), 1, 1)
+                );
                 assert_eq!(advice, remedy);
             }
         }
@@ -265,24 +337,42 @@ mod tests {
     fn a_passphrase_encrypts_and_authenticates() {
         let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
         let file = seal(b"record", Some(&right)).unwrap();
-        assert_eq!(&file[..22], b"PIRSTATE\x01\x01\x00\x00\x01\x00\x03\x00\x00\x00\x01\x00\x00\x00");
+        assert_eq!(
+            &file[..22],
+            b"PIRSTATE\x01\x01\x00\x00\x01\x00\x03\x00\x00\x00\x01\x00\x00\x00"
+        );
         assert_eq!(file.len(), 62 + 6 + 16);
         assert!(!file.windows(6).any(|part| part == b"record"));
-        assert_eq!(*open(&file, Some(&Passphrase::new("right"))).unwrap(), b"record");
-        assert!(matches!(open(&file, Some(&wrong)), Err(OpenError::WrongPassphrase)));
+        assert_eq!(
+            *open(&file, Some(&Passphrase::new("right"))).unwrap(),
+            b"record"
+        );
+        assert!(matches!(
+            open(&file, Some(&wrong)),
+            Err(OpenError::WrongPassphrase)
+        ));
         assert!(matches!(open(&file, None), Err(OpenError::NoPassphrase)));
         let clear = seal(b"record", None).unwrap();
-        assert!(matches!(open(&clear, Some(&right)), Err(OpenError::NotEncrypted)));
+        assert!(matches!(
+            open(&clear, Some(&right)),
+            Err(OpenError::NotEncrypted)
+        ));
         // The header is authenticated too, and its costs are checked before memory is allocated.
         for position in [22, 40, 62, file.len() - 1] {
             let mut damaged = file.to_vec();
             damaged[position] ^= 1;
             let opened = open(&damaged, Some(&right));
-            assert!(matches!(opened, Err(OpenError::WrongPassphrase)), "byte {position}");
+            assert!(
+                matches!(opened, Err(OpenError::WrongPassphrase)),
+                "byte {position}"
+            );
         }
         let mut expensive = file.to_vec();
         expensive[13] = 0xff;
-        assert!(matches!(open(&expensive, Some(&right)), Err(OpenError::Core(_))));
+        assert!(matches!(
+            open(&expensive, Some(&right)),
+            Err(OpenError::Core(_))
+        ));
         let again = seal(b"record", Some(&right)).unwrap();
         assert_eq!(again[22..38], file[22..38], "the salt stays");
         assert_ne!(again[38..62], file[38..62], "the nonce does not");

@@ -35,7 +35,11 @@ impl<'a> Slot<'a> {
     ) -> Self {
         let mut name = blake3::hash(identity.as_bytes()).to_hex().to_string();
         name.truncate(32);
-        Self { storage, name, passphrase }
+        Self {
+            storage,
+            name,
+            passphrase,
+        }
     }
 
     /// The location of the registration, also if there is none.
@@ -59,9 +63,13 @@ impl<'a> Slot<'a> {
             StoreAction::KeepKeys(keys) => done(self.replace(StateEntry::Keys, &keys)?),
             StoreAction::Keys(length) => Stored::Bytes(self.keys(length)?),
             StoreAction::DropKeys => done(self.storage.remove(&self.name, StateEntry::Keys)?),
-            StoreAction::HasRoot => Stored::Found(self.read(StateEntry::Root, ROOT_BYTES)?.is_some()),
+            StoreAction::HasRoot => {
+                Stored::Found(self.read(StateEntry::Root, ROOT_BYTES)?.is_some())
+            }
             StoreAction::Root => Stored::Root(self.root()?),
-            StoreAction::Pin(root) => done(self.replace(StateEntry::Root, format!("{root}\n").as_bytes())?),
+            StoreAction::Pin(root) => {
+                done(self.replace(StateEntry::Root, format!("{root}\n").as_bytes())?)
+            }
             StoreAction::Owner => Stored::Owner(self.owner()?),
             StoreAction::KeepOwner(owner) => {
                 done(self.replace(StateEntry::Owner, owner.encode().as_bytes())?)
@@ -75,8 +83,12 @@ impl<'a> Slot<'a> {
                 let _lock = self.lock()?;
                 done(self.replace(StateEntry::Filter, &bytes)?)
             }
-            StoreAction::PublicPart(limit) => Stored::Bytes(self.bytes(StateEntry::PublicPart, limit)?),
-            StoreAction::KeepPublicPart(bytes) => done(self.replace(StateEntry::PublicPart, &bytes)?),
+            StoreAction::PublicPart(limit) => {
+                Stored::Bytes(self.bytes(StateEntry::PublicPart, limit)?)
+            }
+            StoreAction::KeepPublicPart(bytes) => {
+                done(self.replace(StateEntry::PublicPart, &bytes)?)
+            }
         })
     }
 
@@ -103,7 +115,10 @@ impl<'a> Slot<'a> {
     }
 
     fn keep_registration(&self, saved: &SavedRegistration) -> Result<()> {
-        self.replace(StateEntry::Registration, &sealed::write(saved, self.passphrase)?)
+        self.replace(
+            StateEntry::Registration,
+            &sealed::write(saved, self.passphrase)?,
+        )
     }
 
     fn forget(&self) -> Result<()> {
@@ -122,22 +137,30 @@ impl<'a> Slot<'a> {
             return Ok(None);
         };
         let root = String::from_utf8_lossy(&bytes).trim().parse();
-        root.map(Some).map_err(|source| self.damaged(StateEntry::Root, source))
+        root.map(Some)
+            .map_err(|source| self.damaged(StateEntry::Root, source))
     }
 
     fn owner(&self) -> Result<Option<PinnedOwner>> {
         let Some(bytes) = self.read(StateEntry::Owner, OWNER_BYTES)? else {
             return Ok(None);
         };
-        PinnedOwner::decode(&bytes).map(Some).map_err(|source| self.damaged(StateEntry::Owner, source))
+        PinnedOwner::decode(&bytes)
+            .map(Some)
+            .map_err(|source| self.damaged(StateEntry::Owner, source))
     }
 
     fn damaged(&self, entry: StateEntry, source: papir_core::Error) -> Error {
-        Error::State { path: self.storage.location(&self.name, entry), source }
+        Error::State {
+            path: self.storage.location(&self.name, entry),
+            source,
+        }
     }
 
     fn bytes(&self, entry: StateEntry, limit: u64) -> Result<Option<Vec<u8>>> {
-        Ok(self.read(entry, limit)?.map(|mut bytes| std::mem::take(&mut *bytes)))
+        Ok(self
+            .read(entry, limit)?
+            .map(|mut bytes| std::mem::take(&mut *bytes)))
     }
 
     fn read(&self, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
@@ -180,7 +203,9 @@ mod tests {
 
     /// The state of the slot's registration.
     fn state(slot: &Slot<'_>) -> Option<Vec<u8>> {
-        slot.registration().unwrap().map(|saved| saved.state.to_vec())
+        slot.registration()
+            .unwrap()
+            .map(|saved| saved.state.to_vec())
     }
 
     /// The path of an entry's file.
@@ -197,15 +222,20 @@ mod tests {
         assert_eq!(state(&slot), None);
         slot.keep_registration(&registration(b"one")).unwrap();
         slot.keep_registration(&registration(b"two")).unwrap();
-        slot.perform(StoreAction::KeepKeys(Arc::new(b"keys".to_vec()))).unwrap();
+        slot.perform(StoreAction::KeepKeys(Arc::new(b"keys".to_vec())))
+            .unwrap();
         assert_eq!(state(&slot).unwrap(), b"two");
-        assert_eq!([3, 4, 5].map(|length| slot.keys(length).unwrap()), [None, Some(b"keys".to_vec()), None]);
+        assert_eq!(
+            [3, 4, 5].map(|length| slot.keys(length).unwrap()),
+            [None, Some(b"keys".to_vec()), None]
+        );
         let mut names = Vec::new();
         for file in fs::read_dir(folder.path().join("state")).unwrap() {
             let file = file.unwrap();
             #[cfg(unix)]
             assert_eq!(
-                std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777,
+                std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions())
+                    & 0o777,
                 0o600
             );
             names.push(file.path().extension().unwrap().to_owned());
@@ -214,8 +244,13 @@ mod tests {
         assert_eq!(names, ["keys", "lock", "state"]);
         #[cfg(unix)]
         {
-            let rights = fs::metadata(folder.path().join("state")).unwrap().permissions();
-            assert_eq!(std::os::unix::fs::PermissionsExt::mode(&rights) & 0o777, 0o700);
+            let rights = fs::metadata(folder.path().join("state"))
+                .unwrap()
+                .permissions();
+            assert_eq!(
+                std::os::unix::fs::PermissionsExt::mode(&rights) & 0o777,
+                0o700
+            );
         }
         slot.forget().unwrap();
         assert!(state(&slot).is_none() && slot.keys(4).unwrap().is_none());
@@ -246,8 +281,11 @@ mod tests {
         let storage = storage(folder.path());
         let slot = Slot::new(&storage, "http://h/v1/databases/", None);
         let _lock = slot.lock().unwrap();
-        slot.perform(StoreAction::KeepName("words".to_owned())).unwrap();
-        let file = folder.path().join("state/c6ea1f714556fb50dc4b4d987addd207.name");
+        slot.perform(StoreAction::KeepName("words".to_owned()))
+            .unwrap();
+        let file = folder
+            .path()
+            .join("state/c6ea1f714556fb50dc4b4d987addd207.name");
         assert_eq!(path(&slot, StateEntry::Name), file);
         assert_eq!(fs::read(&file).unwrap(), b"words\n");
         let read = slot.perform(StoreAction::Name).unwrap();
@@ -261,7 +299,9 @@ mod tests {
         let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
         let open = |passphrase| Slot::new(&storage, IDENTITY, passphrase);
         let held = open(None).lock().unwrap();
-        open(Some(&right)).keep_registration(&registration(b"one")).unwrap();
+        open(Some(&right))
+            .keep_registration(&registration(b"one"))
+            .unwrap();
         let path = path(&open(None), StateEntry::Registration);
         let before = fs::read(&path).unwrap();
         drop(held);
@@ -274,7 +314,10 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), before);
         assert_eq!(state(&open(Some(&right))).unwrap(), b"one");
         fs::write(&path, &before[..9]).unwrap();
-        assert_eq!(open(Some(&right)).registration().err().unwrap().code(), "state");
+        assert_eq!(
+            open(Some(&right)).registration().err().unwrap().code(),
+            "state"
+        );
     }
 
     #[test]

@@ -64,7 +64,8 @@ pub trait StateStorage: Debug + Send + Sync {
     ///
     /// # Errors
     /// The storage fails.
-    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>>;
+    fn read(&self, slot: &str, entry: StateEntry, limit: u64)
+    -> Result<Option<Zeroizing<Vec<u8>>>>;
 
     /// Stores an entry, or replaces it as a whole. It is durable on return, except for a public part.
     ///

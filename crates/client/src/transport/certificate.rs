@@ -44,13 +44,28 @@ impl CertificateSummary {
 
 impl fmt::Display for CertificateSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = |name: &str| if name.is_empty() { "no name".to_owned() } else { name.to_owned() };
-        write!(f, "of {}, issued by {}", known(&self.subject), known(&self.issuer))
+        let known = |name: &str| {
+            if name.is_empty() {
+                "no name".to_owned()
+            } else {
+                name.to_owned()
+            }
+        };
+        write!(
+            f,
+            "of {}, issued by {}",
+            known(&self.subject),
+            known(&self.issuer)
+        )
     }
 }
 
 fn shown(name: &X509Name<'_>) -> String {
-    name.to_string().chars().filter(|c| !c.is_control()).take(MAX_SHOWN).collect()
+    name.to_string()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_SHOWN)
+        .collect()
 }
 
 /// A time from 1970 on.

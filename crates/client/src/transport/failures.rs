@@ -13,9 +13,9 @@ pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> 
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
             other.0.downcast_ref::<RefusedCertificate>().map(refusal)
         }
-        rustls::Error::InvalidMessage(_) => {
-            Some(FinalFailure::NoTls { instead: base.replacen("https", "http", 1) })
-        }
+        rustls::Error::InvalidMessage(_) => Some(FinalFailure::NoTls {
+            instead: base.replacen("https", "http", 1),
+        }),
         rustls::Error::AlertReceived(alert) => client_certificate(*alert),
         _ => None,
     }
@@ -26,7 +26,9 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
     use AlertDescription as A;
     let reason = match alert {
         A::CertificateRequired => "the service asks for a client certificate",
-        A::CertificateExpired => "the service refuses the client certificate: it is expired or not valid yet",
+        A::CertificateExpired => {
+            "the service refuses the client certificate: it is expired or not valid yet"
+        }
         A::CertificateRevoked => "the service refuses the client certificate: it is revoked",
         A::UnknownCA => "the service refuses the client certificate: it does not trust its issuer",
         A::BadCertificate | A::UnsupportedCertificate | A::CertificateUnknown | A::AccessDenied => {
@@ -34,7 +36,10 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
         }
         _ => return None,
     };
-    Some(FinalFailure::ClientCertificate { reason, missing: alert == A::CertificateRequired })
+    Some(FinalFailure::ClientCertificate {
+        reason,
+        missing: alert == A::CertificateRequired,
+    })
 }
 
 /// The failure for a response that is not HTTP; `None` over TLS.
@@ -42,13 +47,21 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
 /// A TLS server answers a request without TLS with an alert.
 pub(crate) fn of_no_http(base: &str) -> Option<FinalFailure> {
     let instead = || base.replacen("http", "https", 1);
-    base.starts_with("http://").then(|| FinalFailure::NoHttp { instead: instead() })
+    base.starts_with("http://")
+        .then(|| FinalFailure::NoHttp { instead: instead() })
 }
 
 fn refusal(refused: &RefusedCertificate) -> FinalFailure {
     let (reason, unknown) = reason(&refused.reason);
-    let certificate = refused.summary.as_ref().map_or("malformed".to_owned(), ToString::to_string);
-    FinalFailure::Certificate { certificate, reason, unknown }
+    let certificate = refused
+        .summary
+        .as_ref()
+        .map_or("malformed".to_owned(), ToString::to_string);
+    FinalFailure::Certificate {
+        certificate,
+        reason,
+        unknown,
+    }
 }
 
 /// The reason in words, and whether the certificate's issuer is unknown.
@@ -61,19 +74,35 @@ fn reason(error: &CertificateError) -> (String, bool) {
         }
         CertificateError::NotValidYetContext { time, not_before } => {
             let days = not_before.as_secs().saturating_sub(time.as_secs()) / DAY + 1;
-            (format!("it is not valid before {days} day(s) from now: check this machine's clock"), false)
+            (
+                format!(
+                    "it is not valid before {days} day(s) from now: check this machine's clock"
+                ),
+                false,
+            )
         }
-        CertificateError::NotValidForNameContext { expected, presented } => {
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
             let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
-            let names = if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") };
-            (format!("it is for {names}, and not for {}", expected.to_str()), false)
+            let names = if names.is_empty() {
+                "no name at all".to_owned()
+            } else {
+                names.join(", ")
+            };
+            (
+                format!("it is for {names}, and not for {}", expected.to_str()),
+                false,
+            )
         }
         other => {
             let text = other.to_string();
             match text.contains("CaUsedAsEndEntity") {
-                true => {
-                    ("it is an authority's own certificate, and not one of those trusted".to_owned(), true)
-                }
+                true => (
+                    "it is an authority's own certificate, and not one of those trusted".to_owned(),
+                    true,
+                ),
                 false => (text, false),
             }
         }
@@ -82,6 +111,8 @@ fn reason(error: &CertificateError) -> (String, bool) {
 
 /// The name in `DnsName("localhost")` or `IpAddress(127.0.0.1)`.
 fn bare(name: &str) -> &str {
-    let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    let inner = name
+        .split_once('(')
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(name).trim_matches('"')
 }

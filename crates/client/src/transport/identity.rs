@@ -30,7 +30,10 @@ pub struct Identity {
 impl Identity {
     /// The files of a certificate and its key.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        Self { certificate: certificate.into(), key: key.into() }
+        Self {
+            certificate: certificate.into(),
+            key: key.into(),
+        }
     }
 }
 
@@ -52,10 +55,19 @@ pub(super) fn present(
         return Err(bad(certificate, "contains no PEM certificate"));
     }
     let private = PrivateKeyDer::from_pem_slice(&contents(key)?);
-    let private = private.map_err(|error| bad(key, format!("contains no PEM private key: {error}")))?;
-    builder.with_client_auth_cert(chain, private).map_err(|error| {
-        bad(key, format!("{error}: expected the private key of the certificate in {}", certificate.display()))
-    })
+    let private =
+        private.map_err(|error| bad(key, format!("contains no PEM private key: {error}")))?;
+    builder
+        .with_client_auth_cert(chain, private)
+        .map_err(|error| {
+            bad(
+                key,
+                format!(
+                    "{error}: expected the private key of the certificate in {}",
+                    certificate.display()
+                ),
+            )
+        })
 }
 
 /// A file's bytes, wiped when dropped.
@@ -63,10 +75,15 @@ fn contents(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     // Allocated at full size: growing the buffer would leave copies of the key in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BYTES as usize));
     let file = File::open(path).map_err(|error| bad(path, error))?;
-    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| bad(path, error))?;
+    file.take(MAX_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(|error| bad(path, error))?;
     Ok(bytes)
 }
 
 fn bad(path: &Path, reason: impl ToString) -> Error {
-    Error::BadIdentity { path: path.to_owned(), reason: reason.to_string() }
+    Error::BadIdentity {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    }
 }

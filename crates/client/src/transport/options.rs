@@ -9,7 +9,9 @@ use papir_lookup::Root;
 
 use super::identity::Identity;
 use super::platform::Native;
-use crate::core::{CheckpointSettings, Freshness, Pin, Rotation, Schemes, Service, Settings, Token, Watcher};
+use crate::core::{
+    CheckpointSettings, Freshness, Pin, Rotation, Schemes, Service, Settings, Token, Watcher,
+};
 use crate::error::Result;
 use crate::state::{ClientState, Passphrase, StateStorage};
 
@@ -67,12 +69,20 @@ pub struct Options {
 impl Options {
     /// The default options for the database with this name.
     pub fn of_database(database: Option<&str>) -> Self {
-        Self { database: database.map(str::to_owned), ..Self::default() }
+        Self {
+            database: database.map(str::to_owned),
+            ..Self::default()
+        }
     }
 
     /// The service at an address.
     pub(crate) fn service(&self, url: &str) -> Result<Service> {
-        let service = Service::new(url, self.token.clone(), self.insecure_http, Arc::new(Native::default()))?;
+        let service = Service::new(
+            url,
+            self.token.clone(),
+            self.insecure_http,
+            Arc::new(Native::default()),
+        )?;
         Ok(match self.patience {
             Some(patience) => service.with_patience(patience),
             None => service,
@@ -112,7 +122,10 @@ mod tests {
 
     #[test]
     fn options_do_not_print_the_token() {
-        let options = Options { token: Some(Token::new("secret").unwrap()), ..Options::default() };
+        let options = Options {
+            token: Some(Token::new("secret").unwrap()),
+            ..Options::default()
+        };
         assert!(!format!("{options:?}").contains("secret"));
     }
 }

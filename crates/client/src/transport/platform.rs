@@ -14,7 +14,9 @@ pub(super) struct Native {
 
 impl Default for Native {
     fn default() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 
@@ -24,7 +26,9 @@ impl Platform for Native {
     }
 
     fn unix_time(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_secs())
     }
 
     fn rng(&self) -> Box<dyn CryptoRng + '_> {

@@ -35,8 +35,9 @@ pub(crate) fn config(options: &Options, presented: Presented) -> Result<ClientCo
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier)))
     };
-    let builder =
-        build().map_err(|error: rustls::Error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))?;
+    let builder = build().map_err(|error: rustls::Error| {
+        bad_ca(ca.unwrap_or(Path::new("the public roots")), error)
+    })?;
     identity::present(builder, options.identity.as_ref())
 }
 
@@ -44,7 +45,9 @@ pub(crate) fn config(options: &Options, presented: Presented) -> Result<ClientCo
 fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let mut pem = Vec::new();
     let file = File::open(path).map_err(|error| bad_ca(path, error))?;
-    file.take(MAX_CA_BYTES).read_to_end(&mut pem).map_err(|error| bad_ca(path, error))?;
+    file.take(MAX_CA_BYTES)
+        .read_to_end(&mut pem)
+        .map_err(|error| bad_ca(path, error))?;
     let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
     let certificates = certificates.map_err(|error| bad_ca(path, error))?;
     if certificates.is_empty() {
@@ -54,5 +57,8 @@ fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 fn bad_ca(path: &Path, reason: impl ToString) -> Error {
-    Error::BadCa { path: path.to_owned(), reason: reason.to_string() }
+    Error::BadCa {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    }
 }

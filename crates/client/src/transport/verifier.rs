@@ -34,7 +34,10 @@ impl Presented {
     /// The certificate, if one was presented that parses.
     #[cfg(feature = "blocking")]
     pub(crate) fn get(&self) -> Option<CertificateSummary> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn set(&self, summary: Option<CertificateSummary>) {
@@ -77,7 +80,11 @@ impl Verifier {
         }
         let chains = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
         let chains = chains.map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(Self { chains, given: given.unwrap_or_default(), presented })
+        Ok(Self {
+            chains,
+            given: given.unwrap_or_default(),
+            presented,
+        })
     }
 
     fn verify(
@@ -88,10 +95,14 @@ impl Verifier {
         now: UnixTime,
     ) -> Result<(), rustls::Error> {
         if !self.given.iter().any(|given| given == certificate) {
-            return self.chains.verify_server_cert(certificate, intermediates, name, &[], now).map(drop);
+            return self
+                .chains
+                .verify_server_cert(certificate, intermediates, name, &[], now)
+                .map(drop);
         }
         verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
-        let summary = CertificateSummary::parse(certificate).ok_or(CertificateError::BadEncoding)?;
+        let summary =
+            CertificateSummary::parse(certificate).ok_or(CertificateError::BadEncoding)?;
         let time = UNIX_EPOCH + Duration::from_secs(now.as_secs());
         match (summary.not_before..=summary.not_after).contains(&time) {
             true => Ok(()),
@@ -100,10 +111,11 @@ impl Verifier {
                 not_before: unix_time(summary.not_before),
             }
             .into()),
-            false => {
-                Err(CertificateError::ExpiredContext { time: now, not_after: unix_time(summary.not_after) }
-                    .into())
+            false => Err(CertificateError::ExpiredContext {
+                time: now,
+                not_after: unix_time(summary.not_after),
             }
+            .into()),
         }
     }
 }
@@ -140,7 +152,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains.verify_tls12_signature(message, certificate, signature)
+        self.chains
+            .verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -149,7 +162,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains.verify_tls13_signature(message, certificate, signature)
+        self.chains
+            .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -28,8 +28,12 @@ fn record(index: u64) -> Vec<u8> {
 /// The exchange of a session that opens a database and looks up records.
 fn exchange(scheme: &str) -> Value {
     let records = RecordBuffer::from_records((0..50).map(record)).unwrap();
-    let prepared =
-        registry::by_name(scheme).unwrap().setup(&records, Goal::Balanced, &mut rng(1), &NoProgress);
+    let prepared = registry::by_name(scheme).unwrap().setup(
+        &records,
+        Goal::Balanced,
+        &mut rng(1),
+        &NoProgress,
+    );
     let mut peer = Peer::new(prepared.unwrap());
     let mut calls = Vec::new();
     let mut deliver = |peer: &mut Peer, call: &Call| {
@@ -41,7 +45,9 @@ fn exchange(scheme: &str) -> Value {
     let mut session = peer.run_through(opening, &mut deliver).unwrap();
     let mut values = Vec::new();
     for index in INDICES {
-        let found = peer.run_through(session.get(&[Wanted::Index(index)]), &mut deliver).unwrap();
+        let found = peer
+            .run_through(session.get(&[Wanted::Index(index)]), &mut deliver)
+            .unwrap();
         assert_eq!(found, [Some(record(index))], "{scheme}");
         values.push(BASE64_STANDARD.encode(record(index)));
     }
@@ -49,7 +55,10 @@ fn exchange(scheme: &str) -> Value {
 }
 
 fn described(call: &Call, response: &Response) -> Value {
-    let digest: String = Sha256::digest(&call.body).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = Sha256::digest(&call.body)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     json!({
         "method": call.method.name(),
         "path": call.path,
@@ -65,14 +74,26 @@ fn described(call: &Call, response: &Response) -> Value {
 
 #[test]
 fn exchanges_are_the_golden_ones() {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../js/tests/exchanges.json"));
+    let path = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../js/tests/exchanges.json"
+    ));
     let exchanges: Vec<Value> = SCHEMES.into_iter().map(exchange).collect();
     if env::var_os(WRITE).is_some() {
-        fs::write(&path, serde_json::to_string_pretty(&exchanges).unwrap() + "\n").unwrap();
+        fs::write(
+            &path,
+            serde_json::to_string_pretty(&exchanges).unwrap() + "\n",
+        )
+        .unwrap();
     }
     let golden: Vec<Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for (exchange, golden) in exchanges.iter().zip(&golden) {
-        assert!(exchange == golden, "{}: other bytes than in {}", exchange["scheme"], path.display());
+        assert!(
+            exchange == golden,
+            "{}: other bytes than in {}",
+            exchange["scheme"],
+            path.display()
+        );
     }
     assert_eq!(exchanges.len(), golden.len());
 }

@@ -14,7 +14,9 @@ use crate::registered::{look_up, tickets};
 #[test]
 fn a_key_encrypts_one_query_even_if_the_state_is_restored() {
     let scheme = registry::by_name("zip").unwrap();
-    let server = scheme.setup(&records(1), Goal::default(), &mut rng(1), &NoProgress).unwrap();
+    let server = scheme
+        .setup(&records(1), Goal::default(), &mut rng(1), &NoProgress)
+        .unwrap();
     let online = server.describe().sizes.online;
     let mut peer = Peer::new(server);
     let mut session = peer.open(Settings::default()).unwrap();
@@ -38,5 +40,9 @@ fn a_key_encrypts_one_query_even_if_the_state_is_restored() {
     peer.saved = old;
     let mut session = peer.open(Settings::default()).unwrap();
     peer.take();
-    assert_eq!(look_up(&mut peer, &mut session), ("1".into(), "0".into()), "another client");
+    assert_eq!(
+        look_up(&mut peer, &mut session),
+        ("1".into(), "0".into()),
+        "another client"
+    );
 }

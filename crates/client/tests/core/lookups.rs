@@ -10,12 +10,16 @@ use papir_core::{Error as CoreError, Goal, NoProgress};
 use papir_lookup::Wanted;
 use papir_schemes::registry;
 
-use crate::peer::{Call, Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
+use crate::peer::{
+    Call, Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short,
+};
 use crate::registered;
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
-    scheme.setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress).unwrap()
+    scheme
+        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
+        .unwrap()
 }
 
 fn open(seed: u64) -> (Peer, Session) {
@@ -34,32 +38,57 @@ fn a_lookup_fetches_the_public_part_once() {
     let (mut peer, mut session) = open(1);
     assert_eq!(short(&peer.take()), ["GET ", "GET ", "GET /public"]);
     for index in [3, 49] {
-        assert_eq!(get(&mut peer, &mut session, index).unwrap(), record(1, index));
+        assert_eq!(
+            get(&mut peer, &mut session, index).unwrap(),
+            record(1, index)
+        );
         let events = peer.take();
         assert_eq!(short(&events), ["POST /query"]);
-        let [Call { method, headers, body, .. }] = &queries(&events)[..] else { panic!() };
+        let [
+            Call {
+                method,
+                headers,
+                body,
+                ..
+            },
+        ] = &queries(&events)[..]
+        else {
+            panic!()
+        };
         let version = session.info().version.clone();
         let expected = [
             ("papir-version", version.as_str()),
             ("authorization", "Bearer secret"),
             ("content-type", "application/octet-stream"),
         ];
-        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         assert_eq!((*method, headers.as_slice()), (Method::Post, &expected[..]));
         assert_eq!(body.len() as u64, session.info().sizes.query);
     }
     let costs = session.costs();
-    assert_eq!((costs.requests, costs.query_bytes), (2, 2 * session.info().sizes.query));
+    assert_eq!(
+        (costs.requests, costs.query_bytes),
+        (2, 2 * session.info().sizes.query)
+    );
 }
 
 #[test]
 fn a_new_version_is_fetched_and_queried_with_fresh_queries() {
     let (mut peer, mut session) = open(1);
     peer.take();
-    peer.script.push_back(Reply { next: Some(simple(2).into()), ..Reply::refusal(409, "wrong_version") });
+    peer.script.push_back(Reply {
+        next: Some(simple(2).into()),
+        ..Reply::refusal(409, "wrong_version")
+    });
     assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(2, 7));
     let events = peer.take();
-    assert_eq!(short(&events), ["POST /query", "GET ", "GET /public", "POST /query"]);
+    assert_eq!(
+        short(&events),
+        ["POST /query", "GET ", "GET /public", "POST /query"]
+    );
     let sent = queries(&events);
     assert_ne!(sent[0], sent[1], "the second query is for the new version");
 }
@@ -69,38 +98,59 @@ fn the_seventh_change_of_version_in_one_request_is_an_error() {
     let (mut peer, mut session) = open(1);
     peer.take();
     for seed in 2..9 {
-        peer.script
-            .push_back(Reply { next: Some(simple(seed).into()), ..Reply::refusal(409, "wrong_version") });
+        peer.script.push_back(Reply {
+            next: Some(simple(seed).into()),
+            ..Reply::refusal(409, "wrong_version")
+        });
     }
     let error = get(&mut peer, &mut session, 7).unwrap_err();
-    assert!(matches!(&error, Error::Http { status: 409, code, .. } if code == "wrong_version"), "{error}");
+    assert!(
+        matches!(&error, Error::Http { status: 409, code, .. } if code == "wrong_version"),
+        "{error}"
+    );
     assert_eq!(queries(&peer.take()).len(), 7);
 }
 
 #[test]
 fn the_same_bytes_are_sent_again_after_the_advised_wait() {
-    for (status, code, (mut peer, mut session)) in
-        [(503, "no_ticket", registered::open()), (429, "busy", open(1))]
-    {
+    for (status, code, (mut peer, mut session)) in [
+        (503, "no_ticket", registered::open()),
+        (429, "busy", open(1)),
+    ] {
         peer.take();
-        peer.script.push_back(Reply { retry_after: Some("7"), ..Reply::refusal(status, code) });
+        peer.script.push_back(Reply {
+            retry_after: Some("7"),
+            ..Reply::refusal(status, code)
+        });
         // Without advice the client waits one second for a ticket, as with a shorter advice. It never
         // waits longer than 30 seconds.
         peer.script.push_back(Reply::refusal(status, code));
-        peer.script.push_back(Reply { retry_after: Some("0"), ..Reply::refusal(status, code) });
-        peer.script.push_back(Reply { retry_after: Some("100000"), ..Reply::refusal(status, code) });
+        peer.script.push_back(Reply {
+            retry_after: Some("0"),
+            ..Reply::refusal(status, code)
+        });
+        peer.script.push_back(Reply {
+            retry_after: Some("100000"),
+            ..Reply::refusal(status, code)
+        });
         assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(1, 7));
         let events = peer.take();
         let waits: Vec<u64> = events.iter().filter_map(Event::waited).collect();
         let sent = queries(&events);
-        assert!(sent.len() == 5 && sent.iter().all(|one| *one == sent[0]), "{status}");
+        assert!(
+            sent.len() == 5 && sent.iter().all(|one| *one == sent[0]),
+            "{status}"
+        );
         // Up to half of the advised wait more, so that clients do not come back together.
         let bounds = match status {
             503 => [(7, 7), (1, 1), (1, 1), (30, 30)],
             _ => [(7, 10), (0, 0), (0, 0), (30, 45)],
         };
         assert!(
-            waits.iter().zip(bounds).all(|(wait, (least, most))| (least..=most).contains(wait)),
+            waits
+                .iter()
+                .zip(bounds)
+                .all(|(wait, (least, most))| (least..=most).contains(wait)),
             "{waits:?}"
         );
         assert!(session.costs().round_trip.as_secs() >= waits.iter().sum::<u64>());
@@ -120,7 +170,10 @@ fn retries_are_limited() {
     ] {
         peer.take();
         for _ in 0..100 {
-            peer.script.push_back(Reply { retry_after: Some("30"), ..Reply::refusal(status, code) });
+            peer.script.push_back(Reply {
+                retry_after: Some("30"),
+                ..Reply::refusal(status, code)
+            });
         }
         let error = get(&mut peer, &mut session, 7).unwrap_err();
         assert_eq!(error.code(), code);
@@ -131,11 +184,19 @@ fn retries_are_limited() {
 #[test]
 fn without_advice_each_pause_is_twice_as_long_until_the_patience_ends() {
     let mut peer = Peer::new(simple(1));
-    let service = peer.service().unwrap().with_patience(Duration::from_millis(600));
-    let mut session = peer.run(Session::open(service, Settings::default())).unwrap();
+    let service = peer
+        .service()
+        .unwrap()
+        .with_patience(Duration::from_millis(600));
+    let mut session = peer
+        .run(Session::open(service, Settings::default()))
+        .unwrap();
     peer.take();
     for _ in 0..100 {
-        peer.script.push_back(Reply { retry_after: Some("0"), ..Reply::refusal(429, "busy") });
+        peer.script.push_back(Reply {
+            retry_after: Some("0"),
+            ..Reply::refusal(429, "busy")
+        });
     }
     let start = peer.now();
 
@@ -156,7 +217,9 @@ fn several_batches(damage: fn(&mut Vec<u8>)) -> (Vec<Event>, Result<(), Error>) 
     let values = peer.run(session.get(&wanted));
     let second = get(&mut peer, &mut session, 5).map(drop);
     let outcome = values.map(|values| {
-        let expected: Vec<_> = (0..wanted.len() as u64).map(|index| Some(record(1, index))).collect();
+        let expected: Vec<_> = (0..wanted.len() as u64)
+            .map(|index| Some(record(1, index)))
+            .collect();
         assert_eq!(values, expected);
     });
     (peer.take(), outcome.and(second))
@@ -167,8 +230,11 @@ fn requests_do_not_depend_on_whether_answers_decode() {
     let (honest, outcome) = several_batches(|_| {});
     outcome.unwrap();
     assert_eq!(short(&honest)[3..], ["POST /query"; 4]);
-    let damages: [fn(&mut Vec<u8>); 3] =
-        [|answers| *answers.last_mut().unwrap() ^= 1, |answers| answers.truncate(3), Vec::clear];
+    let damages: [fn(&mut Vec<u8>); 3] = [
+        |answers| *answers.last_mut().unwrap() ^= 1,
+        |answers| answers.truncate(3),
+        Vec::clear,
+    ];
     for damage in damages {
         let (damaged, outcome) = several_batches(damage);
         assert!(matches!(outcome, Err(Error::Core(_))), "{outcome:?}");
@@ -193,7 +259,10 @@ fn an_index_out_of_range_is_refused_after_a_query_for_record_0() {
         // Headers and bodies are equal too, since both sessions draw the same randomness.
         let (requests, values) = look_up(beyond);
         assert_eq!(requests, expected);
-        let refusal = CoreError::IndexOutOfRange { found: beyond, records: 50 };
+        let refusal = CoreError::IndexOutOfRange {
+            found: beyond,
+            records: 50,
+        };
         assert_eq!(values.unwrap_err().to_string(), refusal.to_string());
     }
 }
@@ -203,41 +272,74 @@ fn answers_that_are_too_long_are_refused() {
     let (mut peer, mut session) = open(1);
     peer.damage = |answers| answers.resize(1 << 20, 0);
     let error = get(&mut peer, &mut session, 7).unwrap_err();
-    assert!(matches!(error, Error::TooLong { limit, .. } if limit == session.info().sizes.answer), "{error}");
+    assert!(
+        matches!(error, Error::TooLong { limit, .. } if limit == session.info().sizes.answer),
+        "{error}"
+    );
 }
 
 #[test]
 fn schemes_that_are_not_private_need_permission() {
     let plain = || {
-        let scheme =
-            registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
-        scheme.setup(&records(2), Goal::Balanced, &mut rng(2), &NoProgress).unwrap()
+        let scheme = registry::by_name("plain")
+            .unwrap()
+            .allow_insecure(papir_core::NotPrivate::acknowledged());
+        scheme
+            .setup(&records(2), Goal::Balanced, &mut rng(2), &NoProgress)
+            .unwrap()
     };
-    let refused = Peer::new(plain()).open(Settings::default()).map(drop).unwrap_err();
-    assert!(matches!(refused, Error::Core(CoreError::NotPrivate { .. })), "{refused}");
-    let allowed = Settings { allow_not_private: true, ..Settings::default() };
+    let refused = Peer::new(plain())
+        .open(Settings::default())
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        matches!(refused, Error::Core(CoreError::NotPrivate { .. })),
+        "{refused}"
+    );
+    let allowed = Settings {
+        allow_not_private: true,
+        ..Settings::default()
+    };
     assert!(Peer::new(plain()).open(allowed).is_ok());
     // A server cannot switch to such a scheme either.
     let (mut peer, mut session) = open(1);
-    peer.script.push_back(Reply { next: Some(plain().into()), ..Reply::refusal(409, "wrong_version") });
+    peer.script.push_back(Reply {
+        next: Some(plain().into()),
+        ..Reply::refusal(409, "wrong_version")
+    });
     let refused = get(&mut peer, &mut session, 7).unwrap_err();
-    assert!(matches!(refused, Error::Core(CoreError::NotPrivate { .. })), "{refused}");
+    assert!(
+        matches!(refused, Error::Core(CoreError::NotPrivate { .. })),
+        "{refused}"
+    );
     assert_eq!(queries(&peer.take()).len(), 1);
 }
 
 #[test]
 fn a_token_is_not_sent_in_the_clear_to_another_machine() {
     let token = papir_client::core::Token::new("secret").unwrap();
-    let service =
-        |url, insecure| Service::new(url, Some(token.clone()), insecure, Arc::new(FixedPlatform::default()));
+    let service = |url, insecure| {
+        Service::new(
+            url,
+            Some(token.clone()),
+            insecure,
+            Arc::new(FixedPlatform::default()),
+        )
+    };
     let refused = service("http://papir.example", false).map(drop);
-    assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::TokenInClear { .. })),
+        "{refused:?}"
+    );
     assert!(service("http://papir.example", true).is_ok());
     assert!(service("http://127.0.0.1:7470", false).is_ok());
 }
 
 /// The requests of a task whose connections all break, and its error.
-fn breaking<T>(mut step: Step<'_, Result<T, Error>>, platform: &FixedPlatform) -> (Vec<Request>, Error) {
+fn breaking<T>(
+    mut step: Step<'_, Result<T, Error>>,
+    platform: &FixedPlatform,
+) -> (Vec<Request>, Error) {
     let mut sent = Vec::new();
     loop {
         step = match step {
@@ -262,25 +364,50 @@ fn broken_connections_are_retried_longer_after_a_response() {
     let platform = Arc::new(FixedPlatform::default());
     let service = Service::new("https://papir.example", None, false, platform.clone()).unwrap();
     let (sent, error) = breaking(papir_client::core::ready(service).start(), &platform);
-    assert!(sent.len() == 4 && platform.now() < Duration::from_secs(1), "{sent:?}");
+    assert!(
+        sent.len() == 4 && platform.now() < Duration::from_secs(1),
+        "{sent:?}"
+    );
     assert_eq!((error.code(), error.is_retryable()), ("transport", true));
 
     let (peer, mut session) = open(1);
     let start = peer.platform.now();
     let (sent, error) = breaking(session.get(&[Wanted::Index(1)]).start(), &peer.platform);
     let waited = (peer.platform.now() - start).as_secs();
-    assert!((50..=60).contains(&waited) && (14..=30).contains(&sent.len()), "{waited} s, {}", sent.len());
-    assert!(sent.iter().all(|again| (&again.path, &again.body) == (&sent[0].path, &sent[0].body)));
-    assert!(!format!("{:?}", sent[0]).contains("secret"), "headers are not printed");
-    assert_eq!(error.to_string(), "https://papir.example/v1/databases/table/query: cut");
+    assert!(
+        (50..=60).contains(&waited) && (14..=30).contains(&sent.len()),
+        "{waited} s, {}",
+        sent.len()
+    );
+    assert!(
+        sent.iter()
+            .all(|again| (&again.path, &again.body) == (&sent[0].path, &sent[0].body))
+    );
+    assert!(
+        !format!("{:?}", sent[0]).contains("secret"),
+        "headers are not printed"
+    );
+    assert_eq!(
+        error.to_string(),
+        "https://papir.example/v1/databases/table/query: cut"
+    );
 }
 
 #[test]
 fn bodies_of_another_version_are_not_read() {
-    let service =
-        Service::new("https://papir.example", None, false, Arc::new(FixedPlatform::default())).unwrap();
+    let service = Service::new(
+        "https://papir.example",
+        None,
+        false,
+        Arc::new(FixedPlatform::default()),
+    )
+    .unwrap();
     let mut peer = Peer::new(simple(1));
-    let settings = Settings { pin: Pin::Nothing, no_cache: true, ..Settings::default() };
+    let settings = Settings {
+        pin: Pin::Nothing,
+        no_cache: true,
+        ..Settings::default()
+    };
     let mut step = Session::open(service, settings).start();
     let public: Request = loop {
         step = match step {

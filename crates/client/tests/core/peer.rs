@@ -9,8 +9,8 @@ use std::time::Duration;
 use chacha20::ChaCha20Rng;
 use papir_checkpoint::Log;
 use papir_client::core::{
-    Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration, Service, Session,
-    Settings, Step, Task, Token,
+    Failure, Method, PinnedOwner, Place, Platform, Request, Response, SavedRegistration, Service,
+    Session, Settings, Step, Task, Token,
 };
 use papir_client::{ClientStatus, DatabaseInfo, Result, SizesInfo};
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
@@ -66,7 +66,12 @@ impl Platform for FixedPlatform {
 
     fn rng(&self) -> Box<dyn CryptoRng + '_> {
         let mut seed = [0; 32];
-        seed[..8].copy_from_slice(&self.generators.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        seed[..8].copy_from_slice(
+            &self
+                .generators
+                .fetch_add(1, Ordering::Relaxed)
+                .to_le_bytes(),
+        );
         Box::new(ChaCha20Rng::from_seed(seed))
     }
 }
@@ -82,7 +87,11 @@ pub enum Event {
 impl Event {
     /// The seconds of a wait.
     pub fn waited(&self) -> Option<u64> {
-        if let Self::Waited(seconds) = self { Some(*seconds) } else { None }
+        if let Self::Waited(seconds) = self {
+            Some(*seconds)
+        } else {
+            None
+        }
     }
 }
 
@@ -97,7 +106,10 @@ pub struct Call {
 
 impl Call {
     fn of(request: &Request) -> Self {
-        let headers = request.headers.iter().map(|one| (one.name.to_owned(), one.value.to_string()));
+        let headers = request
+            .headers
+            .iter()
+            .map(|one| (one.name.to_owned(), one.value.to_string()));
         Self {
             method: request.method,
             path: request.path.clone(),
@@ -107,12 +119,18 @@ impl Call {
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(one, _)| one == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The path below that of the databases, without parameters.
     pub fn route(&self) -> &str {
-        let path = self.path.split_once('?').map_or(self.path.as_str(), |(path, _)| path);
+        let path = self
+            .path
+            .split_once('?')
+            .map_or(self.path.as_str(), |(path, _)| path);
         path.strip_prefix("/v1/databases").unwrap()
     }
 }
@@ -139,15 +157,32 @@ struct Memo {
 impl Offer {
     pub fn new(server: Box<dyn ErasedServer>, keyword: Option<KeywordLayout>) -> Self {
         let scheme_public = server.public();
-        let bundle = Bundle { scheme_public, keyword: keyword.clone(), commitment_top: None }.encode();
-        Self { server: server.into(), keyword, bundle: Arc::new(bundle), memo: Arc::default() }
+        let bundle = Bundle {
+            scheme_public,
+            keyword: keyword.clone(),
+            commitment_top: None,
+        }
+        .encode();
+        Self {
+            server: server.into(),
+            keyword,
+            bundle: Arc::new(bundle),
+            memo: Arc::default(),
+        }
     }
 
     /// The same version with the top of a hash tree.
     pub fn with_top(self, top: [u8; 32]) -> Self {
         let scheme_public = self.server.public();
-        let bundle = Bundle { scheme_public, keyword: self.keyword.clone(), commitment_top: Some(top) };
-        Self { bundle: Arc::new(bundle.encode()), ..self }
+        let bundle = Bundle {
+            scheme_public,
+            keyword: self.keyword.clone(),
+            commitment_top: Some(top),
+        };
+        Self {
+            bundle: Arc::new(bundle.encode()),
+            ..self
+        }
     }
 
     fn accept_keys(&self, sealed: &[u8]) -> Result<Arc<ErasedKeys>, Failure> {
@@ -166,7 +201,9 @@ impl Offer {
         if let Some(ticket) = memo.get(&key) {
             return Ok(ticket.clone());
         }
-        let ticket = self.server.ticket(client.keys.as_ref().unwrap(), number, &NoProgress)?;
+        let ticket = self
+            .server
+            .ticket(client.keys.as_ref().unwrap(), number, &NoProgress)?;
         memo.insert(key, ticket.clone());
         Ok(ticket)
     }
@@ -245,7 +282,12 @@ pub struct Reply {
 
 impl Reply {
     pub fn refusal(status: u16, code: &'static str) -> Self {
-        Self { status, code, retry_after: None, next: None }
+        Self {
+            status,
+            code,
+            retry_after: None,
+            next: None,
+        }
     }
 }
 
@@ -261,7 +303,10 @@ impl Peer {
             platform: Arc::default(),
             clients: Vec::new(),
             ticket_time: Duration::ZERO,
-            place: Some(Place { slot: [1; 32], boot: [2; 32] }),
+            place: Some(Place {
+                slot: [1; 32],
+                boot: [2; 32],
+            }),
             registering: None,
             log: None,
             behind: VecDeque::new(),
@@ -347,7 +392,9 @@ impl Peer {
     /// The version that a request is for.
     pub fn version_of(&self, call: &Call) -> Option<&Offer> {
         let version = call.header(header::VERSION)?;
-        self.versions.iter().find(|offer| offer.server.version().to_string() == version)
+        self.versions
+            .iter()
+            .find(|offer| offer.server.version().to_string() == version)
     }
 
     pub fn respond(&mut self, request: &Request) -> Result<Response, Failure> {
@@ -361,7 +408,12 @@ impl Peer {
         let segment = |text| if text == self.name { "table" } else { text };
         let segments: Vec<&str> = call.route().split('/').skip(1).map(segment).collect();
         Ok(match (call.method, segments.as_slice()) {
-            (Method::Get, []) => json(200, &DatabaseList { databases: vec![self.info().summary()] }),
+            (Method::Get, []) => json(
+                200,
+                &DatabaseList {
+                    databases: vec![self.info().summary()],
+                },
+            ),
             (Method::Get, ["table"]) => json(200, &self.info()),
             (Method::Get, ["table", "checkpoint", "proof"]) => self.proof(),
             (Method::Get, ["table", "public"]) => self.public(call),
@@ -385,7 +437,12 @@ impl Peer {
     }
 
     fn info(&self) -> DatabaseInfo {
-        let Offer { server, keyword, bundle, .. } = self.newest();
+        let Offer {
+            server,
+            keyword,
+            bundle,
+            ..
+        } = self.newest();
         let (description, version) = (server.describe(), server.version());
         let (sizes, shape) = (description.sizes, description.shape);
         DatabaseInfo {
@@ -414,7 +471,10 @@ impl Peer {
             parameters: Default::default(),
             checkpoint: self.shown().map(|log| {
                 let sequence = log.newest().unwrap().sequence;
-                CheckpointInfo { sequence, time: EPOCH }
+                CheckpointInfo {
+                    sequence,
+                    time: EPOCH,
+                }
             }),
             delta: self.delta.clone(),
         }
@@ -431,23 +491,48 @@ impl Peer {
         };
         let body = log.proof().unwrap().encode().unwrap().into_bytes();
         self.behind.pop_front();
-        let headers = vec![("papir-version".to_owned(), self.newest().server.version().to_string())];
-        Response { status: 200, headers, body: Ok(body) }
+        let headers = vec![(
+            "papir-version".to_owned(),
+            self.newest().server.version().to_string(),
+        )];
+        Response {
+            status: 200,
+            headers,
+            body: Ok(body),
+        }
     }
 
     fn public(&self, call: &Call) -> Response {
         let Offer { server, bundle, .. } = self.newest();
-        let (version, tag) = (server.version().to_string(), format!("\"{}\"", server.version()));
+        let (version, tag) = (
+            server.version().to_string(),
+            format!("\"{}\"", server.version()),
+        );
         let unchanged = call.header(header::IF_NONE_MATCH) == Some(tag.as_str());
-        let headers = vec![("papir-version".to_owned(), version), ("etag".to_owned(), tag)];
-        let (status, body) = if unchanged { (304, Vec::new()) } else { (200, bundle.to_vec()) };
-        Response { status, headers, body: Ok(body) }
+        let headers = vec![
+            ("papir-version".to_owned(), version),
+            ("etag".to_owned(), tag),
+        ];
+        let (status, body) = if unchanged {
+            (304, Vec::new())
+        } else {
+            (200, bundle.to_vec())
+        };
+        Response {
+            status,
+            headers,
+            body: Ok(body),
+        }
     }
 
     fn refuse(&mut self, reply: Reply) -> Response {
         self.versions.extend(reply.next);
         let mut response = refusal(reply.status, reply.code);
-        response.headers.extend(reply.retry_after.map(|after| ("retry-after".to_owned(), after.to_owned())));
+        response.headers.extend(
+            reply
+                .retry_after
+                .map(|after| ("retry-after".to_owned(), after.to_owned())),
+        );
         response
     }
 
@@ -455,12 +540,16 @@ impl Peer {
         let offer = self.newest().clone();
         let (server, version) = (&*offer.server, offer.server.version().to_string());
         let queries = envelope::split(&call.body).unwrap();
-        let numbers = call.header(header::TICKET).into_iter().flat_map(|text| text.split(','));
+        let numbers = call
+            .header(header::TICKET)
+            .into_iter()
+            .flat_map(|text| text.split(','));
         let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
         let id = call.header(header::CLIENT);
         if call.header(header::VERSION) != Some(&version) {
             if let Some(tickets) = id.and_then(|id| self.tickets(id)) {
-                let unanswered: Vec<(u64, &[u8])> = numbers.iter().map(|&number| (number, &[][..])).collect();
+                let unanswered: Vec<(u64, &[u8])> =
+                    numbers.iter().map(|&number| (number, &[][..])).collect();
                 let _ = tickets.take("", &unanswered);
             }
             return Ok(refusal(409, code::WRONG_VERSION));
@@ -468,9 +557,14 @@ impl Peer {
         if id.is_some_and(|id| self.refuses_keys(id)) {
             return Ok(refusal(410, code::CLIENT_GONE));
         }
-        let uses: Vec<(u64, &[u8])> = numbers.iter().copied().zip(queries.iter().copied()).collect();
-        if let Some(Err((status, code))) =
-            id.and_then(|id| self.tickets(id)).map(|tickets| tickets.take(&version, &uses))
+        let uses: Vec<(u64, &[u8])> = numbers
+            .iter()
+            .copied()
+            .zip(queries.iter().copied())
+            .collect();
+        if let Some(Err((status, code))) = id
+            .and_then(|id| self.tickets(id))
+            .map(|tickets| tickets.take(&version, &uses))
         {
             return Ok(refusal(status, code));
         }
@@ -478,16 +572,25 @@ impl Peer {
         let keys = client.and_then(|client| client.keys.as_deref());
         let ticket = |&number: &u64| {
             let ticketed = number < SENT_AHEAD;
-            ticketed.then(|| offer.ticket(client.unwrap(), number)).transpose()
+            ticketed
+                .then(|| offer.ticket(client.unwrap(), number))
+                .transpose()
         };
         let tickets: Vec<Option<Vec<u8>>> = numbers.iter().map(ticket).collect::<Result<_, _>>()?;
         let mut answers = Vec::new();
         for (position, query) in queries.into_iter().enumerate() {
-            let session = ErasedSession { keys, ticket: tickets.get(position).and_then(Option::as_deref) };
+            let session = ErasedSession {
+                keys,
+                ticket: tickets.get(position).and_then(Option::as_deref),
+            };
             answers.extend(server.answer(session, query)?);
         }
         (self.damage)(&mut answers);
-        Ok(Response { status: 200, headers: Vec::new(), body: Ok(answers) })
+        Ok(Response {
+            status: 200,
+            headers: Vec::new(),
+            body: Ok(answers),
+        })
     }
 
     /// Returns true if the client does not exist, or the newest version refuses its keys.
@@ -499,14 +602,23 @@ impl Peer {
 
     /// A client's tickets, prepared until now.
     fn tickets(&mut self, id: &str) -> Option<&mut TicketTable> {
-        let (version, now, each) = (self.newest().server.version().to_string(), self.now(), self.ticket_time);
-        let client = self.clients.get_mut(id.parse::<usize>().ok()?).filter(|client| !client.removed)?;
+        let (version, now, each) = (
+            self.newest().server.version().to_string(),
+            self.now(),
+            self.ticket_time,
+        );
+        let client = self
+            .clients
+            .get_mut(id.parse::<usize>().ok()?)
+            .filter(|client| !client.removed)?;
         client.tickets.work(&version, now, each);
         Some(&mut client.tickets)
     }
 
     fn client(&self, id: &str) -> Option<&Registered> {
-        self.clients.get(id.parse::<usize>().ok()?).filter(|client| !client.removed)
+        self.clients
+            .get(id.parse::<usize>().ok()?)
+            .filter(|client| !client.removed)
     }
 
     fn remove(&mut self, id: &str) -> Response {
@@ -514,14 +626,20 @@ impl Peer {
             return refusal(410, code::CLIENT_GONE);
         }
         self.clients[id.parse::<usize>().unwrap()].remove();
-        Response { status: 204, headers: Vec::new(), body: Ok(Vec::new()) }
+        Response {
+            status: 204,
+            headers: Vec::new(),
+            body: Ok(Vec::new()),
+        }
     }
 
     fn register(&mut self, call: &Call) -> Result<Response, Failure> {
         if let Some((status, code)) = self.registering {
             return Ok(refusal(status, code));
         }
-        let announced = call.header(header::UPLOAD_LENGTH).map(|length| length.parse().unwrap());
+        let announced = call
+            .header(header::UPLOAD_LENGTH)
+            .map(|length| length.parse().unwrap());
         self.clients.push(Registered {
             keys: None,
             received: Vec::new(),
@@ -533,7 +651,10 @@ impl Peer {
         if announced.is_none() {
             self.accept(&id, &call.body)?;
         }
-        Ok(Response { status: 201, ..self.status(&id) })
+        Ok(Response {
+            status: 201,
+            ..self.status(&id)
+        })
     }
 
     fn upload(&mut self, id: &str, part: &[u8]) -> Result<Response, Failure> {
@@ -558,14 +679,28 @@ impl Peer {
     fn status(&mut self, id: &str) -> Response {
         let version = self.newest().server.version().to_string();
         let tickets = self.tickets(id);
-        let tickets = tickets.map(|tickets| (tickets.next, tickets.next_sent_ahead, tickets.ready(&version)));
+        let tickets = tickets.map(|tickets| {
+            (
+                tickets.next,
+                tickets.next_sent_ahead,
+                tickets.ready(&version),
+            )
+        });
         let (next_ticket, next_sent_ahead, tickets_ready) = tickets.unwrap_or_default();
         let Some(client) = self.client(id) else {
             return refusal(410, code::CLIENT_GONE);
         };
         let whole = client.keys.is_some();
-        let status = if whole { ClientStatus::REGISTERED } else { ClientStatus::UPLOADING };
-        let received = if whole { client.length } else { client.received.len() as u64 };
+        let status = if whole {
+            ClientStatus::REGISTERED
+        } else {
+            ClientStatus::UPLOADING
+        };
+        let received = if whole {
+            client.length
+        } else {
+            client.received.len() as u64
+        };
         let status = ClientStatus {
             id: id.to_owned(),
             status: status.into(),
@@ -589,7 +724,10 @@ impl Peer {
 
 /// The part of a response that the request accepts.
 fn read(request: &Request, mut response: Response) -> Response {
-    match (request.body_limit(response.status, response.header(header::VERSION)), &mut response.body) {
+    match (
+        request.body_limit(response.status, response.header(header::VERSION)),
+        &mut response.body,
+    ) {
         (Some(limit), Ok(body)) => body.truncate(usize::try_from(limit).unwrap()),
         (Some(_), Err(_)) => {}
         (None, body) => *body = Ok(Vec::new()),
@@ -598,7 +736,11 @@ fn read(request: &Request, mut response: Response) -> Response {
 }
 
 pub fn json(status: u16, body: &impl serde::Serialize) -> Response {
-    Response { status, headers: Vec::new(), body: Ok(serde_json::to_vec(body).unwrap()) }
+    Response {
+        status,
+        headers: Vec::new(),
+        body: Ok(serde_json::to_vec(body).unwrap()),
+    }
 }
 
 /// A refusal with a code of `papir_protocol::code`.
@@ -610,7 +752,10 @@ pub fn refusal(status: u16, code: &str) -> Response {
 pub fn short(events: &[Event]) -> Vec<String> {
     let descriptions = events.iter().map(|event| match event {
         Event::Sent(call) => {
-            let route = call.route().replace("/table", "").replace(&"0".repeat(31), "");
+            let route = call
+                .route()
+                .replace("/table", "")
+                .replace(&"0".repeat(31), "");
             format!("{} {route}", call.method.name())
         }
         Event::Waited(seconds) => format!("wait {seconds}"),

@@ -9,12 +9,19 @@ use crate::peer::{Event, Peer, record, rng, short};
 use crate::registered::{look_up, open, pairs};
 use crate::traces::schemes::{self, scheme};
 
-const HERE: Place = Place { slot: [1; 32], boot: [2; 32] };
+const HERE: Place = Place {
+    slot: [1; 32],
+    boot: [2; 32],
+};
 
 /// Places of a copied folder, of another boot or machine, and of both.
 fn elsewhere() -> [Place; 3] {
     let (slot, boot) = ([3; 32], [4; 32]);
-    [Place { slot, ..HERE }, Place { boot, ..HERE }, Place { slot, boot }]
+    [
+        Place { slot, ..HERE },
+        Place { boot, ..HERE },
+        Place { slot, boot },
+    ]
 }
 
 /// Returns whether a request names this client.
@@ -27,10 +34,20 @@ fn names(event: &Event, client: &str) -> bool {
 
 /// The events of a lookup, with which a client registers anew.
 fn registers_anew(peer: &mut Peer, session: &mut Session, old: &str) -> Vec<Event> {
-    assert_eq!(peer.run(session.get(&[Wanted::Index(4)])).unwrap(), [Some(record(1, 4))]);
+    assert_eq!(
+        peer.run(session.get(&[Wanted::Index(4)])).unwrap(),
+        [Some(record(1, 4))]
+    );
     let events = peer.take();
-    let registering = short(&events).iter().position(|event| event == "POST /clients").unwrap();
-    assert!(!events[..registering].iter().any(|event| names(event, old)), "{:?}", short(&events));
+    let registering = short(&events)
+        .iter()
+        .position(|event| event == "POST /clients")
+        .unwrap();
+    assert!(
+        !events[..registering].iter().any(|event| names(event, old)),
+        "{:?}",
+        short(&events)
+    );
     events
 }
 
@@ -50,7 +67,10 @@ fn state_from_elsewhere_registers_anew_without_a_word_about_the_old_client() {
             // After a restart of the machine nobody else uses the old client, so it is removed.
             let removed = short(&events).contains(&"DELETE /clients/0".to_owned());
             assert_eq!(removed, place.slot == HERE.slot);
-            assert_eq!(events.iter().filter(|event| names(event, "0")).count(), usize::from(removed));
+            assert_eq!(
+                events.iter().filter(|event| names(event, "0")).count(),
+                usize::from(removed)
+            );
             assert_eq!(peer.saved.as_ref().unwrap().place, Some(place));
             // It stays at the new place.
             assert_eq!([look_up(&mut peer, &mut session)], pairs(&[("1", "1")])[..]);
@@ -61,7 +81,11 @@ fn state_from_elsewhere_registers_anew_without_a_word_about_the_old_client() {
 
 fn session_settings() -> Settings {
     let schemes = papir_client::core::Schemes::and(vec![&crate::registered::STATEFUL]);
-    Settings { allow_not_private: true, schemes, ..Settings::default() }
+    Settings {
+        allow_not_private: true,
+        schemes,
+        ..Settings::default()
+    }
 }
 
 #[test]
@@ -70,7 +94,10 @@ fn state_at_its_place_is_resumed() {
         let (mut peer, mut session) = open();
         peer.place = place;
         for number in ["0", "1", "2"] {
-            assert_eq!([look_up(&mut peer, &mut session)], pairs(&[("0", number)])[..]);
+            assert_eq!(
+                [look_up(&mut peer, &mut session)],
+                pairs(&[("0", number)])[..]
+            );
             session = peer.open(session_settings()).unwrap();
         }
         assert_eq!(peer.saved.as_ref().unwrap().place, place);
@@ -107,10 +134,14 @@ fn state_from_elsewhere_is_not_used_even_if_the_service_refuses_a_new_client() {
 fn state_without_tickets_is_bound_to_no_place() {
     let records = RecordBuffer::from_records((0..40u8).map(|index| [index])).unwrap();
     let pirouette = scheme("pirouette").allow_insecure(NotPrivate::acknowledged());
-    let server: Box<dyn ErasedServer> =
-        pirouette.setup(&records, Goal::Balanced, &mut rng(1), &NoProgress).unwrap();
+    let server: Box<dyn ErasedServer> = pirouette
+        .setup(&records, Goal::Balanced, &mut rng(1), &NoProgress)
+        .unwrap();
     let mut peer = Peer::new(server);
-    let settings = Settings { schemes: schemes::short(), ..Settings::default() };
+    let settings = Settings {
+        schemes: schemes::short(),
+        ..Settings::default()
+    };
     for place in elsewhere() {
         peer.place = Some(place);
         let mut session = peer.open(settings.clone()).unwrap();

@@ -12,15 +12,20 @@ use crate::peer::{Call, Event, Offer, Peer, record, records, rng, short};
 
 fn simple(seed: u64) -> Offer {
     let scheme = registry::by_name("simple").unwrap();
-    let server: Box<dyn ErasedServer> =
-        scheme.setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress).unwrap();
+    let server: Box<dyn ErasedServer> = scheme
+        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
+        .unwrap();
     assert!(server.public().len() > 16 << 10);
     server.into()
 }
 
 /// A copy with the version of one database and the public part of another.
 fn copy(version: &Offer, part: &Offer) -> Vec<u8> {
-    [version.server.version().to_string().as_bytes(), part.bundle.as_slice()].concat()
+    [
+        version.server.version().to_string().as_bytes(),
+        part.bundle.as_slice(),
+    ]
+    .concat()
 }
 
 /// Opens a session, looks up a record, and returns the version that was offered and the bytes that
@@ -32,8 +37,13 @@ fn offered(peer: &mut Peer, settings: Settings) -> (Option<String>, u64) {
     assert_eq!(short(&events), ["GET ", "GET ", "GET /public"]);
     let values = peer.run(session.get(&[Wanted::Index(7)])).unwrap();
     assert_eq!(values, [Some(record(1, 7))]);
-    let Some(Event::Sent(call)) = events.last() else { panic!() };
-    (call.header(header::IF_NONE_MATCH).map(str::to_owned), session.costs().public_bytes)
+    let Some(Event::Sent(call)) = events.last() else {
+        panic!()
+    };
+    (
+        call.header(header::IF_NONE_MATCH).map(str::to_owned),
+        session.costs().public_bytes,
+    )
 }
 
 #[test]
@@ -55,12 +65,25 @@ fn a_copy_of_the_described_version_is_offered_and_used() {
         let mut peer = Peer::new(first.clone());
         peer.copy = stored;
         assert_eq!(offered(&mut peer, Settings::default()), expected);
-        assert_eq!(peer.copy.as_ref(), Some(&copy(&first, &first)), "a bad copy is replaced");
-        let without = Settings { no_cache: true, ..Settings::default() };
+        assert_eq!(
+            peer.copy.as_ref(),
+            Some(&copy(&first, &first)),
+            "a bad copy is replaced"
+        );
+        let without = Settings {
+            no_cache: true,
+            ..Settings::default()
+        };
         assert_eq!(offered(&mut peer, without), (None, length));
     }
     let mut peer = Peer::new(first);
-    offered(&mut peer, Settings { no_cache: true, ..Settings::default() });
+    offered(
+        &mut peer,
+        Settings {
+            no_cache: true,
+            ..Settings::default()
+        },
+    );
     assert_eq!(peer.copy, None);
 }
 
@@ -85,7 +108,10 @@ fn open_tampered(copied: bool, tamper: fn(&mut Response)) -> (Result<Session, Er
 #[test]
 fn a_confirmation_counts_only_for_an_offered_copy_of_this_version() {
     let (opened, asked) = open_tampered(false, |response| response.status = 304);
-    assert!(matches!(opened.err().unwrap(), Error::Http { status: 304, .. }));
+    assert!(matches!(
+        opened.err().unwrap(),
+        Error::Http { status: 304, .. }
+    ));
     assert_eq!(asked, 1);
     let other = |response: &mut Response| response.headers[0].1 = "0123456789abcdef".to_owned();
     let (opened, asked) = open_tampered(true, other);
@@ -108,6 +134,12 @@ fn a_copy_without_the_trusted_root_is_refused() {
     let offer = simple(1);
     let mut peer = Peer::new(offer.clone());
     peer.copy = Some(copy(&offer, &offer));
-    let settings = Settings { root: Some(Root([7; 32])), ..Settings::default() };
-    assert!(matches!(peer.open(settings).err().unwrap(), Error::Root { .. }));
+    let settings = Settings {
+        root: Some(Root([7; 32])),
+        ..Settings::default()
+    };
+    assert!(matches!(
+        peer.open(settings).err().unwrap(),
+        Error::Root { .. }
+    ));
 }

@@ -11,7 +11,8 @@ use papir_testkit::stateful::{self, Stateful};
 
 use crate::peer::{Event, Peer, Reply, queries, record, records, rng, short};
 
-pub static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
+pub static STATEFUL: Erased<Stateful> =
+    Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 fn prepared(seed: u64) -> Box<dyn ErasedServer> {
     stateful::setup(&records(seed), stateful::KEYS_BYTES, &mut rng(seed)).unwrap()
@@ -24,7 +25,12 @@ pub fn open() -> (Peer, Session) {
 pub fn open_with(rotation: Rotation) -> (Peer, Session) {
     let mut peer = Peer::new(prepared(1));
     let schemes = Schemes::and(vec![&STATEFUL]);
-    let settings = Settings { allow_not_private: true, schemes, rotation, ..Settings::default() };
+    let settings = Settings {
+        allow_not_private: true,
+        schemes,
+        rotation,
+        ..Settings::default()
+    };
     let session = peer.open(settings).unwrap();
     peer.take();
     (peer, session)
@@ -34,13 +40,19 @@ pub fn open_with(rotation: Rotation) -> (Peer, Session) {
 pub fn tickets(events: &[Event]) -> Vec<(String, String)> {
     let pairs = queries(events).into_iter().map(|call| {
         let client: u64 = call.header("papir-client").unwrap().parse().unwrap();
-        (client.to_string(), call.header("papir-ticket").unwrap().to_owned())
+        (
+            client.to_string(),
+            call.header("papir-ticket").unwrap().to_owned(),
+        )
     });
     pairs.collect()
 }
 
 pub fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(client, tickets)| ((*client).to_owned(), (*tickets).to_owned())).collect()
+    expected
+        .iter()
+        .map(|(client, tickets)| ((*client).to_owned(), (*tickets).to_owned()))
+        .collect()
 }
 
 /// A client's id becomes a part of paths and headers.
@@ -55,7 +67,10 @@ fn an_id_of_another_form_is_refused() {
             Ok(response)
         });
         let error = refused.unwrap_err().to_string();
-        assert!(error.contains(&format!("id {id:?}: expected 32 hexadecimal digits")), "{error}");
+        assert!(
+            error.contains(&format!("id {id:?}: expected 32 hexadecimal digits")),
+            "{error}"
+        );
         assert!(peer.saved.is_none() && short(&peer.take()).last().unwrap() == "unlock");
     }
 }
@@ -67,12 +82,30 @@ fn state_is_written_and_unlocked_before_a_query_is_sent() {
     let values = peer.run(session.get(&wanted)).unwrap();
     assert_eq!(values, [4, 5, 6].map(|index| Some(record(1, index))));
     let events = peer.take();
-    let registering = ["lock", "read", "read", "forget", "POST /clients", "write", "unlock"];
+    let registering = [
+        "lock",
+        "read",
+        "read",
+        "forget",
+        "POST /clients",
+        "write",
+        "unlock",
+    ];
     let querying = ["lock", "read", "write", "unlock", "POST /query"];
     // The service prepares two tickets ahead, so three lookups take two requests. Before the second
     // one, the client asks whether its ticket is ready.
-    let asking = ["lock", "read", "GET /clients/0", "write", "unlock", "POST /query"];
-    assert_eq!(short(&events), [&registering[..], &querying[..], &asking[..]].concat());
+    let asking = [
+        "lock",
+        "read",
+        "GET /clients/0",
+        "write",
+        "unlock",
+        "POST /query",
+    ];
+    assert_eq!(
+        short(&events),
+        [&registering[..], &querying[..], &asking[..]].concat()
+    );
     assert_eq!(tickets(&events), pairs(&[("0", "0,1"), ("0", "2")]));
 }
 
@@ -85,8 +118,14 @@ fn a_removed_client_registers_again_once() {
     assert_eq!(values, [Some(record(1, 4))]);
     let sent = tickets(&peer.take());
     assert_eq!(sent[0].0, "0");
-    assert_eq!(sent[1].0, "1", "the second query is of the new registration");
-    peer.script.extend([Reply::refusal(410, "client_gone"), Reply::refusal(410, "client_gone")]);
+    assert_eq!(
+        sent[1].0, "1",
+        "the second query is of the new registration"
+    );
+    peer.script.extend([
+        Reply::refusal(410, "client_gone"),
+        Reply::refusal(410, "client_gone"),
+    ]);
     let error = peer.run(session.get(&[Wanted::Index(4)])).unwrap_err();
     assert_eq!(error.code(), "client_gone");
     assert_eq!(queries(&peer.take()).len(), 2);
@@ -103,7 +142,10 @@ fn a_ticket_used_by_a_copy_removes_the_registration() {
     let events = peer.take();
     assert_eq!(short(&events)[5..], ["lock", "read", "forget", "unlock"]);
     assert!(peer.saved.is_none());
-    assert_eq!(peer.run(session.get(&[Wanted::Index(4)])).unwrap(), [Some(record(1, 4))]);
+    assert_eq!(
+        peer.run(session.get(&[Wanted::Index(4)])).unwrap(),
+        [Some(record(1, 4))]
+    );
     assert_eq!(tickets(&peer.take())[0].0, "1");
 }
 
@@ -113,7 +155,10 @@ fn a_ticket_is_used_once_even_if_the_answer_is_lost() {
     peer.damage = |answers| answers.clear();
     assert!(peer.run(session.get(&[Wanted::Index(4)])).is_err());
     peer.damage = |_| {};
-    assert_eq!(peer.run(session.get(&[Wanted::Index(4)])).unwrap(), [Some(record(1, 4))]);
+    assert_eq!(
+        peer.run(session.get(&[Wanted::Index(4)])).unwrap(),
+        [Some(record(1, 4))]
+    );
     assert_eq!(tickets(&peer.take()), pairs(&[("0", "0"), ("0", "1")]));
 }
 
@@ -126,22 +171,40 @@ pub fn look_up(peer: &mut Peer, session: &mut Session) -> (String, String) {
 
 #[test]
 fn keys_are_replaced_after_a_number_of_queries() {
-    let (mut peer, mut session) = open_with(Rotation { queries: 3, ..Rotation::default() });
+    let (mut peer, mut session) = open_with(Rotation {
+        queries: 3,
+        ..Rotation::default()
+    });
     let found: Vec<_> = (0..5).map(|_| look_up(&mut peer, &mut session)).collect();
-    assert_eq!(found, pairs(&[("0", "0"), ("0", "1"), ("0", "2"), ("1", "0"), ("1", "1")]));
+    assert_eq!(
+        found,
+        pairs(&[("0", "0"), ("0", "1"), ("0", "2"), ("1", "0"), ("1", "1")])
+    );
     // The old client was removed from the service.
     assert_eq!(peer.clients.len(), 2);
     look_up(&mut peer, &mut session);
     let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
     assert_eq!(values, [Some(record(1, 4))]);
-    let removing = ["lock", "read", "read", "forget", "POST /clients", "write", "read", "DELETE /clients/1"];
+    let removing = [
+        "lock",
+        "read",
+        "read",
+        "forget",
+        "POST /clients",
+        "write",
+        "read",
+        "DELETE /clients/1",
+    ];
     assert_eq!(short(&peer.take())[..8], removing);
 }
 
 #[test]
 fn old_keys_are_replaced() {
     let age = Duration::from_secs(3600);
-    let (mut peer, mut session) = open_with(Rotation { age, ..Rotation::default() });
+    let (mut peer, mut session) = open_with(Rotation {
+        age,
+        ..Rotation::default()
+    });
     assert_eq!(look_up(&mut peer, &mut session).0, "0");
     peer.platform.advance(age - Duration::from_secs(1));
     assert_eq!(look_up(&mut peer, &mut session).0, "0");
@@ -152,19 +215,28 @@ fn old_keys_are_replaced() {
 /// A service without room for a second registration still answers under the first.
 #[test]
 fn keys_stay_while_the_service_refuses_new_ones() {
-    let (mut peer, mut session) = open_with(Rotation { queries: 1, ..Rotation::default() });
+    let (mut peer, mut session) = open_with(Rotation {
+        queries: 1,
+        ..Rotation::default()
+    });
     look_up(&mut peer, &mut session);
     peer.registering = Some((413, "over_quota"));
     let found: Vec<_> = (0..2).map(|_| look_up(&mut peer, &mut session)).collect();
     assert_eq!(found, pairs(&[("0", "1"), ("0", "2")]));
     peer.registering = None;
-    assert_eq!(look_up(&mut peer, &mut session), ("1".to_owned(), "0".to_owned()));
+    assert_eq!(
+        look_up(&mut peer, &mut session),
+        ("1".to_owned(), "0".to_owned())
+    );
 }
 
 /// New keys are expensive to make: a client does not make them for every lookup that follows.
 #[test]
 fn a_refused_replacement_is_tried_again_later() {
-    let (mut peer, mut session) = open_with(Rotation { queries: 32, ..Rotation::default() });
+    let (mut peer, mut session) = open_with(Rotation {
+        queries: 32,
+        ..Rotation::default()
+    });
     (0..32).for_each(|_| drop(look_up(&mut peer, &mut session)));
     peer.registering = Some((413, "over_quota"));
     let attempts: Vec<bool> = (0..5)
@@ -181,7 +253,9 @@ fn a_dropped_task_releases_the_lock() {
     let (peer, mut session) = open();
     let events = peer.events.clone();
     let task = session.register().start();
-    let papir_client::core::Step::Store(_, then) = task else { panic!("no lock is taken") };
+    let papir_client::core::Step::Store(_, then) = task else {
+        panic!("no lock is taken")
+    };
     let lock = papir_client::core::StoreLock::new(OnDrop(events));
     drop(then.resume(Ok(papir_client::core::Stored::Locked(lock))));
     assert_eq!(short(&peer.take()), ["unlock"]);

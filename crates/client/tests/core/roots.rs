@@ -17,17 +17,30 @@ fn the_key_of_a_first_checkpoint_does_not_replace_a_pinned_root() {
     for settings in [pinning(), Settings::default()] {
         let error = peer.open(settings).err().unwrap();
         assert!(matches!(error, Error::Root { .. }), "{error}");
-        assert!(peer.pin.is_none(), "the key is pinned although the root is wrong");
+        assert!(
+            peer.pin.is_none(),
+            "the key is pinned although the root is wrong"
+        );
     }
     // A key that the caller gives does.
-    peer.open(Settings { pin: Pin::OwnerAndRoot, ..given(owner(1).public()) }).unwrap();
+    peer.open(Settings {
+        pin: Pin::OwnerAndRoot,
+        ..given(owner(1).public())
+    })
+    .unwrap();
     peer.open(pinning()).unwrap();
 }
 
 /// Otherwise a service could sign the version with that root, and then any other.
 #[test]
 fn a_pinned_root_stays_when_a_service_starts_to_sign() {
-    for settings in [pinning(), Settings { root: Some(root(1)), ..pinning() }] {
+    for settings in [
+        pinning(),
+        Settings {
+            root: Some(root(1)),
+            ..pinning()
+        },
+    ] {
         let mut peer = Peer::new(verifiable(1));
         peer.open(settings.clone()).unwrap();
         assert_eq!(peer.root, Some(root(1)));
@@ -44,7 +57,11 @@ fn a_pinned_root_stays_when_a_service_starts_to_sign() {
             let error = peer.open(settings).err().unwrap();
             assert!(matches!(error, Error::Root { .. }), "{error}");
         }
-        peer.open(Settings { pin: Pin::OwnerAndRoot, ..given(owner(1).public()) }).unwrap();
+        peer.open(Settings {
+            pin: Pin::OwnerAndRoot,
+            ..given(owner(1).public())
+        })
+        .unwrap();
         peer.open(pinning()).unwrap();
     }
 }
@@ -54,7 +71,8 @@ fn a_pinned_root_stays_when_a_service_starts_to_sign() {
 fn a_session_that_pinned_a_root_pins_no_key() {
     let mut peer = Peer::new(verifiable(1));
     let mut session = peer.open(pinning()).unwrap();
-    peer.versions.push(Offer::new(prepared(1, 2), None).with_top(top(1)));
+    peer.versions
+        .push(Offer::new(prepared(1, 2), None).with_top(top(1)));
     sign(&mut peer, &owner(1), &[]);
     peer.script.push_back(Reply::refusal(409, "wrong_version"));
     // The records of this test have no proofs.
@@ -71,7 +89,10 @@ fn a_delta_beside_a_pinned_root_is_refused() {
     peer.log = Some(append_delta(None, peer.newest(), &owner(1)));
     peer.delta = Some(delta_of(peer.newest()));
     let error = peer.open(pinning()).err().unwrap().to_string();
-    assert!(error.contains("a delta beside a database whose root alone is known"), "{error}");
+    assert!(
+        error.contains("a delta beside a database whose root alone is known"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -90,8 +111,13 @@ fn top(seed: u64) -> [u8; 32] {
 }
 
 fn root(seed: u64) -> Root {
-    let client = registry::by_name("simple").unwrap().client(&long(seed).public()).unwrap();
-    Commitment::of_prepared(&client.describe().shape, top(seed)).unwrap().root(None)
+    let client = registry::by_name("simple")
+        .unwrap()
+        .client(&long(seed).public())
+        .unwrap();
+    Commitment::of_prepared(&client.describe().shape, top(seed))
+        .unwrap()
+        .root(None)
 }
 
 /// A database whose records are long enough for proofs.
@@ -104,7 +130,9 @@ fn prepared(records: u64, version: u64) -> Box<dyn ErasedServer> {
     let record = |index: u64| vec![(records + index) as u8; 400];
     let records = RecordBuffer::from_records((0..50).map(record)).unwrap();
     let scheme = registry::by_name("simple").unwrap();
-    scheme.setup(&records, Goal::Balanced, &mut rng(version), &NoProgress).unwrap()
+    scheme
+        .setup(&records, Goal::Balanced, &mut rng(version), &NoProgress)
+        .unwrap()
 }
 
 /// A verifiable database.

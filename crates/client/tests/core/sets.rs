@@ -19,7 +19,11 @@ fn intersect(peer: &mut Peer, settings: Settings, named: bool) -> Result<psi::In
         path::PSI => Ok(json(200, &set_in(peer, named))),
         path::PSI_EVALUATE => {
             let body = Ok(key.evaluate(&call.body).unwrap());
-            Ok(Response { status: 200, headers: Vec::new(), body })
+            Ok(Response {
+                status: 200,
+                headers: Vec::new(),
+                body,
+            })
         }
         _ => peer.receive(call),
     })
@@ -29,8 +33,12 @@ fn intersect(peer: &mut Peer, settings: Settings, named: bool) -> Result<psi::In
 #[test]
 fn another_name_of_a_sets_database_does_not_escape_the_pins() {
     let mut peer = signed(simple(1), &owner(1));
-    let code =
-        |peer: &mut Peer, named| intersect(peer, Settings::default(), named).unwrap_err().code().to_owned();
+    let code = |peer: &mut Peer, named| {
+        intersect(peer, Settings::default(), named)
+            .unwrap_err()
+            .code()
+            .to_owned()
+    };
     // The database of this test has no keys, which ends the lookup.
     assert_eq!(code(&mut peer, true), "not_keyed");
     assert_eq!(peer.pinned_name.as_deref(), Some("table"));
@@ -45,7 +53,12 @@ fn another_name_of_a_sets_database_does_not_escape_the_pins() {
 fn keyed(seed: u64) -> Offer {
     let (records, layout) = table(60);
     let scheme = registry::by_name("simple").unwrap();
-    Offer::new(scheme.setup(&records, Goal::Balanced, &mut rng(seed), &NoProgress).unwrap(), layout)
+    Offer::new(
+        scheme
+            .setup(&records, Goal::Balanced, &mut rng(seed), &NoProgress)
+            .unwrap(),
+        layout,
+    )
 }
 
 /// A service that knows the names of a set can make answers that decode for some of them only.
@@ -55,7 +68,10 @@ fn a_new_version_is_followed_whether_or_not_answers_decode() {
         let mut peer = Peer::new(keyed(1));
         peer.damage = damage;
         let next = Some(keyed(2));
-        peer.script.push_back(Reply { next, ..Reply::refusal(409, "wrong_version") });
+        peer.script.push_back(Reply {
+            next,
+            ..Reply::refusal(409, "wrong_version")
+        });
         let decoded = intersect(&mut peer, Settings::default(), true).is_ok();
         (decoded, peer.take())
     };
@@ -87,14 +103,27 @@ fn a_filter_is_refused_if_the_set_must_be_signed_or_verifiable() {
         let task = psi::intersect(peer.service().unwrap(), settings, vec!["element"]);
         let refused = peer.run_through(task, &mut |peer, call| {
             assert_eq!(call.path, path::PSI, "another request was sent");
-            Ok(json(200, &PsiInfo { kind: "filter".into(), filter_bytes: Some(99), ..set_in(peer, false) }))
+            Ok(json(
+                200,
+                &PsiInfo {
+                    kind: "filter".into(),
+                    filter_bytes: Some(99),
+                    ..set_in(peer, false)
+                },
+            ))
         });
         refused.unwrap_err()
     };
     let mut peer = signed(simple(1), &owner(1));
     let error = refused(&mut peer, given(owner(1).public()));
     assert!(matches!(error, Error::NoCheckpoint { .. }), "{error}");
-    let error = refused(&mut peer, Settings { root: Some(Root([7; 32])), ..Settings::default() });
+    let error = refused(
+        &mut peer,
+        Settings {
+            root: Some(Root([7; 32])),
+            ..Settings::default()
+        },
+    );
     assert!(matches!(error, Error::Root { .. }), "{error}");
     // A set that was signed before.
     intersect(&mut peer, Settings::default(), true).unwrap_err();

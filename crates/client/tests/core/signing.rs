@@ -1,7 +1,9 @@
 //! Signed checkpoints of the scripted service.
 #![allow(unreachable_pub)]
 
-use papir_checkpoint::{Base, Certificate, Kind, Log, SigningKey, Statement, VerifyingKey, public_part_hash};
+use papir_checkpoint::{
+    Base, Certificate, Kind, Log, SigningKey, Statement, VerifyingKey, public_part_hash,
+};
 use papir_client::core::{CheckpointSettings, Pin, Settings};
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
@@ -12,13 +14,23 @@ use crate::peer::{EPOCH, Offer, Peer, records, rng};
 
 /// An owner's key.
 pub fn owner(seed: u64) -> SigningKey {
-    SigningKey::generate("example.org/owner".parse().unwrap(), Kind::Note, &mut rng(seed))
+    SigningKey::generate(
+        "example.org/owner".parse().unwrap(),
+        Kind::Note,
+        &mut rng(seed),
+    )
 }
 
 /// The statement of a version.
 fn statement(offer: &Offer) -> Statement {
     let (base, public_part) = (Base::Content([1; 32]), public_part_hash(&offer.bundle));
-    Statement { database: "table".into(), time: EPOCH, base, delta_root: None, public_part }
+    Statement {
+        database: "table".into(),
+        time: EPOCH,
+        base,
+        delta_root: None,
+        public_part,
+    }
 }
 
 /// Appends a version to a log.
@@ -28,7 +40,16 @@ pub fn append(former: Option<&Log>, offer: &Offer, key: &SigningKey, more: &[Cer
 
 /// Appends the same version with some delta to a log.
 pub fn append_delta(former: Option<&Log>, offer: &Offer, key: &SigningKey) -> Log {
-    Log::append(former, &Statement { delta_root: Some([2; 32]), ..statement(offer) }, key, &[]).unwrap()
+    Log::append(
+        former,
+        &Statement {
+            delta_root: Some([2; 32]),
+            ..statement(offer)
+        },
+        key,
+        &[],
+    )
+    .unwrap()
 }
 
 /// The description of a delta of one record.
@@ -47,7 +68,10 @@ pub fn delta_of(offer: &Offer) -> DeltaInfo {
 
 /// Signs the newest version again, this many seconds after [`EPOCH`].
 pub fn sign_again(peer: &mut Peer, key: &SigningKey, seconds: u64) {
-    let again = Statement { time: EPOCH + seconds, ..statement(peer.newest()) };
+    let again = Statement {
+        time: EPOCH + seconds,
+        ..statement(peer.newest())
+    };
     peer.log = Some(Log::append(peer.log.as_ref(), &again, key, &[]).unwrap());
 }
 
@@ -66,16 +90,27 @@ pub fn sign(peer: &mut Peer, key: &SigningKey, more: &[Certificate]) {
 /// A database of this seed.
 pub fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
-    scheme.setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress).unwrap()
+    scheme
+        .setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress)
+        .unwrap()
 }
 
 /// Pins roots too.
 pub fn pinning() -> Settings {
-    Settings { pin: Pin::OwnerAndRoot, ..Settings::default() }
+    Settings {
+        pin: Pin::OwnerAndRoot,
+        ..Settings::default()
+    }
 }
 
 /// Trusts a key.
 pub fn given(owner: VerifyingKey) -> Settings {
-    let checkpoint = CheckpointSettings { owner: Some(owner), ..CheckpointSettings::default() };
-    Settings { checkpoint, ..Settings::default() }
+    let checkpoint = CheckpointSettings {
+        owner: Some(owner),
+        ..CheckpointSettings::default()
+    };
+    Settings {
+        checkpoint,
+        ..Settings::default()
+    }
 }

@@ -29,7 +29,10 @@ pub struct TicketTable {
 impl TicketTable {
     /// An empty table at `now`.
     pub fn new(now: Duration) -> Self {
-        Self { worked: now, ..Self::default() }
+        Self {
+            worked: now,
+            ..Self::default()
+        }
     }
 
     /// Prepares tickets until `now`. Each takes the time `each`.
@@ -48,9 +51,16 @@ impl TicketTable {
     fn wanted(&self, version: &str) -> Option<u64> {
         let lacks = |number: &u64| {
             !self.is_prepared(version, *number)
-                && self.claims.get(number).is_none_or(|(claimed, _)| claimed == version)
+                && self
+                    .claims
+                    .get(number)
+                    .is_none_or(|(claimed, _)| claimed == version)
         };
-        self.requested.iter().copied().chain(self.next..self.next + AHEAD).find(lacks)
+        self.requested
+            .iter()
+            .copied()
+            .chain(self.next..self.next + AHEAD)
+            .find(lacks)
     }
 
     fn is_prepared(&self, version: &str, number: u64) -> bool {
@@ -59,12 +69,18 @@ impl TicketTable {
 
     /// Number of prepared tickets of a version from the next number on, without a gap.
     pub fn ready(&self, version: &str) -> u64 {
-        (self.next..).take_while(|number| self.is_prepared(version, *number)).count() as u64
+        (self.next..)
+            .take_while(|number| self.is_prepared(version, *number))
+            .count() as u64
     }
 
     /// Claims the numbers of queries. Returns the refusal's status and code if a number belongs to
     /// another query, or a ticket is not prepared.
-    pub fn take(&mut self, version: &str, uses: &[(u64, &[u8])]) -> Result<(), (u16, &'static str)> {
+    pub fn take(
+        &mut self,
+        version: &str,
+        uses: &[(u64, &[u8])],
+    ) -> Result<(), (u16, &'static str)> {
         let mut used = false;
         for &(number, query) in uses {
             let own = (version.to_owned(), query.to_vec());
@@ -77,8 +93,14 @@ impl TicketTable {
         if used {
             return Err((410, code::TICKET_USED));
         }
-        let mut tickets = uses.iter().map(|(number, _)| *number).filter(|number| *number < SENT_AHEAD);
-        if tickets.clone().all(|number| self.is_prepared(version, number)) {
+        let mut tickets = uses
+            .iter()
+            .map(|(number, _)| *number)
+            .filter(|number| *number < SENT_AHEAD);
+        if tickets
+            .clone()
+            .all(|number| self.is_prepared(version, number))
+        {
             return Ok(());
         }
         self.requested.extend(&mut tickets);

@@ -21,22 +21,37 @@ fn slow() -> (Peer, Session) {
 /// Looks up records in one call.
 fn get(peer: &mut Peer, session: &mut Session, indices: &[u64]) {
     let wanted: Vec<_> = indices.iter().map(|&index| Wanted::Index(index)).collect();
-    let expected: Vec<_> = indices.iter().map(|&index| Some(record(1, index))).collect();
+    let expected: Vec<_> = indices
+        .iter()
+        .map(|&index| Some(record(1, index)))
+        .collect();
     assert_eq!(peer.run(session.get(&wanted)).unwrap(), expected);
 }
 
 /// Loses the queries of a lookup: the service does not see them.
 fn lose(peer: &mut Peer, session: &mut Session) {
     let task = session.get(&[Wanted::Index(4)]);
-    let lost = peer.run_through(task, &mut |peer, call| match call.path.ends_with("/query") {
-        true => Err("lost".into()),
-        false => peer.receive(call),
-    });
+    let lost = peer.run_through(
+        task,
+        &mut |peer, call| match call.path.ends_with("/query") {
+            true => Err("lost".into()),
+            false => peer.receive(call),
+        },
+    );
     assert_eq!(lost.unwrap_err().code(), "transport");
 }
 
 fn waited(events: &[Event]) -> u64 {
-    events.iter().map(|event| if let Event::Waited(seconds) = event { *seconds } else { 0 }).sum()
+    events
+        .iter()
+        .map(|event| {
+            if let Event::Waited(seconds) = event {
+                *seconds
+            } else {
+                0
+            }
+        })
+        .sum()
 }
 
 #[test]
@@ -55,14 +70,29 @@ fn every_query_is_uploaded_once() {
     let sent = queries(&events);
     assert_eq!(
         tickets(&events),
-        pairs(&[("0", "0"), ("0", "1"), ("0", "2,3"), ("0", "4,5"), ("0", "6"), ("0", "7")])
+        pairs(&[
+            ("0", "0"),
+            ("0", "1"),
+            ("0", "2,3"),
+            ("0", "4,5"),
+            ("0", "6"),
+            ("0", "7")
+        ])
     );
     assert_eq!(sent.len() as u64, session.costs().requests);
     let bytes: usize = sent.iter().map(|call| call.body.len()).sum();
     assert_eq!(bytes as u64, session.costs().query_bytes);
     // Eight tickets, and a pause of at most 8 s too long for each request.
-    assert!((8 * 20..8 * 20 + 6 * 8).contains(&waited(&events)), "{}", waited(&events));
-    assert_eq!(session.costs().query, Duration::ZERO, "waiting is no work of the client");
+    assert!(
+        (8 * 20..8 * 20 + 6 * 8).contains(&waited(&events)),
+        "{}",
+        waited(&events)
+    );
+    assert_eq!(
+        session.costs().query,
+        Duration::ZERO,
+        "waiting is no work of the client"
+    );
     assert_eq!(session.costs().round_trip.as_secs(), waited(&events));
 }
 
@@ -70,8 +100,14 @@ fn every_query_is_uploaded_once() {
 fn tickets_that_are_ready_are_asked_for_once() {
     let (mut peer, mut session) = open();
     (0..6).for_each(|index| get(&mut peer, &mut session, &[index]));
-    let asked = short(&peer.take()).iter().filter(|name| name.starts_with("GET")).count();
-    assert_eq!(asked, 2, "two tickets are ready at each look, and two with the registration");
+    let asked = short(&peer.take())
+        .iter()
+        .filter(|name| name.starts_with("GET"))
+        .count();
+    assert_eq!(
+        asked, 2,
+        "two tickets are ready at each look, and two with the registration"
+    );
 }
 
 /// The state is unlocked during the wait, and no number is taken.
@@ -85,7 +121,11 @@ fn a_wait_without_end_takes_no_number() {
     assert!(queries(&events).is_empty());
     assert!((600..608).contains(&waited(&events)), "{}", waited(&events));
     let names = short(&events);
-    for (position, name) in names.iter().enumerate().filter(|(_, name)| name.starts_with("wait")) {
+    for (position, name) in names
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| name.starts_with("wait"))
+    {
         assert_eq!(names[position - 1], "unlock", "{name}");
     }
     peer.ticket_time = Duration::ZERO;
@@ -101,11 +141,17 @@ fn a_client_ahead_of_the_service_does_not_wait_for_ever() {
     peer.take();
     get(&mut peer, &mut session, &[4]);
     let sent = tickets(&peer.take());
-    assert!(sent.len() > 1 && sent.iter().all(|one| *one == sent[0]), "the same bytes: {sent:?}");
+    assert!(
+        sent.len() > 1 && sent.iter().all(|one| *one == sent[0]),
+        "the same bytes: {sent:?}"
+    );
     assert_eq!(sent[0].1, "6");
     // The service has followed. Tickets of skipped numbers are not taken for those of the next.
     (0..4).for_each(|_| get(&mut peer, &mut session, &[4]));
-    assert_eq!(tickets(&peer.take()), pairs(&[("0", "7"), ("0", "8"), ("0", "9"), ("0", "10")]));
+    assert_eq!(
+        tickets(&peer.take()),
+        pairs(&[("0", "7"), ("0", "8"), ("0", "9"), ("0", "10")])
+    );
 }
 
 /// The service's tables are of an earlier time.
@@ -130,7 +176,10 @@ fn an_old_state_is_replaced_before_a_query() {
     (0..4).for_each(|_| get(&mut peer, &mut session, &[4]));
     peer.saved = old;
     peer.take();
-    assert_eq!(look_up(&mut peer, &mut session), ("1".to_owned(), "0".to_owned()));
+    assert_eq!(
+        look_up(&mut peer, &mut session),
+        ("1".to_owned(), "0".to_owned())
+    );
 }
 
 #[test]
@@ -158,7 +207,10 @@ fn a_client_that_is_removed_while_it_waits_registers_once() {
     });
     assert_eq!(removed.unwrap_err().code(), "unexpected");
     let names = short(&peer.take());
-    assert_eq!(names.iter().filter(|name| *name == "POST /clients").count(), 1);
+    assert_eq!(
+        names.iter().filter(|name| *name == "POST /clients").count(),
+        1
+    );
     assert!(!names.contains(&"POST /query".to_owned()));
 }
 
@@ -179,7 +231,11 @@ fn a_client_follows_a_new_version_while_it_waits() {
         });
         assert_eq!(values.unwrap(), [Some(record(2, 4))]);
         let sent = tickets(&peer.take());
-        let client = if keys_bytes == stateful::KEYS_BYTES { "0" } else { "1" };
+        let client = if keys_bytes == stateful::KEYS_BYTES {
+            "0"
+        } else {
+            "1"
+        };
         assert_eq!(sent, pairs(&[(client, "0")]));
     }
 }

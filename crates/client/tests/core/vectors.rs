@@ -43,7 +43,8 @@ fn lookup<S: Scheme>(secret_of: impl Fn(&S::Secret) -> Vec<i64>) -> Value {
     let params = S::Params::choose(records.shape(), Goal::Balanced).unwrap();
     let server = S::Server::setup(params, &records, &mut rng(1), &NoProgress).unwrap();
     let (params, public) = (server.params(), server.public().encode(server.params()));
-    let client = S::Client::new(params.clone(), S::Public::decode(params, &public).unwrap()).unwrap();
+    let client =
+        S::Client::new(params.clone(), S::Public::decode(params, &public).unwrap()).unwrap();
     let (secret, query) = client.query(None, &[INDEX], &mut rng(2)).unwrap();
     let key = secret_of(&secret);
     let encoded = query.encode(params);
@@ -66,14 +67,25 @@ fn lookup<S: Scheme>(secret_of: impl Fn(&S::Secret) -> Vec<i64>) -> Value {
 fn a_lookup_in_simple() {
     check(
         "simple.json",
-        &lookup::<Simple>(|secret| secret.key().iter().map(|&word| i64::from(word as i32)).collect()),
+        &lookup::<Simple>(|secret| {
+            secret
+                .key()
+                .iter()
+                .map(|&word| i64::from(word as i32))
+                .collect()
+        }),
     );
 }
 
 #[test]
 fn a_lookup_in_inspire() {
     let secret = |secret: &papir_schemes::inspire::Secret| {
-        secret.key().coefficients().iter().map(|&coefficient| i64::from(coefficient)).collect()
+        secret
+            .key()
+            .coefficients()
+            .iter()
+            .map(|&coefficient| i64::from(coefficient))
+            .collect()
     };
     check("inspire.json", &lookup::<Inspire>(secret));
 }
@@ -85,28 +97,53 @@ fn expansions_of_seeds() {
         let mut bytes = [0; 48];
         seed.expand(label, index).fill(&mut bytes);
         let mut residues = [0; 12];
-        seed.expand(label, index).uniform_u32(249_561_089, &mut residues);
+        seed.expand(label, index)
+            .uniform_u32(249_561_089, &mut residues);
         json!({ "label": label, "index": index, "stream": hex(&bytes), "residues": residues })
     };
-    let expansions: Vec<Value> =
-        [("inspire/selector", 0), ("inspire/selector", 1), ("simple/lwe-matrix", 258)].map(expansion).into();
-    check("streams.json", &json!({ "seed": hex(&seed.0), "modulus": 249_561_089, "expansions": expansions }));
+    let expansions: Vec<Value> = [
+        ("inspire/selector", 0),
+        ("inspire/selector", 1),
+        ("simple/lwe-matrix", 258),
+    ]
+    .map(expansion)
+    .into();
+    check(
+        "streams.json",
+        &json!({ "seed": hex(&seed.0), "modulus": 249_561_089, "expansions": expansions }),
+    );
 }
 
 #[test]
 fn places_of_keys() {
     let entry = |i: usize| {
         let value = vec![b'v'; 3 + 40 * (i % 3)];
-        Entry { key: format!("key-{i}").into_bytes(), value, line: i as u64 }
+        Entry {
+            key: format!("key-{i}").into_bytes(),
+            value,
+            line: i as u64,
+        }
     };
-    let options = TableOptions { bucket: BucketTarget::AtMost(128), ..TableOptions::default() };
-    let table =
-        papir_lookup::build((0..400).map(entry).collect(), &options, &mut rng(3), &NoProgress).unwrap();
+    let options = TableOptions {
+        bucket: BucketTarget::AtMost(128),
+        ..TableOptions::default()
+    };
+    let table = papir_lookup::build(
+        (0..400).map(entry).collect(),
+        &options,
+        &mut rng(3),
+        &NoProgress,
+    )
+    .unwrap();
     let found = |key: String| {
         let indices = table.layout.indices(key.as_bytes());
         json!({ "key": key, "records": indices })
     };
-    let keys: Vec<Value> =
-        ["key-0", "key-1", "key-399", "absent", ""].map(|key| found(key.to_owned())).into();
-    check("keywords.json", &json!({ "layout": hex(&table.layout.encode()), "keys": keys }));
+    let keys: Vec<Value> = ["key-0", "key-1", "key-399", "absent", ""]
+        .map(|key| found(key.to_owned()))
+        .into();
+    check(
+        "keywords.json",
+        &json!({ "layout": hex(&table.layout.encode()), "keys": keys }),
+    );
 }

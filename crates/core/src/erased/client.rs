@@ -18,7 +18,10 @@ pub(super) fn client_of<S: Scheme>(public: &[u8], terms: &Terms) -> Result<Box<d
     let mut reader = Reader::new("a public part", payload);
     let params = terms.permit::<S>(S::Params::decode(reader.bytes()?)?)?;
     let public = S::Public::decode(&params, reader.rest())?;
-    Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
+    Ok(Box::new(ErasedClientOf::<S> {
+        client: S::Client::new(params, public)?,
+        version,
+    }))
 }
 
 struct ErasedClientOf<S: Scheme> {
@@ -53,7 +56,10 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        Ok(self.client.register(rng)?.map(|registered| self.seal_keys(registered)))
+        Ok(self
+            .client
+            .register(rng)?
+            .map(|registered| self.seal_keys(registered)))
     }
 
     fn register_again(
@@ -79,7 +85,10 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
 
     fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
         let payload = Zeroizing::new(state_of::<S>(state)?.encode(self.client.params()));
-        Ok(Zeroizing::new(envelope::seal(&self.header(Kind::State), &payload)))
+        Ok(Zeroizing::new(envelope::seal(
+            &self.header(Kind::State),
+            &payload,
+        )))
     }
 
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
@@ -87,20 +96,31 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let state = S::ClientState::decode(self.client.params(), payload)
             .map_err(|error| parse_error(error, found, self.version))?;
         if found != self.version && !self.client.state_fits(&state) {
-            return Err(Error::WrongVersion { found, expected: self.version });
+            return Err(Error::WrongVersion {
+                found,
+                expected: self.version,
+            });
         }
         Ok(ErasedState(Box::new(state)))
     }
 
-    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
-        self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
+    fn prepare(
+        &self,
+        state: &mut ErasedState,
+        queries: usize,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        self.client
+            .prepare(state_of_mut::<S>(state)?, queries, progress)
     }
 
     fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
         let (params, header) = (self.client.params(), self.header(Kind::Query));
         let state = state_of_mut::<S>(state)?;
         let kept = Zeroizing::new(state.encode(params));
-        let query = self.client.send_ahead(state, &mut Hedged::new(&kept, &header, &[], rng))?;
+        let query = self
+            .client
+            .send_ahead(state, &mut Hedged::new(&kept, &header, &[], rng))?;
         Ok(envelope::seal(&header, &query.encode(params)))
     }
 
@@ -117,7 +137,12 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     ) -> Result<(ErasedSecret, Vec<u8>)> {
         let (params, header) = (self.client.params(), self.header(Kind::Query));
         let state = state.map(state_of_mut::<S>).transpose()?;
-        let kept = Zeroizing::new(state.as_ref().map(|state| state.encode(params)).unwrap_or_default());
+        let kept = Zeroizing::new(
+            state
+                .as_ref()
+                .map(|state| state.encode(params))
+                .unwrap_or_default(),
+        );
         // Without encryption nothing needs it, and queries stay independent of the indices.
         let encrypts = state.is_some() || self.describe().security.is_some();
         let mut hedged = encrypts.then(|| Hedged::new(&kept, &header, indices, rng));
@@ -128,19 +153,31 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 
     fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>> {
-        let secret = secret.0.downcast::<(Version, S::Secret)>().map_err(|_| foreign::<S>("a secret"))?;
+        let secret = secret
+            .0
+            .downcast::<(Version, S::Secret)>()
+            .map_err(|_| foreign::<S>("a secret"))?;
         let (version, secret) = *secret;
         if version != self.version {
-            return Err(Error::WrongVersion { found: version, expected: self.version });
+            return Err(Error::WrongVersion {
+                found: version,
+                expected: self.version,
+            });
         }
         self.client.extract(secret, self.parse_answer(answer)?)
     }
 }
 
 fn state_of<S: Scheme>(state: &ErasedState) -> Result<&S::ClientState> {
-    state.0.downcast_ref().ok_or_else(|| foreign::<S>("client state"))
+    state
+        .0
+        .downcast_ref()
+        .ok_or_else(|| foreign::<S>("client state"))
 }
 
 fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientState> {
-    state.0.downcast_mut().ok_or_else(|| foreign::<S>("client state"))
+    state
+        .0
+        .downcast_mut()
+        .ok_or_else(|| foreign::<S>("client state"))
 }

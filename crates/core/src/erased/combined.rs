@@ -35,7 +35,10 @@ impl Combined {
 
     fn refused(&self, what: &str) -> Error {
         let reason = format!("a database on several machines {what}");
-        Error::Parameters { scheme: self.describe().scheme, reason }
+        Error::Parameters {
+            scheme: self.describe().scheme,
+            reason,
+        }
     }
 
     /// Answers checked queries. An error is the machines', and temporary.
@@ -44,17 +47,29 @@ impl Combined {
             return Vec::new();
         }
         progress.stage("ask", queries.len() as u64);
-        let unavailable = |error: &Error| Error::Unavailable { reason: error.to_string() };
+        let unavailable = |error: &Error| Error::Unavailable {
+            reason: error.to_string(),
+        };
         let of_shards = match self.shards.ask(queries) {
             Ok(of_shards) => of_shards,
             Err(error) => return queries.iter().map(|_| Err(unavailable(&error))).collect(),
         };
-        let partials = |i: usize| of_shards.iter().filter_map(|of| Some(of.get(i)?.as_slice())).collect();
+        let partials = |i: usize| {
+            of_shards
+                .iter()
+                .filter_map(|of| Some(of.get(i)?.as_slice()))
+                .collect()
+        };
         let partials: Vec<Vec<&[u8]>> = (0..queries.len()).map(partials).collect();
-        let batch: Vec<(&[u8], &[&[u8]])> =
-            queries.iter().zip(&partials).map(|(query, partials)| (*query, partials.as_slice())).collect();
+        let batch: Vec<(&[u8], &[&[u8]])> = queries
+            .iter()
+            .zip(&partials)
+            .map(|(query, partials)| (*query, partials.as_slice()))
+            .collect();
         let answers = self.combiner.combine_many(&batch, progress).into_iter();
-        answers.map(|answer| answer.map_err(|error| unavailable(&error))).collect()
+        answers
+            .map(|answer| answer.map_err(|error| unavailable(&error)))
+            .collect()
     }
 }
 
@@ -76,7 +91,10 @@ impl ErasedServer for Combined {
         batch: &[(ErasedSession<'_>, &[u8])],
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
-        let checked = batch.iter().map(|(_, query)| self.check_query(query).map(|()| *query)).collect();
+        let checked = batch
+            .iter()
+            .map(|(_, query)| self.check_query(query).map(|()| *query))
+            .collect();
         let answers = answer_each(checked, |good: &[&&[u8]]| {
             let good: Vec<&[u8]> = good.iter().map(|query| **query).collect();
             Ok(self.answer_checked(&good, progress))
@@ -92,7 +110,12 @@ impl ErasedServer for Combined {
         Err(self.refused("has no registered clients"))
     }
 
-    fn ticket(&self, _keys: &ErasedKeys, _number: u64, _progress: &dyn Progress) -> Result<Vec<u8>> {
+    fn ticket(
+        &self,
+        _keys: &ErasedKeys,
+        _number: u64,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
         Err(self.refused("has no tickets"))
     }
 

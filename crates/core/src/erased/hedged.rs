@@ -21,12 +21,21 @@ pub(super) struct Hedged(blake3::OutputReader);
 impl Hedged {
     /// The generator for a query of `indices` under this header; `state` is the encoded state, empty
     /// for a client without one.
-    pub(super) fn new(state: &[u8], header: &Header, indices: &[u64], rng: &mut dyn CryptoRng) -> Self {
+    pub(super) fn new(
+        state: &[u8],
+        header: &Header,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
         let mut fresh = Zeroizing::new([0; 32]);
         rng.fill_bytes(fresh.as_mut_slice());
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-        hasher.update(&(state.len() as u64).to_le_bytes()).update(state);
-        hasher.update(&header.scheme.to_le_bytes()).update(&header.version.0);
+        hasher
+            .update(&(state.len() as u64).to_le_bytes())
+            .update(state);
+        hasher
+            .update(&header.scheme.to_le_bytes())
+            .update(&header.version.0);
         for index in indices {
             hasher.update(&index.to_le_bytes());
         }
@@ -99,7 +108,11 @@ mod tests {
     impl TryCryptoRng for Stuck {}
 
     fn first(state: &[u8], scheme: u16, version: u8, indices: &[u64]) -> u64 {
-        let header = Header { kind: Kind::Query, scheme, version: Version([version; 8]) };
+        let header = Header {
+            kind: Kind::Query,
+            scheme,
+            version: Version([version; 8]),
+        };
         Hedged::new(state, &header, indices, &mut Stuck).next_u64()
     }
 

@@ -8,11 +8,19 @@ use crate::{Error, Result, Version};
 
 /// The header of a message of this scheme.
 pub(super) fn header<S: Scheme>(kind: Kind, version: Version) -> Header {
-    Header { kind, scheme: S::ID, version }
+    Header {
+        kind,
+        scheme: S::ID,
+        version,
+    }
 }
 
 /// The public part of a database.
-pub(super) fn public_part<S: Scheme>(version: Version, params: &S::Params, public: &S::Public) -> Vec<u8> {
+pub(super) fn public_part<S: Scheme>(
+    version: Version,
+    params: &S::Params,
+    public: &S::Public,
+) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.bytes(&params.encode()).raw(&public.encode(params));
     envelope::seal(&header::<S>(Kind::Public, version), &writer.finish())
@@ -22,13 +30,21 @@ pub(super) fn public_part<S: Scheme>(version: Version, params: &S::Params, publi
 ///
 /// # Errors
 /// The errors of the envelope, [`Error::WrongVersion`], and of parsing.
-pub(super) fn open_query<S: Scheme>(version: Version, params: &S::Params, query: &[u8]) -> Result<S::Query> {
+pub(super) fn open_query<S: Scheme>(
+    version: Version,
+    params: &S::Params,
+    query: &[u8],
+) -> Result<S::Query> {
     let payload = envelope::open_version(query, Kind::Query, S::ID, version)?;
     S::Query::decode(params, payload)
 }
 
 /// An answer of this version.
-pub(super) fn seal_answer<S: Scheme>(version: Version, params: &S::Params, answer: &S::Answer) -> Vec<u8> {
+pub(super) fn seal_answer<S: Scheme>(
+    version: Version,
+    params: &S::Params,
+    answer: &S::Answer,
+) -> Vec<u8> {
     envelope::seal(&header::<S>(Kind::Answer, version), &answer.encode(params))
 }
 
@@ -42,17 +58,25 @@ pub(super) fn answer_each<R, A>(
     let answers: Vec<Result<A>> = match answer(&good) {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
         Err(error) if good.len() == 1 => vec![Err(error)],
-        Err(_) => good.iter().map(|one| answer(&[one])?.pop().ok_or(TOO_FEW)).collect(),
+        Err(_) => good
+            .iter()
+            .map(|one| answer(&[one])?.pop().ok_or(TOO_FEW))
+            .collect(),
     };
     let mut answers = answers.into_iter();
-    let answered = |request: Result<R>| request.and_then(|_| answers.next().unwrap_or(Err(TOO_FEW)));
+    let answered =
+        |request: Result<R>| request.and_then(|_| answers.next().unwrap_or(Err(TOO_FEW)));
     requests.into_iter().map(answered).collect()
 }
 
 /// Returns [`Error::WrongVersion`] in place of a parse error if the bytes are of another version:
 /// they need not parse under this version's parameters.
 pub(super) fn parse_error(error: Error, found: Version, expected: Version) -> Error {
-    if found == expected { error } else { Error::WrongVersion { found, expected } }
+    if found == expected {
+        error
+    } else {
+        Error::WrongVersion { found, expected }
+    }
 }
 
 /// The error for an object of another scheme.

@@ -24,8 +24,9 @@ use crate::scheme::UpdateEstimate;
 use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Candidate, Change, Choice, Description, Division, Error, FailureBound, Goal,
-    NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape, Target, Version,
+    AlignedBytes, Blob, Candidate, Change, Choice, Description, Division, Error, FailureBound,
+    Goal, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape,
+    Target, Version,
 };
 
 pub use combined::{Combined, Shards};
@@ -33,7 +34,11 @@ pub use identity::{parameters_of, scheme_of, scheme_of_public, version_of};
 pub use typed::{Erased, candidate_of, setup_with};
 
 /// The error of a scheme that returns fewer answers than queries.
-const TOO_FEW: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
+const TOO_FEW: Error = Error::Length {
+    what: "a batch of answers",
+    found: 0,
+    expected: 1,
+};
 
 /// The clients of a scheme behind a trait object. A program that has a scheme as nothing else contains
 /// no code of its server.
@@ -221,7 +226,11 @@ pub trait ErasedScheme: ErasedClientScheme {
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::load`] and [`Shard::load`](crate::scheme::Shard::load).
-    fn load_shard(&self, _slices: Range<usize>, _source: &dyn SectionSource) -> Result<Box<dyn ErasedShard>> {
+    fn load_shard(
+        &self,
+        _slices: Range<usize>,
+        _source: &dyn SectionSource,
+    ) -> Result<Box<dyn ErasedShard>> {
         Err(Division::none(self.name()))
     }
 
@@ -347,7 +356,10 @@ pub trait ErasedServer: Send + Sync {
     /// # Errors
     /// The errors of [`Server::on_device`](crate::scheme::Server::on_device).
     fn on_device(&self, _device: &dyn Device) -> Result<Box<dyn ErasedServer>> {
-        Err(Error::NoSuchParameter { scheme: self.describe().scheme, what: "work for a device" })
+        Err(Error::NoSuchParameter {
+            scheme: self.describe().scheme,
+            what: "work for a device",
+        })
     }
 
     /// Reads records back from the prepared database, as [`Records::read_packed`] does from a
@@ -401,7 +413,11 @@ pub trait ErasedCombiner: Send + Sync {
 
     /// Answers enveloped queries from the enveloped partial answers of all shards, in any order;
     /// one result per query. An answer is bit for bit that of [`ErasedServer::answer`].
-    fn combine_many(&self, batch: &[(&[u8], &[&[u8]])], progress: &dyn Progress) -> Vec<Result<Vec<u8>>>;
+    fn combine_many(
+        &self,
+        batch: &[(&[u8], &[&[u8]])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>>;
 }
 
 /// A client behind a trait object.
@@ -468,7 +484,12 @@ pub trait ErasedClient: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
-    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
+    fn prepare(
+        &self,
+        state: &mut ErasedState,
+        queries: usize,
+        progress: &dyn Progress,
+    ) -> Result<()>;
 
     /// Makes the key of a future query, in the envelope of a query. Save the state before the key is
     /// sent.

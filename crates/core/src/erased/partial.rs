@@ -35,13 +35,22 @@ impl<S: Scheme> ShardOf<S> {
     ) -> Result<Self> {
         let division = S::Shard::division(&params)?;
         let shard = S::Shard::load(params, slices.clone(), source)?;
-        Ok(Self { shard, version, slices, division })
+        Ok(Self {
+            shard,
+            version,
+            slices,
+            division,
+        })
     }
 
     fn seal(&self, words: &[u64]) -> Vec<u8> {
         let (mut writer, bytes) = (Writer::new(), self.division.word_bytes());
-        writer.u32(self.slices.start as u32).u32(self.slices.end as u32);
-        words.iter().for_each(|word| _ = writer.raw(&word.to_le_bytes()[..bytes]));
+        writer
+            .u32(self.slices.start as u32)
+            .u32(self.slices.end as u32);
+        words
+            .iter()
+            .for_each(|word| _ = writer.raw(&word.to_le_bytes()[..bytes]));
         envelope::seal(&header::<S>(Kind::Partial, self.version), &writer.finish())
     }
 }
@@ -62,10 +71,14 @@ impl<S: Scheme> ErasedShard for ShardOf<S> {
     fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", queries.len() as u64);
         let parse = |query: &&[u8]| open_query::<S>(self.version, self.shard.params(), query);
-        let partials =
-            answer_each(queries.iter().map(parse).collect(), |good| self.shard.partial_many(good, progress));
+        let partials = answer_each(queries.iter().map(parse).collect(), |good| {
+            self.shard.partial_many(good, progress)
+        });
         progress.stage("seal", partials.len() as u64);
-        partials.into_iter().map(|words| words.map(|words| self.seal(&words))).collect()
+        partials
+            .into_iter()
+            .map(|words| words.map(|words| self.seal(&words)))
+            .collect()
     }
 }
 
@@ -77,14 +90,25 @@ pub(super) struct CombinerOf<S: Scheme> {
 }
 
 impl<S: Scheme> CombinerOf<S> {
-    pub(super) fn load(version: Version, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+    pub(super) fn load(
+        version: Version,
+        params: S::Params,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
         let division = S::Shard::division(&params)?;
-        Ok(Self { combiner: S::Combiner::load(params, source)?, version, division })
+        Ok(Self {
+            combiner: S::Combiner::load(params, source)?,
+            version,
+            division,
+        })
     }
 
     fn parse(&self, query: &[u8], partials: &[&[u8]]) -> Result<(S::Query, Vec<u64>)> {
         let query = open_query::<S>(self.version, self.combiner.params(), query)?;
-        let parts = partials.iter().map(|partial| self.open(partial)).collect::<Result<Vec<_>>>()?;
+        let parts = partials
+            .iter()
+            .map(|partial| self.open(partial))
+            .collect::<Result<Vec<_>>>()?;
         Ok((query, join(&self.division, parts)?))
     }
 
@@ -98,11 +122,26 @@ impl<S: Scheme> CombinerOf<S> {
         let Division { word_bits, .. } = self.division;
         let bytes = reader.rest();
         Error::check_length(what, bytes.len(), count * self.division.word_bytes())?;
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        let words: Vec<u64> = bytes.chunks_exact(self.division.word_bytes()).map(word).collect();
-        match words.iter().find(|&&word| word.unbounded_shr(word_bits) != 0) {
+        let word = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte))
+        };
+        let words: Vec<u64> = bytes
+            .chunks_exact(self.division.word_bytes())
+            .map(word)
+            .collect();
+        match words
+            .iter()
+            .find(|&&word| word.unbounded_shr(word_bits) != 0)
+        {
             None => Ok((slices, words)),
-            Some(word) => Err(Error::malformed(what, word, format!("words of {word_bits} bits"))),
+            Some(word) => Err(Error::malformed(
+                what,
+                word,
+                format!("words of {word_bits} bits"),
+            )),
         }
     }
 }
@@ -115,9 +154,16 @@ fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result
     if parts.iter().map(|(slices, _)| slices).all(follows) && next == all {
         return Ok(parts.into_iter().flat_map(|(_, words)| words).collect());
     }
-    let found: Vec<String> = parts.iter().map(|(slices, _)| format!("{slices:?}")).collect();
+    let found: Vec<String> = parts
+        .iter()
+        .map(|(slices, _)| format!("{slices:?}"))
+        .collect();
     let expected = format!("0..{all}, each slice once");
-    Err(Error::malformed("the slices of partial answers", found.join(", "), expected))
+    Err(Error::malformed(
+        "the slices of partial answers",
+        found.join(", "),
+        expected,
+    ))
 }
 
 impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
@@ -141,11 +187,21 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
         open_query::<S>(self.version, self.combiner.params(), query).map(drop)
     }
 
-    fn combine_many(&self, batch: &[(&[u8], &[&[u8]])], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
+    fn combine_many(
+        &self,
+        batch: &[(&[u8], &[&[u8]])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", batch.len() as u64);
-        let parsed = batch.iter().map(|(query, partials)| self.parse(query, partials)).collect();
+        let parsed = batch
+            .iter()
+            .map(|(query, partials)| self.parse(query, partials))
+            .collect();
         let answers = answer_each(parsed, |good: &[&(S::Query, Vec<u64>)]| {
-            let good: Vec<_> = good.iter().map(|(query, words)| (query, words.as_slice())).collect();
+            let good: Vec<_> = good
+                .iter()
+                .map(|(query, words)| (query, words.as_slice()))
+                .collect();
             self.combiner.combine_many(&good, progress)
         });
         progress.stage("seal", answers.len() as u64);
@@ -159,7 +215,11 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
 mod tests {
     use super::*;
 
-    const DIVISION: Division = Division { words: 5, slice_words: 2, word_bits: 16 };
+    const DIVISION: Division = Division {
+        words: 5,
+        slice_words: 2,
+        word_bits: 16,
+    };
 
     /// The words of all slices from each start to each end, joined.
     fn joined(parts: &[(usize, usize)]) -> Result<Vec<u64>> {

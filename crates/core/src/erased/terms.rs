@@ -18,7 +18,10 @@ impl Terms {
     /// errors of [`Sizes::check`](crate::Sizes::check).
     pub(super) fn permit<S: Scheme>(&self, params: S::Params) -> Result<S::Params> {
         if let (Privacy::NotPrivate(reason), None) = (S::PRIVACY, self.acknowledgement) {
-            return Err(Error::NotPrivate { scheme: S::NAME, reason });
+            return Err(Error::NotPrivate {
+                scheme: S::NAME,
+                reason,
+            });
         }
         let params = self.bind(params)?;
         params.describe().sizes.check()?;

@@ -9,22 +9,26 @@ use rayon::prelude::*;
 
 use super::client::client_of;
 use super::identity::IDENTITY;
-use super::messages::{answer_each, foreign, header, open_query, parse_error, public_part, seal_answer};
+use super::messages::{
+    answer_each, foreign, header, open_query, parse_error, public_part, seal_answer,
+};
 use super::partial::{CombinerOf, ShardOf};
 use super::terms::Terms;
 use super::{
-    ErasedClient, ErasedClientScheme, ErasedCombiner, ErasedKeys, ErasedScheme, ErasedServer, ErasedSession,
-    ErasedShard,
+    ErasedClient, ErasedClientScheme, ErasedCombiner, ErasedKeys, ErasedScheme, ErasedServer,
+    ErasedSession, ErasedShard,
 };
 use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
 use crate::envelope::{self, Kind};
-use crate::scheme::{Choice, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire};
+use crate::scheme::{
+    Choice, Goal, Parameters, Scheme, Server, Session, Shard, Target, UpdateEstimate, Wire,
+};
 use crate::scratch::{InMemory, Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Candidate, Change, Description, Division, Error, FailureBound, NotPrivate, OwnerKey,
-    Privacy, Progress, Records, Result, Shape, Version,
+    AlignedBytes, Blob, Candidate, Change, Description, Division, Error, FailureBound, NotPrivate,
+    OwnerKey, Privacy, Progress, Records, Result, Shape, Version,
 };
 
 /// A scheme as an [`ErasedScheme`].
@@ -36,13 +40,25 @@ pub struct Erased<S> {
 impl<S> Erased<S> {
     /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
     pub const fn new() -> Self {
-        Self { terms: Terms { acknowledgement: None, owner: None }, scheme: PhantomData }
+        Self {
+            terms: Terms {
+                acknowledgement: None,
+                owner: None,
+            },
+            scheme: PhantomData,
+        }
     }
 
     /// Wraps the scheme and acknowledges that it may not be private.
     pub const fn allowing_insecure(acknowledgement: NotPrivate) -> Self {
-        let terms = Terms { acknowledgement: Some(acknowledgement), owner: None };
-        Self { terms, scheme: PhantomData }
+        let terms = Terms {
+            acknowledgement: Some(acknowledgement),
+            owner: None,
+        };
+        Self {
+            terms,
+            scheme: PhantomData,
+        }
     }
 }
 
@@ -90,19 +106,37 @@ impl<S: Scheme> ErasedClientScheme for Erased<S> {
     ) -> Result<Box<dyn ErasedClient>> {
         let acknowledgement = acknowledgement.or(self.terms.acknowledgement);
         let owner = owner.or(self.terms.owner.as_ref()).cloned();
-        client_of::<S>(public, &Terms { acknowledgement, owner })
+        client_of::<S>(
+            public,
+            &Terms {
+                acknowledgement,
+                owner,
+            },
+        )
     }
 }
 
 impl<S: Scheme> ErasedScheme for Erased<S> {
     fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
-        let terms = Terms { acknowledgement: Some(acknowledgement), ..self.terms.clone() };
-        Box::new(Self { terms, scheme: PhantomData })
+        let terms = Terms {
+            acknowledgement: Some(acknowledgement),
+            ..self.terms.clone()
+        };
+        Box::new(Self {
+            terms,
+            scheme: PhantomData,
+        })
     }
 
     fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
         let owner = owner.or(self.terms.owner.as_ref()).cloned();
-        Box::new(Self { terms: Terms { owner, ..self.terms.clone() }, scheme: PhantomData })
+        Box::new(Self {
+            terms: Terms {
+                owner,
+                ..self.terms.clone()
+            },
+            scheme: PhantomData,
+        })
     }
 
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
@@ -111,17 +145,24 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
     fn candidates(&self, shape: Shape, failure: FailureBound) -> Result<Vec<Candidate>> {
         let candidates = S::Params::candidates(shape, failure)?.into_iter();
-        candidates.map(|params| Ok(candidate_of(&self.terms.bind(params)?))).collect()
+        candidates
+            .map(|params| Ok(candidate_of(&self.terms.bind(params)?)))
+            .collect()
     }
 
     fn candidate_for(&self, shape: Shape, target: Target) -> Result<Candidate> {
-        Ok(candidate_of(&self.terms.bind(S::Params::choose(shape, target)?)?))
+        Ok(candidate_of(
+            &self.terms.bind(S::Params::choose(shape, target)?)?,
+        ))
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
         let params = S::Params::with_choice(shape, choice).map_err(|error| match error {
             // `Parameters::with_choice` does not know the name of its scheme.
-            Error::NoSuchParameter { what, .. } => Error::NoSuchParameter { scheme: S::NAME, what },
+            Error::NoSuchParameter { what, .. } => Error::NoSuchParameter {
+                scheme: S::NAME,
+                what,
+            },
             other => other,
         })?;
         Ok(candidate_of(&self.terms.bind(params)?))
@@ -153,7 +194,10 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         let mut of_tasks = scratch.divide(S::NAME, parameters, rng, progress)?;
         let rng = of_tasks.as_deref_mut().unwrap_or(rng);
         let server = S::Server::setup_resumable(params, records, scratch, rng, progress)?;
-        Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
+        Ok(Box::new(ErasedServerOf::<S> {
+            server,
+            version: Version::random(rng),
+        }))
     }
 
     fn setup(
@@ -169,7 +213,10 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
         let (version, params) = self.identity(source)?;
-        Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
+        Ok(Box::new(ErasedServerOf::<S> {
+            server: S::Server::load(params, source)?,
+            version,
+        }))
     }
 
     fn division(&self, parameters: &[u8]) -> Result<Division> {
@@ -212,9 +259,15 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         S::Shard::prepare(&params, slices, encoded, rng, progress)
     }
 
-    fn load_shard(&self, slices: Range<usize>, source: &dyn SectionSource) -> Result<Box<dyn ErasedShard>> {
+    fn load_shard(
+        &self,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Box<dyn ErasedShard>> {
         let (version, params) = self.identity(source)?;
-        Ok(Box::new(ShardOf::<S>::load(version, params, slices, source)?))
+        Ok(Box::new(ShardOf::<S>::load(
+            version, params, slices, source,
+        )?))
     }
 
     fn load_combiner(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedCombiner>> {
@@ -225,7 +278,11 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
 /// Describes parameters as a candidate.
 pub fn candidate_of<P: Parameters>(params: &P) -> Candidate {
-    Candidate { label: params.label(), description: params.describe(), parameters: params.encode() }
+    Candidate {
+        label: params.label(),
+        description: params.describe(),
+        parameters: params.encode(),
+    }
 }
 
 /// Prepares a database under the given parameters.
@@ -239,7 +296,10 @@ pub fn setup_with<S: Scheme>(
     progress: &dyn Progress,
 ) -> Result<Box<dyn ErasedServer>> {
     let server = S::Server::setup(params, records, rng, progress)?;
-    Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
+    Ok(Box::new(ErasedServerOf::<S> {
+        server,
+        version: Version::random(rng),
+    }))
 }
 
 struct ErasedServerOf<S: Scheme> {
@@ -252,7 +312,10 @@ impl<S: Scheme> ErasedServerOf<S> {
         let params = self.server.params();
         Ok(Request {
             keys: session.keys.map(keys_of::<S>).transpose()?,
-            ticket: session.ticket.map(|bytes| S::Ticket::decode(params, bytes)).transpose()?,
+            ticket: session
+                .ticket
+                .map(|bytes| S::Ticket::decode(params, bytes))
+                .transpose()?,
             query: self.parse_query(query)?,
         })
     }
@@ -271,7 +334,10 @@ struct Request<'a, S: Scheme> {
 
 impl<S: Scheme> Request<'_, S> {
     fn session(&self) -> Session<'_, S> {
-        Session { keys: self.keys, ticket: self.ticket.as_ref() }
+        Session {
+            keys: self.keys,
+            ticket: self.ticket.as_ref(),
+        }
     }
 }
 
@@ -294,14 +360,24 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", batch.len() as u64);
-        let requests = batch.par_iter().map(|(session, query)| self.parse(*session, query)).collect();
+        let requests = batch
+            .par_iter()
+            .map(|(session, query)| self.parse(*session, query))
+            .collect();
         let answers = answer_each(requests, |good: &[&Request<'_, S>]| {
-            let good = good.iter().map(|request| (request.session(), &request.query)).collect();
+            let good = good
+                .iter()
+                .map(|request| (request.session(), &request.query))
+                .collect();
             self.server.answer_many(good, progress)
         });
         progress.stage("seal", answers.len() as u64);
-        let seal = |answer: S::Answer| seal_answer::<S>(self.version, self.server.params(), &answer);
-        answers.into_par_iter().map(|answer| answer.map(seal)).collect()
+        let seal =
+            |answer: S::Answer| seal_answer::<S>(self.version, self.server.params(), &answer);
+        answers
+            .into_par_iter()
+            .map(|answer| answer.map(seal))
+            .collect()
     }
 
     fn check_query(&self, query: &[u8]) -> Result<()> {
@@ -313,7 +389,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         let keys = S::ClientKeys::decode(self.server.params(), payload)
             .map_err(|error| parse_error(error, found, self.version))?;
         if found != self.version && !self.server.keys_fit(&keys) {
-            return Err(Error::WrongVersion { found, expected: self.version });
+            return Err(Error::WrongVersion {
+                found,
+                expected: self.version,
+            });
         }
         Ok(ErasedKeys(Box::new(keys)))
     }
@@ -330,11 +409,16 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         number: u64,
         progress: &dyn Progress,
     ) -> Result<Vec<u8>> {
-        let Some(Self { server: earlier, .. }) = earlier.as_any().downcast_ref::<Self>() else {
+        let Some(Self {
+            server: earlier, ..
+        }) = earlier.as_any().downcast_ref::<Self>()
+        else {
             return self.ticket(keys, number, progress);
         };
         let ticket = S::Ticket::decode(earlier.params(), ticket)?;
-        let followed = self.server.follow((earlier, ticket), keys_of::<S>(keys)?, number, progress)?;
+        let followed =
+            self.server
+                .follow((earlier, ticket), keys_of::<S>(keys)?, number, progress)?;
         Ok(followed.encode(self.server.params()))
     }
 
@@ -353,7 +437,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         let server = self.server.update(changes, rng, progress)?;
-        Ok(Box::new(Self { server, version: Version::random(rng) }))
+        Ok(Box::new(Self {
+            server,
+            version: Version::random(rng),
+        }))
     }
 
     fn device_matrices(&self) -> Vec<TileShape> {
@@ -361,7 +448,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 
     fn on_device(&self, device: &dyn Device) -> Result<Box<dyn ErasedServer>> {
-        Ok(Box::new(Self { server: self.server.on_device(device)?, version: self.version }))
+        Ok(Box::new(Self {
+            server: self.server.on_device(device)?,
+            version: self.version,
+        }))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -369,13 +459,17 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        let identity =
-            envelope::seal(&header::<S>(Kind::Public, self.version), &self.server.params().encode());
+        let identity = envelope::seal(
+            &header::<S>(Kind::Public, self.version),
+            &self.server.params().encode(),
+        );
         sink.put(IDENTITY, &[&identity])?;
         self.server.save(sink)
     }
 }
 
 fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&S::ClientKeys> {
-    keys.0.downcast_ref().ok_or_else(|| foreign::<S>("client keys"))
+    keys.0
+        .downcast_ref()
+        .ok_or_else(|| foreign::<S>("client keys"))
 }

@@ -8,8 +8,19 @@ use crate::gpu;
 
 fn check(scheme: &str, records: &[(u64, u64)]) {
     let Some(gpu) = gpu() else { return };
-    let config = Config { shapes: shapes(records), failure: FailureBound::DEFAULT, ..Config::quick() };
-    run_on_device(registry::by_name(scheme).unwrap(), &Config { thorough: Vec::new(), ..config }, &*gpu);
+    let config = Config {
+        shapes: shapes(records),
+        failure: FailureBound::DEFAULT,
+        ..Config::quick()
+    };
+    run_on_device(
+        registry::by_name(scheme).unwrap(),
+        &Config {
+            thorough: Vec::new(),
+            ..config
+        },
+        &*gpu,
+    );
 }
 
 #[test]
@@ -19,7 +30,10 @@ fn simple() {
 
 #[test]
 fn inspire() {
-    check("inspire", &[(1, 8), (3000, 100), (70_000, 512), (50, 40_000)]);
+    check(
+        "inspire",
+        &[(1, 8), (3000, 100), (70_000, 512), (50, 40_000)],
+    );
 }
 
 #[test]

@@ -15,10 +15,18 @@ fn check(gpu: &dyn Device, shape: TileShape, tiles: &[u8], vectors: &[Vec<u64>],
     let tiles = Tiles::new(shape.words, shape.columns, tiles).unwrap();
     assert_eq!(tiles.shape(), shape);
     let vectors: Vec<&[u64]> = vectors.iter().map(Vec::as_slice).collect();
-    let [found, expected] = [gpu, &PlainDevice::default()]
-        .map(|device| device.hold(tiles).unwrap().products(&vectors, bits).unwrap());
+    let [found, expected] = [gpu, &PlainDevice::default()].map(|device| {
+        device
+            .hold(tiles)
+            .unwrap()
+            .products(&vectors, bits)
+            .unwrap()
+    });
     let count = vectors.len();
-    assert!(found == expected, "{shape:?}, {count} vectors of {bits} bits: wrong products");
+    assert!(
+        found == expected,
+        "{shape:?}, {count} vectors of {bits} bits: wrong products"
+    );
 }
 
 fn tiles_of(shape: TileShape, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
@@ -33,12 +41,28 @@ fn random_products_are_the_plain_ones() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     for words in ALL {
         for (rows, columns) in [(64, 1), (64, 3), (128, 33), (192, 100), (320, 4097)] {
-            let shape = TileShape { words, rows, columns };
+            let shape = TileShape {
+                words,
+                rows,
+                columns,
+            };
             let tiles = tiles_of(shape, |tiles| rng.fill_bytes(tiles));
-            for (count, bits) in [(1, 45), (1, 63), (2, 32), (5, 1), (9, 24), (31, 45), (65, 50), (128, 33)] {
+            for (count, bits) in [
+                (1, 45),
+                (1, 63),
+                (2, 32),
+                (5, 1),
+                (9, 24),
+                (31, 45),
+                (65, 50),
+                (128, 33),
+            ] {
                 let mut vectors = vec![vec![0u64; columns]; count];
                 // Bits above the modulus are ignored.
-                vectors.iter_mut().flatten().for_each(|x| *x = rng.next_u64());
+                vectors
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|x| *x = rng.next_u64());
                 check(&*gpu, shape, &tiles, &vectors, bits);
             }
         }
@@ -49,10 +73,16 @@ fn random_products_are_the_plain_ones() {
 #[test]
 fn chosen_products_do_not_overflow() {
     let Some(gpu) = gpu() else { return };
-    for (words, columns) in
-        [(Words::Unsigned8, 200_000), (Words::Signed16, 140_000), (Words::Signed32, 70_000)]
-    {
-        let shape = TileShape { words, rows: 64, columns };
+    for (words, columns) in [
+        (Words::Unsigned8, 200_000),
+        (Words::Signed16, 140_000),
+        (Words::Signed32, 70_000),
+    ] {
+        let shape = TileShape {
+            words,
+            rows: 64,
+            columns,
+        };
         for byte in [0x00, 0x7f, 0x80, 0xff] {
             let tiles = tiles_of(shape, |tiles| tiles.fill(byte));
             for digit in [0x00, 0x7f, 0x80, 0xff] {
@@ -68,16 +98,28 @@ fn chosen_products_do_not_overflow() {
 fn a_pool_uses_a_gpu() {
     let Some(gpu) = gpu() else { return };
     let mut rng = ChaCha20Rng::seed_from_u64(3);
-    let shape = TileShape { words: Words::Signed16, rows: 64, columns: 1000 };
+    let shape = TileShape {
+        words: Words::Signed16,
+        rows: 64,
+        columns: 1000,
+    };
     let tiles = tiles_of(shape, |tiles| rng.fill_bytes(tiles));
-    let held = gpu.hold(Tiles::new(shape.words, shape.columns, &tiles).unwrap()).unwrap();
-    let vectors: Vec<Vec<u64>> =
-        (0..32).map(|_| (0..shape.columns).map(|_| rng.next_u64()).collect()).collect();
+    let held = gpu
+        .hold(Tiles::new(shape.words, shape.columns, &tiles).unwrap())
+        .unwrap();
+    let vectors: Vec<Vec<u64>> = (0..32)
+        .map(|_| (0..shape.columns).map(|_| rng.next_u64()).collect())
+        .collect();
     let vectors: Vec<&[u64]> = vectors.iter().map(Vec::as_slice).collect();
     let expected = held.products(&vectors, 45).unwrap();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(4)
+        .build()
+        .unwrap();
     pool.install(|| {
-        (0..2000).into_par_iter().for_each(|_| assert!(held.products(&vectors, 45).unwrap() == expected));
+        (0..2000)
+            .into_par_iter()
+            .for_each(|_| assert!(held.products(&vectors, 45).unwrap() == expected));
     });
 }
 
@@ -85,12 +127,19 @@ fn a_pool_uses_a_gpu() {
 fn several_matrices_share_a_gpu() {
     let Some(gpu) = gpu() else { return };
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    let shape = TileShape { words: Words::Signed16, rows: 256, columns: 500 };
+    let shape = TileShape {
+        words: Words::Signed16,
+        rows: 256,
+        columns: 500,
+    };
     let held: Vec<_> = (0..4)
         .map(|_| {
             let tiles = tiles_of(shape, |tiles| rng.fill_bytes(tiles));
             let tiles = Tiles::new(shape.words, shape.columns, &tiles).unwrap();
-            (gpu.hold(tiles).unwrap(), PlainDevice::default().hold(tiles).unwrap())
+            (
+                gpu.hold(tiles).unwrap(),
+                PlainDevice::default().hold(tiles).unwrap(),
+            )
         })
         .collect();
     let vector: Vec<u64> = (0..shape.columns).map(|_| rng.next_u64()).collect();
@@ -99,7 +148,8 @@ fn several_matrices_share_a_gpu() {
             let vector = &vector;
             scope.spawn(move || {
                 for _ in 0..20 {
-                    let [found, expected] = [held, plain].map(|one| one.products(&[vector], 45).unwrap());
+                    let [found, expected] =
+                        [held, plain].map(|one| one.products(&[vector], 45).unwrap());
                     assert!(found == expected, "products of matrices side by side");
                 }
             });

@@ -25,15 +25,23 @@ impl Bench {
     ///
     /// Returns `None` for `--list`, as there are no tests to list.
     pub(crate) fn from_args() -> Option<Self> {
-        let (flags, filters): (Vec<_>, Vec<_>) =
-            std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+        let (flags, filters): (Vec<_>, Vec<_>) = std::env::args()
+            .skip(1)
+            .partition(|argument| argument.starts_with("--"));
         let has = |flag: &str| flags.iter().any(|found| found == flag);
         if has("--list") {
             return None;
         }
         let timed = has("--bench") && !has("--test");
-        let mebibytes = flags.iter().find_map(|flag| flag.strip_prefix("--mib=")?.parse().ok());
-        Some(Self { timed, filters, mebibytes, results: HashMap::new() })
+        let mebibytes = flags
+            .iter()
+            .find_map(|flag| flag.strip_prefix("--mib=")?.parse().ok());
+        Some(Self {
+            timed,
+            filters,
+            mebibytes,
+            results: HashMap::new(),
+        })
     }
 
     /// True if cases are timed, false if they run once.
@@ -60,15 +68,26 @@ impl Bench {
     ///
     /// A timed case has no comparable result, since backends repeat it different numbers of times. Nor has
     /// one that a filter may have left out.
-    pub(crate) fn agree<T: Hash>(&mut self, name: &str, backend: Backend, result: impl FnOnce() -> T) {
+    pub(crate) fn agree<T: Hash>(
+        &mut self,
+        name: &str,
+        backend: Backend,
+        result: impl FnOnce() -> T,
+    ) {
         if self.timed || !self.filters.is_empty() {
             return;
         }
         let mut hasher = DefaultHasher::new();
         result().hash(&mut hasher);
         let found = hasher.finish();
-        let (first, expected) = *self.results.entry(name.to_owned()).or_insert((backend, found));
-        assert_eq!(found, expected, "{name}: the results of {backend} and {first} differ");
+        let (first, expected) = *self
+            .results
+            .entry(name.to_owned())
+            .or_insert((backend, found));
+        assert_eq!(
+            found, expected,
+            "{name}: the results of {backend} and {first} differ"
+        );
     }
 }
 

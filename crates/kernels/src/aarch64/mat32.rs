@@ -42,7 +42,9 @@ fn sum(tile: &[[[[i32; 4]; REGISTERS]; ROWS / SLAB]], slab: usize, [y0, y1]: [&[
     unsafe {
         let mut sums = [[[vdupq_n_s64(0); 2]; REGISTERS]; 2];
         for ((column, &y0), &y1) in tile.iter().zip(y0).zip(y1) {
-            let words = column[slab].each_ref().map(|words| vld1q_s32(words.as_ptr()));
+            let words = column[slab]
+                .each_ref()
+                .map(|words| vld1q_s32(words.as_ptr()));
             for (sums, y) in sums.iter_mut().zip([y0, y1]) {
                 let y = vdupq_n_s32(y);
                 for (sums, &words) in sums.iter_mut().zip(&words) {

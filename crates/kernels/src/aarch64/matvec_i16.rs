@@ -15,7 +15,13 @@ const SLAB: usize = 2;
 const SLABS: usize = ROWS / (4 * SLAB);
 
 /// Adds the rows of every group times the query to `out`.
-pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+pub(crate) fn pass(
+    tiles: &[i16],
+    pairs: usize,
+    planes: &[i16],
+    plane_count: usize,
+    out: &mut [u64],
+) {
     pass_many(tiles, pairs, &[planes], plane_count, &mut [out]);
 }
 
@@ -68,7 +74,9 @@ fn sum<const P: usize>(
         let mut sums = [[[vreinterpretq_s32_u32(zero); 2]; SLAB]; P];
         for (columns, digits) in tile.chunks_exact(SLABS).zip(digits) {
             ahead.step(tile);
-            let words = Neon.load_all(&columns[slab]).map(|words| vreinterpretq_s16_u32(words));
+            let words = Neon
+                .load_all(&columns[slab])
+                .map(|words| vreinterpretq_s16_u32(words));
             for (sums, &x) in sums.iter_mut().zip(digits) {
                 let x = vreinterpretq_s16_u32(Neon.splat(x));
                 for (sums, &words) in sums.iter_mut().zip(&words) {

@@ -21,15 +21,24 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (cells, _) = tiles.as_chunks::<4>();
     let (registers, _) = cells.as_chunks::<4>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
-    for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(2 * ROWS)) {
+    for (tile, out) in columns
+        .chunks_exact(quads)
+        .zip(out.chunks_exact_mut(2 * ROWS))
+    {
         let (low, high) = out.split_at_mut(ROWS);
         for (block, digits) in tile.chunks(BLOCK_QUADS).zip(digits.chunks(BLOCK_QUADS)) {
             let mut ahead = Ahead::new(2 * REGISTERS / SLAB);
-            let rows = low.chunks_exact_mut(4 * SLAB).zip(high.chunks_exact_mut(4 * SLAB));
+            let rows = low
+                .chunks_exact_mut(4 * SLAB)
+                .zip(high.chunks_exact_mut(4 * SLAB));
             for (slab, (low, high)) in rows.enumerate() {
-                let sums = sum::<P>(block, slab, digits, &mut ahead, |bytes| vandq_u8(bytes, vdupq_n_u8(15)));
+                let sums = sum::<P>(block, slab, digits, &mut ahead, |bytes| {
+                    vandq_u8(bytes, vdupq_n_u8(15))
+                });
                 matvec_u8::flush::<_, _, SLAB, P, PLANE_BITS>(Neon, &sums, low);
-                let sums = sum::<P>(block, slab, digits, &mut ahead, |bytes| vshrq_n_u8::<4>(bytes));
+                let sums = sum::<P>(block, slab, digits, &mut ahead, |bytes| {
+                    vshrq_n_u8::<4>(bytes)
+                });
                 matvec_u8::flush::<_, _, SLAB, P, PLANE_BITS>(Neon, &sums, high);
             }
         }

@@ -29,12 +29,14 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
         for (block, digits) in tile.chunks(BLOCK_QUADS).zip(digits.chunks(BLOCK_QUADS)) {
             let mut ahead = Ahead::new(REGISTERS / SLAB);
             for (slab, out) in out.chunks_exact_mut(4 * SLAB).enumerate() {
-                let sums =
-                    sum::<P>(block, slab, digits, &mut ahead, |bytes| veorq_u8(bytes, vdupq_n_u8(128)));
+                let sums = sum::<P>(block, slab, digits, &mut ahead, |bytes| {
+                    veorq_u8(bytes, vdupq_n_u8(128))
+                });
                 matvec_u8::flush::<_, _, SLAB, P, PLANE_BITS>(Neon, &sums, out);
             }
         }
-        out.iter_mut().for_each(|out| *out = out.wrapping_add(missing));
+        out.iter_mut()
+            .for_each(|out| *out = out.wrapping_add(missing));
     }
 }
 
@@ -42,7 +44,8 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
 fn missing<const P: usize>(digits: &[[[i8; 4]; P]]) -> u32 {
     let plane = |p: usize| {
         let digits = digits.iter().flat_map(|planes| planes[p]);
-        digits.fold(0u32, |sum, digit| sum.wrapping_add(i32::from(digit) as u32)) << (PLANE_BITS * p as u32)
+        digits.fold(0u32, |sum, digit| sum.wrapping_add(i32::from(digit) as u32))
+            << (PLANE_BITS * p as u32)
     };
     (0..P).map(plane).fold(0u32, u32::wrapping_add) << 7
 }

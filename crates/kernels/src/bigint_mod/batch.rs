@@ -21,13 +21,18 @@ fn load<'a, E: Engine<N>, const N: usize>(
     count: usize,
     element: impl Fn(usize) -> &'a [u64],
 ) {
-    engine.load(group, std::array::from_fn(|lane| element(lane.min(count - 1))));
+    engine.load(
+        group,
+        std::array::from_fn(|lane| element(lane.min(count - 1))),
+    );
 }
 
 /// Loads a run of at least one and at most `LANES` elements.
 fn load_run<E: Engine<N>, const N: usize>(engine: &E, group: &mut Group<E::Limb>, run: &[u64]) {
     let limbs = engine.field().element_limbs();
-    load(engine, group, run.len() / limbs, |e| &run[e * limbs..][..limbs]);
+    load(engine, group, run.len() / limbs, |e| {
+        &run[e * limbs..][..limbs]
+    });
 }
 
 /// `acc[e] *= factor(e)`.
@@ -47,7 +52,9 @@ pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
         first += N;
         // The next operands arrive during the multiplication.
         stream::prefetch_words(&after[..after.len().min(N * limbs)]);
-        (first..count).take(N).for_each(|e| stream::prefetch_words(factor(e)));
+        (first..count)
+            .take(N)
+            .for_each(|e| stream::prefetch_words(factor(e)));
         engine.multiply(&mut x, &y.0);
         engine.store(&x, run);
         rest = after;
@@ -85,13 +92,23 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
         fill_table(engine, &mut table, &x);
         for k in (0..windows).rev() {
             if k + 1 == windows {
-                select(engine.backend(), &mut x.0, &table.0, window(exponent, bits, k));
+                select(
+                    engine.backend(),
+                    &mut x.0,
+                    &table.0,
+                    window(exponent, bits, k),
+                );
                 continue;
             }
             for _ in 0..WINDOW {
                 engine.square(&mut x);
             }
-            select(engine.backend(), &mut factor.0, &table.0, window(exponent, bits, k));
+            select(
+                engine.backend(),
+                &mut factor.0,
+                &table.0,
+                window(exponent, bits, k),
+            );
             engine.multiply(&mut x, &factor.0);
         }
         if windows == 0 {
@@ -102,7 +119,11 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
 }
 
 /// Writes the powers 0 to 2^WINDOW − 1 of x.
-fn fill_table<E: Engine<N>, const N: usize>(engine: &mut E, table: &mut Group<E::Limb>, x: &Group<E::Limb>) {
+fn fill_table<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    table: &mut Group<E::Limb>,
+    x: &Group<E::Limb>,
+) {
     let limbs = x.0.len();
     let mut power = Group::zero(limbs);
     load(engine, &mut power, 1, |_| engine.field().one());
@@ -116,13 +137,20 @@ fn fill_table<E: Engine<N>, const N: usize>(engine: &mut E, table: &mut Group<E:
 fn window(exponent: &[u64], bits: usize, k: usize) -> u64 {
     (k * WINDOW..((k + 1) * WINDOW).min(bits))
         .rev()
-        .fold(0, |window, bit| window << 1 | exponent[bit / 64] >> (bit % 64) & 1)
+        .fold(0, |window, bit| {
+            window << 1 | exponent[bit / 64] >> (bit % 64) & 1
+        })
 }
 
 /// Copies entry `index` of the table; reads every entry.
 fn select<L: Pod>(backend: Backend, out: &mut [L], table: &[L], index: u64) {
     vectorise!(fn select(out: &mut [u64], table: &[u64], index: u64) in bigint_mod);
-    select(backend, bytemuck::cast_slice_mut(out), bytemuck::cast_slice(table), index);
+    select(
+        backend,
+        bytemuck::cast_slice_mut(out),
+        bytemuck::cast_slice(table),
+        index,
+    );
 }
 
 /// Converts integers of `words` words each to elements.
@@ -133,7 +161,9 @@ pub(super) fn enter<E: Engine<N>, const N: usize>(
     elements: &mut [u64],
 ) {
     let limbs = engine.field().element_limbs();
-    let blocks = elements.chunks_mut(BLOCK * limbs).zip(integers.chunks(BLOCK * words));
+    let blocks = elements
+        .chunks_mut(BLOCK * limbs)
+        .zip(integers.chunks(BLOCK * words));
     for (elements, integers) in blocks {
         enter_block(engine, integers, words, elements);
     }
@@ -190,11 +220,17 @@ fn add_digits(field: &Field, acc: &mut [u64], by: &[u64]) {
 }
 
 /// Converts elements to integers below the modulus.
-pub(super) fn leave<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64], integers: &mut [u64]) {
+pub(super) fn leave<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    elements: &[u64],
+    integers: &mut [u64],
+) {
     let limbs = engine.field().element_limbs();
     let words = engine.field().modulus().len();
     let mut sum = Zeroizing::new(vec![0; 2 * engine.field().root().len()]);
-    let blocks = elements.chunks(BLOCK * limbs).zip(integers.chunks_mut(BLOCK * words));
+    let blocks = elements
+        .chunks(BLOCK * limbs)
+        .zip(integers.chunks_mut(BLOCK * words));
     for (elements, integers) in blocks {
         let digits = plain_digits(engine, elements);
         let field = engine.field();
@@ -219,10 +255,14 @@ pub(super) fn leave_digits<E: Engine<N>, const N: usize>(
 ) {
     let limbs = engine.field().element_limbs();
     let words = engine.field().root().len();
-    let outs = low.chunks_mut(BLOCK * words).zip(high.chunks_mut(BLOCK * words));
+    let outs = low
+        .chunks_mut(BLOCK * words)
+        .zip(high.chunks_mut(BLOCK * words));
     for (elements, (low, high)) in elements.chunks(BLOCK * limbs).zip(outs) {
         let digits = plain_digits(engine, elements);
-        let outs = low.chunks_exact_mut(words).zip(high.chunks_exact_mut(words));
+        let outs = low
+            .chunks_exact_mut(words)
+            .zip(high.chunks_exact_mut(words));
         for ((low, high), digits) in outs.zip(digits.chunks_exact(2 * words)) {
             low.copy_from_slice(&digits[..words]);
             high.copy_from_slice(&digits[words..]);
@@ -234,7 +274,10 @@ pub(super) fn leave_digits<E: Engine<N>, const N: usize>(
 ///
 /// Multiplication by the plain number 1 divides by R and leaves a digit of at most the root itself,
 /// so that one subtraction suffices.
-fn plain_digits<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64]) -> Zeroizing<Vec<u64>> {
+fn plain_digits<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    elements: &[u64],
+) -> Zeroizing<Vec<u64>> {
     let mut unit = vec![0; engine.field().element_limbs()];
     unit[0] = 1;
     let mut plain = Zeroizing::new(elements.to_vec());
@@ -244,7 +287,9 @@ fn plain_digits<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64]) 
     let mut digits = Zeroizing::new(vec![0; plain.len() / field.limbs() * words]);
     let values = digits.chunks_exact_mut(field.parts() * words);
     for (digits, limbs) in values.zip(plain.chunks_exact(field.element_limbs())) {
-        let digits = digits.chunks_exact_mut(words).zip(limbs.chunks_exact(field.limbs()));
+        let digits = digits
+            .chunks_exact_mut(words)
+            .zip(limbs.chunks_exact(field.limbs()));
         digits.fold(0, |carry, (digit, limbs)| {
             radix::join(limbs, field.limb_bits(), digit);
             let top = integer::add_bit(digit, carry);

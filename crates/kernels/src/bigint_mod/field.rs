@@ -82,14 +82,20 @@ impl Field {
     /// The constants of a root without leading zeros.
     pub(super) fn new(radix: Radix, root: Zeroizing<Vec<u64>>, parts: usize) -> Self {
         let bits = integer::bits(&root) + SPARE_BITS;
-        let limbs = bits.div_ceil(radix.bits() as usize).next_multiple_of(radix.block());
+        let limbs = bits
+            .div_ceil(radix.bits() as usize)
+            .next_multiple_of(radix.block());
         let mut root_limbs = vec![0; limbs];
         radix::split(&root, radix.bits(), &mut root_limbs);
         let mut field = Self {
             radix,
             parts,
             limbs,
-            modulus: if parts == 1 { root.to_vec() } else { square(&root) },
+            modulus: if parts == 1 {
+                root.to_vec()
+            } else {
+                square(&root)
+            },
             inverse: integer::negated_inverse(root[0]),
             root: root.to_vec(),
             root_limbs,
@@ -174,7 +180,10 @@ impl Field {
 impl Drop for Field {
     fn drop(&mut self) {
         let lists = [&mut self.modulus, &mut self.root, &mut self.root_limbs];
-        lists.into_iter().chain([&mut self.one, &mut self.entry, &mut self.step]).for_each(Zeroize::zeroize);
+        lists
+            .into_iter()
+            .chain([&mut self.one, &mut self.entry, &mut self.step])
+            .for_each(Zeroize::zeroize);
         self.inverse.zeroize();
     }
 }
@@ -183,7 +192,10 @@ impl Drop for Field {
 fn square(root: &[u64]) -> Vec<u64> {
     let mut square = vec![0; 2 * root.len()];
     integer::add_product(&mut square, root, root);
-    let length = square.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+    let length = square
+        .iter()
+        .rposition(|&word| word != 0)
+        .map_or(0, |last| last + 1);
     square.truncate(length);
     square
 }

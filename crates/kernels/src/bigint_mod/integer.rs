@@ -7,7 +7,9 @@ use std::hint::black_box;
 
 /// Bits of an integer without leading zero words.
 pub(super) fn bits(words: &[u64]) -> usize {
-    words.last().map_or(0, |last| words.len() * 64 - last.leading_zeros() as usize)
+    words
+        .last()
+        .map_or(0, |last| words.len() * 64 - last.leading_zeros() as usize)
 }
 
 /// All ones if `bit` is 1, zero if it is 0. `black_box` keeps the compiler from branching on it.
@@ -17,7 +19,9 @@ pub(super) fn mask(bit: u64) -> u64 {
 
 /// `x − y − borrow` and the new borrow.
 fn subtract_word(x: u64, y: u64, borrow: u64) -> (u64, u64) {
-    let difference = u128::from(x).wrapping_sub(u128::from(y)).wrapping_sub(u128::from(borrow));
+    let difference = u128::from(x)
+        .wrapping_sub(u128::from(y))
+        .wrapping_sub(u128::from(borrow));
     (difference as u64, (difference >> 64) as u64 & 1)
 }
 
@@ -43,7 +47,10 @@ pub(super) fn add_bit(words: &mut [u64], bit: u64) -> u64 {
 ///
 /// Returns 1 if it subtracted, otherwise 0. The result must fit the words.
 pub(super) fn subtract_once(words: &mut [u64], top: u64, modulus: &[u64]) -> u64 {
-    let borrow = words.iter().zip(modulus).fold(0, |borrow, (&x, &y)| subtract_word(x, y, borrow).1);
+    let borrow = words
+        .iter()
+        .zip(modulus)
+        .fold(0, |borrow, (&x, &y)| subtract_word(x, y, borrow).1);
     let enough = top | (borrow ^ 1);
     let mask = mask(enough);
     words.iter_mut().zip(modulus).fold(0, |borrow, (x, &y)| {
@@ -75,7 +82,9 @@ pub(super) fn add_product(out: &mut [u64], x: &[u64], y: &[u64]) {
 ///
 /// x is its own inverse modulo 2³, and each round doubles the number of correct bits.
 pub(super) fn negated_inverse(x: u64) -> u64 {
-    let inverse = (0..6).fold(x, |y, _| y.wrapping_mul(2u64.wrapping_sub(x.wrapping_mul(y))));
+    let inverse = (0..6).fold(x, |y, _| {
+        y.wrapping_mul(2u64.wrapping_sub(x.wrapping_mul(y)))
+    });
     inverse.wrapping_neg()
 }
 
@@ -93,9 +102,11 @@ mod tests {
     #[test]
     fn subtract_once_subtracts_unless_the_result_is_negative() {
         let modulus = [5, 1];
-        for (words, top, expected, enough) in
-            [([5, 1], 0, [0, 0], 1), ([4, 1], 0, [4, 1], 0), ([3, 0], 1, [u64::MAX - 1, u64::MAX - 1], 1)]
-        {
+        for (words, top, expected, enough) in [
+            ([5, 1], 0, [0, 0], 1),
+            ([4, 1], 0, [4, 1], 0),
+            ([3, 0], 1, [u64::MAX - 1, u64::MAX - 1], 1),
+        ] {
             let mut words = words;
             assert_eq!(subtract_once(&mut words, top, &modulus), enough);
             assert_eq!(words, expected);

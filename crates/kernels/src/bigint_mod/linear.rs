@@ -26,7 +26,12 @@ impl<'a> Sums<'a> {
         let (modulus, bits) = (field.root_limbs(), field.limb_bits());
         let length = modulus.iter().rposition(|&limb| limb != 0).unwrap_or(0);
         let top = length + usize::from(modulus[length] >> (bits - 1) != 0);
-        let mut sums = Self { modulus, bits, top, inverse: 0.0 };
+        let mut sums = Self {
+            modulus,
+            bits,
+            top,
+            inverse: 0.0,
+        };
         sums.inverse = 1.0 / sums.approximate(modulus);
         sums
     }
@@ -34,7 +39,9 @@ impl<'a> Sums<'a> {
     /// `acc += Σ scale·x`, below 2m for x and acc below 2m.
     pub(super) fn add<const N: usize>(&self, acc: &mut [u64], terms: [(&[u64], i64); N]) {
         let start = self.approximate(acc);
-        let sum = terms.iter().fold(start, |sum, (x, scale)| sum + *scale as f64 * self.approximate(x));
+        let sum = terms.iter().fold(start, |sum, (x, scale)| {
+            sum + *scale as f64 * self.approximate(x)
+        });
         let quotient = (sum * self.inverse - 0.5).floor() as i64;
         let mask = u64::MAX >> (64 - self.bits);
         let mut carry = 0i128;

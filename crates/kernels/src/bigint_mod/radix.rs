@@ -16,7 +16,11 @@ pub(super) fn join(limbs: &[u64], bits: u32, words: &mut [u64]) {
     for (k, &limb) in limbs.iter().enumerate() {
         let (at, shift) = position(k, bits);
         let two = u128::from(limb) << shift;
-        for (word, part) in words.iter_mut().skip(at).zip([two as u64, (two >> 64) as u64]) {
+        for (word, part) in words
+            .iter_mut()
+            .skip(at)
+            .zip([two as u64, (two >> 64) as u64])
+        {
             *word |= part;
         }
     }

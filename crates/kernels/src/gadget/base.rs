@@ -57,14 +57,31 @@ impl Gadget2 {
     ///
     /// # Errors
     /// [`GadgetError`] if the moduli are not coprime, odd and below 2³⁰, or the digits do not fit.
-    pub fn new(q1: u32, q2: u32, log_base: u32, drop: u32, levels: usize) -> Result<Self, GadgetError> {
+    pub fn new(
+        q1: u32,
+        q2: u32,
+        log_base: u32,
+        drop: u32,
+        levels: usize,
+    ) -> Result<Self, GadgetError> {
         let fits = |q: u32| q >= 3 && q % 2 == 1 && q < 1 << 30;
         let inverse = inverse_modulo(q1, q2).filter(|_| fits(q1) && fits(q2));
         let inverse = inverse.ok_or(GadgetError::Moduli { q1, q2 })?;
         let half = u64::from(q1) * u64::from(q2) / 2;
-        let digits = Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(half) < 1 << 31);
-        let digits = digits.ok_or(GadgetError::Digits { log_base, drop, levels })?;
-        Ok(Self { q1, q2, digits, inverse: Factor::new(inverse, q2), lift: q1.div_ceil(q2) * q2 })
+        let digits =
+            Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(half) < 1 << 31);
+        let digits = digits.ok_or(GadgetError::Digits {
+            log_base,
+            drop,
+            levels,
+        })?;
+        Ok(Self {
+            q1,
+            q2,
+            digits,
+            inverse: Factor::new(inverse, q2),
+            lift: q1.div_ceil(q2) * q2,
+        })
     }
 
     /// The largest absolute value of a digit.
@@ -106,7 +123,8 @@ impl Gadget2 {
         let (q1, q2) = (u64::from(self.q1), self.q2);
         let lazy = self.inverse.mul_lazy(r2 + self.lift - r1, q2);
         let garner = lazy.min(lazy.wrapping_sub(q2));
-        self.digits.shifted(u64::from(r1) + q1 * u64::from(garner), self.modulus())
+        self.digits
+            .shifted(u64::from(r1) + q1 * u64::from(garner), self.modulus())
     }
 }
 

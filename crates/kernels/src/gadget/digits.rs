@@ -23,7 +23,12 @@ impl Digits {
         u32::try_from(levels).ok()?;
         let top = top_shift(log_base, drop, levels);
         let fits = (1..=30).contains(&log_base) && levels >= 1 && top <= 60;
-        fits.then(|| Self { log_base, drop, levels, offset: offset(log_base, drop, levels) })
+        fits.then(|| Self {
+            log_base,
+            drop,
+            levels,
+            offset: offset(log_base, drop, levels),
+        })
     }
 
     /// The largest absolute value of the top digit of integers from −half to half.
@@ -35,7 +40,11 @@ impl Digits {
 
     /// The largest absolute value of any digit of integers from −half to half.
     pub(crate) fn largest(&self, half: u64) -> u64 {
-        self.top_bound(half).max(if self.levels > 1 { (1 << self.log_base) / 2 } else { 0 })
+        self.top_bound(half).max(if self.levels > 1 {
+            (1 << self.log_base) / 2
+        } else {
+            0
+        })
     }
 
     /// x below q, centred into (−q/2, q/2], plus the offset that turns plain digits into balanced

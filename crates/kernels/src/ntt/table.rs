@@ -53,7 +53,10 @@ impl Roots {
     /// The root at an index.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> Factor {
-        Factor { value: self.values[index], quotient: self.quotients[index] }
+        Factor {
+            value: self.values[index],
+            quotient: self.quotients[index],
+        }
     }
 }
 
@@ -132,7 +135,11 @@ fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
         return Err(NttError::Modulus { found: q });
     }
     if psi >= q || pow(psi, d as u64, q) != q - 1 {
-        return Err(NttError::Root { found: psi, q, order: 2 * d });
+        return Err(NttError::Root {
+            found: psi,
+            q,
+            order: 2 * d,
+        });
     }
     Ok(())
 }

@@ -47,9 +47,19 @@ impl Polynomial {
             (1..=MAX_VARIABLES).contains(&variables),
             "{variables} variables: expected 1 to {MAX_VARIABLES}"
         );
-        assert!(degree <= MAX_DEGREE, "degree {degree}: expected at most {MAX_DEGREE}");
-        assert!(q % 2 == 1 && q < 1 << 28, "modulus {q}: expected an odd number below 2^28");
-        assert_eq!(Some(coefficients.len()), terms(variables, degree), "number of coefficients");
+        assert!(
+            degree <= MAX_DEGREE,
+            "degree {degree}: expected at most {MAX_DEGREE}"
+        );
+        assert!(
+            q % 2 == 1 && q < 1 << 28,
+            "modulus {q}: expected an odd number below 2^28"
+        );
+        assert_eq!(
+            Some(coefficients.len()),
+            terms(variables, degree),
+            "number of coefficients"
+        );
         let word = modulus.reduce(1 << 32);
         let by_places = (1..variables).contains(&degree) && variables <= MAX_PLACES;
         let levels = if by_places { degree } else { variables };
@@ -61,7 +71,10 @@ impl Polynomial {
             variables,
             degree,
             by_places,
-            coefficients: coefficients.iter().map(|&c| modulus.mul(c, scale)).collect(),
+            coefficients: coefficients
+                .iter()
+                .map(|&c| modulus.mul(c, scale))
+                .collect(),
         }
     }
 }
@@ -117,8 +130,15 @@ pub(crate) struct Exponents {
 
 impl Exponents {
     pub(crate) const fn new(polynomial: &Polynomial) -> Self {
-        let &Polynomial { variables, degree, .. } = polynomial;
-        Self { exponents: [0; MAX_VARIABLES], left: degree, variables, degree }
+        let &Polynomial {
+            variables, degree, ..
+        } = polynomial;
+        Self {
+            exponents: [0; MAX_VARIABLES],
+            left: degree,
+            variables,
+            degree,
+        }
     }
 }
 
@@ -168,14 +188,24 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) const fn new(polynomial: &Polynomial) -> Self {
-        let &Polynomial { variables, degree, .. } = polynomial;
-        Self { places: [0; MAX_DEGREE], variables, levels: degree - 1 }
+        let &Polynomial {
+            variables, degree, ..
+        } = polynomial;
+        Self {
+            places: [0; MAX_DEGREE],
+            variables,
+            levels: degree - 1,
+        }
     }
 
     /// The last place on a level.
     #[inline(always)]
     const fn most(&self, level: usize) -> usize {
-        if level == 0 { self.variables } else { self.places[level - 1] }
+        if level == 0 {
+            self.variables
+        } else {
+            self.places[level - 1]
+        }
     }
 }
 

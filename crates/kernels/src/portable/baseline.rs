@@ -17,7 +17,10 @@ mod tests {
 
     fn products<L: Lanes<4>>(lanes: L, sum: u32, a: [[i16; 2]; 4], b: [[i16; 2]; 4]) -> [i32; 4] {
         let mut words = [0i32; 4];
-        lanes.store(&mut words, lanes.add_products(lanes.splat(sum), lanes.load(&a), lanes.load(&b)));
+        lanes.store(
+            &mut words,
+            lanes.add_products(lanes.splat(sum), lanes.load(&a), lanes.load(&b)),
+        );
         words
     }
 

@@ -66,7 +66,14 @@ impl Engine<1> for Words<'_> {
             multiply_by(adx, self.field, &mut self.sums.0, &x.0, y, &mut self.out.0);
             return std::mem::swap(x, &mut self.out);
         }
-        multiply(self.backend, self.field, &mut self.sums.0, &x.0, y, &mut self.out.0);
+        multiply(
+            self.backend,
+            self.field,
+            &mut self.sums.0,
+            &x.0,
+            y,
+            &mut self.out.0,
+        );
         std::mem::swap(x, &mut self.out);
     }
 
@@ -77,7 +84,13 @@ impl Engine<1> for Words<'_> {
             square_by(adx, self.field, &mut self.sums.0, &x.0, &mut self.out.0);
             return std::mem::swap(x, &mut self.out);
         }
-        square(self.backend, self.field, &mut self.sums.0, &x.0, &mut self.out.0);
+        square(
+            self.backend,
+            self.field,
+            &mut self.sums.0,
+            &x.0,
+            &mut self.out.0,
+        );
         std::mem::swap(x, &mut self.out);
     }
 }
@@ -96,7 +109,14 @@ pub(crate) fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]
 
 /// [`multiply`] by the given rows.
 #[inline(always)]
-fn multiply_by<R: Rows>(rows: R, field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) {
+fn multiply_by<R: Rows>(
+    rows: R,
+    field: &Field,
+    sums: &mut [u64],
+    x: &[u64],
+    y: &[u64],
+    out: &mut [u64],
+) {
     let n = field.limbs();
     let (low, high) = sums.split_at_mut(2 * n + 1);
     low.fill(0);
@@ -127,7 +147,13 @@ fn square_by<R: Rows>(rows: R, field: &Field, sums: &mut [u64], x: &[u64], out: 
 /// Reduces the low digit and, for a square modulus, the high digit minus the quotient of the low
 /// one.
 #[inline(always)]
-fn reduce_digits<R: Rows>(rows: R, field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u64]) {
+fn reduce_digits<R: Rows>(
+    rows: R,
+    field: &Field,
+    low: &mut [u64],
+    high: &mut [u64],
+    out: &mut [u64],
+) {
     let n = field.limbs();
     let (out_low, out_high) = out.split_at_mut(n);
     reduce(rows, field, low);
@@ -167,7 +193,9 @@ fn reduce<R: Rows>(rows: R, field: &Field, sums: &mut [u64]) {
 #[inline(always)]
 fn second_word(row: &[u64], x: &[u64], w: u64) -> u64 {
     let low = u128::from(x[0]) * u128::from(w) + u128::from(row[0]);
-    row[1].wrapping_add(x[1].wrapping_mul(w)).wrapping_add((low >> 64) as u64)
+    row[1]
+        .wrapping_add(x[1].wrapping_mul(w))
+        .wrapping_add((low >> 64) as u64)
 }
 
 /// `sums += x·y`; the sum must fit.
@@ -267,7 +295,13 @@ pub(crate) fn select(out: &mut [u64], table: &[u64], index: u64) {
 
 /// Copies `N` words of entry `index`, from word `at` on.
 #[inline(always)]
-fn select_words<const N: usize>(out: &mut [u64; N], table: &[u64], length: usize, at: usize, index: u64) {
+fn select_words<const N: usize>(
+    out: &mut [u64; N],
+    table: &[u64],
+    length: usize,
+    at: usize,
+    index: u64,
+) {
     let mut sum = [0; N];
     for (k, entry) in table.chunks_exact(length).enumerate() {
         let differs = k as u64 ^ index;

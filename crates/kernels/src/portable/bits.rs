@@ -36,7 +36,10 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
     let (words, tail) = bytes.as_chunks::<WORD>();
     let mut last = [0; WORD];
     last[..tail.len()].copy_from_slice(tail);
-    let mut words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    let mut words = words
+        .iter()
+        .chain([&last])
+        .map(|word| u64::from_le_bytes(*word));
     let (mut word, mut left) = (0, 0);
     for out in out {
         if left >= width {

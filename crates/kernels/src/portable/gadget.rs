@@ -25,7 +25,13 @@ pub(crate) fn decompose(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[
 }
 
 #[inline(always)]
-pub(crate) fn decompose_lazy(gadget: &Gadget2, out1: &mut [u32], out2: &mut [u32], r1: &[u32], r2: &[u32]) {
+pub(crate) fn decompose_lazy(
+    gadget: &Gadget2,
+    out1: &mut [u32],
+    out2: &mut [u32],
+    r1: &[u32],
+    r2: &[u32],
+) {
     let d = r1.len();
     let (mut shifted, mut digits) = ([0u64; BLOCK], [0i32; BLOCK]);
     for (block, (r1, r2)) in r1.chunks(BLOCK).zip(r2.chunks(BLOCK)).enumerate() {

@@ -37,7 +37,11 @@ pub(crate) trait Lanes<const N: usize>: Copy {
         values: &[[Self::Vector; S]; P],
     ) -> [[[u32; N]; S]; P] {
         let mut words = [[[0; N]; S]; P];
-        for (words, &value) in words.as_flattened_mut().iter_mut().zip(values.as_flattened()) {
+        for (words, &value) in words
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(values.as_flattened())
+        {
             self.store(words, value);
         }
         words

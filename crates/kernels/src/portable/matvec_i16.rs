@@ -20,7 +20,13 @@ pub(crate) type Slab<const N: usize, const S: usize> = [[[i16; 2]; N]; S];
 const SLAB: usize = 2;
 
 /// Adds the rows of every group times the query to `out`.
-pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+pub(crate) fn pass(
+    tiles: &[i16],
+    pairs: usize,
+    planes: &[i16],
+    plane_count: usize,
+    out: &mut [u64],
+) {
     pass_many(tiles, pairs, &[planes], plane_count, &mut [out]);
 }
 
@@ -69,7 +75,13 @@ pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const
             let mut ahead = Ahead::new(queries.len());
             for (planes, out) in queries.iter().zip(outs.iter_mut()) {
                 let digits = &digits::<P>(planes)[block * FLUSH_PAIRS..][..tile.len() / slabs];
-                add_block(lanes, tile, digits, &mut out[group * ROWS..][..ROWS], &mut ahead);
+                add_block(
+                    lanes,
+                    tile,
+                    digits,
+                    &mut out[group * ROWS..][..ROWS],
+                    &mut ahead,
+                );
             }
         }
     }
@@ -85,7 +97,10 @@ pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usi
     out: &mut [u64],
 ) {
     let slabs = ROWS / (N * S);
-    for (tile, digits) in tile.chunks(FLUSH_PAIRS * slabs).zip(digits.chunks(FLUSH_PAIRS)) {
+    for (tile, digits) in tile
+        .chunks(FLUSH_PAIRS * slabs)
+        .zip(digits.chunks(FLUSH_PAIRS))
+    {
         add_block(lanes, tile, digits, out, &mut Ahead::new(1));
     }
 }
@@ -143,7 +158,10 @@ pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize>
 ) {
     let words = lanes.store_all(sums);
     for (l, out) in out.iter_mut().enumerate() {
-        let planes = words.iter().rev().map(|words| i64::from(words.as_flattened()[l] as i32));
+        let planes = words
+            .iter()
+            .rev()
+            .map(|words| i64::from(words.as_flattened()[l] as i32));
         let total = planes.fold(0i64, |total, sum| (total << PLANE_BITS).wrapping_add(sum));
         *out = out.wrapping_add(total as u64);
     }
@@ -158,7 +176,9 @@ mod tests {
     fn plain_and_baseline_lanes_agree() {
         let pairs = 2 * FLUSH_PAIRS + 5;
         let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        let tiles: Vec<i16> = (0..2 * pairs * 2 * ROWS).map(|i| number(i) as i16).collect();
+        let tiles: Vec<i16> = (0..2 * pairs * 2 * ROWS)
+            .map(|i| number(i) as i16)
+            .collect();
         let planes: Vec<i16> = (0..6 * pairs).map(|i| number(i) as i16 >> 5).collect();
         let (mut plain, mut used) = ([7; 2 * ROWS], [7; 2 * ROWS]);
         pass_many_lanes::<_, _, SLAB, 3>(Plain, &tiles, pairs, &[&planes], &mut [&mut plain]);

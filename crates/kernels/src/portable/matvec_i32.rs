@@ -10,7 +10,13 @@ const HALF_BITS: u32 = 32;
 const BLOCK_COLUMNS: usize = 32;
 
 /// Adds the rows of every group times each vector to its sums.
-pub(crate) fn pass_many(tiles: &[i32], cols: usize, ys: &[&[u64]], bits: u32, outs: &mut [&mut [u64]]) {
+pub(crate) fn pass_many(
+    tiles: &[i32],
+    cols: usize,
+    ys: &[&[u64]],
+    bits: u32,
+    outs: &mut [&mut [u64]],
+) {
     in_halves(tiles, cols, ys, bits, outs, mat32::pass);
 }
 
@@ -45,7 +51,10 @@ pub(crate) fn in_halves(
 
 /// Splits values modulo 2^bits: `value ≡ low + 2^32·high`, with signed halves.
 fn split(values: &[u64], bits: u32) -> [Vec<i32>; 2] {
-    let low = values.iter().map(|&value| centre(value, bits) as i32).collect();
+    let low = values
+        .iter()
+        .map(|&value| centre(value, bits) as i32)
+        .collect();
     let high = |&value: &u64| {
         let value = centre(value, bits);
         // A low half of 2^31 or more is read as negative, which the high half makes up for.

@@ -41,7 +41,10 @@ pub(crate) fn pass_lanes<L: ByteLanes<N>, const N: usize, const S: usize>(
     let (cells, _) = tiles.as_chunks::<4>();
     let (registers, _) = cells.as_chunks::<N>();
     let (columns, _) = registers.as_chunks::<S>();
-    for (tile, out) in columns.chunks_exact(quads * slabs).zip(out.chunks_exact_mut(ROWS)) {
+    for (tile, out) in columns
+        .chunks_exact(quads * slabs)
+        .zip(out.chunks_exact_mut(ROWS))
+    {
         let digits = planes.chunks(4 * plane_count * BLOCK_QUADS);
         for (tile, digits) in tile.chunks(BLOCK_QUADS * slabs).zip(digits) {
             let mut values = [Halves::default(); BLOCK_QUADS];
@@ -96,7 +99,13 @@ fn add<L: ByteLanes<N>, const N: usize, const S: usize>(
 
 /// Adds the sums of digits of `BITS` bits to the sums of the rows.
 #[inline(always)]
-pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize, const BITS: u32>(
+pub(crate) fn flush<
+    L: Lanes<N>,
+    const N: usize,
+    const S: usize,
+    const P: usize,
+    const BITS: u32,
+>(
     lanes: L,
     sums: &[[L::Vector; S]; P],
     out: &mut [u32],
@@ -104,7 +113,8 @@ pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize,
     let words = lanes.store_all(sums);
     for (l, out) in out.iter_mut().enumerate() {
         let digits = words.iter().rev().map(|words| words.as_flattened()[l]);
-        *out = out.wrapping_add(digits.fold(0, |total: u32, sum| (total << BITS).wrapping_add(sum)));
+        *out =
+            out.wrapping_add(digits.fold(0, |total: u32, sum| (total << BITS).wrapping_add(sum)));
     }
 }
 

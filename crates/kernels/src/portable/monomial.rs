@@ -100,8 +100,11 @@ pub(super) fn rotate<W: Words>(out: &mut [W::Word], a: &[W::Word], shift: usize,
     let (out_split, a_split, negate_wrapped) = runs(a.len(), shift);
     let (out_low, out_high) = out.split_at_mut(out_split);
     let (a_low, a_high) = a.split_at(a_split);
-    let (plain_out, plain, negated_out, negated) =
-        if negate_wrapped { (out_high, a_low, out_low, a_high) } else { (out_low, a_high, out_high, a_low) };
+    let (plain_out, plain, negated_out, negated) = if negate_wrapped {
+        (out_high, a_low, out_low, a_high)
+    } else {
+        (out_low, a_high, out_high, a_low)
+    };
     plain_out.copy_from_slice(plain);
     for (out, &a) in negated_out.iter_mut().zip(negated) {
         *out = words.neg(a);
@@ -170,7 +173,13 @@ fn dft<W: Words>(polys: &mut [W::Word], d: usize, scratch: &mut [W::Word], words
 
 /// One stage of butterflies, separately on each block of words.
 #[inline(always)]
-fn stage<W: Words>(polys: &mut [W::Word], d: usize, block: usize, scratch: &mut [W::Word], words: W) {
+fn stage<W: Words>(
+    polys: &mut [W::Word],
+    d: usize,
+    block: usize,
+    scratch: &mut [W::Word],
+    words: W,
+) {
     let step = 2 * d / (block / d);
     for block in polys.chunks_exact_mut(block) {
         let (low, high) = block.split_at_mut(block.len() / 2);

@@ -110,13 +110,19 @@ impl Butterflies for NttTable {
 
     #[inline(always)]
     fn inverse(&self, (u, v): (u32, u32), w: Factor) -> (u32, u32) {
-        (subtract_once(u + v, 2 * self.q), w.mul_lazy(u + 2 * self.q - v, self.q))
+        (
+            subtract_once(u + v, 2 * self.q),
+            w.mul_lazy(u + 2 * self.q - v, self.q),
+        )
     }
 
     #[inline(always)]
     fn last(&self, (u, v): (u32, u32)) -> (u32, u32) {
         let (sum, difference) = (u + v, u + 2 * self.q - v);
         let reduced = |w: Factor, x| subtract_once(w.mul_lazy(x, self.q), self.q);
-        (reduced(self.scale, sum), reduced(self.scaled_root, difference))
+        (
+            reduced(self.scale, sum),
+            reduced(self.scaled_root, difference),
+        )
     }
 }

@@ -19,7 +19,9 @@ pub(crate) fn evaluate(polynomial: &Polynomial, points: &[u32], out: &mut [u32])
     let mut factors = vec![[0; BLOCK]; (polynomial.variables * rows).max(polynomial.variables + 1)];
     let mut sums = vec![[0; BLOCK]; polynomial.variables];
     for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-        let coordinates = points.chunks_exact(length).map(|row| &row[block * BLOCK..][..out.len()]);
+        let coordinates = points
+            .chunks_exact(length)
+            .map(|row| &row[block * BLOCK..][..out.len()]);
         let values = if polynomial.by_places {
             fill_places(coordinates, &mut factors);
             walk(polynomial, Places::new(polynomial), &factors, &mut sums)
@@ -77,7 +79,12 @@ fn fill_places<'a>(coordinates: impl DoubleEndedIterator<Item = &'a [u32]>, fact
 /// `sums[level]` accumulates the values below the current term on that level times their factors.
 /// Recursion over the levels would not be inlined.
 #[inline(always)]
-fn walk(polynomial: &Polynomial, mut order: impl Order, factors: &[Lanes], sums: &mut [Lanes]) -> Lanes {
+fn walk(
+    polynomial: &Polynomial,
+    mut order: impl Order,
+    factors: &[Lanes],
+    sums: &mut [Lanes],
+) -> Lanes {
     let inner = &factors[order.row()..];
     let mut place = 0;
     sums.fill([0; BLOCK]);

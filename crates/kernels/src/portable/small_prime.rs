@@ -5,12 +5,16 @@ use crate::small_prime::constants::{QUOTIENT_BITS, Share, Shortest};
 
 #[inline(always)]
 pub(crate) fn reduce(out: &mut [u16], words: &[u32], reduction: Shortest) {
-    out.iter_mut().zip(words).for_each(|(out, &word)| *out = reduction.apply(word));
+    out.iter_mut()
+        .zip(words)
+        .for_each(|(out, &word)| *out = reduction.apply(word));
 }
 
 #[inline(always)]
 pub(crate) fn reduce_small(out: &mut [u16], words: &[u16], reduction: Shortest) {
-    out.iter_mut().zip(words).for_each(|(out, &word)| *out = reduction.apply(word.into()));
+    out.iter_mut()
+        .zip(words)
+        .for_each(|(out, &word)| *out = reduction.apply(word.into()));
 }
 
 #[inline(always)]
@@ -28,12 +32,20 @@ pub(crate) fn add_share(words: &mut [u64], quotients: &mut [u64], residues: &[u1
         *word = word.wrapping_add(factor * u64::from(share.cofactor));
         // A factor below 2^16 and a unit below 2^49: 32 bits of the unit at a time.
         let (low, high) = (share.unit & u64::from(u32::MAX), share.unit >> 32);
-        *quotient = quotient.wrapping_add(factor * low).wrapping_add((factor * high) << 32);
+        *quotient = quotient
+            .wrapping_add(factor * low)
+            .wrapping_add((factor * high) << 32);
     }
 }
 
 #[inline(always)]
-pub(crate) fn finish(out: &mut [u32], words: &[u64], quotients: &[u64], product: u32, target: Modulus) {
+pub(crate) fn finish(
+    out: &mut [u32],
+    words: &[u64],
+    quotients: &[u64],
+    product: u32,
+    target: Modulus,
+) {
     for ((out, &word), &quotient) in out.iter_mut().zip(words).zip(quotients) {
         let whole = (quotient + (1 << (QUOTIENT_BITS - 1))) >> QUOTIENT_BITS;
         let taken = target.mul(target.reduce(whole), product);
@@ -63,7 +75,8 @@ pub(crate) fn combine(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: 
         }
     }
     for (i, out) in rest.iter_mut().enumerate() {
-        let terms = rows().map(|(&coefficient, row)| u32::from(coefficient) * u32::from(row[done + i]));
+        let terms =
+            rows().map(|(&coefficient, row)| u32::from(coefficient) * u32::from(row[done + i]));
         *out = reduce_sum(one, terms.sum(), p);
     }
 }

@@ -47,7 +47,10 @@ pub(crate) fn dot(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     for (block, out) in out.chunks_mut(BLOCK).enumerate() {
         let mut sums = [0u128; BLOCK];
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
-            let (a, b) = (&a[block * BLOCK..][..out.len()], &b[block * BLOCK..][..out.len()]);
+            let (a, b) = (
+                &a[block * BLOCK..][..out.len()],
+                &b[block * BLOCK..][..out.len()],
+            );
             for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
                 *sum = sum.wrapping_add(u128::from(a) * u128::from(b));
             }
@@ -79,7 +82,9 @@ pub(crate) fn dot_from<const S: usize>(
         let d = out.len();
         for (slot, out) in out.iter_mut().enumerate().skip(start) {
             let rows = a.iter().zip(b).skip(slot).step_by(d);
-            let sum = rows.map(|(&a, &b)| u128::from(a) * u128::from(b)).fold(0, u128::wrapping_add);
+            let sum = rows
+                .map(|(&a, &b)| u128::from(a) * u128::from(b))
+                .fold(0, u128::wrapping_add);
             *out = modulus.reduce_sum(sum);
         }
     }

@@ -8,7 +8,9 @@ const BLOCK: usize = 128;
 
 #[inline(always)]
 pub(crate) fn decompose(gadget: &Gadget, digits: &mut [i32], words: &[u64]) {
-    by_levels(gadget, digits, words, |level, out, shifted| write_level(&gadget.digits, level, out, shifted));
+    by_levels(gadget, digits, words, |level, out, shifted| {
+        write_level(&gadget.digits, level, out, shifted)
+    });
 }
 
 #[inline(always)]
@@ -17,11 +19,15 @@ pub(crate) fn decompose_lazy(gadget: &Gadget, out: &mut [u64], words: &[u64]) {
         let pairs = out.iter_mut().zip(shifted);
         if level + 1 == gadget.levels() {
             for (out, &shifted) in pairs {
-                *out = gadget.q.wrapping_add_signed(gadget.digits.top_digit(shifted));
+                *out = gadget
+                    .q
+                    .wrapping_add_signed(gadget.digits.top_digit(shifted));
             }
         } else {
             for (out, &shifted) in pairs {
-                *out = gadget.q.wrapping_add_signed(gadget.digits.digit(shifted, level).into());
+                *out = gadget
+                    .q
+                    .wrapping_add_signed(gadget.digits.digit(shifted, level).into());
             }
         }
     });
@@ -29,7 +35,12 @@ pub(crate) fn decompose_lazy(gadget: &Gadget, out: &mut [u64], words: &[u64]) {
 
 /// Calls `write(level, out, shifted)` for each level of each block of shifted words.
 #[inline(always)]
-fn by_levels<T>(gadget: &Gadget, out: &mut [T], words: &[u64], write: impl Fn(usize, &mut [T], &[u64])) {
+fn by_levels<T>(
+    gadget: &Gadget,
+    out: &mut [T],
+    words: &[u64],
+    write: impl Fn(usize, &mut [T], &[u64]),
+) {
     let d = words.len();
     let mut shifted = [0u64; BLOCK];
     for (block, words) in words.chunks(BLOCK).enumerate() {

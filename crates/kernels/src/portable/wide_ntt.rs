@@ -42,7 +42,10 @@ impl Butterflies for NttTable {
     fn forward(&self, (u, v): (u64, u64), w: Factor) -> (u64, u64) {
         let sum = subtract_once(u, 2 * self.q);
         let product = w.mul_signed(v, self.q).wrapping_add(self.q);
-        (sum.wrapping_add(product), sum.wrapping_add(2 * self.q).wrapping_sub(product))
+        (
+            sum.wrapping_add(product),
+            sum.wrapping_add(2 * self.q).wrapping_sub(product),
+        )
     }
 
     #[inline(always)]
@@ -59,8 +62,14 @@ impl Butterflies for NttTable {
 
     #[inline(always)]
     fn last(&self, (u, v): (u64, u64)) -> (u64, u64) {
-        let (sum, difference) = (u.wrapping_add(v), u.wrapping_add(2 * self.q).wrapping_sub(v));
+        let (sum, difference) = (
+            u.wrapping_add(v),
+            u.wrapping_add(2 * self.q).wrapping_sub(v),
+        );
         let reduced = |w: Factor, x| from_signed(w.mul_signed(x, self.q), self.q);
-        (reduced(self.last[0], sum), reduced(self.last[1], difference))
+        (
+            reduced(self.last[0], sum),
+            reduced(self.last[1], difference),
+        )
     }
 }

@@ -4,7 +4,11 @@ use crate::wide::packed::{GROUP, GROUP_BYTES, MASK, PLACES};
 
 #[inline(always)]
 pub(crate) fn pack(out: &mut [u8], words: &[u64]) {
-    let groups = out.as_chunks_mut::<GROUP_BYTES>().0.iter_mut().zip(words.as_chunks::<GROUP>().0);
+    let groups = out
+        .as_chunks_mut::<GROUP_BYTES>()
+        .0
+        .iter_mut()
+        .zip(words.as_chunks::<GROUP>().0);
     for (out, words) in groups {
         *out = [0; GROUP_BYTES];
         for (&(first, shift), &word) in PLACES.iter().zip(words) {
@@ -18,10 +22,16 @@ pub(crate) fn pack(out: &mut [u8], words: &[u64]) {
 
 #[inline(always)]
 pub(crate) fn unpack(out: &mut [u64], bytes: &[u8]) {
-    let groups = out.as_chunks_mut::<GROUP>().0.iter_mut().zip(bytes.as_chunks::<GROUP_BYTES>().0);
+    let groups = out
+        .as_chunks_mut::<GROUP>()
+        .0
+        .iter_mut()
+        .zip(bytes.as_chunks::<GROUP_BYTES>().0);
     for (out, bytes) in groups {
         for (out, &(first, shift)) in out.iter_mut().zip(&PLACES) {
-            let word = bytes[first..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+            let word = bytes[first..]
+                .first_chunk()
+                .map_or(0, |word| u64::from_le_bytes(*word));
             *out = word >> shift & MASK;
         }
     }

@@ -21,8 +21,16 @@ impl Shortest {
     /// # Panics
     /// If p exceeds [`MAX_PRIME`] or is below 2.
     pub fn new(q: u32, p: u32) -> Self {
-        assert!((2..=MAX_PRIME).contains(&p), "modulus {p}: expected 2 to {MAX_PRIME}");
-        Self { half: q / 2, p, one: Factor::new(1, p), wrapped: q % p }
+        assert!(
+            (2..=MAX_PRIME).contains(&p),
+            "modulus {p}: expected 2 to {MAX_PRIME}"
+        );
+        Self {
+            half: q / 2,
+            p,
+            one: Factor::new(1, p),
+            wrapped: q % p,
+        }
     }
 
     /// The shortest lift of a residue modulo q, modulo p.
@@ -56,9 +64,17 @@ impl Share {
     /// # Panics
     /// If p exceeds [`MAX_PRIME`] or is below 2, or `inverse` is not below p.
     pub fn new(p: u32, inverse: u32, cofactor: u32) -> Self {
-        assert!((2..=MAX_PRIME).contains(&p), "modulus {p}: expected 2 to {MAX_PRIME}");
+        assert!(
+            (2..=MAX_PRIME).contains(&p),
+            "modulus {p}: expected 2 to {MAX_PRIME}"
+        );
         assert!(inverse < p, "a residue {inverse} modulo {p}");
         let unit = (1 << QUOTIENT_BITS) / u64::from(p);
-        Self { p, inverse: Factor::new(inverse, p), cofactor, unit }
+        Self {
+            p,
+            inverse: Factor::new(inverse, p),
+            cofactor,
+            unit,
+        }
     }
 }

@@ -25,7 +25,10 @@ impl Factor {
             bits *= 2;
         }
         let value = (((w as u128) << DIGIT) % q as u128) as u64;
-        Self { value, quotient: value.wrapping_mul(inverse) & DIGIT_MASK }
+        Self {
+            value,
+            quotient: value.wrapping_mul(inverse) & DIGIT_MASK,
+        }
     }
 
     /// v·w modulo q, in (−q, q) as a wrapping word, for v below 2⁵².
@@ -53,8 +56,15 @@ pub(crate) struct Real {
 impl Real {
     /// The factor w modulo q, for w below q and an odd q.
     pub(crate) const fn new(w: u64, q: u64) -> Self {
-        let centred = if w > q / 2 { w as i64 - q as i64 } else { w as i64 };
-        Self { value: centred as f64, ratio: centred as f64 / q as f64 }
+        let centred = if w > q / 2 {
+            w as i64 - q as i64
+        } else {
+            w as i64
+        };
+        Self {
+            value: centred as f64,
+            ratio: centred as f64 / q as f64,
+        }
     }
 }
 
@@ -76,7 +86,10 @@ impl Modulus {
     /// # Panics
     /// If q is even or outside this range.
     pub const fn new(q: u64) -> Self {
-        assert!(q >= 3 && q < 1 << 50 && q % 2 == 1, "the modulus must be odd, from 3 to 2^50 - 1");
+        assert!(
+            q >= 3 && q < 1 << 50 && q % 2 == 1,
+            "the modulus must be odd, from 3 to 2^50 - 1"
+        );
         let fold = (1 << DIGIT) % q;
         Self {
             q,
@@ -146,7 +159,9 @@ impl Modulus {
     pub(crate) const fn reduce_sum(self, x: u128) -> u64 {
         let upper = (x >> DIGIT) as u64;
         let quotient = high(upper, self.fold_quotient);
-        let folded = upper.wrapping_mul(self.fold).wrapping_sub(quotient.wrapping_mul(self.q));
+        let folded = upper
+            .wrapping_mul(self.fold)
+            .wrapping_sub(quotient.wrapping_mul(self.q));
         self.subtract_thrice(folded.wrapping_add(self.reduce_lazy(x as u64 & DIGIT_MASK)))
     }
 }

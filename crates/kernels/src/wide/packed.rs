@@ -12,8 +12,16 @@ pub(crate) const GROUP_BYTES: usize = 50;
 /// The bits of a word.
 pub(crate) const MASK: u64 = (1 << 50) - 1;
 /// First byte and shift of each word of a group.
-pub(crate) const PLACES: [(usize, u32); GROUP] =
-    [(0, 0), (6, 2), (12, 4), (18, 6), (25, 0), (31, 2), (37, 4), (42, 14)];
+pub(crate) const PLACES: [(usize, u32); GROUP] = [
+    (0, 0),
+    (6, 2),
+    (12, 4),
+    (18, 6),
+    (25, 0),
+    (31, 2),
+    (37, 4),
+    (42, 14),
+];
 
 /// Bytes of `count` packed residues, a multiple of 8.
 ///

@@ -51,15 +51,28 @@ impl Roots {
         let bits = powers.len().ilog2();
         let ordered = (0..powers.len()).map(|k| powers[bit_reverse(k, bits)]);
         let factors = ordered.clone().map(|w| Factor::new(w, q));
-        let (values, quotients) = factors.map(|factor| (factor.value, factor.quotient)).unzip();
-        let (reals, ratios) = ordered.map(|w| Real::new(w, q)).map(|real| (real.value, real.ratio)).unzip();
-        Self { values, quotients, reals, ratios }
+        let (values, quotients) = factors
+            .map(|factor| (factor.value, factor.quotient))
+            .unzip();
+        let (reals, ratios) = ordered
+            .map(|w| Real::new(w, q))
+            .map(|real| (real.value, real.ratio))
+            .unzip();
+        Self {
+            values,
+            quotients,
+            reals,
+            ratios,
+        }
     }
 
     /// The root at an index.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> Factor {
-        Factor { value: self.values[index], quotient: self.quotients[index] }
+        Factor {
+            value: self.values[index],
+            quotient: self.quotients[index],
+        }
     }
 }
 
@@ -133,7 +146,11 @@ fn check(q: u64, psi: u64, d: usize) -> Result<(), NttError> {
         return Err(NttError::Modulus { found: q });
     }
     if psi >= q || pow(psi, d as u64, q) != q - 1 {
-        return Err(NttError::Root { found: psi, q, order: 2 * d });
+        return Err(NttError::Root {
+            found: psi,
+            q,
+            order: 2 * d,
+        });
     }
     Ok(())
 }

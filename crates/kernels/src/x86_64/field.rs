@@ -25,14 +25,22 @@ pub(super) struct Field<L: WideLanes<N>, const N: usize> {
 impl<L: WideLanes<N>, const N: usize> Field<L, N> {
     #[inline(always)]
     pub(super) fn new(lanes: L, q: u32) -> Self {
-        Self { lanes, q: lanes.splat(q), twice: lanes.splat(2 * q) }
+        Self {
+            lanes,
+            q: lanes.splat(q),
+            twice: lanes.splat(2 * q),
+        }
     }
 
     /// One factor in all lanes.
     #[inline(always)]
     pub(super) fn one_factor(self, factor: Factor) -> Factors<L::Vector> {
         let quotient = self.lanes.splat(factor.quotient);
-        Factors { value: self.lanes.splat(factor.value), even: quotient, odd: quotient }
+        Factors {
+            value: self.lanes.splat(factor.value),
+            even: quotient,
+            odd: quotient,
+        }
     }
 
     /// The `N` roots of block `index`, in order.
@@ -40,7 +48,11 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
     pub(super) fn in_order(self, roots: &Roots, index: usize) -> Factors<L::Vector> {
         let value = self.lanes.load(&roots.values.as_chunks().0[index]);
         let even = self.lanes.load(&roots.quotients.as_chunks().0[index]);
-        Factors { value, even, odd: self.lanes.odd_lanes(even) }
+        Factors {
+            value,
+            even,
+            odd: self.lanes.odd_lanes(even),
+        }
     }
 
     /// The `R` roots of block `index`, with root `places[k]` in lane k.
@@ -58,7 +70,11 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         let quotient = lanes.load_low(&roots.quotients.as_chunks::<R>().0[index]);
         let even = lanes.permute(quotient, places);
         let odd = if R == N { lanes.odd_lanes(even) } else { even };
-        Factors { value: lanes.permute(value, places), even, odd }
+        Factors {
+            value: lanes.permute(value, places),
+            even,
+            odd,
+        }
     }
 
     /// v·w modulo q, in [0, 2q), for any v; see [`Factor::mul_lazy`].
@@ -90,7 +106,11 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
     /// From [0, 4q) to [0, q) if `REDUCE`.
     #[inline(always)]
     pub(super) fn finish<const REDUCE: bool>(self, x: L::Vector) -> L::Vector {
-        if REDUCE { self.subtract_q(self.subtract_2q(x)) } else { x }
+        if REDUCE {
+            self.subtract_q(self.subtract_2q(x))
+        } else {
+            x
+        }
     }
 
     /// u + 2q − v, positive for v below 2q.

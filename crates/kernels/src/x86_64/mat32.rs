@@ -27,7 +27,9 @@ pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     for (tile, (out0, out1)) in columns.chunks_exact(cols * slabs).zip(outs) {
         let ys = ys[0].chunks(BLOCK_COLUMNS).zip(ys[1].chunks(BLOCK_COLUMNS));
         for (tile, (y0, y1)) in tile.chunks(BLOCK_COLUMNS * slabs).zip(ys) {
-            let outs = out0.chunks_exact_mut(N * S).zip(out1.chunks_exact_mut(N * S));
+            let outs = out0
+                .chunks_exact_mut(N * S)
+                .zip(out1.chunks_exact_mut(N * S));
             let mut ahead = Ahead::new(1);
             for (slab, (out0, out1)) in outs.enumerate() {
                 let mut sums = [[[lanes.splat(0); 2]; S]; 2];

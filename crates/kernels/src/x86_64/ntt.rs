@@ -23,7 +23,11 @@ pub(super) fn forward<L: WideLanes<N>, const N: usize>(
     while half >= 4 {
         let first = vectors.len() / (2 * half);
         for (i, block) in vectors.chunks_exact_mut(2 * half).enumerate() {
-            on_quarters(field.lanes, block, Forward(Tree::new(field, roots, first + i)));
+            on_quarters(
+                field.lanes,
+                block,
+                Forward(Tree::new(field, roots, first + i)),
+            );
         }
         half /= 4;
     }
@@ -56,11 +60,18 @@ pub(super) fn inverse<L: WideLanes<N>, const N: usize>(
     while 2 * half < vectors.len() {
         let first = vectors.len() / (2 * half);
         for (i, block) in vectors.chunks_exact_mut(2 * half).enumerate() {
-            on_quarters(field.lanes, block, Inverse(Tree::new(field, roots, first + i)));
+            on_quarters(
+                field.lanes,
+                block,
+                Inverse(Tree::new(field, roots, first + i)),
+            );
         }
         half *= 4;
     }
-    let last = [field.one_factor(table.scale), field.one_factor(table.scaled_root)];
+    let last = [
+        field.one_factor(table.scale),
+        field.one_factor(table.scaled_root),
+    ];
     if 2 * half == vectors.len() {
         on_quarters(field.lanes, vectors, Last(Tree::new(field, roots, 1), last));
     } else {
@@ -140,7 +151,12 @@ struct Forward<L: WideLanes<N>, const N: usize>(Tree<L, N>);
 impl<L: WideLanes<N>, const N: usize> Radix4<L::Vector> for Forward<L, N> {
     #[inline(always)]
     fn butterflies(&self, [a, b, c, e]: [L::Vector; 4]) -> [L::Vector; 4] {
-        let Tree { field, outer, left, right } = self.0;
+        let Tree {
+            field,
+            outer,
+            left,
+            right,
+        } = self.0;
         let (a, c) = field.forward((a, c), outer);
         let (b, e) = field.forward((b, e), outer);
         let (a, b) = field.forward((a, b), left);
@@ -155,7 +171,12 @@ struct Inverse<L: WideLanes<N>, const N: usize>(Tree<L, N>);
 impl<L: WideLanes<N>, const N: usize> Radix4<L::Vector> for Inverse<L, N> {
     #[inline(always)]
     fn butterflies(&self, [a, b, c, e]: [L::Vector; 4]) -> [L::Vector; 4] {
-        let Tree { field, outer, left, right } = self.0;
+        let Tree {
+            field,
+            outer,
+            left,
+            right,
+        } = self.0;
         let (a, b) = field.inverse((a, b), left);
         let (c, e) = field.inverse((c, e), right);
         let (a, c) = field.inverse((a, c), outer);
@@ -170,7 +191,9 @@ struct Last<L: WideLanes<N>, const N: usize>(Tree<L, N>, [Factors<L::Vector>; 2]
 impl<L: WideLanes<N>, const N: usize> Radix4<L::Vector> for Last<L, N> {
     #[inline(always)]
     fn butterflies(&self, [a, b, c, e]: [L::Vector; 4]) -> [L::Vector; 4] {
-        let Tree { field, left, right, .. } = self.0;
+        let Tree {
+            field, left, right, ..
+        } = self.0;
         let (a, b) = field.inverse((a, b), left);
         let (c, e) = field.inverse((c, e), right);
         let (a, c) = field.last((a, c), self.1);

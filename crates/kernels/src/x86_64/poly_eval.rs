@@ -40,7 +40,8 @@ impl<L: WideLanes<N>, const N: usize> Field<'_, L, N> {
     /// x or x − bound, whichever is not negative.
     #[inline(always)]
     fn below(self, x: L::Vector, bound: u32) -> L::Vector {
-        self.lanes.min(x, self.lanes.sub(x, self.lanes.splat(bound)))
+        self.lanes
+            .min(x, self.lanes.sub(x, self.lanes.splat(bound)))
     }
 }
 
@@ -63,7 +64,9 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
     let mut sums = vec![Block::<N, S>::ZERO; polynomial.variables];
     for (block, out) in out.chunks_mut(Block::<N, S>::POINTS).enumerate() {
         let start = block * Block::<N, S>::POINTS;
-        let coordinates = points.chunks_exact(length).map(|row| &row[start..][..out.len()]);
+        let coordinates = points
+            .chunks_exact(length)
+            .map(|row| &row[start..][..out.len()]);
         let values = if polynomial.by_places {
             fill_places(coordinates, &mut factors);
             walk(field, Places::new(polynomial), &factors, &mut sums)
@@ -73,7 +76,10 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
             }
             walk(field, Exponents::new(polynomial), &factors, &mut sums)
         };
-        for (out, value) in out.iter_mut().zip(values.0.as_flattened().iter().step_by(2)) {
+        for (out, value) in out
+            .iter_mut()
+            .zip(values.0.as_flattened().iter().step_by(2))
+        {
             *out = *value;
         }
     }
@@ -167,7 +173,11 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
             for ((value, factor), sum) in values.iter_mut().zip(factor).zip(&*sum) {
                 let product = lanes.mul_even(*value, factor);
                 // The product of the first term replaces the sum of the previous row.
-                *value = if number == 0 { product } else { lanes.add_64(product, lanes.load(sum)) };
+                *value = if number == 0 {
+                    product
+                } else {
+                    lanes.add_64(product, lanes.load(sum))
+                };
             }
             if order.step(level) {
                 for (sum, &value) in sum.iter_mut().zip(&values) {

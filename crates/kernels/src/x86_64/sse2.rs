@@ -42,7 +42,12 @@ impl ByteLanes<4> for Sse2 {
     #[inline(always)]
     fn split_bytes(self, cells: __m128i) -> [__m128i; 2] {
         // SAFETY: every x86-64 has SSE2.
-        unsafe { [_mm_and_si128(cells, _mm_set1_epi16(0xff)), _mm_srli_epi16::<8>(cells)] }
+        unsafe {
+            [
+                _mm_and_si128(cells, _mm_set1_epi16(0xff)),
+                _mm_srli_epi16::<8>(cells),
+            ]
+        }
     }
 }
 

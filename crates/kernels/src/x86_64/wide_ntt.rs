@@ -78,7 +78,12 @@ pub(super) fn forward<F: ForwardButterflies>(
 
 /// `taken` stages on each of the given number of blocks.
 #[inline(always)]
-fn forward_pass<F: ForwardButterflies>(field: F, vectors: &mut [F::Words], blocks: usize, taken: u32) {
+fn forward_pass<F: ForwardButterflies>(
+    field: F,
+    vectors: &mut [F::Words],
+    blocks: usize,
+    taken: u32,
+) {
     let size = vectors.len() / blocks;
     for (i, block) in vectors.chunks_exact_mut(size).enumerate() {
         let root = blocks + i;
@@ -135,9 +140,17 @@ fn inverse_stages<F: InverseButterflies, const NEGATE: bool>(
     taken: u32,
 ) {
     if taken == 2 {
-        on_parts(field, block, &Inverse::<_, _, NEGATE>(field, tree::<F, 3>(field, index)));
+        on_parts(
+            field,
+            block,
+            &Inverse::<_, _, NEGATE>(field, tree::<F, 3>(field, index)),
+        );
     } else {
-        on_parts(field, block, &Inverse::<_, _, NEGATE>(field, tree::<F, 7>(field, index)));
+        on_parts(
+            field,
+            block,
+            &Inverse::<_, _, NEGATE>(field, tree::<F, 7>(field, index)),
+        );
     }
 }
 
@@ -186,7 +199,9 @@ pub(super) struct Forward<F, T>(pub(super) F, pub(super) T);
 impl<F: ForwardButterflies> Stages<F::Vector, 2> for Forward<F, [F::Root; 1]> {
     #[inline(always)]
     fn apply(&self, [a, b]: [F::Vector; 2]) -> [F::Vector; 2] {
-        let (a, b) = self.0.forward::<false, false>((self.0.settle(a), b), self.1[0]);
+        let (a, b) = self
+            .0
+            .forward::<false, false>((self.0.settle(a), b), self.1[0]);
         [a, b]
     }
 }
@@ -208,7 +223,12 @@ impl<F: ForwardButterflies> Stages<F::Vector, 8> for Forward<F, [F::Root; 7]> {
     #[inline(always)]
     fn apply(&self, [a, b, c, e, f, g, h, i]: [F::Vector; 8]) -> [F::Vector; 8] {
         let &Self(field, [root, left, right, w0, w1, w2, w3]) = self;
-        let [a, b, c, e] = [field.settle(a), field.settle(b), field.settle(c), field.settle(e)];
+        let [a, b, c, e] = [
+            field.settle(a),
+            field.settle(b),
+            field.settle(c),
+            field.settle(e),
+        ];
         let (a, f) = field.forward::<false, true>((a, f), root);
         let (b, g) = field.forward::<false, true>((b, g), root);
         let (c, h) = field.forward::<false, false>((c, h), root);
@@ -228,7 +248,9 @@ impl<F: ForwardButterflies> Stages<F::Vector, 8> for Forward<F, [F::Root; 7]> {
 /// The inverse stages of a tree of roots; the results are negated with `NEGATE`.
 pub(super) struct Inverse<F, T, const NEGATE: bool>(pub(super) F, pub(super) T);
 
-impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 4> for Inverse<F, [F::Root; 3], NEGATE> {
+impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 4>
+    for Inverse<F, [F::Root; 3], NEGATE>
+{
     #[inline(always)]
     fn apply(&self, [a, b, c, e]: [F::Vector; 4]) -> [F::Vector; 4] {
         let &Self(field, [root, left, right]) = self;
@@ -241,7 +263,9 @@ impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 4> for Inverse
     }
 }
 
-impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 8> for Inverse<F, [F::Root; 7], NEGATE> {
+impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 8>
+    for Inverse<F, [F::Root; 7], NEGATE>
+{
     #[inline(always)]
     fn apply(&self, x: [F::Vector; 8]) -> [F::Vector; 8] {
         let [a, b, c, e, f, g, h, i] = inner_stages(self.0, x, self.1);
@@ -265,7 +289,12 @@ fn inner_stages<F: InverseButterflies>(
     let (c, e) = field.inverse::<true>((c, e), w1);
     let (f, g) = field.inverse::<false>((f, g), w2);
     let (h, i) = field.inverse::<true>((h, i), w3);
-    let [a, c, f, h] = [field.settle(a), field.settle(c), field.settle(f), field.settle(h)];
+    let [a, c, f, h] = [
+        field.settle(a),
+        field.settle(c),
+        field.settle(f),
+        field.settle(h),
+    ];
     let (a, c) = field.inverse::<false>((a, c), left);
     let (b, e) = field.inverse::<false>((b, e), left);
     let (f, h) = field.inverse::<true>((f, h), right);

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 
 /// The integer of these words.
 fn integer(words: &[u64]) -> BigUint {
-    let digits = words.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+    let digits = words
+        .iter()
+        .flat_map(|&word| [word as u32, (word >> 32) as u32]);
     BigUint::new(digits.collect())
 }
 
@@ -28,8 +30,9 @@ fn to_words(value: &BigUint, length: usize) -> Vec<u64> {
 /// An odd number of exactly `bits` bits: most of its bits random, or all of them ones.
 fn root(random: &mut Words, bits: usize) -> Vec<u64> {
     let ones = random.below(4) == 0;
-    let mut words: Vec<u64> =
-        (0..bits.div_ceil(64)).map(|_| if ones { u64::MAX } else { random.word() }).collect();
+    let mut words: Vec<u64> = (0..bits.div_ceil(64))
+        .map(|_| if ones { u64::MAX } else { random.word() })
+        .collect();
     let top = (bits - 1) % 64;
     let last = words.last_mut().unwrap();
     *last = *last & (u64::MAX >> (63 - top)) | 1 << top;
@@ -48,9 +51,15 @@ impl Case {
         let value = integer(root);
         if square {
             let modulus = Modulus::of_square_with(backend, root).unwrap();
-            return Self { modulus, value: &value * &value };
+            return Self {
+                modulus,
+                value: &value * &value,
+            };
         }
-        Self { modulus: Modulus::new_with(backend, root).unwrap(), value }
+        Self {
+            modulus: Modulus::new_with(backend, root).unwrap(),
+            value,
+        }
     }
 
     /// Integers below the modulus, some of them extreme.
@@ -60,12 +69,17 @@ impl Case {
         let words = self.modulus.words();
         let mut value = || integer(&(0..words).map(|_| random.word()).collect::<Vec<_>>()) % m;
         let fixed = |k: usize| (k < 3 || k.is_multiple_of(4)).then(|| extremes[k % 5].clone());
-        (0..count).map(|k| fixed(k).unwrap_or_else(&mut value)).collect()
+        (0..count)
+            .map(|k| fixed(k).unwrap_or_else(&mut value))
+            .collect()
     }
 
     fn enter(&self, values: &[BigUint]) -> Vec<u64> {
         let words = self.modulus.words();
-        let flat: Vec<u64> = values.iter().flat_map(|value| to_words(value, words)).collect();
+        let flat: Vec<u64> = values
+            .iter()
+            .flat_map(|value| to_words(value, words))
+            .collect();
         let mut elements = vec![0; values.len() * self.modulus.limbs()];
         self.modulus.enter(&flat, words, &mut elements);
         elements
@@ -105,14 +119,20 @@ fn check_operations(case: &Case, random: &mut Words, count: usize) {
     products = products.iter().map(|x| x.modpow(&8u8.into(), m)).collect();
     assert_eq!(case.leave(&acc), products);
 
-    let indices: Vec<u32> = (0..count).map(|_| random.below(count as u64) as u32).collect();
+    let indices: Vec<u32> = (0..count)
+        .map(|_| random.below(count as u64) as u32)
+        .collect();
     case.modulus.multiply_selected(&mut acc, &by, &indices);
-    let selected = products.iter().zip(&indices).map(|(x, &i)| x * &y[i as usize] % m);
+    let selected = products
+        .iter()
+        .zip(&indices)
+        .map(|(x, &i)| x * &y[i as usize] % m);
     products = selected.collect();
     assert_eq!(case.leave(&acc), products);
 
     if let Some(first) = y.first() {
-        case.modulus.multiply_all(&mut acc, &by[..case.modulus.limbs()]);
+        case.modulus
+            .multiply_all(&mut acc, &by[..case.modulus.limbs()]);
         products = products.iter().map(|x| x * first % m).collect();
         assert_eq!(case.leave(&acc), products);
     }
@@ -128,9 +148,14 @@ fn check_sums(case: &Case, random: &mut Words, count: usize) {
     let m = num_bigint::BigInt::from(case.value.clone());
     let [mut sums, x, y] = [(); 3].map(|()| case.residues(random, count));
     let [mut acc, xs, ys] = [&sums, &x, &y].map(|values| case.enter(values));
-    for (s, t) in
-        [(1, 0), (-1, 1), (0, 0), (17, -300_000), (MAX_SCALE - 1, MAX_SCALE - 1), (1 - MAX_SCALE, -5)]
-    {
+    for (s, t) in [
+        (1, 0),
+        (-1, 1),
+        (0, 0),
+        (17, -300_000),
+        (MAX_SCALE - 1, MAX_SCALE - 1),
+        (1 - MAX_SCALE, -5),
+    ] {
         case.modulus.add_multiples(&mut acc, [(&xs, s), (&ys, t)]);
         case.modulus.multiply(&mut acc, &ys);
         for (sum, (x, y)) in sums.iter_mut().zip(x.iter().zip(&y)) {
@@ -197,9 +222,13 @@ proptest! {
 
 #[test]
 fn operations_are_correct_at_the_widths_in_use() {
-    for (bits, counts) in
-        [(1536, [9, 64]), (2048, [1, 17]), (3072, [3, 16]), (6144, [1, 10]), (MAX_BITS, [1, 8])]
-    {
+    for (bits, counts) in [
+        (1536, [9, 64]),
+        (2048, [1, 17]),
+        (3072, [3, 16]),
+        (6144, [1, 10]),
+        (MAX_BITS, [1, 8]),
+    ] {
         let mut random = Words(bits as u64);
         let root = root(&mut random, bits);
         for_all(&root, |case| {
@@ -219,7 +248,10 @@ fn a_power_is_correct_at_the_width_in_use() {
         let bases = case.residues(&mut Words(6), 3);
         let mut elements = case.enter(&bases);
         case.modulus.power(&mut elements, &exponent, 1536);
-        let powers: Vec<BigUint> = bases.iter().map(|x| x.modpow(&integer(&exponent), &case.value)).collect();
+        let powers: Vec<BigUint> = bases
+            .iter()
+            .map(|x| x.modpow(&integer(&exponent), &case.value))
+            .collect();
         assert_eq!(case.leave(&elements), powers);
     });
 }
@@ -271,7 +303,12 @@ fn invalid_moduli_are_refused() {
         assert_eq!(make(&[1, 0]).err(), Some(ModulusError::TooSmall));
         assert_eq!(make(&[2]).err(), Some(ModulusError::Even));
         let wide = vec![1; MAX_BITS / 64 + 1];
-        assert_eq!(make(&wide).err(), Some(ModulusError::TooWide { found: MAX_BITS + 1 }));
+        assert_eq!(
+            make(&wide).err(),
+            Some(ModulusError::TooWide {
+                found: MAX_BITS + 1
+            })
+        );
     }
 }
 

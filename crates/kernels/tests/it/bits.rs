@@ -17,10 +17,18 @@ fn every_width_packs_by_definition_and_unpacks() {
                 let values = values(count, width);
                 let (mut packed, mut back) = (vec![1], vec![1]);
                 bits::pack_with(backend, &values, width, &mut packed);
-                assert_eq!(packed, matrix::packed_bits(&values, width), "{backend} {width} {count}");
+                assert_eq!(
+                    packed,
+                    matrix::packed_bits(&values, width),
+                    "{backend} {width} {count}"
+                );
                 assert_eq!(packed.len(), bits::packed_len(count, width));
                 let unpacked = bits::unpack_with(backend, &packed, width, count, &mut back);
-                assert_eq!((unpacked, back), (Ok(()), values), "{backend} {width} {count}");
+                assert_eq!(
+                    (unpacked, back),
+                    (Ok(()), values),
+                    "{backend} {width} {count}"
+                );
             }
         }
     }
@@ -46,9 +54,15 @@ fn a_wrong_length_is_an_error() {
 #[test]
 fn nonzero_padding_is_an_error() {
     let error = bits::unpack(&[0, 0, 0, 0x50], 13, 2, &mut Vec::new());
-    let expected = BitsError::Padding { found: 0x14, bits: 6 };
+    let expected = BitsError::Padding {
+        found: 0x14,
+        bits: 6,
+    };
     assert_eq!(error, Err(expected));
-    assert_eq!(expected.to_string(), "the 6 bits after the last value are 0x14, expected 0");
+    assert_eq!(
+        expected.to_string(),
+        "the 6 bits after the last value are 0x14, expected 0"
+    );
 }
 
 #[test]

@@ -19,9 +19,9 @@ const SHAPES: [(u32, u32, u32, u32, usize); 8] = [
 ];
 
 fn gadgets() -> impl Iterator<Item = Gadget2> {
-    SHAPES
-        .iter()
-        .map(|&(q1, q2, log_base, drop, levels)| Gadget2::new(q1, q2, log_base, drop, levels).unwrap())
+    SHAPES.iter().map(|&(q1, q2, log_base, drop, levels)| {
+        Gadget2::new(q1, q2, log_base, drop, levels).unwrap()
+    })
 }
 
 fn product(shape: usize) -> i128 {
@@ -46,15 +46,22 @@ fn digits_match_the_reference() {
         let (q1, q2, log_base, drop, levels) = SHAPES[k];
         for d in LENGTHS {
             let x = values(&mut words, d, product(k));
-            let residues = |q: u32| -> Vec<u32> { x.iter().map(|x| (x % i128::from(q)) as u32).collect() };
+            let residues =
+                |q: u32| -> Vec<u32> { x.iter().map(|x| (x % i128::from(q)) as u32).collect() };
             let centred = x.iter().map(|&x| oracle::centre(x, product(k)));
-            let expected: Vec<_> = centred.map(|x| oracle::digits(x, log_base, drop, levels)).collect();
+            let expected: Vec<_> = centred
+                .map(|x| oracle::digits(x, log_base, drop, levels))
+                .collect();
             for backend in Backend::available() {
                 let mut out = vec![0; levels * d];
                 gadget::decompose_with(backend, &gadget, &mut out, &residues(q1), &residues(q2));
                 for (at, &digit) in out.iter().enumerate() {
                     let (level, j) = (at / d, at % d);
-                    assert_eq!(i128::from(digit), expected[j][level], "{backend}, {gadget:?}");
+                    assert_eq!(
+                        i128::from(digit),
+                        expected[j][level],
+                        "{backend}, {gadget:?}"
+                    );
                 }
             }
         }
@@ -75,14 +82,32 @@ fn the_top_bound_is_the_largest_top_digit() {
 #[test]
 fn invalid_shapes_are_refused() {
     let (q1, q2) = (268_369_921, 249_561_089);
-    for (q1, q2) in [(q1, q1), (9, 15), (q1, 1 << 20), (0, q2), (q1, 1), (1 << 30, q2)] {
+    for (q1, q2) in [
+        (q1, q1),
+        (9, 15),
+        (q1, 1 << 20),
+        (0, q2),
+        (q1, 1),
+        (1 << 30, q2),
+    ] {
         let error = Gadget2::new(q1, q2, 16, 0, 4).unwrap_err();
         assert_eq!(error, GadgetError::Moduli { q1, q2 });
     }
-    let shapes = [(0, 0, 4), (31, 0, 2), (16, 0, 0), (16, 0, 2), (16, 61, 1), (30, 1, 3)];
+    let shapes = [
+        (0, 0, 4),
+        (31, 0, 2),
+        (16, 0, 0),
+        (16, 0, 2),
+        (16, 61, 1),
+        (30, 1, 3),
+    ];
     for (log_base, drop, levels) in [&shapes[..], &[(16, u32::MAX, usize::MAX)]].concat() {
         let error = Gadget2::new(q1, q2, log_base, drop, levels).unwrap_err();
-        let expected = GadgetError::Digits { log_base, drop, levels };
+        let expected = GadgetError::Digits {
+            log_base,
+            drop,
+            levels,
+        };
         assert_eq!(error, expected);
     }
 }

@@ -13,11 +13,24 @@ fn the_permutation_is_the_automorphism_in_ntt_form() {
     for d in [16, 32, 256, 2048] {
         let (q, psi) = modulus_and_root(d, 1 << 30);
         let table = NttTable::new(q, psi, d).unwrap();
-        for e in [1, 3, 5, d - 1, d + 1, 2 * d - 1, 2 * d + 5, (words.word() as usize / 2) | 1] {
+        for e in [
+            1,
+            3,
+            5,
+            d - 1,
+            d + 1,
+            2 * d - 1,
+            2 * d + 5,
+            (words.word() as usize / 2) | 1,
+        ] {
             let a = words.residues(d, q);
             let mut image = vec![0; d];
             galois::automorphism(&mut image, &a, e, Modulus::new(q));
-            assert_eq!(image, poly::automorphism(&a, e % (2 * d), q), "d = {d}, e = {e}");
+            assert_eq!(
+                image,
+                poly::automorphism(&a, e % (2 * d), q),
+                "d = {d}, e = {e}"
+            );
             let mut values = a.clone();
             table.forward(&mut values);
             table.forward(&mut image);
@@ -35,7 +48,9 @@ fn any_indices_are_applied() {
     let mut words = Words(21);
     for length in common::LENGTHS {
         let a = words.residues(length, 1 << 29);
-        let indices: Vec<u32> = (0..length).map(|_| words.below(length as u64) as u32).collect();
+        let indices: Vec<u32> = (0..length)
+            .map(|_| words.below(length as u64) as u32)
+            .collect();
         let expected: Vec<u32> = indices.iter().map(|&k| a[k as usize]).collect();
         for backend in Backend::available() {
             let mut out = vec![0; length];
@@ -52,9 +67,16 @@ fn an_index_out_of_range_panics() {
             let mut indices: Vec<u32> = (0..32).collect();
             indices[17] = bad;
             let permute = || galois::permute_with(backend, &mut [0; 32], &[0; 32], &indices);
-            assert!(std::panic::catch_unwind(permute).is_err(), "{backend}, index {bad}");
+            assert!(
+                std::panic::catch_unwind(permute).is_err(),
+                "{backend}, index {bad}"
+            );
         }
-        let permute = || galois::permute_with(backend, &mut [0; 16], &[0; 16], &[u32::MAX - 15; 16]);
-        assert!(std::panic::catch_unwind(permute).is_err(), "{backend}, a block outside");
+        let permute =
+            || galois::permute_with(backend, &mut [0; 16], &[0; 16], &[u32::MAX - 15; 16]);
+        assert!(
+            std::panic::catch_unwind(permute).is_err(),
+            "{backend}, a block outside"
+        );
     }
 }

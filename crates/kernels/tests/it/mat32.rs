@@ -21,9 +21,14 @@ fn naive(tiles: &[i32], cols: usize, y: &[i32]) -> Vec<i64> {
 /// Compares `pass` on every backend with the definition, from sums other than zero.
 fn check(tiles: &[i32], cols: usize, y0: &[i32], y1: &[i32]) {
     let plus = |sums: Vec<i64>, start: i64| -> Vec<i64> {
-        sums.into_iter().map(|sum| sum.wrapping_add(start)).collect()
+        sums.into_iter()
+            .map(|sum| sum.wrapping_add(start))
+            .collect()
     };
-    let expected = [plus(naive(tiles, cols, y0), 3), plus(naive(tiles, cols, y1), -4)];
+    let expected = [
+        plus(naive(tiles, cols, y0), 3),
+        plus(naive(tiles, cols, y1), -4),
+    ];
     for backend in Backend::available() {
         let mut out0 = vec![3; expected[0].len()];
         let mut out1 = vec![-4; expected[1].len()];
@@ -67,11 +72,16 @@ fn pass_many_equals_single_passes() {
     let (groups, cols) = (2, 75);
     let tiles = numbers(groups * cols * 64, 5);
     let ys = numbers(6 * cols, 50);
-    let ys: Vec<[&[i32]; 2]> = ys.chunks(2 * cols).map(|y| [&y[..cols], &y[cols..]]).collect();
+    let ys: Vec<[&[i32]; 2]> = ys
+        .chunks(2 * cols)
+        .map(|y| [&y[..cols], &y[cols..]])
+        .collect();
     for backend in Backend::available() {
         let mut sums = vec![[vec![0; 64 * groups], vec![0; 64 * groups]]; 3];
-        let mut outs: Vec<[&mut [i64]; 2]> =
-            sums.iter_mut().map(|pair| pair.each_mut().map(Vec::as_mut_slice)).collect();
+        let mut outs: Vec<[&mut [i64]; 2]> = sums
+            .iter_mut()
+            .map(|pair| pair.each_mut().map(Vec::as_mut_slice))
+            .collect();
         mat32::pass_many_with(backend, &tiles, cols, &ys, &mut outs);
         for (sums, ys) in sums.iter().zip(&ys) {
             assert_eq!(*sums, ys.map(|y| naive(&tiles, cols, y)), "{backend}");

@@ -41,7 +41,10 @@ fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) {
     for backend in Backend::available() {
         let mut out = start.clone();
         matvec_i16::pass_with(backend, tiles, pairs, planes, plane_count, &mut out);
-        assert_eq!(out, expected, "{backend}, {pairs} pairs, {plane_count} planes");
+        assert_eq!(
+            out, expected,
+            "{backend}, {pairs} pairs, {plane_count} planes"
+        );
     }
 }
 
@@ -66,17 +69,32 @@ fn large_tiles_read_in_streams_are_complete() {
         check(&tiles, pairs, &planes, plane_count);
     }
     for plane_count in [4, 5] {
-        check(&vec![-32768; 4100 * 128], 4100, &vec![-1024; 4100 * 2 * plane_count], plane_count);
+        check(
+            &vec![-32768; 4100 * 128],
+            4100,
+            &vec![-1024; 4100 * 2 * plane_count],
+            plane_count,
+        );
     }
 }
 
 #[test]
 fn extreme_words_and_digits_do_not_overflow() {
-    for (word, digit) in [(-32768, -1024), (-32768, 1024), (32767, 1024), (32767, -1024)] {
+    for (word, digit) in [
+        (-32768, -1024),
+        (-32768, 1024),
+        (32767, 1024),
+        (32767, -1024),
+    ] {
         let pairs = 100;
         let tiles = vec![word; 2 * pairs * 128];
         for plane_count in [1, 4, 5] {
-            check(&tiles, pairs, &vec![digit; pairs * 2 * plane_count], plane_count);
+            check(
+                &tiles,
+                pairs,
+                &vec![digit; pairs * 2 * plane_count],
+                plane_count,
+            );
         }
     }
 }
@@ -97,8 +115,13 @@ fn pass_many_equals_single_passes() {
     let (groups, pairs) = (2, 150);
     let tiles = words(groups * pairs * 128, 1);
     for plane_count in [4, 5] {
-        let queries: Vec<Vec<i16>> = (0..3).map(|q| digits(pairs * plane_count * 2, q * 1000)).collect();
-        let expected: Vec<Vec<u64>> = queries.iter().map(|q| naive(&tiles, pairs, q, plane_count)).collect();
+        let queries: Vec<Vec<i16>> = (0..3)
+            .map(|q| digits(pairs * plane_count * 2, q * 1000))
+            .collect();
+        let expected: Vec<Vec<u64>> = queries
+            .iter()
+            .map(|q| naive(&tiles, pairs, q, plane_count))
+            .collect();
         let queries: Vec<&[i16]> = queries.iter().map(Vec::as_slice).collect();
         for backend in Backend::available() {
             let mut sums = vec![vec![0; 64 * groups]; 3];
@@ -124,7 +147,9 @@ fn a_tile_of_the_wrong_length_panics() {
 #[test]
 fn scattered_columns_are_gathered_back() {
     let (groups, pairs) = (2, 150);
-    let columns: Vec<Vec<i16>> = (0..2 * pairs).map(|c| words(64 * groups, 500 * c as u64)).collect();
+    let columns: Vec<Vec<i16>> = (0..2 * pairs)
+        .map(|c| words(64 * groups, 500 * c as u64))
+        .collect();
     let mut tiles = vec![0; groups * pairs * 128];
     for (c, column) in columns.iter().enumerate() {
         matvec_i16::scatter_column(&mut tiles, groups, pairs, c, column);
@@ -143,13 +168,23 @@ fn scattered_columns_are_gathered_back() {
         for (l, k, h) in [(0, 0, 0), (63, 20, 1), (17, 5, 0), (1, 1, 1)] {
             assert_eq!(tile[(k * 64 + l) * 2 + h], columns[2 * k + h][g * 64 + l]);
         }
-        for (first, count) in [(0, 300), (0, 128), (3, 1), (2, 257), (149, 2), (150, 0), (4, 7)] {
+        for (first, count) in [
+            (0, 300),
+            (0, 128),
+            (3, 1),
+            (2, 257),
+            (149, 2),
+            (150, 0),
+            (4, 7),
+        ] {
             let mut rows = vec![0; 64 * count];
             matvec_i16::gather_rows(tile, first, count, &mut rows);
             let mut row = vec![0; count];
             for l in 0..64 {
                 matvec_i16::gather_row_block(tile, l, first, &mut row);
-                let expected: Vec<i16> = (0..count).map(|c| columns[2 * first + c][g * 64 + l]).collect();
+                let expected: Vec<i16> = (0..count)
+                    .map(|c| columns[2 * first + c][g * 64 + l])
+                    .collect();
                 assert_eq!(row, expected);
                 assert_eq!(rows[l * count..][..count], expected, "{first} {count}");
             }

@@ -11,7 +11,10 @@ fn naive(tiles: &[i32], cols: usize, y: &[u64], bits: u32) -> Vec<u64> {
     let vector: Vec<i64> = y.iter().map(|&y| y as i64).collect();
     let entry = |row: usize, c: usize| i64::from(tiles[row / 64 * 64 * cols + c * 64 + row % 64]);
     let product = matrix::times_vector(rows, entry, &vector);
-    product.into_iter().map(|sum| sum as u64 & ((1 << bits) - 1)).collect()
+    product
+        .into_iter()
+        .map(|sum| sum as u64 & ((1 << bits) - 1))
+        .collect()
 }
 
 /// Compares every backend with the definition, from sums other than zero.
@@ -24,8 +27,13 @@ fn check(tiles: &[i32], cols: usize, ys: &[Vec<u64>], bits: u32) {
         let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
         matvec_i32::pass_many_with(backend, tiles, cols, &views, bits, &mut outs);
         for (sums, y) in sums.iter().zip(ys) {
-            let expected = naive(tiles, cols, y, bits).into_iter().map(|sum| sum.wrapping_add(start) & mask);
-            assert!(sums.iter().copied().eq(expected), "{backend}, {cols} columns, {bits} bits");
+            let expected = naive(tiles, cols, y, bits)
+                .into_iter()
+                .map(|sum| sum.wrapping_add(start) & mask);
+            assert!(
+                sums.iter().copied().eq(expected),
+                "{backend}, {cols} columns, {bits} bits"
+            );
         }
     }
 }
@@ -36,7 +44,9 @@ fn pass_many_is_the_product_for_every_shape() {
     for cols in [1, 2, 31, 33, 63, 64, 65, 200] {
         for (groups, vectors, bits) in [(1, 1, 50), (2, 3, 52), (3, 2, 53), (1, 4, 63), (1, 5, 1)] {
             let tiles = words.integers(groups * cols * 64);
-            let ys: Vec<Vec<u64>> = (0..vectors).map(|_| (0..cols).map(|_| words.word()).collect()).collect();
+            let ys: Vec<Vec<u64>> = (0..vectors)
+                .map(|_| (0..cols).map(|_| words.word()).collect())
+                .collect();
             check(&tiles, cols, &ys, bits);
         }
     }
@@ -48,8 +58,9 @@ fn every_number_of_vectors_shares_the_pass() {
     let cols = 130;
     let tiles = words.integers(2 * cols * 64);
     for vectors in 1..=40 {
-        let ys: Vec<Vec<u64>> =
-            (0..vectors).map(|_| (0..cols).map(|_| words.below(1 << 50)).collect()).collect();
+        let ys: Vec<Vec<u64>> = (0..vectors)
+            .map(|_| (0..cols).map(|_| words.below(1 << 50)).collect())
+            .collect();
         check(&tiles, cols, &ys, 50);
     }
 }

@@ -5,14 +5,9 @@ use papir_kernels::{Backend, matvec_u4};
 
 /// The sums by the definition, modulo 2^32.
 fn naive(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) -> Vec<u32> {
-    byte_sums(
-        128,
-        tiles,
-        quads,
-        planes,
-        plane_count,
-        |row, byte| if row < 64 { byte & 15 } else { byte >> 4 },
-    )
+    byte_sums(128, tiles, quads, planes, plane_count, |row, byte| {
+        if row < 64 { byte & 15 } else { byte >> 4 }
+    })
 }
 
 /// Compares `pass` on every backend with the definition, from sums other than zero.
@@ -25,7 +20,10 @@ fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) {
     for backend in Backend::available() {
         let mut out = start.clone();
         matvec_u4::pass_with(backend, tiles, quads, planes, plane_count, &mut out);
-        assert_eq!(out, expected, "{backend}, {quads} quads, {plane_count} planes");
+        assert_eq!(
+            out, expected,
+            "{backend}, {quads} quads, {plane_count} planes"
+        );
     }
 }
 
@@ -66,8 +64,13 @@ fn no_quads_or_no_groups_add_nothing() {
 fn pass_many_equals_single_passes() {
     let (groups, quads, plane_count) = (2, 150, 3);
     let tiles = bytes(groups * quads * 256, 1);
-    let queries: Vec<Vec<i8>> = (0..3).map(|q| digits(quads * plane_count * 4, q * 1000)).collect();
-    let expected: Vec<Vec<u32>> = queries.iter().map(|q| naive(&tiles, quads, q, plane_count)).collect();
+    let queries: Vec<Vec<i8>> = (0..3)
+        .map(|q| digits(quads * plane_count * 4, q * 1000))
+        .collect();
+    let expected: Vec<Vec<u32>> = queries
+        .iter()
+        .map(|q| naive(&tiles, quads, q, plane_count))
+        .collect();
     let queries: Vec<&[i8]> = queries.iter().map(Vec::as_slice).collect();
     for backend in Backend::available() {
         let mut sums = vec![vec![0; 128 * groups]; 3];

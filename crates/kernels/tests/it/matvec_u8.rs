@@ -20,7 +20,10 @@ fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) {
     for backend in Backend::available() {
         let mut out = start.clone();
         matvec_u8::pass_with(backend, tiles, quads, planes, plane_count, &mut out);
-        assert_eq!(out, expected, "{backend}, {quads} quads, {plane_count} planes");
+        assert_eq!(
+            out, expected,
+            "{backend}, {quads} quads, {plane_count} planes"
+        );
     }
 }
 
@@ -61,8 +64,13 @@ fn no_quads_or_no_groups_add_nothing() {
 fn pass_many_equals_single_passes() {
     let (groups, quads, plane_count) = (2, 150, 4);
     let tiles = bytes(groups * quads * 256, 1);
-    let queries: Vec<Vec<i8>> = (0..3).map(|q| digits(quads * plane_count * 4, q * 1000)).collect();
-    let expected: Vec<Vec<u32>> = queries.iter().map(|q| naive(&tiles, quads, q, plane_count)).collect();
+    let queries: Vec<Vec<i8>> = (0..3)
+        .map(|q| digits(quads * plane_count * 4, q * 1000))
+        .collect();
+    let expected: Vec<Vec<u32>> = queries
+        .iter()
+        .map(|q| naive(&tiles, quads, q, plane_count))
+        .collect();
     let queries: Vec<&[i8]> = queries.iter().map(Vec::as_slice).collect();
     for backend in Backend::available() {
         let mut sums = vec![vec![0; 64 * groups]; 3];
@@ -81,14 +89,22 @@ fn a_tile_of_the_wrong_length_panics() {
 #[test]
 fn scattered_columns_are_gathered_back() {
     let (groups, quads) = (2, 150);
-    let columns: Vec<Vec<u8>> = (0..4 * quads).map(|c| bytes(64 * groups, 500 * c as u64)).collect();
+    let columns: Vec<Vec<u8>> = (0..4 * quads)
+        .map(|c| bytes(64 * groups, 500 * c as u64))
+        .collect();
     let mut tiles = vec![0; groups * quads * 256];
     for (c, column) in columns.iter().enumerate() {
         matvec_u8::scatter_column(&mut tiles, groups, quads, c, column);
     }
     let mut by_quads = vec![0; tiles.len()];
     for (k, quad) in columns.chunks(4).enumerate() {
-        matvec_u8::scatter_quad(&mut by_quads, groups, quads, k, [&quad[0], &quad[1], &quad[2], &quad[3]]);
+        matvec_u8::scatter_quad(
+            &mut by_quads,
+            groups,
+            quads,
+            k,
+            [&quad[0], &quad[1], &quad[2], &quad[3]],
+        );
     }
     assert_eq!(tiles, by_quads);
     let mut found = vec![0; 64 * groups];
@@ -100,13 +116,23 @@ fn scattered_columns_are_gathered_back() {
         for (l, k, h) in [(0, 0, 0), (63, 20, 3), (17, 5, 2), (1, 1, 1)] {
             assert_eq!(tile[(k * 64 + l) * 4 + h], columns[4 * k + h][g * 64 + l]);
         }
-        for (first, count) in [(0, 600), (0, 256), (3, 1), (2, 515), (149, 4), (150, 0), (4, 15)] {
+        for (first, count) in [
+            (0, 600),
+            (0, 256),
+            (3, 1),
+            (2, 515),
+            (149, 4),
+            (150, 0),
+            (4, 15),
+        ] {
             let mut rows = vec![0; 64 * count];
             matvec_u8::gather_rows(tile, first, count, &mut rows);
             let mut row = vec![0; count];
             for l in 0..64 {
                 matvec_u8::gather_row_block(tile, l, first, &mut row);
-                let expected: Vec<u8> = (0..count).map(|c| columns[4 * first + c][g * 64 + l]).collect();
+                let expected: Vec<u8> = (0..count)
+                    .map(|c| columns[4 * first + c][g * 64 + l])
+                    .collect();
                 assert_eq!(row, expected);
                 assert_eq!(rows[l * count..][..count], expected, "{first} {count}");
             }

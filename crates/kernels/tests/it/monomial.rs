@@ -21,13 +21,19 @@ fn rotations_by_any_shift() {
     let mut words = Words(40);
     for d in DEGREES {
         let (a, b) = (words.integers(d), words.residues(d, Q));
-        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s)))
+        for (backend, shift) in Backend::available()
+            .into_iter()
+            .flat_map(|b| (0..2 * d).map(move |s| (b, s)))
         {
             let (mut out, mut out_mod) = (vec![0; d], vec![0; d]);
             monomial::rotate_i32_with(backend, &mut out, &a, shift);
             monomial::rotate_mod_with(backend, &mut out_mod, &b, shift, Modulus::new(Q));
             assert_eq!(out, poly::rotate_i32(&a, shift), "{backend}, d = {d}");
-            assert_eq!(out_mod, poly::rotate_mod(&b, shift, Q), "{backend}, d = {d}");
+            assert_eq!(
+                out_mod,
+                poly::rotate_mod(&b, shift, Q),
+                "{backend}, d = {d}"
+            );
         }
     }
 }
@@ -40,12 +46,18 @@ fn butterflies_of_integers() {
         let pairs = || u.iter().zip(&v);
         let sum: Vec<i32> = pairs().map(|(u, v)| u.wrapping_add(*v)).collect();
         let difference: Vec<i32> = pairs().map(|(u, v)| u.wrapping_sub(*v)).collect();
-        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s)))
+        for (backend, shift) in Backend::available()
+            .into_iter()
+            .flat_map(|b| (0..2 * d).map(move |s| (b, s)))
         {
             let (mut x, mut y, mut scratch) = (u.clone(), v.clone(), vec![7; d]);
             monomial::butterfly_i32_with(backend, &mut x, &mut y, shift, &mut scratch);
             assert_eq!(x, sum, "{backend}, d = {d}");
-            assert_eq!(y, poly::rotate_i32(&difference, shift), "{backend}, d = {d}");
+            assert_eq!(
+                y,
+                poly::rotate_i32(&difference, shift),
+                "{backend}, d = {d}"
+            );
         }
     }
 }
@@ -57,12 +69,25 @@ fn butterflies_of_residues() {
         let (u, v) = (words.residues(d, Q), words.residues(d, Q));
         let sum = poly::add(&u, &v, Q);
         let difference = poly::add(&u, &poly::rotate_mod(&v, d, Q), Q);
-        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s)))
+        for (backend, shift) in Backend::available()
+            .into_iter()
+            .flat_map(|b| (0..2 * d).map(move |s| (b, s)))
         {
             let (mut x, mut y, mut scratch) = (u.clone(), v.clone(), vec![7; d]);
-            monomial::butterfly_mod_with(backend, &mut x, &mut y, shift, Modulus::new(Q), &mut scratch);
+            monomial::butterfly_mod_with(
+                backend,
+                &mut x,
+                &mut y,
+                shift,
+                Modulus::new(Q),
+                &mut scratch,
+            );
             assert_eq!(x, sum, "{backend}, d = {d}");
-            assert_eq!(y, poly::rotate_mod(&difference, shift, Q), "{backend}, d = {d}");
+            assert_eq!(
+                y,
+                poly::rotate_mod(&difference, shift, Q),
+                "{backend}, d = {d}"
+            );
         }
     }
 }
@@ -99,7 +124,10 @@ fn a_large_transform_is_checked_at_some_points() {
             let c = (slot as u32).reverse_bits() as usize >> 22;
             let mut sum = vec![0i32; d];
             for (f, poly) in polys.chunks_exact(d).enumerate() {
-                for (sum, term) in sum.iter_mut().zip(poly::rotate_i32(poly, 2 * c * f % (2 * d))) {
+                for (sum, term) in sum
+                    .iter_mut()
+                    .zip(poly::rotate_i32(poly, 2 * c * f % (2 * d)))
+                {
                     *sum = sum.wrapping_add(term);
                 }
             }

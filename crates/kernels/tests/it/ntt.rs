@@ -95,10 +95,14 @@ fn slotwise_products_are_negacyclic_products() {
     let q = table.modulus();
     let (a, b) = (words.residues(64, q), words.residues(64, q));
     for backend in Backend::available() {
-        let (x, y) = (transformed(&table, backend, &a), transformed(&table, backend, &b));
+        let (x, y) = (
+            transformed(&table, backend, &a),
+            transformed(&table, backend, &b),
+        );
         let slots = x.iter().zip(&y);
-        let mut product: Vec<u32> =
-            slots.map(|(&x, &y)| (u64::from(x) * u64::from(y) % u64::from(q)) as u32).collect();
+        let mut product: Vec<u32> = slots
+            .map(|(&x, &y)| (u64::from(x) * u64::from(y) % u64::from(q)) as u32)
+            .collect();
         table.inverse_with(backend, &mut product);
         assert_eq!(product, poly::negacyclic_mul(&a, &b, q), "{backend}");
     }
@@ -116,6 +120,13 @@ fn invalid_parameters_are_refused() {
     }
     for psi in [0, 1, q - 1, q, poly::pow(psi, 2, q)] {
         let order = 128;
-        assert_eq!(error(q, psi, 64), NttError::Root { found: psi, q, order });
+        assert_eq!(
+            error(q, psi, 64),
+            NttError::Root {
+                found: psi,
+                q,
+                order
+            }
+        );
     }
 }

@@ -20,7 +20,9 @@ fn for_all(seed: u64, test: impl Fn(Backend, Modulus, &[u32], &[u32])) {
 /// f on every pair, in 128 bits, modulo q.
 fn expected(a: &[u32], b: &[u32], q: Modulus, f: impl Fn(i128, i128) -> i128) -> Vec<u32> {
     let pairs = a.iter().zip(b);
-    pairs.map(|(&a, &b)| f(a.into(), b.into()).rem_euclid(q.value().into()) as u32).collect()
+    pairs
+        .map(|(&a, &b)| f(a.into(), b.into()).rem_euclid(q.value().into()) as u32)
+        .collect()
 }
 
 #[test]
@@ -101,13 +103,20 @@ fn accumulation_and_reduction() {
 #[test]
 fn combinations_are_sums_of_multiples() {
     let mut words = Words(14);
-    for (q, rows) in [(17, 3), (268_369_921, 1), (268_369_921, 256), ((1 << 30) - 35, 16)] {
+    for (q, rows) in [
+        (17, 3),
+        (268_369_921, 1),
+        (268_369_921, 256),
+        ((1 << 30) - 35, 16),
+    ] {
         for length in [1, 5, 32, 33, 100] {
             let (all, weights) = (words.residues(rows * length, q), words.residues(rows, q));
             let expected: Vec<u32> = (0..length)
                 .map(|position| {
                     let terms = weights.iter().zip(all.chunks_exact(length));
-                    let sum: u128 = terms.map(|(&w, row)| u128::from(w) * u128::from(row[position])).sum();
+                    let sum: u128 = terms
+                        .map(|(&w, row)| u128::from(w) * u128::from(row[position]))
+                        .sum();
                     (sum % u128::from(q)) as u32
                 })
                 .collect();

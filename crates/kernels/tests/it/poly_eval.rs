@@ -11,13 +11,24 @@ fn check(words: &mut Words, q: u32, variables: usize, degree: usize, length: usi
     let coefficients = words.residues(terms(variables, degree).unwrap(), q);
     let points = words.residues(variables * length, q);
     let polynomial = Polynomial::new(Modulus::new(q), variables, degree, &coefficients);
-    let point = |position: usize| points.iter().skip(position).step_by(length).copied().collect::<Vec<_>>();
-    let expected: Vec<u32> =
-        (0..length).map(|position| simplex::value(&coefficients, degree, &point(position), q)).collect();
+    let point = |position: usize| {
+        points
+            .iter()
+            .skip(position)
+            .step_by(length)
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    let expected: Vec<u32> = (0..length)
+        .map(|position| simplex::value(&coefficients, degree, &point(position), q))
+        .collect();
     for backend in Backend::available() {
         let mut out = vec![1; length];
         polynomial.evaluate_with(backend, &points, &mut out);
-        assert_eq!(out, expected, "{variables} variables, degree {degree}, modulo {q}, {length} points");
+        assert_eq!(
+            out, expected,
+            "{variables} variables, degree {degree}, modulo {q}, {length} points"
+        );
     }
 }
 
@@ -25,7 +36,16 @@ fn check(words: &mut Words, q: u32, variables: usize, degree: usize, length: usi
 fn values_are_sums_of_terms() {
     let mut words = Words(21);
     for q in [3, 17, 65_537, 134_086_657, 268_369_921] {
-        for (variables, degree) in [(1, 0), (1, 5), (2, 1), (2, 7), (3, 4), (5, 3), (9, 2), (3, 0)] {
+        for (variables, degree) in [
+            (1, 0),
+            (1, 5),
+            (2, 1),
+            (2, 7),
+            (3, 4),
+            (5, 3),
+            (9, 2),
+            (3, 0),
+        ] {
             for length in [1, 31, 32, 45] {
                 check(&mut words, q, variables, degree, length);
             }
@@ -63,9 +83,13 @@ fn the_largest_words_fit() {
 
 #[test]
 fn terms_are_binomials() {
-    for (variables, degree, expected) in
-        [(4, 18, 7315), (4, 30, 46_376), (0, 5, 1), (7, 0, 1), (6, 68, 185_250_786)]
-    {
+    for (variables, degree, expected) in [
+        (4, 18, 7315),
+        (4, 30, 46_376),
+        (0, 5, 1),
+        (7, 0, 1),
+        (6, 68, 185_250_786),
+    ] {
         assert_eq!(terms(variables, degree), Some(expected));
     }
     assert_eq!(terms(64, usize::MAX), None);

@@ -10,8 +10,18 @@ use papir_reference::{gadget as oracle, wide as reference};
 const LARGEST: u64 = 1_125_899_906_826_241;
 
 /// Moduli from the least to the largest, of all sizes, not all of them prime.
-const MODULI: [u64; 10] =
-    [3, 5, 257, 12289, 268_369_921, (1 << 31) + 11, (1 << 40) + 15, (1 << 49) + 1, LARGEST, (1 << 50) - 1];
+const MODULI: [u64; 10] = [
+    3,
+    5,
+    257,
+    12289,
+    268_369_921,
+    (1 << 31) + 11,
+    (1 << 40) + 15,
+    (1 << 49) + 1,
+    LARGEST,
+    (1 << 50) - 1,
+];
 
 /// The largest prime below `bound` that is 1 modulo `order`.
 fn prime(order: u64, bound: u64) -> u64 {
@@ -36,7 +46,8 @@ fn for_all(seed: u64, test: impl Fn(Backend, Modulus, &[u64], &[u64], &[u64])) {
     let mut words = Words(seed);
     for q in MODULI {
         for length in LENGTHS {
-            let [lazy, a, b] = [4, 1, 1].map(|multiple| words_below(&mut words, length, q, multiple));
+            let [lazy, a, b] =
+                [4, 1, 1].map(|multiple| words_below(&mut words, length, q, multiple));
             for backend in Backend::available() {
                 test(backend, Modulus::new(q), &lazy, &a, &b);
             }
@@ -47,7 +58,9 @@ fn for_all(seed: u64, test: impl Fn(Backend, Modulus, &[u64], &[u64], &[u64])) {
 /// f on every pair, in 128 bits, modulo q.
 fn expected(a: &[u64], b: &[u64], q: Modulus, f: impl Fn(i128, i128) -> i128) -> Vec<u64> {
     let pairs = a.iter().zip(b);
-    pairs.map(|(&a, &b)| f(a.into(), b.into()).rem_euclid(q.value().into()) as u64).collect()
+    pairs
+        .map(|(&a, &b)| f(a.into(), b.into()).rem_euclid(q.value().into()) as u64)
+        .collect()
 }
 
 #[test]
@@ -57,12 +70,23 @@ fn the_largest_prime_is_found() {
 
 #[test]
 fn primes_are_recognised() {
-    let by_division = |n: u64| n >= 2 && (2..).take_while(|f| f * f <= n).all(|f| !n.is_multiple_of(f));
+    let by_division = |n: u64| {
+        n >= 2
+            && (2..)
+                .take_while(|f| f * f <= n)
+                .all(|f| !n.is_multiple_of(f))
+    };
     for n in 0..5000 {
         assert_eq!(wide::is_prime(n), by_division(n), "{n}");
     }
     // Strong pseudoprimes to the bases 2; 2 and 3; 2 to 7; 2 to 31; and squares of large primes.
-    let composites = [2047, 1_373_653, 3_215_031_751, 3_825_123_056_546_413_051, 33_554_393 * 33_554_393];
+    let composites = [
+        2047,
+        1_373_653,
+        3_215_031_751,
+        3_825_123_056_546_413_051,
+        33_554_393 * 33_554_393,
+    ];
     for n in composites {
         assert!(!wide::is_prime(n), "{n}");
     }
@@ -77,7 +101,10 @@ fn scalars() {
     for q in MODULI {
         let modulus = Modulus::new(q);
         assert_eq!(modulus.value(), q);
-        let (a, b) = (words_below(&mut words, 200, q, 1), words_below(&mut words, 200, q, 1));
+        let (a, b) = (
+            words_below(&mut words, 200, q, 1),
+            words_below(&mut words, 200, q, 1),
+        );
         for (&a, &b) in a.iter().zip(&b) {
             assert_eq!(modulus.add(a, b), (a + b) % q);
             assert_eq!(modulus.sub(a, b), (a + q - b) % q);
@@ -110,7 +137,11 @@ fn products() {
         assert_eq!(out, expected(lazy, b, q, |a, b| a * b), "{backend}");
         for constant in [0, 1, q.value() / 2, q.value() - 1] {
             wide::scale_with(backend, &mut out, lazy, constant, q);
-            assert_eq!(out, expected(lazy, b, q, |a, _| a * i128::from(constant)), "{backend}");
+            assert_eq!(
+                out,
+                expected(lazy, b, q, |a, _| a * i128::from(constant)),
+                "{backend}"
+            );
         }
     });
 }
@@ -120,14 +151,26 @@ fn any_words_are_reduced() {
     let mut words = Words(43);
     for (q, length) in MODULI.into_iter().flat_map(|q| LENGTHS.map(|l| (q, l))) {
         let mut a: Vec<u64> = (0..length).map(|_| words.word()).collect();
-        let extremes = [u64::MAX, 1 << 63, 1 << 52, (1 << 52) - 1, u64::MAX << 52, 4 * q - 1, 2 * q];
+        let extremes = [
+            u64::MAX,
+            1 << 63,
+            1 << 52,
+            (1 << 52) - 1,
+            u64::MAX << 52,
+            4 * q - 1,
+            2 * q,
+        ];
         for (a, extreme) in a.iter_mut().zip(extremes) {
             *a = extreme;
         }
         for backend in Backend::available() {
             let mut out = vec![7; length];
             wide::reduce_with(backend, &mut out, &a, Modulus::new(q));
-            assert_eq!(out, expected(&a, &a, Modulus::new(q), |a, _| a), "{backend} modulo {q}");
+            assert_eq!(
+                out,
+                expected(&a, &a, Modulus::new(q), |a, _| a),
+                "{backend} modulo {q}"
+            );
         }
     }
 }
@@ -136,15 +179,28 @@ fn any_words_are_reduced() {
 fn dot_products() {
     let mut words = Words(44);
     for q in MODULI {
-        for (rows, length) in [(0, 8), (1, 1), (3, 5), (4, 64), (5, 33), (64, 40), (wide::DOT_ROWS, 16)] {
+        for (rows, length) in [
+            (0, 8),
+            (1, 1),
+            (3, 5),
+            (4, 64),
+            (5, 33),
+            (64, 40),
+            (wide::DOT_ROWS, 16),
+        ] {
             let random = words_below(&mut words, rows * length, q, 4);
             for a in [random, vec![4 * q - 1; rows * length]] {
-                let b = [words_below(&mut words, rows * length, q, 1), vec![q - 1; rows * length]];
+                let b = [
+                    words_below(&mut words, rows * length, q, 1),
+                    vec![q - 1; rows * length],
+                ];
                 let modulus = u128::from(q);
                 let expected = b.each_ref().map(|b| -> Vec<u64> {
                     let term = |k: usize| u128::from(a[k]) * u128::from(b[k]) % modulus;
                     let sum = |slot| (0..rows).map(|row| term(row * length + slot)).sum::<u128>();
-                    (0..length).map(|slot| (sum(slot) % modulus) as u64).collect()
+                    (0..length)
+                        .map(|slot| (sum(slot) % modulus) as u64)
+                        .collect()
                 });
                 for backend in Backend::available() {
                     let mut outs = [vec![7; length], vec![7; length]];
@@ -152,7 +208,10 @@ fn dot_products() {
                     for (out, b) in outs.iter_mut().zip(&b) {
                         wide::dot_with(backend, out, &a, b, q);
                     }
-                    assert_eq!(outs, expected, "{backend}, {rows} rows of {length} words modulo {q:?}");
+                    assert_eq!(
+                        outs, expected,
+                        "{backend}, {rows} rows of {length} words modulo {q:?}"
+                    );
                     let mut outs = [vec![7; length], vec![7; length]];
                     wide::dot_pair_with(
                         backend,
@@ -161,7 +220,10 @@ fn dot_products() {
                         b.each_ref().map(|b| &b[..]),
                         q,
                     );
-                    assert_eq!(outs, expected, "{backend}, {rows} rows of {length} words modulo {q:?}");
+                    assert_eq!(
+                        outs, expected,
+                        "{backend}, {rows} rows of {length} words modulo {q:?}"
+                    );
                 }
             }
         }
@@ -179,13 +241,21 @@ fn rotations_and_automorphisms() {
                 for shift in [0, 1, d / 2, d - 1, d, d + 1, 3 * d / 2, 2 * d - 1] {
                     if shift < 2 * d {
                         wide::rotate_with(backend, &mut out, &a, shift, Modulus::new(q));
-                        assert_eq!(out, reference::rotate(&a, shift, q), "{backend}, shift {shift}");
+                        assert_eq!(
+                            out,
+                            reference::rotate(&a, shift, q),
+                            "{backend}, shift {shift}"
+                        );
                     }
                 }
                 for e in [1, 3, 5, d + 1, 2 * d - 1, 2 * d + 3] {
                     if e % 2 == 1 {
                         wide::automorphism_with(backend, &mut out, &a, e, Modulus::new(q));
-                        assert_eq!(out, reference::automorphism(&a, e, q), "{backend}, exponent {e}");
+                        assert_eq!(
+                            out,
+                            reference::automorphism(&a, e, q),
+                            "{backend}, exponent {e}"
+                        );
                     }
                 }
             }
@@ -206,7 +276,11 @@ fn signed_words_become_residues() {
             let mut out = vec![7; length];
             wide::from_signed_with(backend, &mut out, &signed, Modulus::new(q));
             for (&out, &word) in out.iter().zip(&signed) {
-                assert_eq!(i128::from(out), i128::from(word).rem_euclid(q.into()), "{backend}, {q}");
+                assert_eq!(
+                    i128::from(out),
+                    i128::from(word).rem_euclid(q.into()),
+                    "{backend}, {q}"
+                );
             }
         }
     }
@@ -220,7 +294,11 @@ fn signed_bytes_become_lazy_residues() {
             let mut out = vec![7; 256];
             wide::from_bytes_lazy_with(backend, &mut out, &bytes, Modulus::new(q));
             for (&out, &byte) in out.iter().zip(&bytes) {
-                assert_eq!(i128::from(out), i128::from(q) + i128::from(byte as i8), "{backend}");
+                assert_eq!(
+                    i128::from(out),
+                    i128::from(q) + i128::from(byte as i8),
+                    "{backend}"
+                );
             }
         }
     }
@@ -242,9 +320,14 @@ fn digits_match_the_reference() {
     let mut words = Words(47);
     for (q, log_base, drop, levels) in SHAPES {
         let gadget = Gadget::new(q, log_base, drop, levels).unwrap();
-        let of = |x: u64| oracle::digits(oracle::centre(x.into(), q.into()), log_base, drop, levels);
+        let of =
+            |x: u64| oracle::digits(oracle::centre(x.into(), q.into()), log_base, drop, levels);
         let ends = [q / 2, q / 2 + 1].map(|x| of(x)[levels - 1].unsigned_abs());
-        assert_eq!(u128::from(gadget.top_bound()), ends[0].max(ends[1]), "{gadget:?}");
+        assert_eq!(
+            u128::from(gadget.top_bound()),
+            ends[0].max(ends[1]),
+            "{gadget:?}"
+        );
         for d in LENGTHS {
             let x = words_below(&mut words, d, q, 1);
             let expected: Vec<_> = x.iter().map(|&x| of(x)).collect();
@@ -255,7 +338,11 @@ fn digits_match_the_reference() {
                 for at in 0..levels * d {
                     let digit = expected[at % d][at / d];
                     assert_eq!(i128::from(digits[at]), digit, "{backend}, {gadget:?}");
-                    assert_eq!(i128::from(lazy[at]), i128::from(q) + digit, "{backend}, {gadget:?}");
+                    assert_eq!(
+                        i128::from(lazy[at]),
+                        i128::from(q) + digit,
+                        "{backend}, {gadget:?}"
+                    );
                 }
             }
         }
@@ -265,12 +352,29 @@ fn digits_match_the_reference() {
 #[test]
 fn invalid_gadgets_are_refused() {
     for q in [0, 1, 2, 4, 1 << 50, (1 << 50) + 1, u64::MAX] {
-        assert_eq!(Gadget::new(q, 16, 0, 4).unwrap_err(), GadgetError::WideModulus { q });
+        assert_eq!(
+            Gadget::new(q, 16, 0, 4).unwrap_err(),
+            GadgetError::WideModulus { q }
+        );
     }
-    let shapes = [(0, 0, 4), (31, 0, 2), (16, 0, 0), (16, 0, 2), (16, 61, 1), (16, u32::MAX, usize::MAX)];
+    let shapes = [
+        (0, 0, 4),
+        (31, 0, 2),
+        (16, 0, 0),
+        (16, 0, 2),
+        (16, 61, 1),
+        (16, u32::MAX, usize::MAX),
+    ];
     for (log_base, drop, levels) in shapes {
         let error = Gadget::new(LARGEST, log_base, drop, levels).unwrap_err();
-        assert_eq!(error, GadgetError::Digits { log_base, drop, levels });
+        assert_eq!(
+            error,
+            GadgetError::Digits {
+                log_base,
+                drop,
+                levels
+            }
+        );
     }
 }
 
@@ -283,8 +387,14 @@ fn table(d: usize, bound: u64) -> (NttTable, u64) {
 
 /// Degrees from the least to a large one, with primes of 50, 49, 28 and few bits.
 fn tables() -> impl Iterator<Item = (NttTable, u64)> {
-    let small = [table(16, 100), table(2048, 12290), table(64, 12290), table(65536, 1 << 50)];
-    let all = (4..=13).flat_map(|bits| [1 << 50, 1 << 49, 1 << 28].map(|bound| table(1 << bits, bound)));
+    let small = [
+        table(16, 100),
+        table(2048, 12290),
+        table(64, 12290),
+        table(65536, 1 << 50),
+    ];
+    let all =
+        (4..=13).flat_map(|bits| [1 << 50, 1 << 49, 1 << 28].map(|bound| table(1 << bits, bound)));
     small.into_iter().chain(all)
 }
 
@@ -303,7 +413,11 @@ fn forward_evaluates_at_odd_powers_of_the_root() {
         let values = transformed(&table, Backend::PORTABLE, &a);
         for slot in (0..d).step_by((d / 64).max(1)).chain([d - 1]) {
             let x = reference::pow(psi, table.exponent_of_slot(slot) as u64, q);
-            assert_eq!(values[slot], reference::evaluate(&a, x, q), "d = {d}, slot {slot}");
+            assert_eq!(
+                values[slot],
+                reference::evaluate(&a, x, q),
+                "d = {d}, slot {slot}"
+            );
         }
     }
 }
@@ -320,10 +434,17 @@ fn all_backends_transform_words_up_to_their_bounds() {
             let reduced: Vec<u64> = a.iter().map(|a| a % q).collect();
             let values = transformed(&table, Backend::PORTABLE, &reduced);
             for backend in Backend::available() {
-                assert_eq!(transformed(&table, backend, &a), values, "{backend}, d = {d}, q = {q}");
+                assert_eq!(
+                    transformed(&table, backend, &a),
+                    values,
+                    "{backend}, d = {d}, q = {q}"
+                );
                 let mut lazy = a.clone();
                 table.forward_lazy_with(backend, &mut lazy);
-                assert!(lazy.iter().all(|&x| x < 4 * q), "{backend}, d = {d}, q = {q}");
+                assert!(
+                    lazy.iter().all(|&x| x < 4 * q),
+                    "{backend}, d = {d}, q = {q}"
+                );
                 lazy.iter_mut().for_each(|x| *x %= q);
                 assert_eq!(lazy, values, "{backend}, d = {d}, q = {q}");
             }
@@ -358,7 +479,10 @@ fn slotwise_products_are_negacyclic_products() {
     let mut words = Words(51);
     for (table, _) in [table(64, 1 << 50), table(256, 1 << 28)] {
         let (q, d) = (table.modulus(), table.degree());
-        let (a, b) = (words_below(&mut words, d, q, 1), words_below(&mut words, d, q, 1));
+        let (a, b) = (
+            words_below(&mut words, d, q, 1),
+            words_below(&mut words, d, q, 1),
+        );
         for backend in Backend::available() {
             let [mut x, mut y] = [a.clone(), b.clone()];
             table.forward_lazy_with(backend, &mut x);
@@ -383,14 +507,23 @@ fn invalid_tables_are_refused() {
         assert_eq!(error(q, psi, 64), NttError::Modulus { found: q });
     }
     for psi in [0, 1, q - 1, q, reference::mul(psi, psi, q)] {
-        assert_eq!(error(q, psi, 64), NttError::Root { found: psi, q, order: 128 });
+        assert_eq!(
+            error(q, psi, 64),
+            NttError::Root {
+                found: psi,
+                q,
+                order: 128
+            }
+        );
     }
 }
 
 #[test]
 fn packed_residues_come_back_on_every_backend() {
-    let words: Vec<u64> =
-        (0..2048u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 14).chain([0, (1 << 50) - 1]).collect();
+    let words: Vec<u64> = (0..2048u64)
+        .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 14)
+        .chain([0, (1 << 50) - 1])
+        .collect();
     for backend in Backend::available() {
         for words in [&words[2..], &words[..2048], &words[2042..]] {
             let mut packed = vec![7; wide::packed::packed_len(words.len())];

@@ -46,7 +46,10 @@ impl SquareKey {
     /// Returns RGSW(m) from RLWE(m·gⱼ), j = 0 … ℓ − 1.
     pub fn rgsw(&self, ring: &Ring, levels: Vec<Rlwe>) -> Rows {
         let mut work = Workspace::new(ring, self.gadget.levels());
-        let keyed: Vec<Rlwe> = levels.iter().map(|level| self.times_secret(ring, level, &mut work)).collect();
+        let keyed: Vec<Rlwe> = levels
+            .iter()
+            .map(|level| self.times_secret(ring, level, &mut work))
+            .collect();
         Rows::of(ring, keyed.into_iter().chain(levels).collect())
     }
 }

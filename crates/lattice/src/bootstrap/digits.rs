@@ -31,8 +31,12 @@ impl Rotator<'_> {
     /// Returns RLWE(T·X^phase).
     fn rotate(&self, lwe: &Lwe, table: Poly<Coefficients>) -> Rlwe {
         let exponents = self.switch.exponents(lwe, 2 * self.degree() as u32, 1);
-        let mut accumulator = Rlwe { a: self.ring.zero(), b: table };
-        self.rotation.rotate(self.ring, &mut accumulator, &exponents);
+        let mut accumulator = Rlwe {
+            a: self.ring.zero(),
+            b: table,
+        };
+        self.rotation
+            .rotate(self.ring, &mut accumulator, &exponents);
         accumulator
     }
 
@@ -49,7 +53,8 @@ impl Rotator<'_> {
         let (d, q) = (self.degree(), self.ring.modulus());
         // Since X^d = −1, coefficient d − i reaches index 0 with its sign changed.
         let coefficient = |k: usize| if k == 0 { f(0) } else { (q - f(d - k)) % q };
-        self.ring.from_words(&(0..d).map(coefficient).collect::<Vec<_>>())
+        self.ring
+            .from_words(&(0..d).map(coefficient).collect::<Vec<_>>())
     }
 
     /// [`Rotator::table`] for exponents with errors: f is evaluated at the nearest of
@@ -69,7 +74,8 @@ impl Rotator<'_> {
     fn add(&self, mut rlwe: Rlwe, constant: u64) -> Rlwe {
         let mut words = vec![0; self.degree()];
         words[0] = constant % self.ring.modulus();
-        self.ring.add_assign(&mut rlwe.b, &self.ring.from_words(&words));
+        self.ring
+            .add_assign(&mut rlwe.b, &self.ring.from_words(&words));
         rlwe
     }
 
@@ -85,7 +91,11 @@ impl Rotator<'_> {
     /// # Panics
     /// In debug builds, unless 2 ≤ v ≤ `bits` − `zeros`.
     pub fn floor(&self, lwe: &Lwe, bits: u32, zeros: u32, v: u32) -> (Lwe, Lwe) {
-        debug_assert!((2..=bits - zeros).contains(&v), "digits of 2 to {} bits, not {v}", bits - zeros);
+        debug_assert!(
+            (2..=bits - zeros).contains(&v),
+            "digits of 2 to {} bits, not {v}",
+            bits - zeros
+        );
         let (shift, q) = (bits - zeros - v, self.ring.modulus());
         let digit = lwe.shifted(shift);
         // The rotation gives half the value of the top bit if it is clear, and minus that if it is
@@ -117,11 +127,16 @@ impl Rotator<'_> {
                 let product = self.ring.mul(&self.ring.forward(poly.clone()), &polynomial);
                 self.ring.scale(&self.ring.inverse(product), factor)
             };
-            Rlwe { a: part(&rotated.a), b: part(&rotated.b) }
+            Rlwe {
+                a: part(&rotated.a),
+                b: part(&rotated.b),
+            }
         };
         // Coefficient 0 of X^i·Σ p_j·X^j is −p_{d − i}, and p_0 for i = 0.
         let polynomial = |value: &dyn Fn(usize) -> i32| -> Vec<i32> {
-            (0..d).map(|k| if k == 0 { value(0) } else { -value(d - k) }).collect()
+            (0..d)
+                .map(|k| if k == 0 { value(0) } else { -value(d - k) })
+                .collect()
         };
         // Half a turn equals its negative, so the sign change in the upper half of a turn has no
         // effect.
@@ -154,5 +169,8 @@ impl Rotator<'_> {
 
 /// Adds half of 2^−v of a turn, so that errors of either sign stay within the digit's interval.
 fn centred(digit: &Lwe, v: u32) -> Lwe {
-    Lwe { a: digit.a.clone(), b: digit.b.wrapping_add(1 << (63 - v)) }
+    Lwe {
+        a: digit.a.clone(),
+        b: digit.b.wrapping_add(1 << (63 - v)),
+    }
 }

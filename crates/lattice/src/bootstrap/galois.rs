@@ -49,7 +49,13 @@ impl GaloisKeys {
     fn automorphism(&self, ring: &Ring, rlwe: &Rlwe, step: usize, work: &mut Workspace) -> Rlwe {
         let e = exponent(ring.degree(), step);
         let mut image = Rlwe::zero(ring);
-        work.multiply(ring, &self.gadget, &ring.automorphism(&rlwe.a, e), &self.steps[step], &mut image);
+        work.multiply(
+            ring,
+            &self.gadget,
+            &ring.automorphism(&rlwe.a, e),
+            &self.steps[step],
+            &mut image,
+        );
         ring.add_assign(&mut image.b, &ring.automorphism(&rlwe.b, e));
         image
     }
@@ -84,7 +90,12 @@ impl GaloisKeys {
                 let mut difference = part.clone();
                 difference.sub_assign(ring, &image);
                 let mut shifted = Rlwe::zero(ring);
-                rotate(ring, &difference, 2 * ring.degree() - (1 << step), &mut shifted);
+                rotate(
+                    ring,
+                    &difference,
+                    2 * ring.degree() - (1 << step),
+                    &mut shifted,
+                );
                 odd.push(shifted);
                 part.add_assign(ring, &image);
             }

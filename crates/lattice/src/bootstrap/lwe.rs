@@ -33,13 +33,20 @@ impl Lwe {
     /// `self · 2^shift`.
     #[must_use]
     pub fn shifted(&self, shift: u32) -> Self {
-        Self { a: self.a.iter().map(|a| a << shift).collect(), b: self.b << shift }
+        Self {
+            a: self.a.iter().map(|a| a << shift).collect(),
+            b: self.b << shift,
+        }
     }
 
     /// Returns b + ⟨a, s⟩: message plus error.
     pub fn phase(&self, secret: &[i32]) -> u64 {
         let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
-        self.a.iter().zip(secret).map(product).fold(self.b, u64::wrapping_add)
+        self.a
+            .iter()
+            .zip(secret)
+            .map(product)
+            .fold(self.b, u64::wrapping_add)
     }
 
     /// SampleExtract: returns coefficient `index` of an RLWE encryption as an LWE encryption under
@@ -51,8 +58,13 @@ impl Lwe {
         // Coefficient `index` of a·s is Σ a_{index−i}·s_i, with a sign change where the index wraps
         // around.
         let a = low.iter().rev().map(|&a| torus.lift(a));
-        let a = a.chain(high.iter().rev().map(|&a| torus.lift(a).wrapping_neg())).collect();
-        Self { a, b: torus.lift(ring.to_words(&rlwe.b)[index]) }
+        let a = a
+            .chain(high.iter().rev().map(|&a| torus.lift(a).wrapping_neg()))
+            .collect();
+        Self {
+            a,
+            b: torus.lift(ring.to_words(&rlwe.b)[index]),
+        }
     }
 }
 
@@ -67,7 +79,10 @@ struct Torus {
 impl Torus {
     fn new(modulus: u64) -> Self {
         let bits = u64::BITS - modulus.leading_zeros();
-        Self { reciprocal: ((1u128 << (63 + bits)) / u128::from(modulus)) as u64, shift: bits - 1 }
+        Self {
+            reciprocal: ((1u128 << (63 + bits)) / u128::from(modulus)) as u64,
+            shift: bits - 1,
+        }
     }
 
     /// Returns x·2⁶⁴/q for x below q, less than 3 units too small: the rounded reciprocal costs
@@ -162,14 +177,22 @@ pub fn switch_bodies(
     error.fill(rng, &mut errors);
     let modulus_mask = ((1u64 << params.log2_q) - 1) as u32;
     let mut bodies = Vec::with_capacity(errors.len());
-    for (i, (&s, errors)) in source.iter().zip(errors.chunks(params.levels())).enumerate() {
+    for (i, (&s, errors)) in source
+        .iter()
+        .zip(errors.chunks(params.levels()))
+        .enumerate()
+    {
         let masks = masks(params, seed, label, i);
         let rows = masks.chunks_exact(params.dimension).zip(errors).zip(0..);
         bodies.extend(rows.map(|((mask, &error), level)| {
             let message = (s as u32) << (params.log_base * level);
             // The bit as a mask of all zeros or ones: no branch depends on the secret.
             let product = |(&a, &bit): (&u32, &i32)| a & (bit as u32).wrapping_neg();
-            let inner = mask.iter().zip(target.bits()).map(product).fold(0, u32::wrapping_add);
+            let inner = mask
+                .iter()
+                .zip(target.bits())
+                .map(product)
+                .fold(0, u32::wrapping_add);
             message.wrapping_add(error as u32).wrapping_sub(inner) & modulus_mask
         }));
     }
@@ -207,12 +230,16 @@ impl SwitchKey {
     fn switch(&self, lwe: &Lwe) -> Vec<u32> {
         let mut sum: Vec<u32> = match &self.words {
             Words::Short(rows) => {
-                let add = |sum: u16, word: u16, digit| sum.wrapping_add(word.wrapping_mul(digit as u16));
-                self.sum(lwe, rows, add).into_iter().map(u32::from).collect()
+                let add =
+                    |sum: u16, word: u16, digit| sum.wrapping_add(word.wrapping_mul(digit as u16));
+                self.sum(lwe, rows, add)
+                    .into_iter()
+                    .map(u32::from)
+                    .collect()
             }
-            Words::Long(rows) => {
-                self.sum(lwe, rows, |sum: u32, word, digit| sum.wrapping_add(word.wrapping_mul(digit as u32)))
-            }
+            Words::Long(rows) => self.sum(lwe, rows, |sum: u32, word, digit| {
+                sum.wrapping_add(word.wrapping_mul(digit as u32))
+            }),
         };
         let body = &mut sum[self.params.dimension];
         *body = body.wrapping_add(self.round(lwe.b) as u32);
@@ -227,11 +254,25 @@ impl SwitchKey {
 
     /// Returns Σ digit·row over the nonzero balanced digits of the mask; `add` returns sum +
     /// word·digit. The mask is public, so branches on its digits are safe.
-    fn sum<W: Copy + Default>(&self, lwe: &Lwe, rows: &[W], add: impl Fn(W, W, i32) -> W) -> Vec<W> {
-        let SwitchParams { dimension, log_base, log2_q, .. } = self.params;
+    fn sum<W: Copy + Default>(
+        &self,
+        lwe: &Lwe,
+        rows: &[W],
+        add: impl Fn(W, W, i32) -> W,
+    ) -> Vec<W> {
+        let SwitchParams {
+            dimension,
+            log_base,
+            log2_q,
+            ..
+        } = self.params;
         let (levels, half) = (self.params.levels(), 1i64 << (log_base - 1));
         let mut sum = vec![W::default(); dimension + 1];
-        for (&a, rows) in lwe.a.iter().zip(rows.chunks_exact((dimension + 1) * levels)) {
+        for (&a, rows) in lwe
+            .a
+            .iter()
+            .zip(rows.chunks_exact((dimension + 1) * levels))
+        {
             // The shifts extend the sign of a word of k bits: digits are balanced around zero. A
             // carry out of the last digit is a multiple of 2^k and can be ignored.
             let mut rest = (self.round(a) as i64) << (i64::BITS - log2_q) >> (i64::BITS - log2_q);
@@ -239,7 +280,9 @@ impl SwitchKey {
                 let digit = ((rest + half) & (2 * half - 1)) - half;
                 rest = (rest - digit) >> log_base;
                 if digit != 0 {
-                    sum.iter_mut().zip(row).for_each(|(sum, &word)| *sum = add(*sum, word, digit as i32));
+                    sum.iter_mut()
+                        .zip(row)
+                        .for_each(|(sum, &word)| *sum = add(*sum, word, digit as i32));
                 }
             }
         }
@@ -254,7 +297,8 @@ impl SwitchKey {
         let log2_steps = (order / step).trailing_zeros();
         let dropped = self.params.log2_q - log2_steps;
         let half = 1u32 << (dropped - 1);
-        let round = |word: u32| (word.wrapping_add(half) >> dropped << step.trailing_zeros()) & (order - 1);
+        let round =
+            |word: u32| (word.wrapping_add(half) >> dropped << step.trailing_zeros()) & (order - 1);
         self.switch(lwe).into_iter().map(round).collect()
     }
 }
@@ -273,23 +317,39 @@ mod tests {
         let mut rng = SecretRng::derived(&[1; 32], "test");
         for dimension in [0, 4, 16, 64, 640] {
             let most = BinaryKey::most_ones(dimension);
-            let heaviest =
-                (0..2000).map(|_| BinaryKey::generate(dimension, &mut rng).bits().iter().sum::<i32>());
-            assert!(heaviest.max().is_some_and(|ones| ones as usize <= most), "{dimension} bits");
+            let heaviest = (0..2000).map(|_| {
+                BinaryKey::generate(dimension, &mut rng)
+                    .bits()
+                    .iter()
+                    .sum::<i32>()
+            });
+            assert!(
+                heaviest.max().is_some_and(|ones| ones as usize <= most),
+                "{dimension} bits"
+            );
         }
         assert_eq!(BinaryKey::most_ones(640), 357);
     }
 
     #[test]
     fn masks_of_a_switch_key_are_distinct() {
-        let params = SwitchParams { dimension: 640, log2_q: 15, sigma: 3.19, log_base: 2 };
+        let params = SwitchParams {
+            dimension: 640,
+            log2_q: 15,
+            sigma: 3.19,
+            log_base: 2,
+        };
         let (seed, mut seen) = (Seed([3; 32]), BTreeSet::new());
-        for (label, coefficient) in
-            ["bits", "digits"].into_iter().flat_map(|label| (0..2048).map(move |i| (label, i)))
+        for (label, coefficient) in ["bits", "digits"]
+            .into_iter()
+            .flat_map(|label| (0..2048).map(move |i| (label, i)))
         {
             let masks = masks(&params, &seed, label, coefficient);
             for mask in masks.chunks_exact(params.dimension) {
-                assert!(seen.insert(mask[..8].to_vec()), "{label}, {coefficient}: a mask twice");
+                assert!(
+                    seen.insert(mask[..8].to_vec()),
+                    "{label}, {coefficient}: a mask twice"
+                );
             }
         }
         assert_eq!(seen.len(), 2 * 2048 * params.levels());

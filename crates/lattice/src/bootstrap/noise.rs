@@ -78,10 +78,15 @@ impl Setting {
         let switch = self.key_switch(gadget);
         let power = |exponent: usize| 2f64.powi(exponent as i32);
         let kept = (4f64.powi(steps as i32) - 1.0) / 3.0 * switch;
-        let cancelled = |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
+        let cancelled =
+            |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
         let stay = self.degree as f64 / power(steps);
         let largest = kept + (4f64.powi(expanded as i32) - 1.0) / 3.0 * switch;
-        Traced { kept, energy: stay * kept + (0..steps).map(cancelled).sum::<f64>(), largest }
+        Traced {
+            kept,
+            energy: stay * kept + (0..steps).map(cancelled).sum::<f64>(),
+            largest,
+        }
     }
 
     /// Noise of RGSW rows made by RLWE′(s²) from RLWE encryptions whose errors have this energy: an
@@ -89,7 +94,10 @@ impl Setting {
     pub fn scheme_switch(&self, gadget: GadgetParams, energy: f64) -> Gate {
         let square = self.digits(gadget, self.key_energy()) + self.dropped_square(gadget);
         let degree = self.degree as f64;
-        Gate { keyed: degree * (self.secret * energy + square), plain: energy }
+        Gate {
+            keyed: degree * (self.secret * energy + square),
+            plain: energy,
+        }
     }
 
     /// Variance, in turns², of key switching to a short key and rounding to `steps` steps a turn.

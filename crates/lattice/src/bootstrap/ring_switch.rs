@@ -34,7 +34,11 @@ pub fn bodies(
         let values = Zeroizing::new(ring.forward(ring.from_signed(&coefficients)));
         key_switch::generate(params, target, &values, masks, gadget, rng)
     };
-    masks.chunks_exact(gadget.levels()).enumerate().flat_map(of_part).collect()
+    masks
+        .chunks_exact(gadget.levels())
+        .enumerate()
+        .flat_map(of_part)
+        .collect()
 }
 
 /// Keys of a ring switch.
@@ -55,11 +59,23 @@ impl RingSwitchKey {
         let parts = from.degree() / to.degree();
         let part = |words: &[u64], i: usize| -> Poly<Coefficients> {
             let part = words.iter().skip(i).step_by(parts);
-            to.from_words(&part.map(|&word| switch(word, from.modulus(), to.modulus())).collect::<Vec<_>>())
+            to.from_words(
+                &part
+                    .map(|&word| switch(word, from.modulus(), to.modulus()))
+                    .collect::<Vec<_>>(),
+            )
         };
-        let masks: Vec<_> = (0..parts).map(|i| times_y(to, part(&a, (parts - i) % parts), i)).collect();
+        let masks: Vec<_> = (0..parts)
+            .map(|i| times_y(to, part(&a, (parts - i) % parts), i))
+            .collect();
         let (mut work, mut out) = (Workspace::new(to, self.rows.count()), Rlwe::zero(to));
-        work.multiply_all(to, &self.gadget, &masks.iter().collect::<Vec<_>>(), &self.rows, &mut out);
+        work.multiply_all(
+            to,
+            &self.gadget,
+            &masks.iter().collect::<Vec<_>>(),
+            &self.rows,
+            &mut out,
+        );
         to.add_assign(&mut out.b, &part(&b, 0));
         out
     }

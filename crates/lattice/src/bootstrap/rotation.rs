@@ -50,7 +50,11 @@ impl RotationKey {
         let rotated = accumulator.clone();
         rotate(ring, &rotated, body[0] as usize, accumulator);
         // Skipping zero exponents leaks nothing, since exponents are public.
-        for (&exponent, bit) in mask.iter().zip(&self.bits).filter(|(exponent, _)| **exponent != 0) {
+        for (&exponent, bit) in mask
+            .iter()
+            .zip(&self.bits)
+            .filter(|(exponent, _)| **exponent != 0)
+        {
             rotate(ring, accumulator, exponent as usize, &mut difference);
             difference.sub_assign(ring, accumulator);
             work.external_product(ring, &self.gadget, &difference, bit, &mut product);

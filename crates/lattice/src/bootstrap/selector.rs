@@ -17,15 +17,19 @@ pub fn tree(ring: &Ring, gadget: &Gadget, gates: &[Rows], levels: &Gadget) -> Ve
     let mut work = Workspace::new(ring, 2 * gadget.levels());
     let one = |j: usize| {
         let mut row = Rlwe::zero(ring);
-        let constant: Vec<u64> =
-            (0..ring.degree()).map(|i| if i == 0 { levels.factor(j) } else { 0 }).collect();
+        let constant: Vec<u64> = (0..ring.degree())
+            .map(|i| if i == 0 { levels.factor(j) } else { 0 })
+            .collect();
         row.b = ring.from_words(&constant);
         row
     };
     let mut nodes = vec![(0..levels.levels()).map(one).collect::<Vec<_>>()];
     // The highest bit comes first, so that the leaves are in the order of their indices.
     for gate in gates.iter().rev() {
-        nodes = nodes.into_iter().flat_map(|node| branch(ring, gadget, gate, node, &mut work)).collect();
+        nodes = nodes
+            .into_iter()
+            .flat_map(|node| branch(ring, gadget, gate, node, &mut work))
+            .collect();
     }
     nodes
 }

@@ -39,7 +39,9 @@ impl BvKey {
     pub fn generate(params: &BvParams, rng: &mut dyn CryptoRng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; params.ring().degree()]);
         sample::ternary(rng, &mut coefficients);
-        Self { values: transformed(params, &coefficients) }
+        Self {
+            values: transformed(params, &coefficients),
+        }
     }
 
     /// Returns the body b of the encryption b + a·Y of a plaintext, as values modulo each prime.
@@ -58,7 +60,9 @@ impl BvKey {
         let degree = params.ring().degree();
         let mut product = Zeroizing::new(vec![0; degree]);
         let rows = body.chunks_exact_mut(degree).zip(mask.chunks_exact(degree));
-        let rows = rows.zip(self.values.chunks_exact(degree)).zip(params.ring().moduli());
+        let rows = rows
+            .zip(self.values.chunks_exact(degree))
+            .zip(params.ring().moduli());
         for (((body, mask), secret), modulus) in rows {
             pointwise::mul(&mut product, mask, secret, modulus);
             pointwise::sub_assign(body, &product, modulus);
@@ -71,11 +75,20 @@ impl BvKey {
     ///
     /// `ciphertext` holds, for each l, the coefficients modulo each of these primes; `lift`
     /// converts from these primes to t. No branch depends on the plaintext.
-    pub fn decrypt(&self, params: &BvParams, lift: &Lift, kept: usize, ciphertext: &[u32]) -> Decrypted {
+    pub fn decrypt(
+        &self,
+        params: &BvParams,
+        lift: &Lift,
+        kept: usize,
+        ciphertext: &[u32],
+    ) -> Decrypted {
         let (ring, degree) = (params.ring(), params.ring().degree());
         let mut phases = Zeroizing::new(vec![0; kept * degree]);
         let mut values = Zeroizing::new(vec![0; degree]);
-        let rows = phases.chunks_exact_mut(degree).zip(self.values.chunks_exact(degree)).zip(ring.tables());
+        let rows = phases
+            .chunks_exact_mut(degree)
+            .zip(self.values.chunks_exact(degree))
+            .zip(ring.tables());
         for (prime, ((phase, secret), table)) in rows.enumerate() {
             let modulus = Modulus::new(table.modulus());
             for row in ciphertext.chunks_exact(kept * degree).rev() {
@@ -93,7 +106,10 @@ impl BvKey {
             *coefficient = word;
             largest = largest.max(off);
         }
-        Decrypted { coefficients, largest }
+        Decrypted {
+            coefficients,
+            largest,
+        }
     }
 }
 
@@ -149,7 +165,12 @@ mod tests {
             let params = BvParams::insecure(DEGREE, &ntt_primes(27, DEGREE, primes)).unwrap();
             let mut rng = ChaCha20Rng::from_seed([3; 32]);
             let key = BvKey::generate(&params, &mut rng);
-            Self { params, key, slots: Slots::new(DEGREE).unwrap(), rng }
+            Self {
+                params,
+                key,
+                slots: Slots::new(DEGREE).unwrap(),
+                rng,
+            }
         }
 
         /// Returns body and mask of an encryption of these slots.
@@ -157,7 +178,11 @@ mod tests {
             let mask = mask(&self.params, &Seed([9; 32]), "test", number);
             let mut message = slots.to_vec();
             self.slots.encode(&mut message);
-            [self.key.encrypt(&self.params, &mask, &message, &mut self.rng), mask]
+            [
+                self.key
+                    .encrypt(&self.params, &mask, &message, &mut self.rng),
+                mask,
+            ]
         }
 
         /// Multiplies two ciphertexts of two parts each; returns three parts in coefficients.
@@ -176,7 +201,12 @@ mod tests {
                 }
                 sum
             };
-            [product(&[(b, d)]), product(&[(a, d), (b, c)]), product(&[(a, c)])].concat()
+            [
+                product(&[(b, d)]),
+                product(&[(a, d), (b, c)]),
+                product(&[(a, c)]),
+            ]
+            .concat()
         }
 
         fn decrypt(&self, kept: usize, ciphertext: &[u32]) -> (Vec<u32>, f64) {
@@ -191,8 +221,9 @@ mod tests {
     #[test]
     fn products_decrypt_before_and_after_modulus_switching() {
         let mut setting = Setting::new(5);
-        let (x, y): (Vec<u32>, Vec<u32>) =
-            (0..DEGREE as u32).map(|i| ((i * 1009 + 7) % PLAINTEXT, 65_536 - i * 31)).unzip();
+        let (x, y): (Vec<u32>, Vec<u32>) = (0..DEGREE as u32)
+            .map(|i| ((i * 1009 + 7) % PLAINTEXT, 65_536 - i * 31))
+            .unzip();
         let (cx, cy) = (setting.encrypt(&x, 0), setting.encrypt(&y, 1));
         let product = setting.multiply(&cx, &cy);
         let modulus = Modulus::new(PLAINTEXT);
@@ -210,7 +241,10 @@ mod tests {
             .collect();
         let (found, largest) = setting.decrypt(2, &switched);
         let factor = papir_ring::rns::product_mod(&primes[2..], PLAINTEXT);
-        let undone: Vec<u32> = found.iter().map(|&word| modulus.mul(word, factor)).collect();
+        let undone: Vec<u32> = found
+            .iter()
+            .map(|&word| modulus.mul(word, factor))
+            .collect();
         assert_eq!(undone, expected);
         assert!(largest > 1e-12 && largest < 1e-3, "{largest}");
     }
@@ -227,16 +261,30 @@ mod tests {
     fn no_message_makes_a_phase_large() {
         let mut setting = Setting::new(2);
         let modulus = PLAINTEXT as i32;
-        for message in [vec![0; DEGREE], vec![32_768; DEGREE], vec![1; DEGREE], vec![65_536; DEGREE]] {
+        for message in [
+            vec![0; DEGREE],
+            vec![32_768; DEGREE],
+            vec![1; DEGREE],
+            vec![65_536; DEGREE],
+        ] {
             let mut sums = [0f64; 2];
             for _ in 0..200 {
                 let phase = phase(&setting.params, &message, &mut setting.rng);
-                assert!(phase.iter().zip(&message).all(|(x, &m)| x.rem_euclid(modulus) == m as i32));
+                assert!(
+                    phase
+                        .iter()
+                        .zip(&message)
+                        .all(|(x, &m)| x.rem_euclid(modulus) == m as i32)
+                );
                 let sum = phase.iter().map(|&x| f64::from(x)).sum::<f64>() / f64::from(modulus);
                 sums = [sums[0] + sum, sums[1] + sum * sum];
             }
             let (mean, variance) = (sums[0] / 200.0, sums[1] / 200.0 / DEGREE as f64);
-            assert!(mean.abs() < 10.0 && variance < 16.0, "{}: {mean}, {variance}", message[0]);
+            assert!(
+                mean.abs() < 10.0 && variance < 16.0,
+                "{}: {mean}, {variance}",
+                message[0]
+            );
         }
     }
 }

@@ -20,7 +20,13 @@ const MOST: usize = 16;
 ///
 /// f has total degree `degree` and coefficients up to `largest`; the zᵢ are phases of encryptions
 /// in a ring of degree n.
-pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failure_log2: f64) -> f64 {
+pub fn evaluation(
+    n: usize,
+    variables: usize,
+    degree: usize,
+    largest: f64,
+    failure_log2: f64,
+) -> f64 {
     // The phase is t·e + m′, with m′ of mean zero in an interval of length t.
     let variance = (SIGMA * SIGMA * (1.0 + EXCESS) + 0.25) * f64::from(PLAINTEXT).powi(2);
     let scale = (n as f64 * variance).ln() / 2.0;
@@ -28,11 +34,15 @@ pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failu
         // E|z|^(p·i) = Γ(1 + p·i/2)·(n·V)^(p·i/2) for a complex Gaussian z. By Minkowski's
         // inequality the p-norm of f is at most the sum of those of its monomials; `all[d]` is the
         // sum over the monomials of degree d, in units of (n·V)^(d/2).
-        let row: Vec<f64> = (0..=degree).map(|i| (ln_gamma(p * i) / p as f64).exp()).collect();
+        let row: Vec<f64> = (0..=degree)
+            .map(|i| (ln_gamma(p * i) / p as f64).exp())
+            .collect();
         let mut all = vec![0.0; degree + 1];
         all[0] = 1.0;
         for _ in 0..variables {
-            all = (0..=degree).map(|d| (0..=d).map(|i| all[d - i] * row[i]).sum()).collect();
+            all = (0..=degree)
+                .map(|d| (0..=d).map(|i| all[d - i] * row[i]).sum())
+                .collect();
         }
         let lower = |d: usize| -> f64 { all[d] * (scale * (d as f64 - degree as f64)).exp() };
         (0..=degree).map(lower).sum::<f64>().ln() * p as f64
@@ -63,7 +73,9 @@ pub fn switching(n: usize, degree: usize, failure_log2: f64) -> f64 {
 /// probability at most 2^`failure_log2`, from ln of the p-th moment of each.
 fn mean_bound(n: usize, failure_log2: f64, ln_moment: impl Fn(usize) -> f64) -> f64 {
     let slots = (n / 2) as f64;
-    let moments: Vec<f64> = (0..=MOST).map(|p| if p == 0 { 0.0 } else { ln_moment(p) }).collect();
+    let moments: Vec<f64> = (0..=MOST)
+        .map(|p| if p == 0 { 0.0 } else { ln_moment(p) })
+        .collect();
     let bound = |p: usize| {
         let sum = ln_moment_of_sum(slots, &moments[..=p]);
         (sum - failure_log2 * std::f64::consts::LN_2) / p as f64 - slots.ln()
@@ -94,8 +106,17 @@ fn ln_moment_of_sum(slots: f64, ln_moments: &[f64]) -> f64 {
 
 /// ln Γ(1 + s/2).
 fn ln_gamma(s: usize) -> f64 {
-    let start = if s % 2 == 1 { std::f64::consts::PI.sqrt().ln() } else { 0.0 };
-    (1..=s).rev().step_by(2).map(|s| (s as f64 / 2.0).ln()).sum::<f64>() + start
+    let start = if s % 2 == 1 {
+        std::f64::consts::PI.sqrt().ln()
+    } else {
+        0.0
+    };
+    (1..=s)
+        .rev()
+        .step_by(2)
+        .map(|s| (s as f64 / 2.0).ln())
+        .sum::<f64>()
+        + start
 }
 
 #[cfg(test)]
@@ -104,9 +125,14 @@ mod tests {
 
     #[test]
     fn gamma_matches_the_factorial() {
-        for (s, expected) in
-            [(0, 1.0), (2, 1.0), (4, 2.0), (10, 120.0), (1, 0.886_226_925), (3, 1.329_340_388)]
-        {
+        for (s, expected) in [
+            (0, 1.0),
+            (2, 1.0),
+            (4, 2.0),
+            (10, 120.0),
+            (1, 0.886_226_925),
+            (3, 1.329_340_388),
+        ] {
             assert!((ln_gamma(s).exp() / expected - 1.0f64).abs() < 1e-8, "{s}");
         }
     }
@@ -116,7 +142,10 @@ mod tests {
     fn moments_of_sums_are_exact() {
         let moments: Vec<f64> = (0..=5).map(|p| ln_gamma(2 * p)).collect();
         let found = ln_moment_of_sum(4.0, &moments).exp();
-        assert!((found / (4.0 * 5.0 * 6.0 * 7.0 * 8.0) - 1.0).abs() < 1e-9, "{found}");
+        assert!(
+            (found / (4.0 * 5.0 * 6.0 * 7.0 * 8.0) - 1.0).abs() < 1e-9,
+            "{found}"
+        );
     }
 
     /// The set tiny of the paper's Table 3 fits its 518 bits; small does not fit its 804.

@@ -29,7 +29,12 @@ impl BvParams {
     pub fn new(degree: usize, primes: &[u32]) -> Result<Self, ParamsError> {
         let mut params = Self::insecure(degree, primes)?;
         let log2_q = params.ring.log2_modulus();
-        params.security = Some(security::require_128(degree, log2_q, Secret::Ternary, SIGMA)?);
+        params.security = Some(security::require_128(
+            degree,
+            log2_q,
+            Secret::Ternary,
+            SIGMA,
+        )?);
         Ok(params)
     }
 
@@ -44,7 +49,11 @@ impl BvParams {
             return Err(ParamsError::PlaintextPrime(PLAINTEXT));
         }
         let ring = RnsRing::new(degree, primes)?;
-        Ok(Self { ring, error: Gaussian::new(SIGMA)?, security: None })
+        Ok(Self {
+            ring,
+            error: Gaussian::new(SIGMA)?,
+            security: None,
+        })
     }
 
     /// R_Q.
@@ -73,10 +82,23 @@ mod tests {
     #[test]
     fn plaintext_modulus_is_refused_as_a_ciphertext_prime() {
         let mut primes = ntt_primes(27, 1 << 12, 3);
-        assert_eq!(BvParams::new(1 << 12, &primes).unwrap().security().unwrap().matzov, 128.9);
+        assert_eq!(
+            BvParams::new(1 << 12, &primes)
+                .unwrap()
+                .security()
+                .unwrap()
+                .matzov,
+            128.9
+        );
         primes.push(PLAINTEXT);
-        assert!(matches!(BvParams::new(1 << 12, &primes), Err(ParamsError::PlaintextPrime(PLAINTEXT))));
+        assert!(matches!(
+            BvParams::new(1 << 12, &primes),
+            Err(ParamsError::PlaintextPrime(PLAINTEXT))
+        ));
         let many = ntt_primes(28, 1 << 12, 4);
-        assert!(matches!(BvParams::new(1 << 12, &many), Err(ParamsError::Insecure(_))));
+        assert!(matches!(
+            BvParams::new(1 << 12, &many),
+            Err(ParamsError::Insecure(_))
+        ));
     }
 }

@@ -21,9 +21,14 @@ impl Slots {
     /// # Errors
     /// [`RingError`] unless the degree is a power of two from 16 to 2¹⁵.
     pub fn new(degree: usize) -> Result<Self, RingError> {
-        let none = RingError::NoRoot { prime: PLAINTEXT.into(), order: 2 * degree };
+        let none = RingError::NoRoot {
+            prime: PLAINTEXT.into(),
+            order: 2 * degree,
+        };
         let root = primitive_root(PLAINTEXT, 2 * degree).ok_or(none)?;
-        Ok(Self { table: NttTable::new(PLAINTEXT, root, degree)? })
+        Ok(Self {
+            table: NttTable::new(PLAINTEXT, root, degree)?,
+        })
     }
 
     /// Transforms slot values below t to coefficients, in place.

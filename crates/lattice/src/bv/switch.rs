@@ -25,7 +25,11 @@ impl Switch {
     pub fn new(primes: &[u32], kept: usize, plaintext: u32) -> Self {
         let (kept, dropped) = primes.split_at(kept.min(primes.len()));
         let part = |&prime: &u32| {
-            let mut others: Vec<u32> = dropped.iter().copied().filter(|&other| other != prime).collect();
+            let mut others: Vec<u32> = dropped
+                .iter()
+                .copied()
+                .filter(|&other| other != prime)
+                .collect();
             others.push(plaintext);
             let inverse = inverse_mod(product_mod(&others, prime).into(), prime.into()) as u32;
             (Modulus::new(prime), inverse, f64::from(prime).recip())
@@ -60,10 +64,16 @@ impl Switch {
         }
         // A quotient rounded to the wrong side leaves u slightly above P/2, which only adds noise.
         let whole = &mut rows[(self.dropped.len() + 1) * degree..];
-        whole.iter_mut().zip(&quotients).for_each(|(whole, quotient)| *whole = (quotient + 0.5) as u32);
+        whole
+            .iter_mut()
+            .zip(&quotients)
+            .for_each(|(whole, quotient)| *whole = (quotient + 0.5) as u32);
         let mut out = vec![0; kept * degree];
-        for (((out, modulus), weights), index) in
-            out.chunks_exact_mut(degree).zip(&self.kept).zip(&self.weights).zip(0..)
+        for (((out, modulus), weights), index) in out
+            .chunks_exact_mut(degree)
+            .zip(&self.kept)
+            .zip(&self.weights)
+            .zip(0..)
         {
             rows[..degree].copy_from_slice(residues(index));
             pointwise::combine(out, &rows, weights, *modulus);

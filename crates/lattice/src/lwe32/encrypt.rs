@@ -25,7 +25,8 @@ impl LweParams {
     /// Draws Gaussian words modulo q.
     fn noise(&self, rng: &mut dyn CryptoRng, count: usize) -> Zeroizing<Vec<u32>> {
         let mut words = Zeroizing::new(vec![0; count]);
-        self.error().fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
+        self.error()
+            .fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
         words
     }
 
@@ -66,7 +67,9 @@ impl LweParams {
             for (i, ((product, error), tie)) in products.iter().zip(errors).zip(ties).enumerate() {
                 let is_selected = ((block * degree + i) as u64).ct_eq(&unit.selected);
                 let selected = u32::conditional_select(&0, &(1 << unit.log2_delta), is_selected);
-                let body = (*product as u32).wrapping_add(*error).wrapping_add(selected);
+                let body = (*product as u32)
+                    .wrapping_add(*error)
+                    .wrapping_add(selected);
                 bodies.push(round_random_ties(body, LOG2_Q - bits, *tie));
             }
         }
@@ -85,7 +88,11 @@ impl LweParams {
     }
 
     /// Returns Σₖ aₖ·sₖ over the integers, which reveals s; `mask` returns aₖ.
-    fn inner_products(&self, mask: impl Fn(usize) -> Vec<i32>, key: &[Poly<Values>]) -> Zeroizing<Vec<i64>> {
+    fn inner_products(
+        &self,
+        mask: impl Fn(usize) -> Vec<i32>,
+        key: &[Poly<Values>],
+    ) -> Zeroizing<Vec<i64>> {
         let ring = self.ring();
         let mut sum = Zeroizing::new(ring.zero::<Values>());
         for (k, key) in key.iter().enumerate() {
@@ -113,8 +120,14 @@ mod tests {
         let mut row = vec![0; key.len()];
         let error = |(i, body): (usize, &u32)| {
             masks.row(i, &mut row);
-            let selected = if i as u64 == unit.selected { 1 << unit.log2_delta } else { 0 };
-            (body << (LOG2_Q - bits)).wrapping_sub(dot(&row, key)).wrapping_sub(selected) as i32
+            let selected = if i as u64 == unit.selected {
+                1 << unit.log2_delta
+            } else {
+                0
+            };
+            (body << (LOG2_Q - bits))
+                .wrapping_sub(dot(&row, key))
+                .wrapping_sub(selected) as i32
         };
         bodies.iter().enumerate().map(error).collect()
     }
@@ -123,18 +136,36 @@ mod tests {
     fn bodies_encrypt_the_unit_vector_with_bounded_errors() {
         let params = LweParams::new().unwrap();
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        for (length, selected) in [(1, 0), (1000, 999), (N, 1), (3000, 2047), (3000, 2048), (3000, 5000)] {
+        for (length, selected) in [
+            (1, 0),
+            (1000, 999),
+            (N, 1),
+            (3000, 2047),
+            (3000, 2048),
+            (3000, 5000),
+        ] {
             let key = params.key(&mut rng);
-            let unit = UnitVector { selected, length, log2_delta: 24 };
+            let unit = UnitVector {
+                selected,
+                length,
+                log2_delta: 24,
+            };
             for bits in [32, 25] {
                 let bodies = params.encrypt(&MASKS, &key, unit, bits, &mut rng);
                 assert_eq!(bodies.len(), length);
                 let errors = errors(&MASKS, &bodies, bits, &key, unit);
                 let most = params.error().bound() + ((1 << (LOG2_Q - bits)) >> 1);
-                assert!(errors.iter().all(|error| error.abs() <= most), "{length}, {selected}, {bits} bits");
-                let square = errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
+                assert!(
+                    errors.iter().all(|error| error.abs() <= most),
+                    "{length}, {selected}, {bits} bits"
+                );
+                let square =
+                    errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
                 let expected = SIGMA * SIGMA + rounding_square(LOG2_Q - bits);
-                assert!(length < 1000 || (square / expected - 1.0).abs() < 0.2, "{square}, not {expected}");
+                assert!(
+                    length < 1000 || (square / expected - 1.0).abs() < 0.2,
+                    "{square}, not {expected}"
+                );
             }
         }
     }
@@ -147,14 +178,29 @@ mod tests {
         let key = params.key(&mut rng);
         assert_eq!(key.len(), params.n());
         let ones = key.iter().filter(|word| **word == 1).count();
-        assert!(key.iter().all(|word| *word <= 1) && (450..=830).contains(&ones), "{ones} ones");
+        assert!(
+            key.iter().all(|word| *word <= 1) && (450..=830).contains(&ones),
+            "{ones} ones"
+        );
         for (length, selected) in [(1, 0), (2000, 1999), (2000, 256)] {
-            let unit = UnitVector { selected, length, log2_delta: 24 };
+            let unit = UnitVector {
+                selected,
+                length,
+                log2_delta: 24,
+            };
             let bodies = params.encrypt(&MODULE, &key, unit, LOG2_Q, &mut rng);
             let errors = errors(&MODULE, &bodies, LOG2_Q, &key, unit);
-            assert!(errors.iter().all(|error| error.abs() <= params.error().bound()), "{length}, {selected}");
+            assert!(
+                errors
+                    .iter()
+                    .all(|error| error.abs() <= params.error().bound()),
+                "{length}, {selected}"
+            );
             let square = errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
-            assert!(length < 1000 || (square / MODULE_SIGMA.powi(2) - 1.0).abs() < 0.2, "{square}");
+            assert!(
+                length < 1000 || (square / MODULE_SIGMA.powi(2) - 1.0).abs() < 0.2,
+                "{square}"
+            );
         }
     }
 
@@ -165,7 +211,12 @@ mod tests {
             let key = params.transform(&[value as u32; N]);
             let products = params.inner_products(|_| vec![i32::MIN; N], &key);
             let expected = |c: i64| i64::from(value) * -(1i64 << 31) * (2 * (c + 1) - N as i64);
-            assert!(products.iter().zip(0..).all(|(product, c)| *product == expected(c)));
+            assert!(
+                products
+                    .iter()
+                    .zip(0..)
+                    .all(|(product, c)| *product == expected(c))
+            );
         }
     }
 }

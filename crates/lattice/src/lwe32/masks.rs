@@ -24,12 +24,22 @@ pub struct Masks {
 impl Masks {
     /// The masks for [`LweParams::new`] under a public seed; `label` is the purpose.
     pub const fn new(seed: Seed, label: &'static str) -> Self {
-        Self { seed, label, degree: N, rank: 1 }
+        Self {
+            seed,
+            label,
+            degree: N,
+            rank: 1,
+        }
     }
 
     /// The masks for [`LweParams::binary`] under a public seed; `label` is the purpose.
     pub const fn module(seed: Seed, label: &'static str) -> Self {
-        Self { seed, label, degree: MODULE_DEGREE, rank: MODULE_RANK }
+        Self {
+            seed,
+            label,
+            degree: MODULE_DEGREE,
+            rank: MODULE_RANK,
+        }
     }
 
     /// Returns ring element `k` of block row `i`: d uniform words, centred.
@@ -86,9 +96,14 @@ impl MaskProducts {
     /// subtracted.
     pub fn new(params: &LweParams, masks: &Masks, columns: usize, centre: u8) -> Self {
         let blocks = (0..columns.div_ceil(params.ring().degree())).into_par_iter();
-        let blocks = blocks.flat_map_iter(|i| masks.reflected(params.ring(), i)).collect();
+        let blocks = blocks
+            .flat_map_iter(|i| masks.reflected(params.ring(), i))
+            .collect();
         // With `centre` still zero, the product of a constant row is the sum to subtract.
-        let mut products = Self { blocks, centre: vec![0; params.n()] };
+        let mut products = Self {
+            blocks,
+            centre: vec![0; params.n()],
+        };
         products.centre = products.of_row(params, &vec![centre; columns]);
         products
     }
@@ -97,7 +112,10 @@ impl MaskProducts {
     pub fn of_row(&self, params: &LweParams, bytes: &[u8]) -> Vec<u32> {
         let (mut row, mut sums) = (vec![0; params.n()], Sums::new(params));
         let blocks = self.blocks.chunks(MAX_BLOCKS * params.rank());
-        for (bytes, blocks) in bytes.chunks(MAX_BLOCKS * params.ring().degree()).zip(blocks) {
+        for (bytes, blocks) in bytes
+            .chunks(MAX_BLOCKS * params.ring().degree())
+            .zip(blocks)
+        {
             sums.add_products(bytes, blocks, &mut row);
         }
         self.subtract_centre(&mut row);
@@ -130,7 +148,11 @@ impl MaskProducts {
     /// Adds the products of one row group.
     fn add_group(&self, sums: &mut Sums<'_>, tile: &[u8], columns: usize, rows: &mut [u32]) {
         let (n, degree) = (sums.params.n(), sums.params.ring().degree());
-        for (part, blocks) in self.blocks.chunks(MAX_BLOCKS * sums.params.rank()).enumerate() {
+        for (part, blocks) in self
+            .blocks
+            .chunks(MAX_BLOCKS * sums.params.rank())
+            .enumerate()
+        {
             let first = part * MAX_BLOCKS * degree;
             let taken = (MAX_BLOCKS * degree).min(columns - first);
             let mut bytes = vec![0; ROWS * taken];
@@ -139,11 +161,14 @@ impl MaskProducts {
                 sums.add_products(bytes, blocks, row);
             }
         }
-        rows.chunks_exact_mut(n).for_each(|row| self.subtract_centre(row));
+        rows.chunks_exact_mut(n)
+            .for_each(|row| self.subtract_centre(row));
     }
 
     fn subtract_centre(&self, row: &mut [u32]) {
-        row.iter_mut().zip(&self.centre).for_each(|(word, centre)| *word = word.wrapping_sub(*centre));
+        row.iter_mut()
+            .zip(&self.centre)
+            .for_each(|(word, centre)| *word = word.wrapping_sub(*centre));
     }
 }
 
@@ -156,7 +181,11 @@ struct Sums<'a> {
 
 impl<'a> Sums<'a> {
     fn new(params: &'a LweParams) -> Self {
-        Self { params, sums: vec![0; 2 * params.n()], values: vec![0; 2 * params.ring().degree()] }
+        Self {
+            params,
+            sums: vec![0; 2 * params.n()],
+            values: vec![0; 2 * params.ring().degree()],
+        }
     }
 
     /// Adds bytes times blocks, at most [`MAX_BLOCKS`] block rows, to a row modulo q.
@@ -171,7 +200,9 @@ impl<'a> Sums<'a> {
         }
         for (k, row) in row.chunks_exact_mut(degree).enumerate() {
             let sums = self.finish(k);
-            row.iter_mut().zip(sums).for_each(|(word, sum)| *word = word.wrapping_add(sum as u32));
+            row.iter_mut()
+                .zip(sums)
+                .for_each(|(word, sum)| *word = word.wrapping_add(sum as u32));
         }
     }
 
@@ -181,7 +212,10 @@ impl<'a> Sums<'a> {
         let ring = self.params.ring();
         let (first, second) = self.values.split_at_mut(ring.degree());
         first[bytes.len()..].fill(0);
-        first.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = byte.into());
+        first
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(value, &byte)| *value = byte.into());
         second.copy_from_slice(first);
         ring.table(0).forward(first);
         ring.table(1).forward(second);
@@ -225,12 +259,18 @@ mod tests {
 
     #[test]
     fn rows_compute_negacyclic_products() {
-        let key: Vec<u32> = (0..N as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % 200).collect();
+        let key: Vec<u32> = (0..N as u32)
+            .map(|i| i.wrapping_mul(0x9e37_79b9) % 200)
+            .collect();
         let (block, mut row) = (MASKS.block(1, 0), vec![0; N]);
         for c in [0, 1, 17, N - 2, N - 1] {
             // Coefficient c of a·s by definition.
             let product = (0..N).fold(0u32, |sum, j| {
-                let (at, sign) = if j <= c { (c - j, 1) } else { (N + c - j, -1i32) };
+                let (at, sign) = if j <= c {
+                    (c - j, 1)
+                } else {
+                    (N + c - j, -1i32)
+                };
                 sum.wrapping_add((block[at].wrapping_mul(sign) as u32).wrapping_mul(key[j]))
             });
             MASKS.row(N + c, &mut row);
@@ -241,7 +281,9 @@ mod tests {
     #[test]
     fn no_two_rows_are_equal() {
         let labels = ["first", "second"].map(|label| Masks::new(Seed([1; 32]), label));
-        let rows = labels.iter().flat_map(|masks| (0..2 * N + 3).map(move |index| (masks, index)));
+        let rows = labels
+            .iter()
+            .flat_map(|masks| (0..2 * N + 3).map(move |index| (masks, index)));
         let mut rows: Vec<Vec<u32>> = rows
             .map(|(masks, index)| {
                 let mut row = vec![0; N];
@@ -250,7 +292,10 @@ mod tests {
             })
             .collect();
         rows.sort();
-        assert!(rows.windows(2).all(|pair| pair[0][..4] != pair[1][..4]), "two masks are equal");
+        assert!(
+            rows.windows(2).all(|pair| pair[0][..4] != pair[1][..4]),
+            "two masks are equal"
+        );
     }
 
     #[test]
@@ -260,9 +305,13 @@ mod tests {
             for centre in [0, 64, 128] {
                 let products = MaskProducts::new(&params, &MASKS, columns, centre);
                 for value in [None, Some(0), Some(255)] {
-                    let bytes: Vec<u8> = (0..columns).map(|c| value.unwrap_or(byte(5, c))).collect();
+                    let bytes: Vec<u8> =
+                        (0..columns).map(|c| value.unwrap_or(byte(5, c))).collect();
                     let found = products.of_row(&params, &bytes);
-                    assert!(found == naive(&bytes, centre), "{columns} columns − {centre}, {value:?}");
+                    assert!(
+                        found == naive(&bytes, centre),
+                        "{columns} columns − {centre}, {value:?}"
+                    );
                 }
             }
         }
@@ -272,7 +321,13 @@ mod tests {
     fn module_products_match_the_definition() {
         const MODULE: Masks = Masks::module(Seed([4; 32]), "test");
         let params = LweParams::binary().unwrap();
-        for columns in [1, MODULE_DEGREE - 1, MODULE_DEGREE, 3 * MODULE_DEGREE + 30, MAX_BLOCKS * 256 + 9] {
+        for columns in [
+            1,
+            MODULE_DEGREE - 1,
+            MODULE_DEGREE,
+            3 * MODULE_DEGREE + 30,
+            MAX_BLOCKS * 256 + 9,
+        ] {
             let (mut expected, mut mask) = (vec![0; params.n()], vec![0; params.n()]);
             let bytes: Vec<u8> = (0..columns).map(|c| byte(5, c)).collect();
             for (column, &byte) in bytes.iter().enumerate() {
@@ -280,17 +335,24 @@ mod tests {
                 add_multiple(&mut expected, &mask, i32::from(byte) - 128);
             }
             let products = MaskProducts::new(&params, &MODULE, columns, 128);
-            assert!(products.of_row(&params, &bytes) == expected, "{columns} columns");
+            assert!(
+                products.of_row(&params, &bytes) == expected,
+                "{columns} columns"
+            );
         }
     }
 
     #[test]
     fn no_two_blocks_of_a_module_are_equal() {
         const MODULE: Masks = Masks::module(Seed([4; 32]), "test");
-        let mut parts: Vec<Vec<i32>> =
-            (0..20).flat_map(|i| (0..MODULE_RANK).map(move |k| MODULE.block(i, k))).collect();
+        let mut parts: Vec<Vec<i32>> = (0..20)
+            .flat_map(|i| (0..MODULE_RANK).map(move |k| MODULE.block(i, k)))
+            .collect();
         parts.sort();
-        assert!(parts.windows(2).all(|pair| pair[0][..4] != pair[1][..4]), "two masks are equal");
+        assert!(
+            parts.windows(2).all(|pair| pair[0][..4] != pair[1][..4]),
+            "two masks are equal"
+        );
     }
 
     #[test]
@@ -323,10 +385,15 @@ mod tests {
         let mut sums = Sums::new(&params);
         let mut row = vec![0; N];
         sums.add_products(&[255; MAX_BLOCKS * N], &vec![largest; MAX_BLOCKS], &mut row);
-        let coefficient = |c: i64| MAX_BLOCKS as i64 * 255 * -(1i64 << 31) * (2 * (c + 1) - N as i64);
+        let coefficient =
+            |c: i64| MAX_BLOCKS as i64 * 255 * -(1i64 << 31) * (2 * (c + 1) - N as i64);
         let expected: Vec<i64> = (0..N as i64).map(coefficient).collect();
         assert_eq!(sums.finish(0), expected);
-        assert!(row.iter().zip(&expected).all(|(word, exact)| *word == *exact as u32));
+        assert!(
+            row.iter()
+                .zip(&expected)
+                .all(|(word, exact)| *word == *exact as u32)
+        );
         assert!(expected[N - 1].unsigned_abs() > ring.modulus() / 2 / 60 * 59);
     }
 
@@ -336,7 +403,10 @@ mod tests {
         for (rows, columns) in [(1, 1), (70, 1030), (64, 1024), (129, 13)] {
             let mut tiles = vec![0; matrix_bytes(rows, columns) as usize];
             write_columns(&mut tiles, rows, columns, |column, out| {
-                out.iter_mut().take(rows).enumerate().for_each(|(row, out)| *out = byte(row, column));
+                out.iter_mut()
+                    .take(rows)
+                    .enumerate()
+                    .for_each(|(row, out)| *out = byte(row, column));
                 Ok::<(), ()>(())
             })
             .unwrap();
@@ -350,7 +420,13 @@ mod tests {
             for (row, words) in out.chunks_exact(N).enumerate() {
                 let bytes: Vec<u8> = (0..columns).map(|column| byte(row, column)).collect();
                 let expected = products.of_row(&params, &bytes);
-                assert!(words.iter().zip(&expected).all(|(a, b)| a.wrapping_sub(7) == *b), "row {row}");
+                assert!(
+                    words
+                        .iter()
+                        .zip(&expected)
+                        .all(|(a, b)| a.wrapping_sub(7) == *b),
+                    "row {row}"
+                );
             }
         }
     }

@@ -41,7 +41,11 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
             matrix_bytes(rows, columns),
             "bytes of {rows} rows × {columns} columns"
         );
-        Self { rows, columns, tiles }
+        Self {
+            rows,
+            columns,
+            tiles,
+        }
     }
 
     /// Number of rows.
@@ -104,14 +108,21 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         let planes: Vec<&[i8]> = planes.iter().map(Vec::as_slice).collect();
         let parts = self.pass(&planes, matvec_u8::planes_for_bits(bits));
         let of_query = |(i, query): (usize, &&[u32])| {
-            let rows = parts.iter().flat_map(|part| part.chunks_exact(part.len() / queries.len()).nth(i));
+            let rows = parts
+                .iter()
+                .flat_map(|part| part.chunks_exact(part.len() / queries.len()).nth(i));
             centred(rows.flatten().take(self.rows), query, centre)
         };
         queries.iter().enumerate().map(of_query).collect()
     }
 
     /// [`Self::products`] from Σ byte·x for each query and padded row.
-    pub fn products_from(&self, sums: &[Vec<u64>], queries: &[&[u32]], centre: u8) -> Vec<Vec<u32>> {
+    pub fn products_from(
+        &self,
+        sums: &[Vec<u64>],
+        queries: &[&[u32]],
+        centre: u8,
+    ) -> Vec<Vec<u32>> {
         let of_query = |(sums, query): (&Vec<u64>, &&[u32])| {
             let sums: Vec<u32> = sums[..self.rows].iter().map(|&sum| sum as u32).collect();
             centred(sums.iter(), query, centre)
@@ -122,7 +133,10 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
     /// Returns the sums of each share of row groups; a share holds the sums of all queries, one
     /// query after another.
     fn pass(&self, planes: &[&[i8]], plane_count: usize) -> Vec<Vec<u32>> {
-        let groups = self.rows.div_ceil(ROWS).div_ceil(4 * rayon::current_num_threads());
+        let groups = self
+            .rows
+            .div_ceil(ROWS)
+            .div_ceil(4 * rayon::current_num_threads());
         let sums_of = |tiles: &[u8]| {
             let rows = tiles.len() / self.group_bytes() * ROWS;
             let mut sums = vec![0; planes.len() * rows];
@@ -130,7 +144,10 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
             matvec_u8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
             sums
         };
-        self.tiles.par_chunks(groups * self.group_bytes()).map(sums_of).collect()
+        self.tiles
+            .par_chunks(groups * self.group_bytes())
+            .map(sums_of)
+            .collect()
     }
 }
 
@@ -172,7 +189,13 @@ pub fn write_columns<E>(
                 read(column, bytes)?;
             }
         }
-        matvec_u8::scatter_quad(tiles, groups, quads, quad, quad_bytes.each_ref().map(Vec::as_slice));
+        matvec_u8::scatter_quad(
+            tiles,
+            groups,
+            quads,
+            quad,
+            quad_bytes.each_ref().map(Vec::as_slice),
+        );
     }
     Ok(())
 }
@@ -190,7 +213,10 @@ mod tests {
         let mut tiles = vec![0; matrix_bytes(rows, columns) as usize];
         write_columns(&mut tiles, rows, columns, |column, out| {
             assert_eq!(out.len(), rows.next_multiple_of(ROWS));
-            out.iter_mut().enumerate().take(rows).for_each(|(row, out)| *out = byte(row, column));
+            out.iter_mut()
+                .enumerate()
+                .take(rows)
+                .for_each(|(row, out)| *out = byte(row, column));
             Ok::<(), ()>(())
         })
         .unwrap();
@@ -210,12 +236,20 @@ mod tests {
         }
         for column in 0..133 {
             let found = matrix.column(column);
-            assert!(found.iter().take(70).enumerate().all(|(row, &value)| value == byte(row, column)));
+            assert!(
+                found
+                    .iter()
+                    .take(70)
+                    .enumerate()
+                    .all(|(row, &value)| value == byte(row, column))
+            );
             assert!(found.len() == 128 && found[70..].iter().all(|&value| value == 0));
         }
         assert_eq!(
             matrix.tiles().iter().filter(|byte| **byte != 0).count(),
-            (0..70 * 133).filter(|i| byte(i / 133, i % 133) != 0).count()
+            (0..70 * 133)
+                .filter(|i| byte(i / 133, i % 133) != 0)
+                .count()
         );
     }
 
@@ -237,7 +271,11 @@ mod tests {
         let matrix = example(70, 13);
         for bits in [8u32, 20, 24, 27, 32] {
             let mask = u32::MAX >> (32 - bits);
-            let query = |i: u32| (0..13u32).map(|c| (c + i).wrapping_mul(0x9e37_79b9) & mask).collect();
+            let query = |i: u32| {
+                (0..13u32)
+                    .map(|c| (c + i).wrapping_mul(0x9e37_79b9) & mask)
+                    .collect()
+            };
             let queries: [Vec<u32>; 3] = [0, 1, 2].map(query);
             let found = matrix.products(&queries.each_ref().map(Vec::as_slice), bits, 64);
             for (query, found) in queries.iter().zip(&found) {
@@ -245,7 +283,9 @@ mod tests {
                 for (row, &sum) in found.iter().enumerate() {
                     let terms = query.iter().enumerate();
                     let expected = terms.fold(0u32, |sum, (column, x)| {
-                        sum.wrapping_add((u32::from(byte(row, column)).wrapping_sub(64)).wrapping_mul(*x))
+                        sum.wrapping_add(
+                            (u32::from(byte(row, column)).wrapping_sub(64)).wrapping_mul(*x),
+                        )
                     });
                     assert_eq!((sum ^ expected) & mask, 0, "{bits} bits, row {row}");
                 }

@@ -58,9 +58,19 @@ impl LweParams {
     }
 
     /// Checks a set against the security table; n = degree·rank.
-    fn checked(degree: usize, rank: usize, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
+    fn checked(
+        degree: usize,
+        rank: usize,
+        secret: Secret,
+        sigma: f64,
+    ) -> Result<Self, ParamsError> {
         let security = security::require_128(degree * rank, f64::from(LOG2_Q), secret, sigma)?;
-        Ok(Self { ring: Ring::new(degree, DEFAULT_PRIMES)?, rank, error: Gaussian::new(sigma)?, security })
+        Ok(Self {
+            ring: Ring::new(degree, DEFAULT_PRIMES)?,
+            rank,
+            error: Gaussian::new(sigma)?,
+            security,
+        })
     }
 
     /// n, the words of a key and of a row of A.
@@ -106,7 +116,10 @@ mod tests {
         assert!(params.security().matzov >= 128.0);
         assert_eq!((params.security().n, params.security().sigma), (N, SIGMA));
         let bound = Gaussian::new(SIGMA).unwrap().bound();
-        assert!((90..=120).contains(&bound) && bound as u64 <= MAX_SMALL, "bound {bound}");
+        assert!(
+            (90..=120).contains(&bound) && bound as u64 <= MAX_SMALL,
+            "bound {bound}"
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 /// Returns the inner product.
 pub fn dot(a: &[u32], b: &[u32]) -> u32 {
-    a.iter().zip(b).fold(0, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
+    a.iter()
+        .zip(b)
+        .fold(0, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
 }
 
 /// Adds `factor` · `row` to `sums`.
@@ -30,7 +32,11 @@ pub fn round_random_ties(word: u32, dropped: u32, tie: u8) -> u32 {
 /// −h and h half of that: (4ᵏ + 2)/12. Ties in one direction would leave the variance (4ᵏ − 1)/12
 /// around a mean of ½, which a database of equal words adds up.
 pub fn rounding_square(dropped: u32) -> f64 {
-    if dropped == 0 { 0.0 } else { (4f64.powi(dropped as i32) + 2.0) / 12.0 }
+    if dropped == 0 {
+        0.0
+    } else {
+        (4f64.powi(dropped as i32) + 2.0) / 12.0
+    }
 }
 
 /// Decodes to the nearest multiple of Δ = 2^`log2_delta` (1 to 31); returns the factor and the
@@ -38,7 +44,10 @@ pub fn rounding_square(dropped: u32) -> f64 {
 pub fn decode(phase: u32, log2_delta: u32) -> (u32, u32) {
     let half = 1u32 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);
-    (shifted >> log2_delta, (shifted & (2 * half - 1)).abs_diff(half))
+    (
+        shifted >> log2_delta,
+        (shifted & (2 * half - 1)).abs_diff(half),
+    )
 }
 
 #[cfg(test)]
@@ -47,11 +56,26 @@ mod tests {
 
     #[test]
     fn random_ties_round_up_and_down() {
-        for word in [0u32, 1, 7, 8, 9, 15, 16, 0x1234_5678, u32::MAX - 8, u32::MAX - 7, u32::MAX] {
+        for word in [
+            0u32,
+            1,
+            7,
+            8,
+            9,
+            15,
+            16,
+            0x1234_5678,
+            u32::MAX - 8,
+            u32::MAX - 7,
+            u32::MAX,
+        ] {
             assert_eq!(round_random_ties(word, 0, 1), word);
             let rounded = [0, 1].map(|tie| round_random_ties(word, 4, tie));
             let errors = rounded.map(|value| (value << 4).wrapping_sub(word) as i32);
-            assert!(errors.iter().all(|error| (-8..=8).contains(error)), "{word}: {errors:?}");
+            assert!(
+                errors.iter().all(|error| (-8..=8).contains(error)),
+                "{word}: {errors:?}"
+            );
             assert_eq!(rounded[0] == rounded[1], word % 16 != 8, "{word}");
             assert_eq!(rounded[0], round(word, 4));
             if word % 16 == 8 {
@@ -70,7 +94,8 @@ mod tests {
                     f64::from(rounded.wrapping_sub(word) as i32)
                 })
                 .collect();
-            let mean_square = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+            let mean_square =
+                errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
             assert_eq!(
                 (errors.iter().sum::<f64>(), mean_square),
                 (0.0, rounding_square(dropped)),
@@ -85,7 +110,11 @@ mod tests {
             let half = 1u32 << (log2_delta - 1);
             for noise in [0, 1, -1, 77, half as i32 - 1, 1 - half as i32] {
                 let phase = (factor << log2_delta).wrapping_add(noise as u32);
-                assert_eq!(decode(phase, log2_delta), (factor, noise.unsigned_abs()), "{factor}, {noise}");
+                assert_eq!(
+                    decode(phase, log2_delta),
+                    (factor, noise.unsigned_abs()),
+                    "{factor}, {noise}"
+                );
             }
         }
     }

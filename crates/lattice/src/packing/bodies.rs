@@ -15,9 +15,16 @@ pub struct Bodies {
 impl Bodies {
     /// Creates bodies from the first `capacity` coefficients of one ring element for each pack.
     pub(super) fn from_polys(capacity: usize, polys: &[Poly<Coefficients>]) -> Self {
-        let gather =
-            |i: usize| polys.iter().flat_map(|poly| poly.parts()[i][..capacity].iter().copied()).collect();
-        Self { capacity, residues: [gather(0), gather(1)] }
+        let gather = |i: usize| {
+            polys
+                .iter()
+                .flat_map(|poly| poly.parts()[i][..capacity].iter().copied())
+                .collect()
+        };
+        Self {
+            capacity,
+            residues: [gather(0), gather(1)],
+        }
     }
 
     /// Creates bodies from the bodies of LWE encryptions, any words, reduced modulo q.
@@ -25,7 +32,11 @@ impl Bodies {
     /// # Panics
     /// If they do not fill packs of `capacity`.
     pub fn from_words(ring: &Ring, capacity: usize, words: &[u64]) -> Self {
-        assert!(words.len().is_multiple_of(capacity), "{} bodies in packs of {capacity}", words.len());
+        assert!(
+            words.len().is_multiple_of(capacity),
+            "{} bodies in packs of {capacity}",
+            words.len()
+        );
         let residues = ring.primes().map(|prime| {
             let mut residues = vec![0; words.len()];
             reduce(&mut residues, words, prime);
@@ -41,7 +52,10 @@ impl Bodies {
     /// If there are fewer rows.
     pub fn from_sums(ring: &Ring, capacity: usize, packs: usize, sums: &[u64], bits: u32) -> Self {
         let switch = PowerSwitch::new(ring.modulus(), bits);
-        let words: Vec<u64> = sums[..packs * capacity].iter().map(|&sum| switch.up(sum)).collect();
+        let words: Vec<u64> = sums[..packs * capacity]
+            .iter()
+            .map(|&sum| switch.up(sum))
+            .collect();
         Self::from_words(ring, capacity, &words)
     }
 
@@ -55,7 +69,12 @@ impl Bodies {
     /// # Panics
     /// If they belong to different packs.
     pub fn add_assign(&mut self, ring: &Ring, other: &Self) {
-        for ((a, b), prime) in self.residues.iter_mut().zip(&other.residues).zip(ring.primes()) {
+        for ((a, b), prime) in self
+            .residues
+            .iter_mut()
+            .zip(&other.residues)
+            .zip(ring.primes())
+        {
             add_assign(a, b, prime);
         }
     }

@@ -54,6 +54,18 @@ pub enum PackingError {
 }
 
 /// Returns [`PackingError::Count`] unless the numbers agree.
-pub(super) fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), PackingError> {
-    if found == expected { Ok(()) } else { Err(PackingError::Count { what, found, expected }) }
+pub(super) fn check_count(
+    what: &'static str,
+    found: usize,
+    expected: usize,
+) -> Result<(), PackingError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(PackingError::Count {
+            what,
+            found,
+            expected,
+        })
+    }
 }

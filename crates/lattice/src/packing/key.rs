@@ -43,13 +43,27 @@ impl Setup {
     ) -> Self {
         let ring = params.ring();
         let levels = gadget.levels();
-        let shape = KeyShape { packing, degree: ring.degree(), capacity, matrices: switches.len(), levels };
+        let shape = KeyShape {
+            packing,
+            degree: ring.degree(),
+            capacity,
+            matrices: switches.len(),
+            levels,
+        };
         let expand = |(exponent, label): &(usize, String)| {
             let masks = key_switch::masks(ring, seed, label, levels);
-            SwitchMasks { exponent: *exponent, masks }
+            SwitchMasks {
+                exponent: *exponent,
+                masks,
+            }
         };
         let switches = switches.iter().map(expand).collect();
-        Self { params: params.clone(), gadget: gadget.clone(), shape, switches }
+        Self {
+            params: params.clone(),
+            gadget: gadget.clone(),
+            shape,
+            switches,
+        }
     }
 
     /// Ring and error.
@@ -139,7 +153,10 @@ impl<'a> RoundedKey<'a> {
         check_count("matrices of a packing key", bits.len(), shape.matrices)?;
         check_count("words of a packing key", words.len(), shape.words())?;
         let words = words.chunks_exact(shape.levels * shape.degree);
-        let matrices = words.zip(bits).map(|(words, &bits)| RoundedMatrix { words, bits }).collect();
+        let matrices = words
+            .zip(bits)
+            .map(|(words, &bits)| RoundedMatrix { words, bits })
+            .collect();
         Ok(Self { shape, matrices })
     }
 
@@ -157,7 +174,10 @@ impl<'a> RoundedKey<'a> {
 impl RoundedMatrix<'_> {
     /// The ring elements, lifted to q.
     pub(super) fn lift(&self, ring: &Ring) -> Vec<Poly<Values>> {
-        lift_elements(ring, self.bits, self.words).into_iter().map(|y| ring.forward(y)).collect()
+        lift_elements(ring, self.bits, self.words)
+            .into_iter()
+            .map(|y| ring.forward(y))
+            .collect()
     }
 }
 

@@ -31,7 +31,16 @@ impl KeyShape {
 
 impl fmt::Display for KeyShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { packing, degree, capacity, matrices, levels } = self;
-        write!(f, "{packing} of {capacity} at degree {degree} with {matrices} × {levels} ring elements")
+        let Self {
+            packing,
+            degree,
+            capacity,
+            matrices,
+            levels,
+        } = self;
+        write!(
+            f,
+            "{packing} of {capacity} at degree {degree} with {matrices} × {levels} ring elements"
+        )
     }
 }

@@ -26,9 +26,15 @@ impl LweMasks {
         let degree = ring.degree();
         let count = residues[0].len() / degree;
         let whole = residues.iter().all(|part| part.len() == count * degree);
-        assert!(whole, "polynomials of {degree} residues a prime, equally many");
+        assert!(
+            whole,
+            "polynomials of {degree} residues a prime, equally many"
+        );
         let range = 2..=degree;
-        assert!(count.is_power_of_two() && range.contains(&count), "2 to d masks, a power of two: {count}");
+        assert!(
+            count.is_power_of_two() && range.contains(&count),
+            "2 to d masks, a power of two: {count}"
+        );
         Self { degree, residues }
     }
 
@@ -39,7 +45,10 @@ impl LweMasks {
     pub fn joined(ring: &Ring, parts: impl Iterator<Item = Self>) -> Self {
         let mut residues = [Vec::new(), Vec::new()];
         for part in parts {
-            residues.iter_mut().zip(part.residues).for_each(|(all, part)| all.extend(part));
+            residues
+                .iter_mut()
+                .zip(part.residues)
+                .for_each(|(all, part)| all.extend(part));
         }
         Self::new(ring, residues)
     }
@@ -49,7 +58,11 @@ impl LweMasks {
     /// # Panics
     /// In the cases of [`LweMasks::new`], and if a vector has another length.
     pub fn from_vectors(ring: &Ring, vectors: &[Vec<u64>]) -> Self {
-        Self::new(ring, ring.primes().map(|prime| transform(prime, ring.degree(), vectors)))
+        Self::new(
+            ring,
+            ring.primes()
+                .map(|prime| transform(prime, ring.degree(), vectors)),
+        )
     }
 
     /// n.
@@ -60,7 +73,13 @@ impl LweMasks {
     /// Returns ãₖ.
     pub fn poly(&self, k: usize) -> Poly<Coefficients> {
         let range = k * self.degree..(k + 1) * self.degree;
-        Poly::from_residues(&self.residues.each_ref().map(|part| &part[range.clone()]).concat())
+        Poly::from_residues(
+            &self
+                .residues
+                .each_ref()
+                .map(|part| &part[range.clone()])
+                .concat(),
+        )
     }
 
     /// Returns the residues modulo q₁ and modulo q₂.

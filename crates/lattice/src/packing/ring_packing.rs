@@ -69,7 +69,12 @@ pub trait RingPacking: Sized + Send + Sync {
     ///
     /// # Errors
     /// [`PackingError::Capacity`], [`PackingError::Entries`].
-    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError>;
+    fn new(
+        params: &RlweParams,
+        gadget: &Gadget,
+        capacity: usize,
+        seed: &Seed,
+    ) -> Result<Self, PackingError>;
 
     /// Ring, gadget and masks.
     fn setup(&self) -> &Setup;
@@ -132,7 +137,14 @@ pub trait RingPacking: Sized + Send + Sync {
         for SwitchMasks { exponent, masks } in setup.switches() {
             let permutation = galois::permutation(ring.degree(), *exponent);
             let image = Zeroizing::new(ring.permute(secret.values(), &permutation));
-            elements.extend(key_switch::generate(setup.params(), secret, &image, masks, setup.gadget(), rng));
+            elements.extend(key_switch::generate(
+                setup.params(),
+                secret,
+                &image,
+                masks,
+                setup.gadget(),
+                rng,
+            ));
         }
         KeyBodies::generated(self.shape(), elements)
     }
@@ -153,7 +165,10 @@ pub trait RingPacking: Sized + Send + Sync {
         check_count("LWE masks", lwe.count(), self.capacity())?;
         check_count("words of a unit", unit.len(), self.unit_words())?;
         if slot >= self.slots() {
-            return Err(PackingError::Slot { found: slot, slots: self.slots() });
+            return Err(PackingError::Slot {
+                found: slot,
+                slots: self.slots(),
+            });
         }
         Ok(self.prepare_slot(lwe, slot, unit, scratch))
     }
@@ -190,13 +205,24 @@ pub trait RingPacking: Sized + Send + Sync {
         let prepare_unit = |(i, unit): (usize, &mut [Self::Word])| {
             let first = i * slots;
             let mut prepare_one = |pack| {
-                wanted(pack).then(|| self.prepare(masks(pack), pack - first, unit, &scratch)).transpose()
+                wanted(pack)
+                    .then(|| self.prepare(masks(pack), pack - first, unit, &scratch))
+                    .transpose()
             };
-            (first..packs.min(first + slots)).map(&mut prepare_one).collect::<Result<Vec<_>, _>>()
+            (first..packs.min(first + slots))
+                .map(&mut prepare_one)
+                .collect::<Result<Vec<_>, _>>()
         };
         // Packs of a unit interleave in its row groups, so units are the smallest parallel parts.
-        let units = words.par_chunks_exact_mut(self.unit_words()).enumerate().map(prepare_unit);
-        Ok(units.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        let units = words
+            .par_chunks_exact_mut(self.unit_words())
+            .enumerate()
+            .map(prepare_unit);
+        Ok(units
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 
     /// Expands a received key for packing.
@@ -208,7 +234,10 @@ pub trait RingPacking: Sized + Send + Sync {
         if found != expected {
             return Err(PackingError::Key { found, expected });
         }
-        Ok(OnlineKey { shape: found, key: self.expand(key.matrices()) })
+        Ok(OnlineKey {
+            shape: found,
+            key: self.expand(key.matrices()),
+        })
     }
 
     /// Online: returns, for each key, the term that packing adds to the bodies of all packs.
@@ -260,7 +289,10 @@ pub trait RingPacking: Sized + Send + Sync {
         }
         let expected = self.shape();
         if let Some(key) = keys.iter().find(|key| key.shape != expected) {
-            return Err(PackingError::Key { found: key.shape, expected });
+            return Err(PackingError::Key {
+                found: key.shape,
+                expected,
+            });
         }
         Ok(keys.iter().map(|key| &key.key).collect())
     }
@@ -286,7 +318,10 @@ pub trait RingPacking: Sized + Send + Sync {
 
     /// The LWE bodies plus the term of packing, for each key.
     fn added(&self, mut bodies: Vec<Bodies>, terms: &[Bodies]) -> Vec<Bodies> {
-        bodies.iter_mut().zip(terms).for_each(|(bodies, term)| bodies.add_assign(self.setup().ring(), term));
+        bodies
+            .iter_mut()
+            .zip(terms)
+            .for_each(|(bodies, term)| bodies.add_assign(self.setup().ring(), term));
         bodies
     }
 }

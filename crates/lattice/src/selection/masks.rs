@@ -32,11 +32,19 @@ pub struct SelectorMasks {
 impl SelectorMasks {
     /// Expands the masks of a selector of `columns` entries from a public seed, for packs of n =
     /// `capacity` rows; `capacity` is 1 for rows that are not packed.
-    pub fn new(params: &RlweParams, seed: &Seed, label: &str, columns: usize, capacity: usize) -> Self {
+    pub fn new(
+        params: &RlweParams,
+        seed: &Seed,
+        label: &str,
+        columns: usize,
+        capacity: usize,
+    ) -> Self {
         let ring = params.ring();
         let blocks = (0..columns.div_ceil(ring.degree())).into_par_iter();
         let divided = blocks.map(|i| divide(ring, &block_mask(params, seed, label, i), capacity));
-        Self { blocks: divided.collect() }
+        Self {
+            blocks: divided.collect(),
+        }
     }
 
     /// Returns the masks of one pack: ãₖ for the given rows of a matrix with the selector's
@@ -44,14 +52,21 @@ impl SelectorMasks {
     ///
     /// # Panics
     /// If [`LweMasks`] does not support the number of rows.
-    pub fn of_rows<'a>(&self, ring: &Ring, matrix: impl Into<Matrix<'a>>, rows: Range<usize>) -> LweMasks {
+    pub fn of_rows<'a>(
+        &self,
+        ring: &Ring,
+        matrix: impl Into<Matrix<'a>>,
+        rows: Range<usize>,
+    ) -> LweMasks {
         let matrix = matrix.into();
         let d = ring.degree();
         let mut residues = [vec![0; rows.len() * d], vec![0; rows.len() * d]];
         let [first, second] = &mut residues;
         // The rows of a pack are whole row groups, or a part of one.
         let group = rows.len().min(matvec_i16::ROWS);
-        let parts = first.par_chunks_exact_mut(group * d).zip(second.par_chunks_exact_mut(group * d));
+        let parts = first
+            .par_chunks_exact_mut(group * d)
+            .zip(second.par_chunks_exact_mut(group * d));
         parts.enumerate().for_each(|(g, (first, second))| {
             let start = rows.start + g * group;
             let part = RowGroup::new(ring, matrix, start..start + group);
@@ -76,11 +91,17 @@ impl SelectorMasks {
     ///
     /// # Panics
     /// If the words are not whole rows of `columns`.
-    pub fn of_single_words(&self, ring: &Ring, words: &[i16], columns: usize) -> Vec<Poly<Coefficients>> {
+    pub fn of_single_words(
+        &self,
+        ring: &Ring,
+        words: &[i16],
+        columns: usize,
+    ) -> Vec<Poly<Coefficients>> {
         let d = ring.degree();
         let [first, second] = self.sums_of_words(ring, words, columns);
         let rows = first.chunks_exact(d).zip(second.chunks_exact(d));
-        rows.map(|(first, second)| Poly::from_residues(&[first, second].concat())).collect()
+        rows.map(|(first, second)| Poly::from_residues(&[first, second].concat()))
+            .collect()
     }
 
     /// Returns Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for rows of words, in coefficients, modulo both primes.
@@ -89,17 +110,20 @@ impl SelectorMasks {
         let rows = words.len() / columns;
         let mut residues = [vec![0; rows * d], vec![0; rows * d]];
         let [first, second] = &mut residues;
-        let out = first.par_chunks_exact_mut(d).zip(second.par_chunks_exact_mut(d));
-        out.zip(words.par_chunks_exact(columns)).for_each(|((first, second), row)| {
-            let mut sums = Sums::new(ring, 1);
-            for (words, mask) in row.chunks(d).zip(&self.blocks) {
-                let mut reflected = vec![0; d];
-                reflect(words, &mut reflected);
-                sums.add(0, &reflected, mask);
-                sums.end_of_block();
-            }
-            sums.finish([first, second]);
-        });
+        let out = first
+            .par_chunks_exact_mut(d)
+            .zip(second.par_chunks_exact_mut(d));
+        out.zip(words.par_chunks_exact(columns))
+            .for_each(|((first, second), row)| {
+                let mut sums = Sums::new(ring, 1);
+                for (words, mask) in row.chunks(d).zip(&self.blocks) {
+                    let mut reflected = vec![0; d];
+                    reflect(words, &mut reflected);
+                    sums.add(0, &reflected, mask);
+                    sums.end_of_block();
+                }
+                sums.finish([first, second]);
+            });
         residues
     }
 }
@@ -107,7 +131,12 @@ impl SelectorMasks {
 /// Returns a/n.
 fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
     let mut quotient = ring.zero();
-    for ((out, part), prime) in quotient.parts_mut().into_iter().zip(a.parts()).zip(ring.primes()) {
+    for ((out, part), prime) in quotient
+        .parts_mut()
+        .into_iter()
+        .zip(a.parts())
+        .zip(ring.primes())
+    {
         let inverse = inverse_mod(n as u64, prime.value().into()) as u32;
         pointwise::scale(out, part, inverse, prime);
     }
@@ -124,7 +153,12 @@ struct RowGroup<'a> {
 
 impl<'a> RowGroup<'a> {
     fn new(ring: &'a Ring, matrix: Matrix<'a>, rows: Range<usize>) -> Self {
-        Self { ring, matrix, exceptions: matrix.exceptions_in(&rows), rows }
+        Self {
+            ring,
+            matrix,
+            exceptions: matrix.exceptions_in(&rows),
+            rows,
+        }
     }
 
     /// Writes Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for all rows, in coefficients, modulo both primes.
@@ -133,7 +167,10 @@ impl<'a> RowGroup<'a> {
         let mut sums = Sums::new(self.ring, self.rows.len());
         let mut words = vec![0; matvec_i16::ROWS * d];
         let mut reflected = vec![0; d];
-        let (group, lane) = (self.rows.start / matvec_i16::ROWS, self.rows.start % matvec_i16::ROWS);
+        let (group, lane) = (
+            self.rows.start / matvec_i16::ROWS,
+            self.rows.start % matvec_i16::ROWS,
+        );
         for (block, mask) in masks.iter().enumerate() {
             self.matrix.read_rows(group, block * d, &mut words);
             for l in 0..self.rows.len() {
@@ -171,7 +208,12 @@ struct Sums<'a> {
 impl<'a> Sums<'a> {
     fn new(ring: &'a Ring, rows: usize) -> Self {
         let d = ring.degree();
-        Self { ring, sums: [vec![0; rows * d], vec![0; rows * d]], values: vec![0; d], blocks: 0 }
+        Self {
+            ring,
+            sums: [vec![0; rows * d], vec![0; rows * d]],
+            values: vec![0; d],
+            blocks: 0,
+        }
     }
 
     /// Adds a row's words times the mask of their block; called once for each row and block.
@@ -189,7 +231,8 @@ impl<'a> Sums<'a> {
         self.blocks += 1;
         if self.blocks.is_multiple_of(MAX_PRODUCTS) {
             for (sums, prime) in self.sums.iter_mut().zip(self.ring.primes()) {
-                sums.iter_mut().for_each(|sum| *sum = u64::from(Modulus::reduce(prime, *sum)));
+                sums.iter_mut()
+                    .for_each(|sum| *sum = u64::from(Modulus::reduce(prime, *sum)));
             }
         }
     }
@@ -198,7 +241,8 @@ impl<'a> Sums<'a> {
     fn finish(self, out: [&mut [u32]; 2]) {
         for (i, (out, sums)) in out.into_iter().zip(&self.sums).enumerate() {
             pointwise::reduce(out, sums, self.ring.primes()[i]);
-            out.chunks_exact_mut(self.ring.degree()).for_each(|poly| self.ring.table(i).inverse(poly));
+            out.chunks_exact_mut(self.ring.degree())
+                .for_each(|poly| self.ring.table(i).inverse(poly));
         }
     }
 }

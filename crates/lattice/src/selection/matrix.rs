@@ -35,8 +35,16 @@ impl<'a> WordMatrix<'a> {
     /// If `tiles` is not whole row groups.
     pub fn new(columns: usize, tiles: &'a [i16]) -> Self {
         let group = matrix_words(1, columns);
-        assert!(tiles.len().is_multiple_of(group), "{} words in groups of {group}", tiles.len());
-        Self { columns, tiles, exceptions: &[] }
+        assert!(
+            tiles.len().is_multiple_of(group),
+            "{} words in groups of {group}",
+            tiles.len()
+        );
+        Self {
+            columns,
+            tiles,
+            exceptions: &[],
+        }
     }
 
     /// Returns the same matrix with exceptions: the sorted (row, column) of words that stand for
@@ -79,7 +87,10 @@ impl<'a> WordMatrix<'a> {
 
     /// The exceptions in these rows.
     pub(super) fn exceptions_in(&self, rows: &Range<usize>) -> &'a [[u32; 2]] {
-        let before = |bound: usize| self.exceptions.partition_point(|[row, _]| (*row as usize) < bound);
+        let before = |bound: usize| {
+            self.exceptions
+                .partition_point(|[row, _]| (*row as usize) < bound)
+        };
         &self.exceptions[before(rows.start)..before(rows.end)]
     }
 
@@ -90,7 +101,12 @@ impl<'a> WordMatrix<'a> {
     }
 
     /// [`Self::select`] from the products of the stored words and the selectors, modulo 2^bits at least.
-    pub fn select_from(&self, mut products: Vec<Vec<u64>>, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+    pub fn select_from(
+        &self,
+        mut products: Vec<Vec<u64>>,
+        selectors: &[&[u64]],
+        bits: u32,
+    ) -> Vec<Vec<u64>> {
         for (sums, selector) in products.iter_mut().zip(selectors) {
             self.correct(sums, selector);
             sums.iter_mut().for_each(|sum| *sum &= (1 << bits) - 1);
@@ -101,7 +117,10 @@ impl<'a> WordMatrix<'a> {
     /// The products of the stored words and the selectors, modulo 2^bits at least.
     pub fn products(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         let count = matvec_i16::planes_for_bits(bits);
-        let planes: Vec<Vec<i16>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
+        let planes: Vec<Vec<i16>> = selectors
+            .par_iter()
+            .map(|values| planes(values, bits, count))
+            .collect();
         let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
         match planes[..] {
             [planes] => vec![self.pass(planes, count)],
@@ -111,7 +130,9 @@ impl<'a> WordMatrix<'a> {
 
     fn pass(&self, planes: &[i16], count: usize) -> Vec<u64> {
         let mut sums = vec![0; self.rows()];
-        let parts = self.shares().zip(sums.par_chunks_mut(self.share() * matvec_i16::ROWS));
+        let parts = self
+            .shares()
+            .zip(sums.par_chunks_mut(self.share() * matvec_i16::ROWS));
         parts.for_each(|(tiles, sums)| matvec_i16::pass(tiles, self.pairs(), planes, count, sums));
         sums
     }
@@ -124,7 +145,12 @@ impl<'a> WordMatrix<'a> {
             sums
         };
         let parts: Vec<Vec<Vec<u64>>> = self.shares().map(share).collect();
-        let gather = |i: usize| parts.iter().flat_map(|part| part[i].iter().copied()).collect();
+        let gather = |i: usize| {
+            parts
+                .iter()
+                .flat_map(|part| part[i].iter().copied())
+                .collect()
+        };
         (0..planes.len()).map(gather).collect()
     }
 
@@ -139,12 +165,15 @@ impl<'a> WordMatrix<'a> {
 
     /// Row groups for each thread.
     fn share(&self) -> usize {
-        (self.rows() / matvec_i16::ROWS).div_ceil(rayon::current_num_threads()).max(1)
+        (self.rows() / matvec_i16::ROWS)
+            .div_ceil(rayon::current_num_threads())
+            .max(1)
     }
 
     /// The words of each thread's row groups.
     fn shares(&self) -> impl IndexedParallelIterator<Item = &'a [i16]> {
-        self.tiles.par_chunks(self.share() * matrix_words(1, self.columns))
+        self.tiles
+            .par_chunks(self.share() * matrix_words(1, self.columns))
     }
 }
 
@@ -180,18 +209,21 @@ pub fn write_columns(tiles: &mut [i16], columns: usize, first: usize, words: &[V
     let pairs = columns.div_ceil(2);
     let rows = tiles.len() / (2 * pairs);
     let padding = vec![0; rows];
-    tiles.par_chunks_exact_mut(matrix_words(1, columns)).enumerate().for_each(|(group, tile)| {
-        let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
-        for (k, pair) in words.chunks(2).enumerate() {
-            let odd = pair.get(1).unwrap_or(&padding);
-            matvec_i16::scatter_pair(
-                tile,
-                1,
-                pairs,
-                first / 2 + k,
-                &pair[0][rows.clone()],
-                &odd[rows.clone()],
-            );
-        }
-    });
+    tiles
+        .par_chunks_exact_mut(matrix_words(1, columns))
+        .enumerate()
+        .for_each(|(group, tile)| {
+            let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
+            for (k, pair) in words.chunks(2).enumerate() {
+                let odd = pair.get(1).unwrap_or(&padding);
+                matvec_i16::scatter_pair(
+                    tile,
+                    1,
+                    pairs,
+                    first / 2 + k,
+                    &pair[0][rows.clone()],
+                    &odd[rows.clone()],
+                );
+            }
+        });
 }

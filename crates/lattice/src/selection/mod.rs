@@ -20,6 +20,8 @@ pub mod nibbles;
 pub mod storage;
 
 pub use masks::SelectorMasks;
-pub use matrix::{WordMatrix, group_rows, matrix_bytes, matrix_words, place, read_column, write_columns};
+pub use matrix::{
+    WordMatrix, group_rows, matrix_bytes, matrix_words, place, read_column, write_columns,
+};
 pub use nibbles::NibbleMatrix;
 pub use storage::{Matrix, Storage, words_of};

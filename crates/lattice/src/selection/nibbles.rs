@@ -33,7 +33,11 @@ impl<'a> NibbleMatrix<'a> {
     /// If `tiles` is not whole row groups.
     pub fn new(columns: usize, tiles: &'a [u8]) -> Self {
         let group = nibble_bytes(1, columns) as usize;
-        assert!(tiles.len().is_multiple_of(group), "{} bytes in groups of {group}", tiles.len());
+        assert!(
+            tiles.len().is_multiple_of(group),
+            "{} bytes in groups of {group}",
+            tiles.len()
+        );
         Self { columns, tiles }
     }
 
@@ -54,18 +58,26 @@ impl<'a> NibbleMatrix<'a> {
     /// sum modulo 2^bits. All selectors share one pass over the matrix. No branch depends on them.
     pub fn select(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         let count = matvec_u8::planes_for_bits(bits);
-        let planes: Vec<Vec<i8>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
+        let planes: Vec<Vec<i8>> = selectors
+            .par_iter()
+            .map(|values| planes(values, bits, count))
+            .collect();
         let planes: Vec<&[i8]> = planes.iter().map(Vec::as_slice).collect();
         let groups = self.tiles.len() / self.group_bytes();
         let share = groups.div_ceil(rayon::current_num_threads()).max(1);
         let shares = self.tiles.par_chunks(share * self.group_bytes());
-        let parts: Vec<Vec<Vec<u32>>> = shares.map(|tiles| self.pass(tiles, &planes, count)).collect();
+        let parts: Vec<Vec<Vec<u32>>> = shares
+            .map(|tiles| self.pass(tiles, &planes, count))
+            .collect();
         let of_query = |(i, selector): (usize, &&[u64])| {
             // Stored words are too large by their centre, once for each value of the selector.
-            let sum = selector.iter().fold(0u64, |sum, &value| sum.wrapping_add(value));
+            let sum = selector
+                .iter()
+                .fold(0u64, |sum, &value| sum.wrapping_add(value));
             let excess = sum.wrapping_mul(CENTRE as u64);
             let sums = parts.iter().flat_map(|part| &part[i]);
-            sums.map(|&sum| u64::from(sum).wrapping_sub(excess) & ((1 << bits) - 1)).collect()
+            sums.map(|&sum| u64::from(sum).wrapping_sub(excess) & ((1 << bits) - 1))
+                .collect()
         };
         selectors.iter().enumerate().map(of_query).collect()
     }
@@ -95,7 +107,10 @@ impl<'a> NibbleMatrix<'a> {
         let half = 4 * (group % 2);
         for (words, bytes) in out.chunks_exact_mut(width).zip(bytes.chunks_exact(columns)) {
             let (words, beyond) = words.split_at_mut(columns);
-            words.iter_mut().zip(bytes).for_each(|(w, byte)| *w = i16::from(byte >> half & 15) - CENTRE);
+            words
+                .iter_mut()
+                .zip(bytes)
+                .for_each(|(w, byte)| *w = i16::from(byte >> half & 15) - CENTRE);
             beyond.fill(0);
         }
     }
@@ -119,15 +134,24 @@ pub(super) fn read_nibble_column(tiles: &[u8], columns: usize, column: usize) ->
 
 /// Writes the bytes of adjacent columns from `first` on, a whole quad, in the order of
 /// [`read_nibble_column`].
-pub(super) fn write_nibble_columns(tiles: &mut [u8], columns: usize, first: usize, contents: &[Vec<u8>]) {
+pub(super) fn write_nibble_columns(
+    tiles: &mut [u8],
+    columns: usize,
+    first: usize,
+    contents: &[Vec<u8>],
+) {
     let (group, quads) = (nibble_bytes(1, columns) as usize, columns.div_ceil(QUAD));
     let padding = vec![0; tiles.len() / group * BYTE_ROWS];
-    tiles.par_chunks_exact_mut(group).enumerate().for_each(|(g, tile)| {
-        for (k, quad) in contents.chunks(QUAD).enumerate() {
-            let column = |h: usize| &quad.get(h).unwrap_or(&padding)[g * BYTE_ROWS..][..BYTE_ROWS];
-            matvec_u8::scatter_quad(tile, 1, quads, first / QUAD + k, [0, 1, 2, 3].map(column));
-        }
-    });
+    tiles
+        .par_chunks_exact_mut(group)
+        .enumerate()
+        .for_each(|(g, tile)| {
+            for (k, quad) in contents.chunks(QUAD).enumerate() {
+                let column =
+                    |h: usize| &quad.get(h).unwrap_or(&padding)[g * BYTE_ROWS..][..BYTE_ROWS];
+                matvec_u8::scatter_quad(tile, 1, quads, first / QUAD + k, [0, 1, 2, 3].map(column));
+            }
+        });
 }
 
 /// Writes the bytes of one column.
@@ -139,6 +163,10 @@ pub(super) fn write_nibble_column(tiles: &mut [u8], columns: usize, column: usiz
 /// The bytes of words modulo 16 in the order of rows.
 pub(super) fn nibble_bytes_of(words: &[u32]) -> Vec<u8> {
     let byte = |(low, high): (&u32, &u32)| ((low ^ 8) & 15 | ((high ^ 8) & 15) << 4) as u8;
-    let groups = words.chunks_exact(ROWS).map(|group| group.split_at(BYTE_ROWS));
-    groups.flat_map(|(low, high)| low.iter().zip(high).map(byte)).collect()
+    let groups = words
+        .chunks_exact(ROWS)
+        .map(|group| group.split_at(BYTE_ROWS));
+    groups
+        .flat_map(|(low, high)| low.iter().zip(high).map(byte))
+        .collect()
 }

@@ -6,8 +6,8 @@ use papir_kernels::{matvec_i16, matvec_u4};
 
 use super::matrix::{WordMatrix, matrix_bytes, place, read_column, write_columns};
 use super::nibbles::{
-    MAX_QUERY_BITS, NibbleMatrix, nibble_bytes, nibble_bytes_of, read_nibble_column, write_nibble_column,
-    write_nibble_columns,
+    MAX_QUERY_BITS, NibbleMatrix, nibble_bytes, nibble_bytes_of, read_nibble_column,
+    write_nibble_column, write_nibble_columns,
 };
 
 /// The form in which a matrix stores its words. A column holds the bytes of records;
@@ -69,7 +69,13 @@ impl Storage {
     ///
     /// # Panics
     /// If the columns exceed the matrix or their length differs from its number of rows.
-    pub fn write_columns(self, tiles: &mut [u8], columns: usize, first: usize, contents: &[Vec<u8>]) {
+    pub fn write_columns(
+        self,
+        tiles: &mut [u8],
+        columns: usize,
+        first: usize,
+        contents: &[Vec<u8>],
+    ) {
         match self {
             Self::Words => {
                 let words: Vec<Vec<i16>> = contents.iter().map(|bytes| words_of(bytes)).collect();
@@ -87,7 +93,11 @@ impl Storage {
         match self {
             Self::Words => {
                 let tiles: &mut [i16] = bytemuck::cast_slice_mut(tiles);
-                assert_eq!(bytes.len() / 2 * columns.next_multiple_of(2), tiles.len(), "words of a column");
+                assert_eq!(
+                    bytes.len() / 2 * columns.next_multiple_of(2),
+                    tiles.len(),
+                    "words of a column"
+                );
                 for (row, word) in words_of(bytes).into_iter().enumerate() {
                     tiles[place(columns, row, column)] = word;
                 }
@@ -110,7 +120,10 @@ impl Storage {
     /// The bytes of a column whose words are given modulo 2^bits, in the order of rows.
     pub fn bytes_of(self, words: &[u32]) -> Vec<u8> {
         match self {
-            Self::Words => words.iter().flat_map(|&word| (word as u16).to_le_bytes()).collect(),
+            Self::Words => words
+                .iter()
+                .flat_map(|&word| (word as u16).to_le_bytes())
+                .collect(),
             Self::Nibbles => nibble_bytes_of(words),
         }
     }
@@ -118,7 +131,12 @@ impl Storage {
 
 /// The little-endian words of bytes; a last odd byte is left out.
 pub fn words_of(bytes: &[u8]) -> Vec<i16> {
-    bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect()
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|pair| i16::from_le_bytes(*pair))
+        .collect()
 }
 
 /// A borrowed matrix D of signed words in one of the storages.
@@ -191,15 +209,31 @@ mod tests {
     /// A matrix of words of 4 bits, and the same words in 16 bits.
     fn both(rows: usize, columns: usize) -> [Vec<u8>; 2] {
         let [nibbles, words] = [Storage::Nibbles, Storage::Words];
-        let mut tiles = [nibbles, words].map(|one| vec![0u8; one.matrix_bytes(rows, columns) as usize]);
-        let column = |c: usize| (0..rows.next_multiple_of(128) / 2).map(|row| byte(row, c)).collect();
+        let mut tiles =
+            [nibbles, words].map(|one| vec![0u8; one.matrix_bytes(rows, columns) as usize]);
+        let column = |c: usize| {
+            (0..rows.next_multiple_of(128) / 2)
+                .map(|row| byte(row, c))
+                .collect()
+        };
         let contents: Vec<Vec<u8>> = (0..columns).map(column).collect();
         nibbles.write_columns(&mut tiles[0], columns, 0, &contents);
-        let halves =
-            |bytes: &[u8]| [0, 4].map(|half| bytes.iter().map(|b| i16::from(b >> half & 15) - 8).collect());
+        let halves = |bytes: &[u8]| {
+            [0, 4].map(|half| {
+                bytes
+                    .iter()
+                    .map(|b| i16::from(b >> half & 15) - 8)
+                    .collect()
+            })
+        };
         let wide = |bytes: &Vec<u8>| {
             let groups: Vec<[Vec<i16>; 2]> = bytes.chunks_exact(64).map(halves).collect();
-            groups.as_flattened().iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+            groups
+                .as_flattened()
+                .iter()
+                .flatten()
+                .flat_map(|word| word.to_le_bytes())
+                .collect()
         };
         let contents: Vec<Vec<u8>> = contents.iter().map(wide).collect();
         words.write_columns(&mut tiles[1], columns, 0, &contents);
@@ -208,24 +242,41 @@ mod tests {
 
     #[test]
     fn both_storages_of_the_same_words_have_the_same_products() {
-        let params = Literal { degree: D, primes: DEFAULT_PRIMES, sigma: 6.4 };
+        let params = Literal {
+            degree: D,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        };
         let params = RlweParams::insecure(params).unwrap();
         for columns in [1, 3, 64, 130, 255] {
             let [nibbles, words] = both(256, columns);
             let [nibbles, words] = [(Storage::Nibbles, &nibbles), (Storage::Words, &words)]
                 .map(|(s, tiles)| s.matrix(columns, tiles));
             assert_eq!((nibbles.columns(), words.columns()), (columns, columns));
-            let selector =
-                |i: u64| (0..columns as u64).map(|c| (c * 7919 + i * 104_729) % (1 << 18)).collect();
+            let selector = |i: u64| {
+                (0..columns as u64)
+                    .map(|c| (c * 7919 + i * 104_729) % (1 << 18))
+                    .collect()
+            };
             let selectors: Vec<Vec<u64>> = (0..3).map(selector).collect();
             let selectors: Vec<&[u64]> = selectors.iter().map(Vec::as_slice).collect();
-            assert_eq!(nibbles.select(&selectors, 18), words.select(&selectors, 18), "{columns} columns");
-            assert_eq!(nibbles.select(&selectors[..1], 18), words.select(&selectors[..1], 18));
+            assert_eq!(
+                nibbles.select(&selectors, 18),
+                words.select(&selectors, 18),
+                "{columns} columns"
+            );
+            assert_eq!(
+                nibbles.select(&selectors[..1], 18),
+                words.select(&selectors[..1], 18)
+            );
             let masks = SelectorMasks::new(&params, &Seed([1; 32]), "test", columns, D);
             for rows in [0..D, 128..128 + D, 192..192 + D] {
-                let [found, expected] =
-                    [nibbles, words].map(|matrix| masks.of_rows(params.ring(), matrix, rows.clone()));
-                assert!(format!("{found:?}") == format!("{expected:?}"), "{columns} columns, {rows:?}");
+                let [found, expected] = [nibbles, words]
+                    .map(|matrix| masks.of_rows(params.ring(), matrix, rows.clone()));
+                assert!(
+                    format!("{found:?}") == format!("{expected:?}"),
+                    "{columns} columns, {rows:?}"
+                );
             }
         }
     }
@@ -243,7 +294,11 @@ mod tests {
             storage.write_column(&mut tiles, columns, 5, &contents[1]);
             for (c, expected) in contents.iter().enumerate() {
                 let expected = if c == 5 { &contents[1] } else { expected };
-                assert_eq!(&storage.read_column(&tiles, columns, c), expected, "{storage:?}, column {c}");
+                assert_eq!(
+                    &storage.read_column(&tiles, columns, c),
+                    expected,
+                    "{storage:?}, column {c}"
+                );
             }
         }
     }
@@ -252,11 +307,15 @@ mod tests {
     fn words_modulo_a_power_of_two_are_bytes_again() {
         let content: Vec<u8> = (0..128).map(|i| byte(i, 1)).collect();
         let halves = |half: usize| content.iter().map(move |b| u32::from(b >> half & 15));
-        let words =
-            |bytes: &mut dyn Iterator<Item = u32>| bytes.map(|word| word.wrapping_sub(8) & 15).collect();
+        let words = |bytes: &mut dyn Iterator<Item = u32>| {
+            bytes.map(|word| word.wrapping_sub(8) & 15).collect()
+        };
         let (low, high): (Vec<u32>, Vec<u32>) = (words(&mut halves(0)), words(&mut halves(4)));
         let rows = [&low[..64], &high[..64], &low[64..], &high[64..]].concat();
         assert_eq!(Storage::Nibbles.bytes_of(&rows), content);
-        assert_eq!(Storage::Words.bytes_of(&[0x0201, 0xfffe]), [1, 2, 0xfe, 0xff]);
+        assert_eq!(
+            Storage::Words.bytes_of(&[0x0201, 0xfffe]),
+            [1, 2, 0xfe, 0xff]
+        );
     }
 }

@@ -12,7 +12,11 @@ type Key = [Vec<Vec<Vec<u64>>>; 2];
 
 fn naive_keys<'a>(case: &Case<Cdks>, gadget: GadgetParams, [w, y]: &'a Key) -> naive::Keys<'a> {
     let matrices = w.iter().zip(y).map(|(w, y)| (&w[..], &y[..])).collect();
-    naive::Keys { modulus: case.ring().modulus(), gadget: naive_gadget(gadget), matrices }
+    naive::Keys {
+        modulus: case.ring().modulus(),
+        gadget: naive_gadget(gadget),
+        matrices,
+    }
 }
 
 fn assert_matches_the_definition(degree: usize, gadget: GadgetParams, packs: usize) {
@@ -21,8 +25,16 @@ fn assert_matches_the_definition(degree: usize, gadget: GadgetParams, packs: usi
     let keys = naive_keys(&case, gadget, &key);
     for (pack, packed) in case.pack(packs).into_iter().enumerate() {
         let expected = naive::pack(&case.vectors(pack), &case.lwe_bodies(pack), &keys);
-        assert_eq!(case.ring().to_words(&packed.a), expected.0, "mask of pack {pack}");
-        assert_eq!(case.ring().to_words(&packed.b), expected.1, "body of pack {pack}");
+        assert_eq!(
+            case.ring().to_words(&packed.a),
+            expected.0,
+            "mask of pack {pack}"
+        );
+        assert_eq!(
+            case.ring().to_words(&packed.b),
+            expected.1,
+            "body of pack {pack}"
+        );
     }
 }
 
@@ -55,7 +67,10 @@ fn assert_few_match_the_definition(places: &[usize]) {
     let expected = naive::pack(&vectors, &bodies, &naive_keys(&case, APPROXIMATE, &key));
 
     let masks = LweMasks::from_vectors(ring, &vectors);
-    let leaves: Vec<_> = places.iter().map(|&place| (place, masks.poly(place))).collect();
+    let leaves: Vec<_> = places
+        .iter()
+        .map(|&place| (place, masks.poly(place)))
+        .collect();
     let online = case.packing.online_key(&case.rounded(&sent)).unwrap();
     let mut packed = case.packing.pack_few(&leaves, &online).unwrap();
     ring.add_assign(&mut packed.b, &ring.from_words(&bodies));
@@ -65,7 +80,13 @@ fn assert_few_match_the_definition(places: &[usize]) {
 
 #[test]
 fn a_few_encryptions_are_packed_as_among_zeros() {
-    let some = [&[0][..], &[63], &[21, 22, 23], &[7, 39], &[0, 1, 2, 3, 31, 32, 33, 63]];
+    let some = [
+        &[0][..],
+        &[63],
+        &[21, 22, 23],
+        &[7, 39],
+        &[0, 1, 2, 3, 31, 32, 33, 63],
+    ];
     some.into_iter().for_each(assert_few_match_the_definition);
     assert_few_match_the_definition(&(0..64).collect::<Vec<_>>());
 }
@@ -81,7 +102,10 @@ fn no_encryptions_give_zero() {
 #[test]
 fn a_few_encryptions_need_the_key_of_their_packing() {
     let [case, other] = [64, 128].map(|degree| Case::<Cdks>::new(degree, degree, APPROXIMATE));
-    let key = other.packing.online_key(&other.rounded(&other.key())).unwrap();
+    let key = other
+        .packing
+        .online_key(&other.rounded(&other.key()))
+        .unwrap();
     let error = case.packing.pack_few(&[], &key).unwrap_err();
     assert!(matches!(error, PackingError::Key { .. }), "{error}");
 }
@@ -99,19 +123,35 @@ fn noise_is_as_predicted_at_full_parameters() {
 #[test]
 fn each_level_has_its_own_automorphism_and_masks() {
     let packing = Case::<Cdks>::new(64, 64, APPROXIMATE).packing;
-    let exponents: Vec<usize> = packing.setup().switches().iter().map(|switch| switch.exponent).collect();
+    let exponents: Vec<usize> = packing
+        .setup()
+        .switches()
+        .iter()
+        .map(|switch| switch.exponent)
+        .collect();
     assert_eq!(exponents, [3, 5, 9, 17, 33, 65]);
     assert_eq!(packing.shape().elements(), 12);
-    let masks: Vec<_> = packing.setup().switches().iter().flat_map(|switch| &switch.masks).collect();
+    let masks: Vec<_> = packing
+        .setup()
+        .switches()
+        .iter()
+        .flat_map(|switch| &switch.masks)
+        .collect();
     for (i, mask) in masks.iter().enumerate() {
         assert!(!masks[..i].contains(mask), "mask {i}");
     }
-    assert!(masks_differ(&packing, &Case::<Inspiring>::new(64, 64, APPROXIMATE).packing));
+    assert!(masks_differ(
+        &packing,
+        &Case::<Inspiring>::new(64, 64, APPROXIMATE).packing
+    ));
 }
 
 #[test]
 fn capacities_other_than_the_degree_are_refused() {
     let params = support::params(64);
     let error = Cdks::new(&params, &support::gadget(&params, EXACT), 16, &SEED).unwrap_err();
-    assert_eq!(error.to_string(), "CDKS: 16 encryptions in a pack, expected the degree, 64");
+    assert_eq!(
+        error.to_string(),
+        "CDKS: 16 encryptions in a pack, expected the degree, 64"
+    );
 }

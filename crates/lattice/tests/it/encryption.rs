@@ -30,7 +30,12 @@ fn setup() -> Setup {
     let mut rng = ChaCha20Rng::from_seed([3; 32]);
     let secret = SecretKey::generate(&params, &mut rng);
     let gadget = Gadget::new(params.ring(), GADGET).unwrap();
-    Setup { params, gadget, secret, rng }
+    Setup {
+        params,
+        gadget,
+        secret,
+        rng,
+    }
 }
 
 impl Setup {
@@ -44,7 +49,10 @@ impl Setup {
         let mask = ring.uniform(&mut SEED.expand("test mask", index));
         let message = ring.forward(message.clone());
         let body = encrypt(&self.params, &self.secret, &mask, &message, &mut self.rng);
-        Rlwe { a: ring.inverse(mask), b: ring.inverse(body) }
+        Rlwe {
+            a: ring.inverse(mask),
+            b: ring.inverse(body),
+        }
     }
 
     /// Standard deviation of phase − message.
@@ -58,7 +66,11 @@ impl Setup {
 
     fn message(&self) -> Poly<Coefficients> {
         let ring = self.params.ring();
-        ring.from_words(&(0..2048).map(|i| i * (ring.modulus() / 2048)).collect::<Vec<_>>())
+        ring.from_words(
+            &(0..2048)
+                .map(|i| i * (ring.modulus() / 2048))
+                .collect::<Vec<_>>(),
+        )
     }
 }
 
@@ -77,15 +89,26 @@ fn fresh_encryptions_have_the_standard_deviation_sigma() {
     let message = setup.message();
     let ciphertext = setup.encrypt(&message, 0);
     let deviation = setup.deviation(&ciphertext, &message);
-    assert!((deviation - 6.4).abs() < 0.6, "standard deviation {deviation}: expected 6.4");
+    assert!(
+        (deviation - 6.4).abs() < 0.6,
+        "standard deviation {deviation}: expected 6.4"
+    );
 }
 
 #[test]
 fn secrets_have_the_standard_deviation_sigma() {
     let setup = setup();
-    let squares: f64 = setup.secret.coefficients().iter().map(|&s| f64::from(s).powi(2)).sum();
+    let squares: f64 = setup
+        .secret
+        .coefficients()
+        .iter()
+        .map(|&s| f64::from(s).powi(2))
+        .sum();
     let deviation = (squares / 2048.0).sqrt();
-    assert!((deviation - 6.4).abs() < 0.6, "standard deviation {deviation}: expected 6.4");
+    assert!(
+        (deviation - 6.4).abs() < 0.6,
+        "standard deviation {deviation}: expected 6.4"
+    );
 }
 
 #[test]
@@ -94,13 +117,28 @@ fn key_switching_adds_the_predicted_noise() {
     let ring = setup.params.ring().clone();
     let message = setup.message();
     let ciphertext = setup.encrypt(&message, 1);
-    let image = Rlwe { a: ring.automorphism(&ciphertext.a, 5), b: ring.automorphism(&ciphertext.b, 5) };
+    let image = Rlwe {
+        a: ring.automorphism(&ciphertext.a, 5),
+        b: ring.automorphism(&ciphertext.b, 5),
+    };
     let source = ring.permute(setup.secret.values(), &galois::permutation(2048, 5));
     let masks = key_switch::masks(&ring, &SEED, "test key", 2);
-    let bodies =
-        key_switch::generate(&setup.params, &setup.secret, &source, &masks, &setup.gadget, &mut setup.rng);
+    let bodies = key_switch::generate(
+        &setup.params,
+        &setup.secret,
+        &source,
+        &masks,
+        &setup.gadget,
+        &mut setup.rng,
+    );
     let (mut work, mut switched) = (Workspace::new(&ring, 2), Rlwe::zero(&ring));
-    work.multiply(&ring, &setup.gadget, &image.a, &Rows::new(&ring, &masks, &bodies), &mut switched);
+    work.multiply(
+        &ring,
+        &setup.gadget,
+        &image.a,
+        &Rows::new(&ring, &masks, &bodies),
+        &mut switched,
+    );
     ring.add_assign(&mut switched.b, &image.b);
     let measured = setup.deviation(&switched, &ring.automorphism(&message, 5));
     assert_close(measured, setup.setting().packing(GADGET) / 2047.0);
@@ -132,7 +170,10 @@ fn external_product_with_a_monomial_adds_the_predicted_noise() {
         );
         let mut monomial = vec![0i32; 2048];
         monomial[exponent as usize % 2048] = if exponent < 2048 { 1 } else { -1 };
-        let expected = ring.mul(&ring.forward(message.clone()), &ring.forward(ring.from_signed(&monomial)));
+        let expected = ring.mul(
+            &ring.forward(message.clone()),
+            &ring.forward(ring.from_signed(&monomial)),
+        );
         let measured = setup.deviation(&product, &ring.inverse(expected));
         assert_close(measured, setup.setting().external_product(GADGET));
     }
@@ -157,11 +198,22 @@ fn selectors_encrypt_the_scale_at_one_column_and_zero_elsewhere() {
     for (block, (mask, bodies)) in masks().zip(bodies.chunks(2048)).enumerate() {
         let mut padded = bodies.to_vec();
         padded.resize(2048, 0);
-        let ciphertext = Rlwe { a: ring.inverse(mask), b: ring.from_words(&padded) };
+        let ciphertext = Rlwe {
+            a: ring.inverse(mask),
+            b: ring.from_words(&padded),
+        };
         let phase = ring.to_centred(&ciphertext.phase(&ring, &setup.secret));
         for (c, &value) in phase.iter().enumerate().take(bodies.len()) {
-            let expected = if block * 2048 + c == selected as usize { scale as i64 } else { 0 };
-            assert!((value - expected).abs() < 64, "column {}: {value}", block * 2048 + c);
+            let expected = if block * 2048 + c == selected as usize {
+                scale as i64
+            } else {
+                0
+            };
+            assert!(
+                (value - expected).abs() < 64,
+                "column {}: {value}",
+                block * 2048 + c
+            );
         }
     }
 }
@@ -169,19 +221,44 @@ fn selectors_encrypt_the_scale_at_one_column_and_zero_elsewhere() {
 #[test]
 fn insecure_parameters_are_refused() {
     for literal in [
-        Literal { sigma: 2.55, ..Literal::DEFAULT },
-        Literal { degree: 1024, ..Literal::DEFAULT },
-        Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
+        Literal {
+            sigma: 2.55,
+            ..Literal::DEFAULT
+        },
+        Literal {
+            degree: 1024,
+            ..Literal::DEFAULT
+        },
+        Literal {
+            degree: 64,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        },
     ] {
-        assert!(matches!(RlweParams::new(literal), Err(ParamsError::Insecure(_))), "{literal:?}");
+        assert!(
+            matches!(RlweParams::new(literal), Err(ParamsError::Insecure(_))),
+            "{literal:?}"
+        );
     }
-    assert!(RlweParams::new(Literal::DEFAULT).unwrap().security().unwrap().matzov >= 128.0);
+    assert!(
+        RlweParams::new(Literal::DEFAULT)
+            .unwrap()
+            .security()
+            .unwrap()
+            .matzov
+            >= 128.0
+    );
 }
 
 #[test]
 fn failure_probability_decreases_with_the_square_of_the_threshold() {
     let at = |sigmas: f64| Tails::Gaussian.failure_log2(sigmas, 1.0, 2048.0);
-    assert!(at(8.6) < -40.0 && at(8.4) > -40.0, "{} {}", at(8.6), at(8.4));
+    assert!(
+        at(8.6) < -40.0 && at(8.4) > -40.0,
+        "{} {}",
+        at(8.6),
+        at(8.4)
+    );
     assert_eq!(at(0.0), 0.0);
     assert_eq!(at(1.0), 0.0);
 }

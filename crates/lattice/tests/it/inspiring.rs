@@ -9,14 +9,25 @@ use papir_reference::inspiring as naive;
 use papir_ring::prg::Seed;
 
 /// Gadget of the small ring: q ≈ 2^27.8, three bits dropped.
-const FIVE_DIGITS: GadgetParams = GadgetParams { levels: 5, log_base: 5, drop: 3 };
+const FIVE_DIGITS: GadgetParams = GadgetParams {
+    levels: 5,
+    log_base: 5,
+    drop: 3,
+};
 
 fn assert_matches_the_sequential_algorithm(ring: Literal, gadget: GadgetParams) {
     let case = Case::<Inspiring>::over(ring, ring.degree, gadget);
     let (w, q) = (case.masks(), case.ring().modulus());
     support::assert_matches_sequential(&case, 3, |pack, y| {
         let (g, h) = ((&w[0][..], &y[0][..]), (&w[1][..], &y[1][..]));
-        naive::pack(&case.vectors(pack), &case.lwe_bodies(pack), g, h, q, naive_gadget(gadget))
+        naive::pack(
+            &case.vectors(pack),
+            &case.lwe_bodies(pack),
+            g,
+            h,
+            q,
+            naive_gadget(gadget),
+        )
     });
 }
 
@@ -32,12 +43,24 @@ fn equals_the_sequential_algorithm_with_the_exact_gadget() {
 
 #[test]
 fn equals_the_sequential_algorithm_at_a_larger_degree() {
-    assert_matches_the_sequential_algorithm(Literal { degree: 128, ..FULL }, APPROXIMATE);
+    assert_matches_the_sequential_algorithm(
+        Literal {
+            degree: 128,
+            ..FULL
+        },
+        APPROXIMATE,
+    );
 }
 
 #[test]
 fn equals_the_sequential_algorithm_over_a_small_modulus() {
-    assert_matches_the_sequential_algorithm(Literal { degree: 64, ..SMALL }, FIVE_DIGITS);
+    assert_matches_the_sequential_algorithm(
+        Literal {
+            degree: 64,
+            ..SMALL
+        },
+        FIVE_DIGITS,
+    );
 }
 
 #[test]
@@ -62,7 +85,10 @@ fn capacities_other_than_the_degree_are_refused() {
     let params = support::params(64);
     let gadget = support::gadget(&params, APPROXIMATE);
     let error = Inspiring::new(&params, &gadget, 32, &Seed([0; 32])).unwrap_err();
-    assert_eq!(error.to_string(), "InspiRING: 32 encryptions in a pack, expected the degree, 64");
+    assert_eq!(
+        error.to_string(),
+        "InspiRING: 32 encryptions in a pack, expected the degree, 64"
+    );
 }
 
 #[test]
@@ -72,14 +98,28 @@ fn wrong_counts_and_slots_are_refused() {
     let words = case.packing.unit_words();
     let few = LweMasks::from_vectors(case.ring(), &case.vectors(0)[..32]);
     let error = |lwe, slot, words| {
-        case.packing.prepare(lwe, slot, &mut vec![0; words], &Scratch::default()).unwrap_err()
+        case.packing
+            .prepare(lwe, slot, &mut vec![0; words], &Scratch::default())
+            .unwrap_err()
     };
-    assert_eq!(error(few, 0, words).to_string(), "32 LWE masks: expected 64");
-    assert_eq!(error(lwe(), 0, words - 1).to_string(), "8191 words of a unit: expected 8192");
-    assert_eq!(error(lwe(), 1, words), PackingError::Slot { found: 1, slots: 1 });
+    assert_eq!(
+        error(few, 0, words).to_string(),
+        "32 LWE masks: expected 64"
+    );
+    assert_eq!(
+        error(lwe(), 0, words - 1).to_string(),
+        "8191 words of a unit: expected 8192"
+    );
+    assert_eq!(
+        error(lwe(), 1, words),
+        PackingError::Slot { found: 1, slots: 1 }
+    );
     let shape = case.packing.shape();
     let short = RoundedKey::new(shape, &[50; 2], &case.key()[1..]).unwrap_err();
-    assert_eq!(short.to_string(), "255 words of a packing key: expected 256");
+    assert_eq!(
+        short.to_string(),
+        "255 words of a packing key: expected 256"
+    );
     let short = RoundedKey::new(shape, &[50], &case.key()).unwrap_err();
     assert_eq!(short.to_string(), "1 matrices of a packing key: expected 2");
     let error = case.packing.pack(&vec![0; words], &[], &[]).unwrap_err();

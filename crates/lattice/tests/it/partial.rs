@@ -7,12 +7,23 @@ use papir_lattice::packing::{PackingError, RingPacking, RoundedKey};
 use papir_reference::inspiring as naive;
 
 /// Packs several packs in one batch, so that those of fewer than 64 rows share row groups.
-fn assert_matches_the_sequential_algorithm(degree: usize, gamma: usize, gadget: GadgetParams, packs: usize) {
+fn assert_matches_the_sequential_algorithm(
+    degree: usize,
+    gamma: usize,
+    gadget: GadgetParams,
+    packs: usize,
+) {
     let case = Case::<PartialInspiring>::new(degree, gamma, gadget);
     let (w, q) = (case.masks(), case.ring().modulus());
     support::assert_matches_sequential(&case, packs, |pack, y| {
         let key = (&w[0][..], &y[0][..]);
-        naive::partial_pack(&case.vectors(pack), &case.lwe_bodies(pack), key, q, naive_gadget(gadget))
+        naive::partial_pack(
+            &case.vectors(pack),
+            &case.lwe_bodies(pack),
+            key,
+            q,
+            naive_gadget(gadget),
+        )
     });
 }
 
@@ -61,7 +72,10 @@ fn a_key_of_another_gamma_is_refused() {
     let key = small.key();
     let key = small.rounded(&key);
     let found = small.packing.shape();
-    let refused = PackingError::Key { found, expected: large.packing.shape() };
+    let refused = PackingError::Key {
+        found,
+        expected: large.packing.shape(),
+    };
     assert_eq!(large.packing.online_key(&key).unwrap_err(), refused);
     assert_eq!(
         refused.to_string(),
@@ -69,7 +83,10 @@ fn a_key_of_another_gamma_is_refused() {
          expected one for PartialInspiRING of 16 at degree 64 with 1 × 2 ring elements"
     );
     let ready = small.packing.online_key(&key).unwrap();
-    assert_eq!(large.packing.pack(&[], &[], &[&ready]).unwrap_err(), refused);
+    assert_eq!(
+        large.packing.pack(&[], &[], &[&ready]).unwrap_err(),
+        refused
+    );
 }
 
 #[test]
@@ -77,19 +94,42 @@ fn a_full_key_is_refused() {
     let partial = Case::<PartialInspiring>::new(64, 32, APPROXIMATE);
     let full = Case::<Inspiring>::new(64, 64, APPROXIMATE);
     let key = full.key();
-    assert!(matches!(partial.packing.online_key(&full.rounded(&key)), Err(PackingError::Key { .. })));
+    assert!(matches!(
+        partial.packing.online_key(&full.rounded(&key)),
+        Err(PackingError::Key { .. })
+    ));
     let long = RoundedKey::new(partial.packing.shape(), &[50], &key).unwrap_err();
-    assert_eq!(long, PackingError::Count { what: "words of a packing key", found: 256, expected: 128 });
+    assert_eq!(
+        long,
+        PackingError::Count {
+            what: "words of a packing key",
+            found: 256,
+            expected: 128
+        }
+    );
 }
 
 #[test]
 fn every_gamma_has_its_own_masks() {
     let gammas = [2, 4, 8, 16, 32];
-    let packings = gammas.map(|gamma| Case::<PartialInspiring>::new(64, gamma, APPROXIMATE).packing);
+    let packings =
+        gammas.map(|gamma| Case::<PartialInspiring>::new(64, gamma, APPROXIMATE).packing);
     for (i, first) in packings.iter().enumerate() {
-        assert!(packings[..i].iter().all(|second| masks_differ(first, second)), "{}", first.capacity());
-        assert!(masks_differ(first, &Case::<Inspiring>::new(64, 64, APPROXIMATE).packing));
-        assert_eq!(first.setup().switches()[0].exponent, 128 / first.capacity() + 1);
+        assert!(
+            packings[..i]
+                .iter()
+                .all(|second| masks_differ(first, second)),
+            "{}",
+            first.capacity()
+        );
+        assert!(masks_differ(
+            first,
+            &Case::<Inspiring>::new(64, 64, APPROXIMATE).packing
+        ));
+        assert_eq!(
+            first.setup().switches()[0].exponent,
+            128 / first.capacity() + 1
+        );
     }
 }
 
@@ -98,9 +138,12 @@ fn unsupported_capacities_are_refused() {
     let params = support::params(64);
     let gadget = support::gadget(&params, APPROXIMATE);
     for gamma in [0, 1, 3, 48, 64, 128] {
-        let error = PartialInspiring::new(&params, &gadget, gamma, &SEED).unwrap_err().to_string();
-        let expected =
-            format!("PartialInspiRING: {gamma} encryptions in a pack, expected a power of two from 2 to 32");
+        let error = PartialInspiring::new(&params, &gadget, gamma, &SEED)
+            .unwrap_err()
+            .to_string();
+        let expected = format!(
+            "PartialInspiRING: {gamma} encryptions in a pack, expected a power of two from 2 to 32"
+        );
         assert_eq!(error, expected);
     }
 }

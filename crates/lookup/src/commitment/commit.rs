@@ -23,7 +23,9 @@ impl Commitment {
     /// [`CoreError::OutOfBounds`] if its records are not whole bytes, or not longer than a proof.
     pub fn of_prepared(prepared: &Shape, top: [u8; HASH_BYTES]) -> CoreResult<Self> {
         let proof = proof_bytes(prepared.records()) as u64;
-        let bytes = (prepared.record_bytes() as u64).checked_sub(proof).filter(|&bytes| bytes > 0);
+        let bytes = (prepared.record_bytes() as u64)
+            .checked_sub(proof)
+            .filter(|&bytes| bytes > 0);
         let (Some(bytes), true) = (bytes, prepared.record_bits().is_multiple_of(8)) else {
             let expected = format!("whole bytes, more than the {} of a proof", 8 * proof);
             return Err(CoreError::out_of_bounds(
@@ -32,7 +34,10 @@ impl Commitment {
                 expected,
             ));
         };
-        Ok(Self { shape: Shape::of_bytes(prepared.records(), bytes)?, top })
+        Ok(Self {
+            shape: Shape::of_bytes(prepared.records(), bytes)?,
+            top,
+        })
     }
 
     /// Shape of the records without their proofs.
@@ -74,7 +79,11 @@ impl Commitment {
             swap_if(&mut left, &mut right, (index >> level & 1) as u8);
             hash = node(&left, &right);
         }
-        if hash == self.top { Ok(record.to_vec()) } else { Err(Error::NotCommitted) }
+        if hash == self.top {
+            Ok(record.to_vec())
+        } else {
+            Err(Error::NotCommitted)
+        }
     }
 }
 
@@ -102,7 +111,10 @@ mod tests {
     fn a_shape_without_room_for_a_proof_is_refused() {
         for (records, bits) in [(2, 8 * 32), (1 << 20, 8 * 640), (1, 9), (3, 8 * 65 + 1)] {
             let shape = Shape::new(records, bits).unwrap();
-            assert!(Commitment::of_prepared(&shape, [0; 32]).is_err(), "{records} × {bits}");
+            assert!(
+                Commitment::of_prepared(&shape, [0; 32]).is_err(),
+                "{records} × {bits}"
+            );
         }
         let one = Commitment::of_prepared(&Shape::new(1, 8).unwrap(), [0; 32]).unwrap();
         assert_eq!(one.shape().record_bytes(), 1);

@@ -22,20 +22,33 @@ impl<'a> ProvenRecords<'a> {
         let plain = records.shape();
         let bytes = plain.record_bytes() + proof_bytes(plain.records());
         let tree = Tree::of(records)?;
-        Ok(Self { records, tree, shape: Shape::of_bytes(plain.records(), bytes as u64)? })
+        Ok(Self {
+            records,
+            tree,
+            shape: Shape::of_bytes(plain.records(), bytes as u64)?,
+        })
     }
 
     /// The commitment to the records.
     pub fn commitment(&self) -> Commitment {
-        Commitment { shape: self.records.shape(), top: self.tree.top() }
+        Commitment {
+            shape: self.records.shape(),
+            top: self.tree.top(),
+        }
     }
 
     /// Writes consecutive records, each with its proof.
     fn write(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        let (record_bytes, proven_bytes) = (self.records.shape().record_bytes(), self.shape.record_bytes());
+        let (record_bytes, proven_bytes) = (
+            self.records.shape().record_bytes(),
+            self.shape.record_bytes(),
+        );
         let mut records = vec![0; out.len() / proven_bytes * record_bytes];
-        self.records.read_packed(first, (out.len() / proven_bytes) as u64, &mut records)?;
-        let pairs = records.chunks_exact(record_bytes).zip(out.chunks_exact_mut(proven_bytes));
+        self.records
+            .read_packed(first, (out.len() / proven_bytes) as u64, &mut records)?;
+        let pairs = records
+            .chunks_exact(record_bytes)
+            .zip(out.chunks_exact_mut(proven_bytes));
         for (index, (record, out)) in (first..).zip(pairs) {
             let (place, proof) = out.split_at_mut(record_bytes);
             place.copy_from_slice(record);
@@ -54,7 +67,10 @@ impl Records for ProvenRecords<'_> {
         check_read(&self.shape, first, count, out.len())?;
         let step = step(self.shape.record_bytes());
         let parts = out.chunks_mut(step * self.shape.record_bytes());
-        (first..).step_by(step).zip(parts).try_for_each(|(first, out)| self.write(first, out))
+        (first..)
+            .step_by(step)
+            .zip(parts)
+            .try_for_each(|(first, out)| self.write(first, out))
     }
 }
 
@@ -75,17 +91,27 @@ impl<'a> PlainRecords<'a> {
         let expected = Shape::of_bytes(shape.records(), bytes as u64)?;
         if found != expected {
             let words = |s: Shape| format!("{} records of {} bits", s.records(), s.record_bits());
-            return Err(Error::malformed("a verifiable database", words(found), words(expected)));
+            return Err(Error::malformed(
+                "a verifiable database",
+                words(found),
+                words(expected),
+            ));
         }
         Ok(Self { proven, shape })
     }
 
     /// Reads consecutive records without their proofs.
     fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        let (record_bytes, proven_bytes) = (self.shape.record_bytes(), self.proven.shape().record_bytes());
+        let (record_bytes, proven_bytes) = (
+            self.shape.record_bytes(),
+            self.proven.shape().record_bytes(),
+        );
         let mut proven = vec![0; out.len() / record_bytes * proven_bytes];
-        self.proven.read_packed(first, (out.len() / record_bytes) as u64, &mut proven)?;
-        let pairs = out.chunks_exact_mut(record_bytes).zip(proven.chunks_exact(proven_bytes));
+        self.proven
+            .read_packed(first, (out.len() / record_bytes) as u64, &mut proven)?;
+        let pairs = out
+            .chunks_exact_mut(record_bytes)
+            .zip(proven.chunks_exact(proven_bytes));
         pairs.for_each(|(out, proven)| out.copy_from_slice(&proven[..record_bytes]));
         Ok(())
     }
@@ -100,7 +126,10 @@ impl Records for PlainRecords<'_> {
         check_read(&self.shape, first, count, out.len())?;
         let step = step(self.proven.shape().record_bytes());
         let parts = out.chunks_mut(step * self.shape.record_bytes());
-        (first..).step_by(step).zip(parts).try_for_each(|(first, out)| self.read(first, out))
+        (first..)
+            .step_by(step)
+            .zip(parts)
+            .try_for_each(|(first, out)| self.read(first, out))
     }
 }
 

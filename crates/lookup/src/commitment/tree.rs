@@ -26,7 +26,10 @@ impl Tree {
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];
         while let Some(level) = levels.last().filter(|level| level.len() > 1) {
-            let above = level.chunks(2).map(|pair| node(&pair[0], pair.get(1).unwrap_or(&MISSING))).collect();
+            let above = level
+                .chunks(2)
+                .map(|pair| node(&pair[0], pair.get(1).unwrap_or(&MISSING)))
+                .collect();
             levels.push(above);
         }
         Ok(Self { levels })
@@ -34,12 +37,21 @@ impl Tree {
 
     /// The top: the only node of the last level.
     pub(crate) fn top(&self) -> Hash {
-        self.levels.last().and_then(|level| level.first()).copied().unwrap_or(MISSING)
+        self.levels
+            .last()
+            .and_then(|level| level.first())
+            .copied()
+            .unwrap_or(MISSING)
     }
 
     /// Writes the siblings on the path from a leaf to the top, lowest first, to the whole of `out`.
     pub(crate) fn write_proof(&self, index: u64, out: &mut [u8]) {
-        for ((level, nodes), place) in self.levels.iter().enumerate().zip(out.chunks_exact_mut(HASH_BYTES)) {
+        for ((level, nodes), place) in self
+            .levels
+            .iter()
+            .enumerate()
+            .zip(out.chunks_exact_mut(HASH_BYTES))
+        {
             let sibling = (index >> level ^ 1) as usize;
             place.copy_from_slice(nodes.get(sibling).unwrap_or(&MISSING));
         }
@@ -69,7 +81,11 @@ fn leaves(records: &dyn Records) -> Result<Vec<Hash>> {
     let (bytes, mut first) = (shape.record_bytes() as u64, 0);
     if !shape.record_bits().is_multiple_of(8) {
         let found = shape.record_bits();
-        return Err(Error::out_of_bounds("the record length in bits", found, "whole bytes, to commit to"));
+        return Err(Error::out_of_bounds(
+            "the record length in bits",
+            found,
+            "whole bytes, to commit to",
+        ));
     }
     let mut leaves = Vec::with_capacity(shape.records() as usize);
     let mut step = Vec::new();

@@ -15,7 +15,9 @@ pub const CHANGE_BYTES: u64 = 12;
 pub fn refusal(description: &Description) -> Option<&'static str> {
     let limits = &description.limits;
     match () {
-        () if limits.owner_key => Some("whose records are encrypted: a delta would have to be, too"),
+        () if limits.owner_key => {
+            Some("whose records are encrypted: a delta would have to be, too")
+        }
         () if limits.client_keys || limits.tickets => {
             Some("whose clients register: their keys and tickets are for the base alone")
         }

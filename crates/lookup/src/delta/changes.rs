@@ -43,7 +43,12 @@ impl DeltaChanges {
 
     /// Bytes of all changes: of each, its value, a tag and a length.
     pub fn bytes(&self) -> u64 {
-        let values: u64 = self.0.values().flatten().map(|value| value.len() as u64).sum();
+        let values: u64 = self
+            .0
+            .values()
+            .flatten()
+            .map(|value| value.len() as u64)
+            .sum();
         values + CHANGE_BYTES * self.0.len() as u64
     }
 
@@ -58,7 +63,9 @@ impl DeltaChanges {
         value: Option<Vec<u8>>,
         line: u64,
     ) -> Result<bool> {
-        value.as_ref().map_or(Ok(()), |value| check_length(value.len(), line))?;
+        value
+            .as_ref()
+            .map_or(Ok(()), |value| check_length(value.len(), line))?;
         Ok(self.0.insert(base.seeds.id(key), value).is_some())
     }
 
@@ -68,7 +75,10 @@ impl DeltaChanges {
     /// [`crate::Error::ValueTooLong`].
     pub fn change_record(&mut self, index: u64, record: Vec<u8>, line: u64) -> Result<bool> {
         check_length(record.len(), line)?;
-        Ok(self.0.insert(KeyId::of_index(index), Some(record)).is_some())
+        Ok(self
+            .0
+            .insert(KeyId::of_index(index), Some(record))
+            .is_some())
     }
 
     /// The changes that are not yet in a base into which `merged`, an earlier state of these changes, was
@@ -76,12 +86,20 @@ impl DeltaChanges {
     #[must_use]
     pub fn since(&self, merged: &Self) -> Self {
         let is_new = |(id, value): &(&KeyId, &Option<Vec<u8>>)| merged.0.get(id) != Some(value);
-        Self(self.0.iter().filter(is_new).map(|(id, value)| (*id, value.clone())).collect())
+        Self(
+            self.0
+                .iter()
+                .filter(is_new)
+                .map(|(id, value)| (*id, value.clone()))
+                .collect(),
+        )
     }
 
     /// The changed records of a base without keys, ascending by index.
     pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.0.iter().filter_map(|(id, value)| Some((id.index(), value.as_deref()?)))
+        self.0
+            .iter()
+            .filter_map(|(id, value)| Some((id.index(), value.as_deref()?)))
     }
 
     /// The changes of a base with keys, ascending by id.
@@ -91,7 +109,13 @@ impl DeltaChanges {
 
     /// The pairs of the delta's table, ascending by id.
     pub(super) fn pairs(&self) -> Vec<Pair> {
-        self.0.iter().map(|(id, value)| Pair { id: *id, value: Word::encode(value.as_deref()) }).collect()
+        self.0
+            .iter()
+            .map(|(id, value)| Pair {
+                id: *id,
+                value: Word::encode(value.as_deref()),
+            })
+            .collect()
     }
 
     /// Encodes the changes.
@@ -120,8 +144,15 @@ impl DeltaChanges {
                 0 => None,
                 length => Some(reader.raw(length as usize - 1)?.to_vec()),
             };
-            if changes.last_key_value().is_some_and(|(last, _)| *last >= id) {
-                return Err(CoreError::malformed(WHAT, "ids in another order", "ascending ids"));
+            if changes
+                .last_key_value()
+                .is_some_and(|(last, _)| *last >= id)
+            {
+                return Err(CoreError::malformed(
+                    WHAT,
+                    "ids in another order",
+                    "ascending ids",
+                ));
             }
             changes.insert(id, value);
         }
@@ -135,7 +166,8 @@ mod tests {
     use super::*;
 
     fn changes(of: &[(u8, Option<&[u8]>)]) -> DeltaChanges {
-        let change = |(id, value): &(u8, Option<&[u8]>)| (KeyId([*id; ID_BYTES]), value.map(<[u8]>::to_vec));
+        let change =
+            |(id, value): &(u8, Option<&[u8]>)| (KeyId([*id; ID_BYTES]), value.map(<[u8]>::to_vec));
         DeltaChanges(of.iter().map(change).collect())
     }
 
@@ -149,14 +181,25 @@ mod tests {
             assert!(DeltaChanges::decode(&bytes[..end]).is_err(), "{end}");
         }
         let twice = [&bytes[..20], &bytes[..20]].concat();
-        assert_eq!(DeltaChanges::decode(&twice).unwrap_err().code(), "malformed");
+        assert_eq!(
+            DeltaChanges::decode(&twice).unwrap_err().code(),
+            "malformed"
+        );
     }
 
     #[test]
     fn what_was_merged_is_left_out() {
         let merged = changes(&[(1, None), (2, Some(b"old")), (3, Some(b"same"))]);
-        let now = changes(&[(1, Some(b"back")), (2, Some(b"new")), (3, Some(b"same")), (4, None)]);
-        assert_eq!(now.since(&merged), changes(&[(1, Some(b"back")), (2, Some(b"new")), (4, None)]));
+        let now = changes(&[
+            (1, Some(b"back")),
+            (2, Some(b"new")),
+            (3, Some(b"same")),
+            (4, None),
+        ]);
+        assert_eq!(
+            now.since(&merged),
+            changes(&[(1, Some(b"back")), (2, Some(b"new")), (4, None)])
+        );
         assert!(now.since(&now).is_empty());
     }
 
@@ -167,7 +210,10 @@ mod tests {
             assert!(!some.change_record(index, vec![index as u8], 1).unwrap());
         }
         assert!(some.change_record(256, vec![9], 2).unwrap());
-        let found: Vec<_> = some.records().map(|(index, record)| (index, record[0])).collect();
+        let found: Vec<_> = some
+            .records()
+            .map(|(index, record)| (index, record[0]))
+            .collect();
         assert_eq!(found, [(0, 0), (1, 1), (256, 9), (u64::MAX, 255)]);
     }
 }

@@ -24,8 +24,12 @@ use crate::error::Result;
 
 const MAGIC: [u8; 4] = *b"PIRD";
 /// Format versions of deltas' public parts.
-pub const DELTA_FORMATS: Formats =
-    Formats { what: "a delta", oldest: 1, written: 1, renew: "update the server that sent it" };
+pub const DELTA_FORMATS: Formats = Formats {
+    what: "a delta",
+    oldest: 1,
+    written: 1,
+    renew: "update the server that sent it",
+};
 
 /// The public data of a delta, from which its client is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +50,16 @@ impl DeltaPart {
     /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.raw(&MAGIC).u16(DELTA_FORMATS.written as u16).raw(&self.base.0);
-        writer.u64(self.records.unwrap_or(0)).u8(self.content.is_some().into());
-        writer.raw(self.content.as_ref().map_or(&[], |hash| &hash[..])).bytes(&self.bundle.encode());
+        writer
+            .raw(&MAGIC)
+            .u16(DELTA_FORMATS.written as u16)
+            .raw(&self.base.0);
+        writer
+            .u64(self.records.unwrap_or(0))
+            .u8(self.content.is_some().into());
+        writer
+            .raw(self.content.as_ref().map_or(&[], |hash| &hash[..]))
+            .bytes(&self.bundle.encode());
         let mut bytes = writer.finish();
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum);
@@ -64,7 +75,9 @@ impl DeltaPart {
         let mut reader = Reader::new("a delta", bytes);
         let magic: [u8; 4] = reader.array()?;
         if magic != MAGIC {
-            return Err(CoreError::malformed("a delta", papir_core::shown_bytes(&magic), "`PIRD`").into());
+            return Err(
+                CoreError::malformed("a delta", papir_core::shown_bytes(&magic), "`PIRD`").into(),
+            );
         }
         DELTA_FORMATS.check(reader.u16()?.into())?;
         let (base, records) = (Version(reader.array()?), reader.u64()?);
@@ -72,19 +85,29 @@ impl DeltaPart {
             0 => None,
             1 => Some(reader.array()?),
             other => {
-                return Err(CoreError::malformed("a delta", format!("the flag {other}"), "0 or 1").into());
+                return Err(
+                    CoreError::malformed("a delta", format!("the flag {other}"), "0 or 1").into(),
+                );
             }
         };
         let bundle = reader.bytes()?;
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
         reader.finish()?;
         if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
-            return Err(CoreError::Checksum { what: "a delta".to_owned() }.into());
+            return Err(CoreError::Checksum {
+                what: "a delta".to_owned(),
+            }
+            .into());
         }
         let bundle = Bundle::decode(bundle)?;
         if bundle.keyword.is_none() {
             return Err(CoreError::malformed("a delta's bundle", "no layout", "a layout").into());
         }
-        Ok(Self { base, records: Some(records).filter(|&records| records > 0), content, bundle })
+        Ok(Self {
+            base,
+            records: Some(records).filter(|&records| records > 0),
+            content,
+            bundle,
+        })
     }
 }

@@ -27,9 +27,17 @@ pub fn table(
     let pairs = changes.pairs();
     // An index is its own id.
     let ids = base.map_or([0; SEED_BYTES], |layout| layout.seeds.ids);
-    let options = TableOptions { bucket: BucketTarget::default(), ..TableOptions::default() };
+    let options = TableOptions {
+        bucket: BucketTarget::default(),
+        ..TableOptions::default()
+    };
     let (layout, records) = arrange(&pairs, ids, &options, rng, progress)?;
     let report = TableReport::of(&pairs, &layout);
     let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
-    Ok(KeywordTable { layout, records, ids, report })
+    Ok(KeywordTable {
+        layout,
+        records,
+        ids,
+        report,
+    })
 }

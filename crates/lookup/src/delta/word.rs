@@ -13,7 +13,11 @@ pub const MAX_DELTA_VALUE_BYTES: usize = MAX_VALUE_BYTES - 1;
 /// Refuses a value longer than [`MAX_DELTA_VALUE_BYTES`].
 pub(super) fn check_length(found: usize, line: u64) -> Result<()> {
     let (found, limit) = (found as u64, MAX_DELTA_VALUE_BYTES as u64);
-    if found <= limit { Ok(()) } else { Err(Error::ValueTooLong { line, found, limit }) }
+    if found <= limit {
+        Ok(())
+    } else {
+        Err(Error::ValueTooLong { line, found, limit })
+    }
 }
 
 /// A change of one key, as the delta says it.
@@ -44,7 +48,10 @@ impl Word {
             }
             Some(other) => {
                 let expected = format!("no bytes, or {VALUE} first");
-                Err(CoreError::malformed("a change in a delta", format!("{other} first"), expected).into())
+                Err(
+                    CoreError::malformed("a change in a delta", format!("{other} first"), expected)
+                        .into(),
+                )
             }
         }
     }

@@ -31,12 +31,18 @@ impl Need {
     /// The records of a key's buckets.
     pub(super) fn of_id(layout: &KeywordLayout, id: KeyId) -> Self {
         let indices = Zeroizing::new(layout.indices_of(&id));
-        Self { id: Some(Zeroizing::new(id)), indices }
+        Self {
+            id: Some(Zeroizing::new(id)),
+            indices,
+        }
     }
 
     /// One record.
     pub(super) fn of_record(index: u64) -> Self {
-        Self { id: None, indices: Zeroizing::new(vec![index]) }
+        Self {
+            id: None,
+            indices: Zeroizing::new(vec![index]),
+        }
     }
 }
 
@@ -57,8 +63,10 @@ impl Part {
     /// # Errors
     /// [`CoreError::OutOfBounds`] above [`MAX_MESSAGE_BYTES`].
     pub(super) fn check_messages(&self) -> Result<()> {
-        let (queries, sizes) =
-            (self.records_per_lookup().div_ceil(self.capacity()) as u64, self.client.describe().sizes);
+        let (queries, sizes) = (
+            self.records_per_lookup().div_ceil(self.capacity()) as u64,
+            self.client.describe().sizes,
+        );
         let messages = [
             ("the bytes of one lookup's queries", sizes.query),
             ("the bytes of one lookup's answers", sizes.answer),
@@ -73,7 +81,9 @@ impl Part {
     pub(super) fn lookups_in_message(&self) -> usize {
         let sizes = self.client.describe().sizes;
         let queries = MAX_MESSAGE_BYTES / sizes.query.max(sizes.answer).max(1);
-        usize::try_from(queries).unwrap_or(usize::MAX).saturating_mul(self.capacity())
+        usize::try_from(queries)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.capacity())
             / self.records_per_lookup().max(1)
     }
 
@@ -91,8 +101,11 @@ impl Part {
         let Some(commitment) = &self.commitment else {
             return Ok(records);
         };
-        let opened: Vec<Result<Record>> =
-            indices.iter().zip(&records).map(|(&index, record)| commitment.open(index, record)).collect();
+        let opened: Vec<Result<Record>> = indices
+            .iter()
+            .zip(&records)
+            .map(|(&index, record)| commitment.open(index, record))
+            .collect();
         opened.into_iter().collect()
     }
 }
@@ -119,8 +132,12 @@ impl Asked {
         mut state: Option<&mut ErasedState>,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Queries)> {
-        let mut all = Zeroizing::new(Vec::with_capacity(needs.iter().map(|need| need.indices.len()).sum()));
-        needs.iter().for_each(|need| all.extend_from_slice(&need.indices));
+        let mut all = Zeroizing::new(Vec::with_capacity(
+            needs.iter().map(|need| need.indices.len()).sum(),
+        ));
+        needs
+            .iter()
+            .for_each(|need| all.extend_from_slice(&need.indices));
         let (client, mut secrets, mut made) = (&part.client, Vec::new(), Queries::default());
         for indices in all.chunks(part.capacity()) {
             if let Some(state) = &state {
@@ -130,7 +147,14 @@ impl Asked {
             secrets.push(secret);
             made.queries.push(query);
         }
-        Ok((Self { part: Arc::clone(part), needs, secrets }, made))
+        Ok((
+            Self {
+                part: Arc::clone(part),
+                needs,
+                secrets,
+            },
+            made,
+        ))
     }
 
     /// Number of queries.
@@ -156,6 +180,10 @@ impl Asked {
         let parts: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_, _>>()?;
         let mut records = parts.into_iter().flatten();
         let mut take = |count| records.by_ref().take(count).collect();
-        Ok(self.needs.iter().map(|need| self.part.open(need, take(need.indices.len()))).collect())
+        Ok(self
+            .needs
+            .iter()
+            .map(|need| self.part.open(need, take(need.indices.len())))
+            .collect())
     }
 }

@@ -53,12 +53,25 @@ impl Lookup {
         commitment_top: Option<[u8; 32]>,
     ) -> Result<Self> {
         let prepared = client.describe().shape;
-        let commitment = commitment_top.map(|top| Commitment::of_prepared(&prepared, top)).transpose()?;
-        let shape = commitment.as_ref().map_or(prepared, |commitment| *commitment.shape());
-        keyword.as_ref().map_or(Ok(()), |layout| layout.check_shape(&shape))?;
-        let base = Part { client, keyword, commitment };
+        let commitment = commitment_top
+            .map(|top| Commitment::of_prepared(&prepared, top))
+            .transpose()?;
+        let shape = commitment
+            .as_ref()
+            .map_or(prepared, |commitment| *commitment.shape());
+        keyword
+            .as_ref()
+            .map_or(Ok(()), |layout| layout.check_shape(&shape))?;
+        let base = Part {
+            client,
+            keyword,
+            commitment,
+        };
         base.check_messages()?;
-        Ok(Self { base: Arc::new(base), delta: None })
+        Ok(Self {
+            base: Arc::new(base),
+            delta: None,
+        })
     }
 
     /// Adds a delta to the client of its base, in place of an earlier one. `client` is the client of the
@@ -77,7 +90,9 @@ impl Lookup {
             let found = "one beside a database whose clients register";
             return Err(CoreError::malformed("a delta", found, "none").into());
         }
-        let records = self.indexed_bytes().map(|_| self.describe().shape.records());
+        let records = self
+            .indexed_bytes()
+            .map(|_| self.describe().shape.records());
         if delta.records.is_some() != records.is_some() || delta.records < records {
             let words = |records: Option<u64>| {
                 records.map_or("keys".to_owned(), |records| format!("{records} records"))
@@ -87,19 +102,34 @@ impl Lookup {
         }
         let top = delta.bundle.commitment_top;
         if top.is_some() != self.base.commitment.is_some() {
-            let words = |proven| if proven { "records with proofs" } else { "records without proofs" };
+            let words = |proven| {
+                if proven {
+                    "records with proofs"
+                } else {
+                    "records without proofs"
+                }
+            };
             let expected = format!("{}, as in the base", words(self.base.commitment.is_some()));
             return Err(CoreError::malformed("a delta", words(top.is_some()), expected).into());
         }
         let part = Self::new_verifying(client, delta.bundle.keyword.clone(), top)?.base;
-        let delta = Delta { part, records: delta.records };
-        Ok(Self { base: Arc::clone(&self.base), delta: Some(delta) })
+        let delta = Delta {
+            part,
+            records: delta.records,
+        };
+        Ok(Self {
+            base: Arc::clone(&self.base),
+            delta: Some(delta),
+        })
     }
 
     /// The same client without a delta.
     #[must_use]
     pub fn without_delta(&self) -> Self {
-        Self { base: Arc::clone(&self.base), delta: None }
+        Self {
+            base: Arc::clone(&self.base),
+            delta: None,
+        }
     }
 
     /// The scheme's sizes, security and parameters: those of the base.
@@ -114,7 +144,11 @@ impl Lookup {
 
     /// The version of the database: that of the delta, if there is one.
     pub fn version(&self) -> Version {
-        self.delta.as_ref().map_or(&self.base, |delta| &delta.part).client.version()
+        self.delta
+            .as_ref()
+            .map_or(&self.base, |delta| &delta.part)
+            .client
+            .version()
     }
 
     /// The version of the base.
@@ -190,7 +224,9 @@ impl Lookup {
     /// scheme's batches hold. The server learns no more about the number of lookups.
     pub fn queries_of(&self, lookups: usize) -> usize {
         let records = self.base.records_per_lookup();
-        lookups.saturating_mul(records).div_ceil(self.base.capacity())
+        lookups
+            .saturating_mul(records)
+            .div_ceil(self.base.capacity())
     }
 
     /// Maximum number of lookups in this number of queries; 0 if one lookup needs more.
@@ -204,7 +240,10 @@ impl Lookup {
     /// least 1.
     pub fn lookups_in_message(&self) -> usize {
         let delta = self.delta.as_ref().map(|delta| &delta.part);
-        let most = std::iter::once(&self.base).chain(delta).map(|part| part.lookups_in_message()).min();
+        let most = std::iter::once(&self.base)
+            .chain(delta)
+            .map(|part| part.lookups_in_message())
+            .min();
         most.unwrap_or(1).max(1)
     }
 
@@ -222,12 +261,18 @@ impl Lookup {
         wanted: &[Wanted<'_>],
         rng: &mut dyn CryptoRng,
     ) -> Result<Pending> {
-        let needs = wanted.iter().map(|one| self.need(*one)).collect::<Result<Vec<_>>>()?;
+        let needs = wanted
+            .iter()
+            .map(|one| self.need(*one))
+            .collect::<Result<Vec<_>>>()?;
         let (needs, refusals): (Vec<_>, Vec<_>) = needs.into_iter().unzip();
         let base = Asked::new(&self.base, needs, state, rng)?;
         let changed = match &self.delta {
             Some(delta) => {
-                let needs = wanted.iter().map(|one| delta.need(*one)).collect::<Result<_>>()?;
+                let needs = wanted
+                    .iter()
+                    .map(|one| delta.need(*one))
+                    .collect::<Result<_>>()?;
                 Some(Asked::new(&delta.part, needs, None, rng)?)
             }
             None => None,
@@ -239,10 +284,15 @@ impl Lookup {
     /// record 0.
     fn need(&self, wanted: Wanted<'_>) -> Result<(Need, Option<CoreError>)> {
         match (wanted, &self.base.keyword) {
-            (Wanted::Key(key), Some(layout)) => Ok((Need::of_id(layout, layout.seeds.id(key)), None)),
+            (Wanted::Key(key), Some(layout)) => {
+                Ok((Need::of_id(layout, layout.seeds.id(key)), None))
+            }
             (Wanted::Index(index), None) => {
                 let refusal = self.refusal(index);
-                Ok((Need::of_record(if refusal.is_some() { 0 } else { index }), refusal))
+                Ok((
+                    Need::of_record(if refusal.is_some() { 0 } else { index }),
+                    refusal,
+                ))
             }
             (Wanted::Key(_), None) => Err(Error::NotKeyed),
             (Wanted::Index(_), Some(_)) => Err(Error::Keyed),
@@ -251,19 +301,34 @@ impl Lookup {
 
     /// Bytes of a record that is looked up by index; `None` for a database with keys.
     fn indexed_bytes(&self) -> Option<usize> {
-        let shape = || self.base.commitment.map_or(self.describe().shape, |commitment| *commitment.shape());
+        let shape = || {
+            self.base
+                .commitment
+                .map_or(self.describe().shape, |commitment| *commitment.shape())
+        };
         self.base.keyword.is_none().then(|| shape().record_bytes())
     }
 
     /// The error for an index that the base does not have, unless the delta has it.
     fn refusal(&self, index: u64) -> Option<CoreError> {
         let in_base = self.describe().shape.records();
-        let records = self.delta.as_ref().and_then(|delta| delta.records).unwrap_or(in_base);
+        let records = self
+            .delta
+            .as_ref()
+            .and_then(|delta| delta.records)
+            .unwrap_or(in_base);
         match index {
-            _ if index >= records => Some(CoreError::IndexOutOfRange { found: index, records }),
+            _ if index >= records => Some(CoreError::IndexOutOfRange {
+                found: index,
+                records,
+            }),
             _ if index >= in_base => {
                 let found = format!("no record {index}");
-                Some(CoreError::malformed("a delta", found, "every record after those of the base"))
+                Some(CoreError::malformed(
+                    "a delta",
+                    found,
+                    "every record after those of the base",
+                ))
             }
             _ => None,
         }

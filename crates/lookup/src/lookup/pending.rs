@@ -38,7 +38,13 @@ impl Pending {
             made.queries.extend(more.queries);
             asked
         });
-        Self { base, delta, refusals, indexed_bytes, made }
+        Self {
+            base,
+            delta,
+            refusals,
+            indexed_bytes,
+            made,
+        }
     }
 
     /// The enveloped queries to send, in order. A retry may send them again; it needs no new ones.
@@ -55,8 +61,15 @@ impl Pending {
     /// Numbers and lengths of the answers, in the order of the queries: those of the base, then those of
     /// the delta.
     pub fn answers(&self) -> Vec<AnswerLengths> {
-        let lengths = |asked: &Asked| AnswerLengths { count: asked.len(), longest: asked.answer_bytes() };
-        [Some(&self.base), self.delta.as_ref()].into_iter().flatten().map(lengths).collect()
+        let lengths = |asked: &Asked| AnswerLengths {
+            count: asked.len(),
+            longest: asked.answer_bytes(),
+        };
+        [Some(&self.base), self.delta.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(lengths)
+            .collect()
     }
 
     /// Opens the enveloped answers to one lookup. `None` means that the key is absent.
@@ -78,7 +91,11 @@ impl Pending {
     /// [`CoreError::IndexOutOfRange`], [`crate::Error::NotCommitted`] for an invalid proof in a verifiable
     /// database, those of the envelope, or of [`crate::KeywordLayout::find`].
     pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        CoreError::check_length("a set of answers, counted", answers.len(), self.made.queries.len())?;
+        CoreError::check_length(
+            "a set of answers, counted",
+            answers.len(),
+            self.made.queries.len(),
+        )?;
         let (of_base, of_delta) = answers.split_at(self.base.len());
         let base = self.base.open(of_base);
         let changed = self.delta.map(|delta| delta.open(of_delta)).transpose();
@@ -106,7 +123,11 @@ fn latest(
         (Some(word), _) => {
             let value = word.value();
             if let Some(expected) = indexed_bytes {
-                CoreError::check_length("a record of a delta", value.as_ref().map_or(0, Vec::len), expected)?;
+                CoreError::check_length(
+                    "a record of a delta",
+                    value.as_ref().map_or(0, Vec::len),
+                    expected,
+                )?;
             }
             Ok(value)
         }

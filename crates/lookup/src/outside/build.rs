@@ -50,12 +50,23 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
-    let Summary { lengths, duplicates, key_bytes } = summarize(entries, options.on_duplicate, progress)?;
+    let Summary {
+        lengths,
+        duplicates,
+        key_bytes,
+    } = summarize(entries, options.on_duplicate, progress)?;
     let plan = TablePlan::new(options, &lengths)?;
     let mut ids = place.zeroed(IDS, lengths.count as usize * ID_BYTES)?;
     for _ in 0..SEEDS {
-        let seeds = Seeds { placement: random_seed(rng), ..entries.seeds };
-        let hashing = Hashing { seeds, format: plan.dimensions.format, rule: options.on_duplicate };
+        let seeds = Seeds {
+            placement: random_seed(rng),
+            ..entries.seeds
+        };
+        let hashing = Hashing {
+            seeds,
+            format: plan.dimensions.format,
+            rule: options.on_duplicate,
+        };
         let mut items = hashing.spill(entries, lengths.count, &mut ids, place, progress)?;
         let weights = items.weights;
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
@@ -63,9 +74,18 @@ pub fn build(
         let mut buckets = place.zeroed(BUCKETS, shape.total_bytes() as usize)?;
         if fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
             let report = TableReport::new(lengths.count, lengths.total, &layout);
-            let report = TableReport { duplicates, key_bytes: Some(key_bytes), ..report };
+            let report = TableReport {
+                duplicates,
+                key_bytes: Some(key_bytes),
+                ..report
+            };
             let (buckets, ids) = (place.keep(BUCKETS, buckets)?, place.keep(IDS, ids)?);
-            return Ok(SpilledTable { layout, buckets, ids, report });
+            return Ok(SpilledTable {
+                layout,
+                buckets,
+                ids,
+                report,
+            });
         }
     }
     Err(too_many(lengths.count))
@@ -82,7 +102,11 @@ struct Summary {
 ///
 /// # Errors
 /// [`CoreError::EmptyDatabase`], and [`Error::DuplicateKey`] for the first refused entry of the source.
-fn summarize(entries: &mut EntryRuns, rule: OnDuplicate, progress: &dyn Progress) -> Result<Summary> {
+fn summarize(
+    entries: &mut EntryRuns,
+    rule: OnDuplicate,
+    progress: &dyn Progress,
+) -> Result<Summary> {
     progress.stage("naming keys", RUNS as u64);
     let (mut lengths, mut refused) = (None, None::<(u64, Error)>);
     let (mut duplicates, mut key_bytes) = (0, 0);
@@ -91,13 +115,20 @@ fn summarize(entries: &mut EntryRuns, rule: OnDuplicate, progress: &dyn Progress
         lengths = sorted.lengths().fold(lengths, Lengths::and);
         duplicates += sorted.duplicates;
         key_bytes += sorted.key_bytes();
-        refused = [refused, sorted.refused].into_iter().flatten().min_by_key(|(line, _)| *line);
+        refused = [refused, sorted.refused]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(line, _)| *line);
         progress.advance(1);
     }
     match (refused, lengths) {
         (Some((_, error)), _) => Err(error),
         (None, None) => Err(CoreError::EmptyDatabase.into()),
-        (None, Some(lengths)) => Ok(Summary { lengths, duplicates, key_bytes }),
+        (None, Some(lengths)) => Ok(Summary {
+            lengths,
+            duplicates,
+            key_bytes,
+        }),
     }
 }
 
@@ -124,15 +155,22 @@ impl Hashing {
         for run in EntryRuns::all() {
             let sorted = entries.read(run, self.rule)?;
             let (now, rest) = ids.split_at_mut(sorted.len() * ID_BYTES);
-            sorted.pairs().zip(now.par_chunks_exact_mut(ID_BYTES)).for_each(|(pair, out)| {
-                out.copy_from_slice(&pair.id.0);
-            });
+            sorted
+                .pairs()
+                .zip(now.par_chunks_exact_mut(ID_BYTES))
+                .for_each(|(pair, out)| {
+                    out.copy_from_slice(&pair.id.0);
+                });
             let of_pair = |(number, pair): (usize, Pair<_>)| {
                 items_of(first + number as u32, &pair, &self.format, &self.seeds)
             };
             let chunks: Vec<Item> = sorted.pairs().enumerate().flat_map_iter(of_pair).collect();
             for item in &chunks {
-                items.add(item, sorted.value((item.entry - first) as usize), &self.format)?;
+                items.add(
+                    item,
+                    sorted.value((item.entry - first) as usize),
+                    &self.format,
+                )?;
             }
             (ids, first) = (rest, first.wrapping_add(sorted.len() as u32));
             progress.advance(sorted.len() as u64);

@@ -22,7 +22,9 @@ impl ReadRuns for HeapRuns {
 
 impl Runs for HeapRuns {
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
-        parts.iter().for_each(|part| self.0[run].extend_from_slice(part));
+        parts
+            .iter()
+            .for_each(|part| self.0[run].extend_from_slice(part));
         Ok(())
     }
 

@@ -23,16 +23,26 @@ pub(super) struct ItemRuns {
 impl ItemRuns {
     pub(super) fn new(storage: &mut dyn Storage) -> Result<Self> {
         let (items, entries) = (storage.runs("items")?, storage.runs("chunks")?);
-        Ok(Self { items, entries, entry: Vec::new(), weights: Weights::default() })
+        Ok(Self {
+            items,
+            entries,
+            entry: Vec::new(),
+            weights: Weights::default(),
+        })
     }
 
     /// Adds an item of a value.
     pub(super) fn add(&mut self, item: &Item, value: &[u8], format: &EntryFormat) -> Result<()> {
         let run = run_of(item.hash.pilot_hash);
-        let KeyHash { tag, pilot_hash, bucket_hash } = item.hash;
+        let KeyHash {
+            tag,
+            pilot_hash,
+            bucket_hash,
+        } = item.hash;
         let hash = [tag, pilot_hash, bucket_hash].map(u64::to_le_bytes);
         let numbers = [item.entry, item.chunk, item.bytes].map(u32::to_le_bytes);
-        self.items.append(run, &[hash.as_flattened(), numbers.as_flattened()])?;
+        self.items
+            .append(run, &[hash.as_flattened(), numbers.as_flattened()])?;
         self.entry.resize(item.bytes as usize, 0);
         format.write(&mut self.entry, tag, format.rest(value, item.chunk));
         self.entries.append(run, &[&self.entry])?;
@@ -47,11 +57,23 @@ impl ItemRuns {
         let mut reader = Reader::new("a run of items", &bytes);
         let mut at = 0;
         while !reader.is_empty() {
-            let hash = KeyHash { tag: reader.u64()?, pilot_hash: reader.u64()?, bucket_hash: reader.u64()? };
+            let hash = KeyHash {
+                tag: reader.u64()?,
+                pilot_hash: reader.u64()?,
+                bucket_hash: reader.u64()?,
+            };
             let (entry, chunk, bytes) = (reader.u32()?, reader.u32()?, reader.u32()?);
-            loaded.items.push(Item { hash, entry, chunk, bytes });
+            loaded.items.push(Item {
+                hash,
+                entry,
+                chunk,
+                bytes,
+            });
             if purpose == Purpose::Write {
-                loaded.places.push(Place { run: run as u32, at });
+                loaded.places.push(Place {
+                    run: run as u32,
+                    at,
+                });
             }
             at += u64::from(bytes);
         }
@@ -61,7 +83,12 @@ impl ItemRuns {
 
 impl Items for ItemRuns {
     /// The last region of a run may continue in the next one. Its items wait for that.
-    fn each_window(&mut self, grid: Grid, purpose: Purpose, each: &mut EachWindow<'_>) -> Result<bool> {
+    fn each_window(
+        &mut self,
+        grid: Grid,
+        purpose: Purpose,
+        each: &mut EachWindow<'_>,
+    ) -> Result<bool> {
         if purpose == Purpose::Write {
             self.entries.seal()?;
         }
@@ -71,7 +98,13 @@ impl Items for ItemRuns {
             let end = end_of(run).map_or(grid.regions, |hash| grid.region(hash));
             if end > first {
                 let loaded = waiting.split_below(grid, end);
-                if !each(first..end, &Whole { loaded, entries: self.entries.as_ref() })? {
+                if !each(
+                    first..end,
+                    &Whole {
+                        loaded,
+                        entries: self.entries.as_ref(),
+                    },
+                )? {
                     return Ok(false);
                 }
                 first = end;
@@ -101,7 +134,11 @@ impl Loaded {
         let all = std::mem::take(self);
         let mut below = Self::default();
         for (number, item) in all.items.into_iter().enumerate() {
-            let part = if grid.region(item.hash.pilot_hash) < end { &mut below } else { &mut *self };
+            let part = if grid.region(item.hash.pilot_hash) < end {
+                &mut below
+            } else {
+                &mut *self
+            };
             part.items.push(item);
             part.places.extend(all.places.get(number));
         }
@@ -121,7 +158,14 @@ impl Window for Whole<'_> {
     }
 
     fn write(&self, number: u32, free: &mut [u8]) {
-        let (item, place) = (&self.loaded.items[number as usize], self.loaded.places[number as usize]);
-        self.entries.copy(place.run as usize, place.at, &mut free[..item.bytes as usize]);
+        let (item, place) = (
+            &self.loaded.items[number as usize],
+            self.loaded.places[number as usize],
+        );
+        self.entries.copy(
+            place.run as usize,
+            place.at,
+            &mut free[..item.bytes as usize],
+        );
     }
 }

@@ -26,7 +26,10 @@ impl IdSeed {
     }
 
     fn seeds(self) -> Seeds {
-        Seeds { ids: self.0, placement: [0; SEED_BYTES] }
+        Seeds {
+            ids: self.0,
+            placement: [0; SEED_BYTES],
+        }
     }
 }
 
@@ -40,7 +43,11 @@ pub struct AddedEntries {
 impl AddedEntries {
     /// No entries yet, for empty runs. Their ids will have this seed.
     pub fn new(seed: IdSeed, runs: Box<dyn Runs>) -> Self {
-        Self { seed, runs, lengths: None }
+        Self {
+            seed,
+            runs,
+            lengths: None,
+        }
     }
 
     /// Adds an entry.
@@ -52,14 +59,21 @@ impl AddedEntries {
         let id = self.seed.seeds().id(&entry.key);
         self.lengths = Lengths::and(self.lengths, entry.value.len());
         let length = |field: &[u8]| (field.len() as u64).to_le_bytes();
-        let (line, key, value) = (entry.line.to_le_bytes(), length(&entry.key), length(&entry.value));
+        let (line, key, value) = (
+            entry.line.to_le_bytes(),
+            length(&entry.key),
+            length(&entry.value),
+        );
         let fields = [&id.0[..], &line, &key, &entry.key, &value, &entry.value];
         Ok(self.runs.append(run_of_id(&id), &fields)?)
     }
 
     /// The entries, to be read.
     pub fn finish(self) -> EntryPart {
-        EntryPart { runs: self.runs, lengths: self.lengths }
+        EntryPart {
+            runs: self.runs,
+            lengths: self.lengths,
+        }
     }
 }
 
@@ -81,12 +95,18 @@ impl EntryRuns {
     /// The entries of parts whose ids have this seed, one part after the other. Each counts its lines from
     /// 1.
     pub fn new(seed: IdSeed, parts: Vec<EntryPart>) -> Self {
-        Self { seeds: seed.seeds(), parts }
+        Self {
+            seeds: seed.seeds(),
+            parts,
+        }
     }
 
     /// The lengths of all values; `None` if there are none.
     pub fn lengths(&self) -> Option<Lengths> {
-        self.parts.iter().filter_map(|part| part.lengths).reduce(Lengths::joined)
+        self.parts
+            .iter()
+            .filter_map(|part| part.lengths)
+            .reduce(Lengths::joined)
     }
 
     /// Reads a run: one entry for each id, ascending by id.
@@ -99,11 +119,18 @@ impl EntryRuns {
             let start = bytes.len();
             part.runs.read(run, &mut bytes)?;
             add_rows(&bytes, start, count, &mut rows)?;
-            count = part.lengths.map_or(count, |lengths| lengths.count.saturating_add(count));
+            count = part
+                .lengths
+                .map_or(count, |lengths| lengths.count.saturating_add(count));
         }
         // The sort is stable: rows of one id stay in the order of the source.
         rows.par_sort_by_key(|row| row.id);
-        let mut sorted = Sorted { bytes, rows: Vec::with_capacity(rows.len()), duplicates: 0, refused: None };
+        let mut sorted = Sorted {
+            bytes,
+            rows: Vec::with_capacity(rows.len()),
+            duplicates: 0,
+            refused: None,
+        };
         for row in rows {
             sorted.push(row, rule, count)?;
         }
@@ -143,7 +170,12 @@ fn add_rows(bytes: &[u8], mut end: usize, before: u64, rows: &mut Vec<Row>) -> R
             Ok::<_, Error>(start..end)
         };
         let (key, value) = (field()?, field()?);
-        rows.push(Row { id, line, key, value });
+        rows.push(Row {
+            id,
+            line,
+            key,
+            value,
+        });
     }
     Ok(())
 }
@@ -171,7 +203,12 @@ impl Sorted {
         match rule {
             OnDuplicate::First => {}
             OnDuplicate::Last => *last = row,
-            OnDuplicate::Refuse if self.refused.as_ref().is_none_or(|(line, _)| row.line < *line) => {
+            OnDuplicate::Refuse
+                if self
+                    .refused
+                    .as_ref()
+                    .is_none_or(|(line, _)| row.line < *line) =>
+            {
                 let error = duplicate_key(&self.bytes[row.key.clone()], last.line, row.line);
                 self.refused = Some((row.line, error));
             }
@@ -197,7 +234,10 @@ impl Sorted {
 
     /// Ids and values.
     pub(super) fn pairs(&self) -> impl IndexedParallelIterator<Item = Pair<&[u8]>> {
-        self.rows.par_iter().map(|row| Pair { id: row.id, value: &self.bytes[row.value.clone()] })
+        self.rows.par_iter().map(|row| Pair {
+            id: row.id,
+            value: &self.bytes[row.value.clone()],
+        })
     }
 
     /// The lengths of all values.

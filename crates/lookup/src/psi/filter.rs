@@ -57,7 +57,9 @@ impl Filter {
 
     /// Returns true if a name is in the set. Variable time: the receiver tests its own elements.
     pub fn contains_vartime(&self, name: &[u8; NAME_BYTES]) -> bool {
-        self.values.binary_search(&first_bits(name, self.bits)).is_ok()
+        self.values
+            .binary_search(&first_bits(name, self.bits))
+            .is_ok()
     }
 
     /// Estimates the length of an encoded filter of `count` elements, in bytes.
@@ -72,7 +74,10 @@ impl Filter {
     pub fn encode(&self) -> Vec<u8> {
         let rice = rice_of(self.values.len() as u64, self.bits);
         let mut writer = Writer::new();
-        writer.u64(self.values.len() as u64).u8(self.bits as u8).u8(rice as u8);
+        writer
+            .u64(self.values.len() as u64)
+            .u8(self.bits as u8)
+            .u8(rice as u8);
         let (mut code, mut next) = (BitWriter::default(), 0);
         for &value in &self.values {
             code.rice(value - next, rice);
@@ -88,13 +93,21 @@ impl Filter {
     /// [`Error::Length`], [`Error::OutOfBounds`] or [`Error::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a filter", bytes);
-        let (count, bits, rice) = (reader.u64()?, u32::from(reader.u8()?), u32::from(reader.u8()?));
+        let (count, bits, rice) = (
+            reader.u64()?,
+            u32::from(reader.u8()?),
+            u32::from(reader.u8()?),
+        );
         let code = reader.rest();
         // Each value takes at least one bit of the unary part, and its low bits.
         let least = u128::from(count) * u128::from(rice_of(count, bits_of(count)) + 1);
         if least > 8 * code.len() as u128 {
             let expected = format!("as many as {} bytes hold", code.len());
-            return Err(Error::out_of_bounds("the values of a filter", count, expected));
+            return Err(Error::out_of_bounds(
+                "the values of a filter",
+                count,
+                expected,
+            ));
         }
         if bits != bits_of(count) || rice != rice_of(count, bits) {
             let found = format!("{bits}, {rice} of them low, for {count} values");
@@ -104,8 +117,11 @@ impl Filter {
         let mut code = BitReader { bytes: code, at: 0 };
         let (mut values, mut next) = (Vec::with_capacity(count as usize), 0u128);
         for _ in 0..count {
-            let value = next.checked_add(code.rice(rice, bits)?).filter(|value| value >> bits == 0);
-            let value = value.ok_or_else(|| Error::malformed("a filter", "a value beyond its bits", bits))?;
+            let value = next
+                .checked_add(code.rice(rice, bits)?)
+                .filter(|value| value >> bits == 0);
+            let value = value
+                .ok_or_else(|| Error::malformed("a filter", "a value beyond its bits", bits))?;
             values.push(value);
             next = value + 1;
         }
@@ -130,7 +146,9 @@ fn log2_up(count: u64) -> u32 {
 }
 
 fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
-    let first = name.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
+    let first = name
+        .first_chunk()
+        .map_or(0, |bytes| u128::from_be_bytes(*bytes));
     first >> (u128::BITS - bits)
 }
 
@@ -172,7 +190,11 @@ struct BitReader<'a> {
 impl BitReader<'_> {
     fn bit(&mut self) -> Result<bool> {
         let found = 8 * self.bytes.len() as u64;
-        let short = || Error::Length { what: "the code of a filter, in bits", found, expected: found + 1 };
+        let short = || Error::Length {
+            what: "the code of a filter, in bits",
+            found,
+            expected: found + 1,
+        };
         let byte = self.bytes.get(self.at / 8).ok_or_else(short)?;
         let bit = byte >> (self.at % 8) & 1 == 1;
         self.at += 1;
@@ -185,7 +207,11 @@ impl BitReader<'_> {
         while self.bit()? {
             value += 1u128;
             if value >> (bits - rice) > 1 {
-                return Err(Error::malformed("a filter", "a difference beyond its bits", bits));
+                return Err(Error::malformed(
+                    "a filter",
+                    "a difference beyond its bits",
+                    bits,
+                ));
             }
         }
         value <<= rice;
@@ -197,7 +223,11 @@ impl BitReader<'_> {
 
     /// Checks that the rest of the last byte is zero and that nothing follows.
     fn finish(mut self) -> Result<()> {
-        Error::check_length("the code of a filter", self.bytes.len(), self.at.div_ceil(8))?;
+        Error::check_length(
+            "the code of a filter",
+            self.bytes.len(),
+            self.at.div_ceil(8),
+        )?;
         while !self.at.is_multiple_of(8) {
             if self.bit()? {
                 return Err(Error::malformed("the end of a filter", "a bit", "zeros"));
@@ -215,7 +245,9 @@ mod tests {
     use super::*;
 
     fn names(count: u64) -> Vec<[u8; NAME_BYTES]> {
-        (0..count).map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes()).collect()
+        (0..count)
+            .map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes())
+            .collect()
     }
 
     #[test]
@@ -250,14 +282,23 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(Filter::decode(&bytes[..length]).is_err(), "{length}");
         }
-        assert_eq!(Filter::decode(&[&bytes[..], &[0]].concat()).unwrap_err().code(), "wrong_length");
+        assert_eq!(
+            Filter::decode(&[&bytes[..], &[0]].concat())
+                .unwrap_err()
+                .code(),
+            "wrong_length"
+        );
         let mut many = bytes.clone();
         many[6] = 1;
         assert_eq!(Filter::decode(&many).unwrap_err().code(), "out_of_bounds");
         for (position, byte) in [(8, 0), (8, 121), (9, 0), (9, 61)] {
             let mut other = bytes.clone();
             other[position] = byte;
-            assert_eq!(Filter::decode(&other).unwrap_err().code(), "malformed", "{position} {byte}");
+            assert_eq!(
+                Filter::decode(&other).unwrap_err().code(),
+                "malformed",
+                "{position} {byte}"
+            );
         }
     }
 

@@ -27,7 +27,11 @@ impl Kind {
     pub fn cheaper(count: u64, sizes: &Sizes, batch: usize) -> Self {
         let queries = ELEMENTS.div_ceil(batch.max(1) as u64);
         let retrieval = RUNS * queries * (sizes.query + sizes.answer) + sizes.public;
-        if Filter::expected_bytes(count) <= retrieval { Self::Filter } else { Self::Retrieval }
+        if Filter::expected_bytes(count) <= retrieval {
+            Self::Filter
+        } else {
+            Self::Retrieval
+        }
     }
 
     /// Its name on the command line and in addresses.
@@ -46,7 +50,11 @@ impl FromStr for Kind {
         match text {
             "filter" => Ok(Self::Filter),
             "retrieval" => Ok(Self::Retrieval),
-            other => Err(Error::malformed("a kind of intersection", other, "filter or retrieval")),
+            other => Err(Error::malformed(
+                "a kind of intersection",
+                other,
+                "filter or retrieval",
+            )),
         }
     }
 }

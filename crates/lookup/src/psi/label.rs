@@ -57,19 +57,35 @@ pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result
         return Ok(Some(Vec::new()));
     };
     let length = u32::from_le_bytes(*length) as usize;
-    let too_long = || Error::malformed("a label's length", length, format!("at most {}", label.len()));
+    let too_long = || {
+        Error::malformed(
+            "a label's length",
+            length,
+            format!("at most {}", label.len()),
+        )
+    };
     Ok(Some(label.get(..length).ok_or_else(too_long)?.to_vec()))
 }
 
 fn add_stream(mask: &Mask, bytes: &mut [u8]) {
     let mut stream = Zeroizing::new(vec![0; bytes.len()]);
-    blake3::Hasher::new_derive_key(STREAM).update(&*mask.seal).finalize_xof().fill(&mut stream);
-    bytes.iter_mut().zip(stream.iter()).for_each(|(byte, add)| *byte ^= add);
+    blake3::Hasher::new_derive_key(STREAM)
+        .update(&*mask.seal)
+        .finalize_xof()
+        .fill(&mut stream);
+    bytes
+        .iter_mut()
+        .zip(stream.iter())
+        .for_each(|(byte, add)| *byte ^= add);
 }
 
 fn check(mask: &Mask, plain: &[u8]) -> [u8; CHECK_BYTES] {
     let mut check = [0; CHECK_BYTES];
     let mut hasher = blake3::Hasher::new_derive_key(CHECK);
-    hasher.update(&*mask.seal).update(plain).finalize_xof().fill(&mut check);
+    hasher
+        .update(&*mask.seal)
+        .update(plain)
+        .finalize_xof()
+        .fill(&mut check);
     check
 }

@@ -21,7 +21,11 @@ const DUMMY_BYTES: usize = 32;
 /// The sender learns no more about their number.
 pub fn padded(count: usize) -> usize {
     let power = count.max(LEAST).next_power_of_two();
-    if count <= power / 4 * 3 && power > LEAST { power / 4 * 3 } else { power }
+    if count <= power / 4 * 3 && power > LEAST {
+        power / 4 * 3
+    } else {
+        power
+    }
 }
 
 /// A receiver that waits for the sender's answer.
@@ -76,8 +80,16 @@ impl Receiver {
     /// # Errors
     /// The errors of [`Blinding::finish`].
     pub fn unmask(self, evaluated: &[u8]) -> Result<Wanted> {
-        let masks = self.blinding.finish(evaluated)?.iter().map(Mask::from).collect();
-        Ok(Wanted { masks, asked: self.asked })
+        let masks = self
+            .blinding
+            .finish(evaluated)?
+            .iter()
+            .map(Mask::from)
+            .collect();
+        Ok(Wanted {
+            masks,
+            asked: self.asked,
+        })
     }
 }
 
@@ -89,9 +101,22 @@ impl Wanted {
 
     /// Finds the elements in a filter.
     pub fn in_filter(&self, filter: &Filter) -> Vec<Match> {
-        let found: Vec<bool> = self.masks.iter().map(|mask| filter.contains_vartime(&mask.name)).collect();
-        let matches = self.asked.iter().enumerate().filter(|(_, position)| found[**position]);
-        matches.map(|(index, _)| Match { index, label: Vec::new() }).collect()
+        let found: Vec<bool> = self
+            .masks
+            .iter()
+            .map(|mask| filter.contains_vartime(&mask.name))
+            .collect();
+        let matches = self
+            .asked
+            .iter()
+            .enumerate()
+            .filter(|(_, position)| found[**position]);
+        matches
+            .map(|(index, _)| Match {
+                index,
+                label: Vec::new(),
+            })
+            .collect()
     }
 
     /// Finds the elements from the looked-up values of [`Wanted::names`], in a set whose longest
@@ -100,14 +125,26 @@ impl Wanted {
     /// # Errors
     /// [`CoreError::Length`] for more or fewer values than names, or values of another set.
     pub fn opened(&self, values: &[Option<Vec<u8>>], longest: Option<usize>) -> Result<Vec<Match>> {
-        CoreError::check_length("the values of names, counted", values.len(), self.masks.len())?;
+        CoreError::check_length(
+            "the values of names, counted",
+            values.len(),
+            self.masks.len(),
+        )?;
         let open = |(mask, value): (&Mask, &Option<Vec<u8>>)| match value {
             Some(sealed) => open(mask, sealed, longest),
             None => Ok(None),
         };
-        let labels = self.masks.iter().zip(values).map(open).collect::<Result<Vec<_>, CoreError>>()?;
-        let found =
-            self.asked.iter().enumerate().filter_map(|(index, &position)| {
+        let labels = self
+            .masks
+            .iter()
+            .zip(values)
+            .map(open)
+            .collect::<Result<Vec<_>, CoreError>>()?;
+        let found = self
+            .asked
+            .iter()
+            .enumerate()
+            .filter_map(|(index, &position)| {
                 labels[position].clone().map(|label| Match { index, label })
             });
         Ok(found.collect())

@@ -40,7 +40,9 @@ impl Masked {
     /// The names, for a filter.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8; NAME_BYTES]> {
         const NONE: &[u8; NAME_BYTES] = &[0; NAME_BYTES];
-        self.entries.iter().map(|entry| entry.key.first_chunk().unwrap_or(NONE))
+        self.entries
+            .iter()
+            .map(|entry| entry.key.first_chunk().unwrap_or(NONE))
     }
 }
 
@@ -52,13 +54,22 @@ impl Masked {
 pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) -> Result<Masked> {
     let total = rows.len();
     let rows = once_each(rows)?;
-    let longest = labels.then(|| rows.iter().map(|row| row.label.len()).max().unwrap_or_default());
+    let longest = labels.then(|| {
+        rows.iter()
+            .map(|row| row.label.len())
+            .max()
+            .unwrap_or_default()
+    });
     progress.stage("mask elements", rows.len() as u64);
     let one = |row: &Row| -> Result<Entry> {
         let mask = Mask::from(&key.value(&row.element)?);
         let value = seal(&mask, &row.label, longest);
         check_value(&value, row.line)?;
-        Ok(Entry { key: mask.name.to_vec(), value, line: row.line })
+        Ok(Entry {
+            key: mask.name.to_vec(),
+            value,
+            line: row.line,
+        })
     };
     let mut entries = Vec::with_capacity(rows.len());
     for rows in rows.chunks(STEP) {
@@ -67,7 +78,11 @@ pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) ->
     }
     // Sorted by name, as the order of the source could reveal something about it.
     entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    Ok(Masked { duplicates: (total - entries.len()) as u64, entries, longest })
+    Ok(Masked {
+        duplicates: (total - entries.len()) as u64,
+        entries,
+        longest,
+    })
 }
 
 /// Keeps each element once; equal rows count as one.
@@ -90,5 +105,8 @@ fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
     }
     drop(first);
     let mut keep = keep.into_iter();
-    Ok(rows.into_iter().filter(|_| keep.next().unwrap_or_default()).collect())
+    Ok(rows
+        .into_iter()
+        .filter(|_| keep.next().unwrap_or_default())
+        .collect())
 }

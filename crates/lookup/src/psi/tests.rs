@@ -30,25 +30,49 @@ fn by_retrieval(key: &Key, masked: Masked, elements: &[&str]) -> Vec<(usize, Str
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();
     let longest = masked.longest;
-    let table = build(masked.entries, &TableOptions::default(), &mut rng(2), &NoProgress).unwrap();
-    let plain = registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
-    let server = plain.setup(&table.records, Goal::default(), &mut rng(3), &NoProgress).unwrap();
+    let table = build(
+        masked.entries,
+        &TableOptions::default(),
+        &mut rng(2),
+        &NoProgress,
+    )
+    .unwrap();
+    let plain = registry::by_name("plain")
+        .unwrap()
+        .allow_insecure(papir_core::NotPrivate::acknowledged());
+    let server = plain
+        .setup(&table.records, Goal::default(), &mut rng(3), &NoProgress)
+        .unwrap();
     let values = look_up(server.as_ref(), table.layout, &wanted);
     let matches = wanted.opened(&values, longest).unwrap();
-    matches.into_iter().map(|one| (one.index, String::from_utf8(one.label).unwrap())).collect()
+    matches
+        .into_iter()
+        .map(|one| (one.index, String::from_utf8(one.label).unwrap()))
+        .collect()
 }
 
-fn look_up(server: &dyn ErasedServer, layout: crate::KeywordLayout, wanted: &Wanted) -> Vec<Option<Vec<u8>>> {
+fn look_up(
+    server: &dyn ErasedServer,
+    layout: crate::KeywordLayout,
+    wanted: &Wanted,
+) -> Vec<Option<Vec<u8>>> {
     let client = registry::by_name("plain")
         .unwrap()
         .allow_insecure(papir_core::NotPrivate::acknowledged())
         .client(&server.public())
         .unwrap();
     let lookup = Lookup::new(client, Some(layout)).unwrap();
-    let asks: Vec<Ask<'_>> = wanted.names().into_iter().map(|name| Ask::Key(name)).collect();
+    let asks: Vec<Ask<'_>> = wanted
+        .names()
+        .into_iter()
+        .map(|name| Ask::Key(name))
+        .collect();
     let pending = lookup.prepare_batch(None, &asks, &mut rng(4)).unwrap();
-    let answers: Vec<_> =
-        pending.queries().iter().map(|query| server.answer(Default::default(), query)).collect();
+    let answers: Vec<_> = pending
+        .queries()
+        .iter()
+        .map(|query| server.answer(Default::default(), query))
+        .collect();
     let answers: Vec<Vec<u8>> = answers.into_iter().map(Result::unwrap).collect();
     pending.finish_all(&answers).unwrap()
 }
@@ -58,7 +82,11 @@ fn by_filter(key: &Key, masked: &Masked, elements: &[&str]) -> Vec<usize> {
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();
     let filter = Filter::decode(&Filter::new(masked.names()).encode()).unwrap();
-    wanted.in_filter(&filter).into_iter().map(|one| one.index).collect()
+    wanted
+        .in_filter(&filter)
+        .into_iter()
+        .map(|one| one.index)
+        .collect()
 }
 
 #[test]
@@ -78,9 +106,16 @@ fn filters_and_lookups_give_the_intersection() {
     for (sender, receiver, expected) in cases {
         let set: Vec<(&str, &str)> = sender.iter().map(|element| (*element, "")).collect();
         let masked = || mask(&key, rows(&set), false, &NoProgress).unwrap();
-        assert_eq!(by_filter(&key, &masked(), receiver), expected, "{sender:?} {receiver:?}");
+        assert_eq!(
+            by_filter(&key, &masked(), receiver),
+            expected,
+            "{sender:?} {receiver:?}"
+        );
         let found = by_retrieval(&key, masked(), receiver);
-        let expected: Vec<_> = expected.iter().map(|&index| (index, String::new())).collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|&index| (index, String::new()))
+            .collect();
         assert_eq!(found, expected, "{sender:?} {receiver:?}");
     }
     let empty = mask(&key, Vec::new(), false, &NoProgress).unwrap();
@@ -90,16 +125,44 @@ fn filters_and_lookups_give_the_intersection() {
 #[test]
 fn labels_come_with_their_elements() {
     let key = Key::generate(&mut rng(9)).unwrap();
-    let set = [("a", "first"), ("b", ""), ("c", "a longer label"), ("a", "first")];
+    let set = [
+        ("a", "first"),
+        ("b", ""),
+        ("c", "a longer label"),
+        ("a", "first"),
+    ];
     let masked = mask(&key, rows(&set), true, &NoProgress).unwrap();
     assert_eq!((masked.duplicates, masked.longest), (1, Some(14)));
-    assert!(masked.entries.iter().all(|entry| entry.value.len() == sealed_bytes(Some(14))));
+    assert!(
+        masked
+            .entries
+            .iter()
+            .all(|entry| entry.value.len() == sealed_bytes(Some(14)))
+    );
     let found = by_retrieval(&key, masked, &["c", "x", "b", "a", "c"]);
-    let expected = [(0, "a longer label"), (2, ""), (3, "first"), (4, "a longer label")];
-    assert_eq!(found, expected.map(|(index, label)| (index, label.to_owned())));
+    let expected = [
+        (0, "a longer label"),
+        (2, ""),
+        (3, "first"),
+        (4, "a longer label"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(index, label)| (index, label.to_owned()))
+    );
     let two = [("a", "one"), ("b", ""), ("a", "two")];
     let refused = mask(&key, rows(&two), true, &NoProgress).err().unwrap();
-    assert!(matches!(refused, Error::DuplicateKey { first: 1, line: 3, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            Error::DuplicateKey {
+                first: 1,
+                line: 3,
+                ..
+            }
+        ),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -107,9 +170,15 @@ fn labels_do_not_open_under_other_masks() {
     let key = Key::generate(&mut rng(9)).unwrap();
     let masks = ["a", "b"].map(|element| Mask::from(&key.value(element.as_bytes()).unwrap()));
     let mut sealed = label::seal(&masks[0], b"label", Some(9));
-    assert_eq!(label::open(&masks[0], &sealed, Some(9)).unwrap().unwrap(), b"label");
+    assert_eq!(
+        label::open(&masks[0], &sealed, Some(9)).unwrap().unwrap(),
+        b"label"
+    );
     assert_eq!(label::open(&masks[1], &sealed, Some(9)).unwrap(), None);
-    assert_eq!(label::open(&masks[0], &sealed, Some(8)).unwrap_err().code(), "wrong_length");
+    assert_eq!(
+        label::open(&masks[0], &sealed, Some(8)).unwrap_err().code(),
+        "wrong_length"
+    );
     let fixed = Mask::from(&zeroize::Zeroizing::new(std::array::from_fn(|i| i as u8)));
     let hash = blake3::hash(&label::seal(&fixed, b"label", Some(9)));
     assert_eq!(hash.to_hex()[..16], *"aeba450e944d9af9");
@@ -119,14 +188,21 @@ fn labels_do_not_open_under_other_masks() {
 
 #[test]
 fn requests_reveal_only_the_padded_count() {
-    for (count, expected) in
-        [(0, 16), (1, 16), (16, 16), (17, 24), (24, 24), (25, 32), (1000, 1024), (1025, 1536)]
-    {
+    for (count, expected) in [
+        (0, 16),
+        (1, 16),
+        (16, 16),
+        (17, 24),
+        (24, 24),
+        (25, 32),
+        (1000, 1024),
+        (1025, 1536),
+    ] {
         assert_eq!(padded(count), expected);
     }
     let elements: Vec<String> = (0..20).map(|i| i.to_string()).collect();
-    let [(_, first), (_, second)] =
-        [&elements[..18], &elements[..]].map(|elements| Receiver::new(elements, &mut rng(5)).unwrap());
+    let [(_, first), (_, second)] = [&elements[..18], &elements[..]]
+        .map(|elements| Receiver::new(elements, &mut rng(5)).unwrap());
     assert_eq!(first.len(), second.len());
     // Repeated elements count once.
     let (_, same) = Receiver::new(&["x"; 20], &mut rng(5)).unwrap();
@@ -135,7 +211,11 @@ fn requests_reveal_only_the_padded_count() {
 
 #[test]
 fn small_sets_are_cheaper_as_filters() {
-    let sizes = papir_core::Sizes { query: 443 << 10, answer: 980 << 10, ..Default::default() };
+    let sizes = papir_core::Sizes {
+        query: 443 << 10,
+        answer: 980 << 10,
+        ..Default::default()
+    };
     assert_eq!(Kind::cheaper(1_000_000, &sizes, 64), Kind::Filter);
     assert_eq!(Kind::cheaper(100_000_000, &sizes, 64), Kind::Retrieval);
     assert_eq!("filter".parse::<Kind>().unwrap(), Kind::Filter);

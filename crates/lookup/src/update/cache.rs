@@ -40,7 +40,11 @@ pub(super) struct BucketCache<'a> {
 impl<'a> BucketCache<'a> {
     /// An empty cache. `format` is the format of the entries before and after the update.
     pub(super) fn new(table: OwnedTable<'a>, format: EntryFormat) -> Self {
-        Self { table, format, buckets: BTreeMap::new() }
+        Self {
+            table,
+            format,
+            buckets: BTreeMap::new(),
+        }
     }
 
     /// Reads these buckets. Neighbours are read together, as a prepared database decodes many
@@ -71,7 +75,8 @@ impl<'a> BucketCache<'a> {
             let start = (bucket - first) as usize * bytes;
             let before = packed[start..start + bytes].to_vec();
             let entries = before[..self.used(&before)?].to_vec();
-            self.buckets.insert(bucket, CachedBucket { before, entries });
+            self.buckets
+                .insert(bucket, CachedBucket { before, entries });
         }
         Ok(())
     }
@@ -89,7 +94,9 @@ impl<'a> BucketCache<'a> {
         if !self.buckets.contains_key(&bucket) {
             self.read(vec![bucket])?;
         }
-        self.buckets.get_mut(&bucket).ok_or_else(|| missing().into())
+        self.buckets
+            .get_mut(&bucket)
+            .ok_or_else(|| missing().into())
     }
 
     /// Bytes of a bucket's entries after the changes so far.
@@ -117,7 +124,9 @@ impl<'a> BucketCache<'a> {
         for chunk in 0..layout.dimensions.lookups {
             let hash = layout.seeds.chunk(id, chunk);
             let bucket = self.bucket(layout.bucket_vartime(&hash))?;
-            let found = format.find_vartime(&bucket.entries, hash.tag)?.ok_or_else(missing)?;
+            let found = format
+                .find_vartime(&bucket.entries, hash.tag)?
+                .ok_or_else(missing)?;
             value.extend_from_slice(found.payload);
             if found.remaining == found.payload.len() {
                 return Ok(value);
@@ -158,7 +167,10 @@ impl<'a> BucketCache<'a> {
     /// Returns the buckets that have changed.
     pub(super) fn into_changes(self) -> Vec<Change> {
         let change = |(index, bucket): (u64, CachedBucket)| {
-            let CachedBucket { before, entries: mut record } = bucket;
+            let CachedBucket {
+                before,
+                entries: mut record,
+            } = bucket;
             record.resize(before.len(), 0);
             (record != before).then_some(Change { index, record })
         };
@@ -168,5 +180,9 @@ impl<'a> BucketCache<'a> {
 
 /// The error for ids and buckets of different tables.
 pub(super) fn missing() -> CoreError {
-    CoreError::malformed("a keyword table", "a key without an entry", "the ids of the keys that it holds")
+    CoreError::malformed(
+        "a keyword table",
+        "a key without an entry",
+        "the ids of the keys that it holds",
+    )
 }

@@ -62,9 +62,16 @@ impl Changes {
         let mut resolved: Vec<Resolved> = rows
             .into_iter()
             .map(|row| {
-                row.value.as_ref().map_or(Ok(()), |value| check_value(value, row.line))?;
+                row.value
+                    .as_ref()
+                    .map_or(Ok(()), |value| check_value(value, row.line))?;
                 let id = layout.seeds.id(&row.key);
-                Ok(Resolved { id, present: ids.contains(&id), value: row.value, line: row.line })
+                Ok(Resolved {
+                    id,
+                    present: ids.contains(&id),
+                    value: row.value,
+                    line: row.line,
+                })
             })
             .collect::<Result<_>>()?;
         // The sort is stable: the last row of a key is the last of its run.
@@ -73,7 +80,14 @@ impl Changes {
         resolved.dedup_by_key(|change| change.id);
         resolved.reverse();
         let superseded = (total - resolved.len()) as u64;
-        Self::of_resolved(ids, resolved, ChangeCounts { superseded, ..ChangeCounts::default() })
+        Self::of_resolved(
+            ids,
+            resolved,
+            ChangeCounts {
+                superseded,
+                ..ChangeCounts::default()
+            },
+        )
     }
 
     /// The changes of a delta, to merge it into its base with these keys.
@@ -81,12 +95,20 @@ impl Changes {
     /// # Errors
     /// [`CoreError::EmptyDatabase`] if no key would be left.
     pub fn of_delta(ids: &KeyIds, delta: DeltaChanges) -> Result<Self> {
-        let resolved =
-            delta.into_keys().map(|(id, value)| Resolved { id, present: ids.contains(&id), value, line: 0 });
+        let resolved = delta.into_keys().map(|(id, value)| Resolved {
+            id,
+            present: ids.contains(&id),
+            value,
+            line: 0,
+        });
         Self::of_resolved(ids, resolved.collect(), ChangeCounts::default())
     }
 
-    fn of_resolved(ids: &KeyIds, resolved: Vec<Resolved>, mut counts: ChangeCounts) -> Result<Self> {
+    fn of_resolved(
+        ids: &KeyIds,
+        resolved: Vec<Resolved>,
+        mut counts: ChangeCounts,
+    ) -> Result<Self> {
         resolved.iter().for_each(|change| counts.count(change));
         if ids.len() as u64 + counts.inserted == counts.deleted {
             return Err(CoreError::EmptyDatabase.into());
@@ -106,14 +128,21 @@ impl Changes {
     /// The ids after the changes.
     pub(super) fn ids(&self, before: &KeyIds) -> KeyIds {
         let before = before.as_slice().iter().copied();
-        let after = self.merged(before, |id| *id, |change| change.value.as_ref().map(|_| change.id));
+        let after = self.merged(
+            before,
+            |id| *id,
+            |change| change.value.as_ref().map(|_| change.id),
+        );
         KeyIds::of_sorted(after)
     }
 
     /// The pairs after the changes.
     pub(super) fn pairs(&self, before: Vec<Pair>) -> Vec<Pair> {
         let pair = |change: &Resolved| {
-            change.value.as_ref().map(|value| Pair { id: change.id, value: value.clone() })
+            change.value.as_ref().map(|value| Pair {
+                id: change.id,
+                value: value.clone(),
+            })
         };
         self.merged(before.into_iter(), |pair| pair.id, pair)
     }
@@ -180,13 +209,29 @@ mod tests {
         let mut counts = ChangeCounts::default();
         resolved.iter().for_each(|change| counts.count(change));
         let changes = Changes { resolved, counts };
-        let before = [2, 4, 6].map(|byte| Pair { id: id(byte), value: vec![byte] }).to_vec();
+        let before = [2, 4, 6]
+            .map(|byte| Pair {
+                id: id(byte),
+                value: vec![byte],
+            })
+            .to_vec();
         let after = changes.pairs(before);
         let expected = [(1, 10), (4, 40), (6, 6), (9, 90)];
-        assert!(after.iter().map(|pair| (pair.id, pair.value[0])).eq(expected.map(|(k, v)| (id(k), v))));
+        assert!(
+            after
+                .iter()
+                .map(|pair| (pair.id, pair.value[0]))
+                .eq(expected.map(|(k, v)| (id(k), v)))
+        );
         let ids = changes.ids(&KeyIds::of_sorted([2, 4, 6].map(id).to_vec()));
         assert_eq!(ids.as_slice(), [1, 4, 6, 9].map(id));
-        let expected = ChangeCounts { inserted: 2, replaced: 1, deleted: 1, absent: 1, superseded: 0 };
+        let expected = ChangeCounts {
+            inserted: 2,
+            replaced: 1,
+            deleted: 1,
+            absent: 1,
+            superseded: 0,
+        };
         assert_eq!(counts, expected);
     }
 }

@@ -57,7 +57,11 @@ pub(super) fn place(
     for turn in 0..most {
         let Some(slot) = eviction.queue.pop_front() else {
             let settled = eviction.loose.is_empty();
-            return if settled { Ok(Ok(moved.len() as u64)) } else { Err(missing().into()) };
+            return if settled {
+                Ok(Ok(moved.len() as u64))
+            } else {
+                Err(missing().into())
+            };
         };
         match eviction.place(slot, turn)? {
             Put::Done => moved.insert(slot),
@@ -91,16 +95,28 @@ impl<'a, 't> Eviction<'a, 't> {
         overflows: Vec<Overflow>,
         progress: &dyn Progress,
     ) -> Self {
-        let slots: BTreeSet<u32> =
-            overflows.iter().map(|entry| layout.grid.pilot_slot(&entry.hash)).collect();
+        let slots: BTreeSet<u32> = overflows
+            .iter()
+            .map(|entry| layout.grid.pilot_slot(&entry.hash))
+            .collect();
         let regions = slots.iter().map(|slot| slot / layout.grid.pilots).collect();
         let groups = gather(layout, ids, &regions, progress);
         let mut owners = HashMap::new();
         for (&slot, members) in &groups {
             owners.extend(members.iter().map(|(hash, _)| (hash.tag, slot)));
         }
-        let loose = overflows.into_iter().map(|entry| (entry.hash.tag, entry.entry)).collect();
-        Self { layout, cache, groups, owners, loose, queue: slots.into_iter().collect() }
+        let loose = overflows
+            .into_iter()
+            .map(|entry| (entry.hash.tag, entry.entry))
+            .collect();
+        Self {
+            layout,
+            cache,
+            groups,
+            owners,
+            loose,
+            queue: slots.into_iter().collect(),
+        }
     }
 
     /// Returns true if every region has enough bytes for its entries, which no move of groups
@@ -126,7 +142,10 @@ impl<'a, 't> Eviction<'a, 't> {
     fn place(&mut self, slot: u32, turn: usize) -> Result<Put> {
         self.take_out(slot)?;
         let entries = self.entries(slot);
-        let pieces: Vec<Piece> = entries.iter().map(|(hash, bytes)| piece(hash, *bytes)).collect();
+        let pieces: Vec<Piece> = entries
+            .iter()
+            .map(|(hash, bytes)| piece(hash, *bytes))
+            .collect();
         let mut region = self.region(slot)?;
         let pilot = match region.first_pilot(&pieces, ALL_PILOTS) {
             Some(pilot) => pilot,
@@ -153,8 +172,12 @@ impl<'a, 't> Eviction<'a, 't> {
                 return Ok(put);
             }
             let tags = self.cache.tags(bucket)?;
-            let others = tags.iter().filter_map(|tag| self.owners.get(tag)).filter(|&&other| other != slot);
-            let Some(&smallest) = others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len))
+            let others = tags
+                .iter()
+                .filter_map(|tag| self.owners.get(tag))
+                .filter(|&&other| other != slot);
+            let Some(&smallest) =
+                others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len))
             else {
                 return Ok(Put::Full);
             };
@@ -165,8 +188,17 @@ impl<'a, 't> Eviction<'a, 't> {
 
     /// Removes all entries of a group from their buckets.
     fn take_out(&mut self, slot: u32) -> Result<()> {
-        let members = self.groups.get(&slot).map(Vec::as_slice).unwrap_or_default();
-        self.cache.read(members.iter().map(|(hash, _)| self.layout.bucket_vartime(hash)).collect())?;
+        let members = self
+            .groups
+            .get(&slot)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        self.cache.read(
+            members
+                .iter()
+                .map(|(hash, _)| self.layout.bucket_vartime(hash))
+                .collect(),
+        )?;
         for (hash, chunk) in members {
             if self.loose.contains_key(&hash.tag) {
                 continue;
@@ -192,7 +224,11 @@ impl<'a, 't> Eviction<'a, 't> {
     fn region(&mut self, slot: u32) -> Result<Region> {
         let grid = self.layout.grid;
         let loads = self.loads(slot / grid.pilots)?;
-        Ok(Region::loaded(grid, self.layout.dimensions.bucket_bytes, loads))
+        Ok(Region::loaded(
+            grid,
+            self.layout.dimensions.bucket_bytes,
+            loads,
+        ))
     }
 
     /// Bytes in each bucket of a region.
@@ -200,7 +236,9 @@ impl<'a, 't> Eviction<'a, 't> {
         let buckets = u64::from(self.layout.grid.buckets);
         let first = u64::from(region) * buckets;
         self.cache.read((first..first + buckets).collect())?;
-        (first..first + buckets).map(|bucket| self.cache.load(bucket)).collect()
+        (first..first + buckets)
+            .map(|bucket| self.cache.load(bucket))
+            .collect()
     }
 }
 
@@ -209,7 +247,11 @@ const ALL_PILOTS: usize = 1 << 16;
 
 fn piece(hash: &KeyHash, bytes: u32) -> Piece {
     // `Region::first_pilot` places a single group, so the number of its pilot is not used.
-    Piece { pilot: 0, bytes, bucket_hash: hash.bucket_hash }
+    Piece {
+        pilot: 0,
+        bytes,
+        bucket_hash: hash.bucket_hash,
+    }
 }
 
 /// Returns all possible chunks in these regions by pilot. Hashes all ids.
@@ -223,10 +265,16 @@ fn gather(
     let mut groups: BTreeMap<u32, Vec<Member>> = BTreeMap::new();
     progress.stage("finding neighbours", ids.len() as u64);
     for part in ids.as_slice().chunks(STEP) {
-        for (id, chunk) in part.iter().flat_map(|id| (0..layout.dimensions.lookups).map(move |c| (id, c))) {
+        for (id, chunk) in part
+            .iter()
+            .flat_map(|id| (0..layout.dimensions.lookups).map(move |c| (id, c)))
+        {
             let hash = layout.seeds.chunk(id, chunk);
             if regions.contains(&layout.grid.region(hash.pilot_hash)) {
-                groups.entry(layout.grid.pilot_slot(&hash)).or_default().push((hash, chunk));
+                groups
+                    .entry(layout.grid.pilot_slot(&hash))
+                    .or_default()
+                    .push((hash, chunk));
             }
         }
         progress.advance(part.len() as u64);

@@ -44,8 +44,8 @@ pub struct Patch {
 impl Patch {
     /// The sizes of the new table, from the tagged bytes and entries in the old table's report.
     pub fn report(&self, before_tagged: u64, before_entries: u64) -> TableReport {
-        let before =
-            i128::from(before_tagged) - i128::from(self.layout.tag_bytes()) * i128::from(before_entries);
+        let before = i128::from(before_tagged)
+            - i128::from(self.layout.tag_bytes()) * i128::from(before_entries);
         let values = u64::try_from(before + self.value_bytes).unwrap_or_default();
         TableReport::new(self.ids.len() as u64, values, &self.layout)
     }

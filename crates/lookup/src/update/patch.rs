@@ -21,7 +21,11 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     }
     progress.stage("changing keys", changes.iter().len() as u64);
     let cache = BucketCache::new(table, layout.dimensions.format);
-    let mut draft = Draft { cache, layout, value_bytes: 0 };
+    let mut draft = Draft {
+        cache,
+        layout,
+        value_bytes: 0,
+    };
     draft.read(changes)?;
     let new = draft.remove_old(changes)?;
     let overflows = match draft.insert(&new)? {
@@ -30,20 +34,36 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     };
     progress.advance(changes.iter().len() as u64);
     let ids = changes.ids(table.ids);
-    let Draft { mut cache, mut layout, value_bytes } = draft;
+    let Draft {
+        mut cache,
+        mut layout,
+        value_bytes,
+    } = draft;
     let moved = match place(&mut layout, &mut cache, &ids, overflows, progress)? {
         Ok(moved) => moved,
         Err(reason) => return Ok(Patched::Rebuild(reason)),
     };
-    Ok(Patched::Patch(Patch { changes: cache.into_changes(), layout, ids, moved, value_bytes }))
+    Ok(Patched::Patch(Patch {
+        changes: cache.into_changes(),
+        layout,
+        ids,
+        moved,
+        value_bytes,
+    }))
 }
 
 /// Extends the layout to the lengths of all new values.
 fn admit(layout: &mut KeywordLayout, changes: &Changes) -> Result<(), RebuildReason> {
-    let mut values = changes.iter().filter_map(|change| Some((change.line, change.value.as_ref()?.len())));
+    let mut values = changes
+        .iter()
+        .filter_map(|change| Some((change.line, change.value.as_ref()?.len())));
     values.try_for_each(|(line, length)| {
         let found = length as u64;
-        if layout.admit(length) { Ok(()) } else { Err(RebuildReason::Length { line, found }) }
+        if layout.admit(length) {
+            Ok(())
+        } else {
+            Err(RebuildReason::Length { line, found })
+        }
     })
 }
 
@@ -59,7 +79,9 @@ impl Draft<'_> {
     /// Reads the buckets of the first chunks of all changed keys at once.
     fn read(&mut self, changes: &Changes) -> Result<()> {
         let first = |id: &KeyId| self.layout.bucket_vartime(&self.layout.seeds.chunk(id, 0));
-        let concerned = changes.iter().filter(|change| change.present || change.value.is_some());
+        let concerned = changes
+            .iter()
+            .filter(|change| change.present || change.value.is_some());
         let buckets = concerned.map(|change| first(&change.id)).collect();
         self.cache.read(buckets)
     }
@@ -104,7 +126,10 @@ impl Draft<'_> {
             for chunk in 0..format.chunks(value.len()) as u32 {
                 let hash = self.layout.seeds.chunk(&change.id, chunk);
                 let entry = format.entry(hash.tag, format.rest(value, chunk));
-                match self.cache.put(self.layout.bucket_vartime(&hash), &hash, &entry)? {
+                match self
+                    .cache
+                    .put(self.layout.bucket_vartime(&hash), &hash, &entry)?
+                {
                     Put::Done => {}
                     Put::Full => overflows.push(Overflow { hash, entry, line }),
                     Put::TagTaken => return Ok(Err(RebuildReason::Tag { line })),

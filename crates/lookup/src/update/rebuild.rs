@@ -29,14 +29,24 @@ pub fn rebuild(
     let (layout, records) = arrange(&pairs, table.layout.seeds.ids, options, rng, progress)?;
     let report = TableReport::of(&pairs, &layout);
     let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
-    Ok(KeywordTable { layout, records, ids, report })
+    Ok(KeywordTable {
+        layout,
+        records,
+        ids,
+        report,
+    })
 }
 
 /// Reads the values of all keys, ascending by id.
 fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>> {
     let OwnedTable { layout, ids, .. } = table;
     let records = read_buckets(table, progress)?;
-    let value = |id: &KeyId| Ok(Pair { id: *id, value: value_of(layout, &records, id)? });
+    let value = |id: &KeyId| {
+        Ok(Pair {
+            id: *id,
+            value: value_of(layout, &records, id)?,
+        })
+    };
     ids.as_slice().iter().map(value).collect()
 }
 
@@ -47,7 +57,11 @@ fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Record
     let mut buckets = RecordBuffer::zeroed(Shape::of_bytes(layout.records(), bytes as u64)?);
     let run = (RUN_BYTES / bytes).max(1);
     progress.stage("reading back", layout.records());
-    for (part, first) in buckets.packed_mut().chunks_mut(run * bytes).zip((0..).step_by(run)) {
+    for (part, first) in buckets
+        .packed_mut()
+        .chunks_mut(run * bytes)
+        .zip((0..).step_by(run))
+    {
         let count = (part.len() / bytes) as u64;
         table.records.read_packed(first, count, part)?;
         progress.advance(count);
@@ -62,7 +76,11 @@ fn value_of(layout: &KeywordLayout, buckets: &RecordBuffer, id: &KeyId) -> Resul
         let hash = layout.seeds.chunk(id, chunk);
         let start = layout.bucket_vartime(&hash) as usize * bytes;
         let bucket = &buckets.packed()[start..start + bytes];
-        let found = layout.dimensions.format.find_vartime(bucket, hash.tag)?.ok_or_else(missing)?;
+        let found = layout
+            .dimensions
+            .format
+            .find_vartime(bucket, hash.tag)?
+            .ok_or_else(missing)?;
         value.extend_from_slice(found.payload);
         if found.remaining == found.payload.len() {
             return Ok(value);

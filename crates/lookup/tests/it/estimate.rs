@@ -5,21 +5,52 @@ use papir_core::NoProgress;
 use papir_lookup::{BucketTarget, Entry, Estimate, Lengths, TableOptions, build};
 
 fn assert_close(keys: u64, length: impl Fn(u64) -> usize, bucket: BucketTarget) {
-    let entry = |i: u64| Entry { key: i.to_le_bytes().to_vec(), value: vec![1; length(i)], line: i };
+    let entry = |i: u64| Entry {
+        key: i.to_le_bytes().to_vec(),
+        value: vec![1; length(i)],
+        line: i,
+    };
     let lengths = Lengths::of((0..keys).map(&length)).unwrap();
-    let options = TableOptions { bucket, ..TableOptions::default() };
-    let report = build((0..keys).map(entry).collect(), &options, &mut rng(1), &NoProgress).unwrap().report;
+    let options = TableOptions {
+        bucket,
+        ..TableOptions::default()
+    };
+    let report = build(
+        (0..keys).map(entry).collect(),
+        &options,
+        &mut rng(1),
+        &NoProgress,
+    )
+    .unwrap()
+    .report;
     let found = Estimate::of(&lengths, bucket).unwrap();
-    assert_eq!((found.record_bytes, found.lookups), (report.record_bytes, report.lookups), "{keys}");
+    assert_eq!(
+        (found.record_bytes, found.lookups),
+        (report.record_bytes, report.lookups),
+        "{keys}"
+    );
     let ratio = found.records as f64 / report.records as f64;
-    assert!((0.85..1.2).contains(&ratio), "{keys}, {bucket:?}: {found:?} for {report:?}");
+    assert!(
+        (0.85..1.2).contains(&ratio),
+        "{keys}, {bucket:?}: {found:?} for {report:?}"
+    );
     let ratio = found.layout_bytes as f64 / report.layout_bytes as f64;
-    assert!((0.6..1.6).contains(&ratio), "{keys}, {bucket:?}: {found:?} for {report:?}");
+    assert!(
+        (0.6..1.6).contains(&ratio),
+        "{keys}, {bucket:?}: {found:?} for {report:?}"
+    );
 }
 
 #[test]
 fn estimates_are_close_to_real_tables() {
-    for (keys, length) in [(1, 5), (3000, 4), (20_000, 32), (20_000, 100), (20_000, 1500), (700, 9000)] {
+    for (keys, length) in [
+        (1, 5),
+        (3000, 4),
+        (20_000, 32),
+        (20_000, 100),
+        (20_000, 1500),
+        (700, 9000),
+    ] {
         assert_close(keys, |_| length, BucketTarget::default());
     }
     for bucket in [8, 16, 64, 512].map(BucketTarget::Grow) {
@@ -37,5 +68,8 @@ fn unsupported_sizes_are_refused() {
     let most = of(Lengths::equal(u64::MAX, 65_536)).unwrap();
     assert!(most.records > 1 << 40, "{most:?}");
     let error = of(Lengths::equal(9, 65_537)).unwrap_err().to_string();
-    assert!(error.contains("65537") && error.contains("65536"), "{error}");
+    assert!(
+        error.contains("65537") && error.contains("65536"),
+        "{error}"
+    );
 }

@@ -2,7 +2,9 @@
 
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::{AlignedBytes, Blob, NoProgress, Result as CoreResult};
-use papir_lookup::outside::{self, AddedEntries, EntryRuns, HeapRuns, IdSeed, Runs, SpilledTable, Storage};
+use papir_lookup::outside::{
+    self, AddedEntries, EntryRuns, HeapRuns, IdSeed, Runs, SpilledTable, Storage,
+};
 use papir_lookup::{BucketTarget, Entry, OnDuplicate, Result, TableOptions, build};
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -35,13 +37,22 @@ fn spilled(entries: &[Entry], parts: usize, options: &TableOptions) -> Result<Sp
     let part = |entries: &[Entry]| {
         let mut added = AddedEntries::new(seed, Heap.runs("entries")?);
         for (line, entry) in (1..).zip(entries) {
-            added.add(&Entry { line, ..entry.clone() })?;
+            added.add(&Entry {
+                line,
+                ..entry.clone()
+            })?;
         }
         Ok(added.finish())
     };
     let length = entries.len().div_ceil(parts).max(1);
     let parts = entries.chunks(length).map(part).collect::<Result<_>>()?;
-    outside::build(&mut EntryRuns::new(seed, parts), options, &mut Heap, &mut rng, &NoProgress)
+    outside::build(
+        &mut EntryRuns::new(seed, parts),
+        options,
+        &mut Heap,
+        &mut rng,
+        &NoProgress,
+    )
 }
 
 /// Compares all results, errors included.
@@ -66,7 +77,9 @@ fn compare_parts(entries: Vec<Entry>, parts: usize, options: &TableOptions) {
 /// `count` entries with values of `lengths` bytes in turn.
 fn many(count: u64, lengths: &[usize]) -> Vec<Entry> {
     let value = |line: u64| vec![line as u8; lengths[line as usize % lengths.len()]];
-    (1..=count).map(|line| entry(line, &line.to_le_bytes(), &value(line))).collect()
+    (1..=count)
+        .map(|line| entry(line, &line.to_le_bytes(), &value(line)))
+        .collect()
 }
 
 #[test]
@@ -79,15 +92,34 @@ fn tables_of_many_regions_are_equal() {
         (3_000, &[30, 1500, 7], BucketTarget::AtMost(512), 10),
         (1, &[5], BucketTarget::default(), 0),
     ] {
-        compare(many(count, lengths), &TableOptions { bucket, room, ..TableOptions::default() });
+        compare(
+            many(count, lengths),
+            &TableOptions {
+                bucket,
+                room,
+                ..TableOptions::default()
+            },
+        );
     }
 }
 
 #[test]
 fn no_entries_and_wrong_options_are_refused_alike() {
     compare(Vec::new(), &TableOptions::default());
-    compare(many(3, &[1]), &TableOptions { room: 101, ..TableOptions::default() });
-    compare(many(3, &[1]), &TableOptions { bucket: BucketTarget::Grow(1), ..TableOptions::default() });
+    compare(
+        many(3, &[1]),
+        &TableOptions {
+            room: 101,
+            ..TableOptions::default()
+        },
+    );
+    compare(
+        many(3, &[1]),
+        &TableOptions {
+            bucket: BucketTarget::Grow(1),
+            ..TableOptions::default()
+        },
+    );
 }
 
 proptest! {

@@ -13,7 +13,10 @@ fn table(count: u64, bucket: BucketTarget, length: impl Fn(u64) -> usize) -> Key
         value: vec![i as u8; length(i)],
         line: i + 1,
     };
-    let options = TableOptions { bucket, ..TableOptions::default() };
+    let options = TableOptions {
+        bucket,
+        ..TableOptions::default()
+    };
     let mut rng = ChaCha20Rng::from_seed([count as u8; 32]);
     let entries = (0..count).map(entry).collect();
     let start = Instant::now();
@@ -38,15 +41,26 @@ fn table(count: u64, bucket: BucketTarget, length: impl Fn(u64) -> usize) -> Key
 fn measure(count: u64, lengths: &[usize]) {
     for &length in lengths {
         let report = table(count, BucketTarget::default(), |_| length).report;
-        assert!(report.overhead() <= 1.3, "{length} bytes: {}", report.overhead());
+        assert!(
+            report.overhead() <= 1.3,
+            "{length} bytes: {}",
+            report.overhead()
+        );
         assert!(report.false_positive_log2 <= -40.0);
-        assert!(report.layout_bytes * 100 <= report.table_bytes, "layout {}", report.layout_bytes);
+        assert!(
+            report.layout_bytes * 100 <= report.table_bytes,
+            "layout {}",
+            report.layout_bytes
+        );
     }
 }
 
 #[test]
 fn twenty_thousand_values_of_one_length() {
-    measure(20_000, &[0, 8, 32, 64, 100, 300, 1000, 1500, 3000, 4096, 10_000]);
+    measure(
+        20_000,
+        &[0, 8, 32, 64, 100, 300, 1000, 1500, 3000, 4096, 10_000],
+    );
 }
 
 #[test]
@@ -63,7 +77,11 @@ fn tables_of_a_few_entries() {
                 let report = table(count as u64, BucketTarget::default(), |_| length).report;
                 // The smallest tables fit one bucket exactly; medium ones have the largest
                 // overhead.
-                assert!(report.overhead() <= 1.5, "{count} of {length} bytes: {}", report.overhead());
+                assert!(
+                    report.overhead() <= 1.5,
+                    "{count} of {length} bytes: {}",
+                    report.overhead()
+                );
             }
         }
     }
@@ -72,8 +90,17 @@ fn tables_of_a_few_entries() {
 #[test]
 fn values_of_many_lengths() {
     for (name, length) in [
-        ("0 to 200", (|i| (i * 7919 % 201) as usize) as fn(u64) -> usize),
-        ("one in 1000 of 64 KiB", |i| if i % 1000 == 7 { 65536 } else { (i % 50) as usize }),
+        (
+            "0 to 200",
+            (|i| (i * 7919 % 201) as usize) as fn(u64) -> usize,
+        ),
+        ("one in 1000 of 64 KiB", |i| {
+            if i % 1000 == 7 {
+                65536
+            } else {
+                (i % 50) as usize
+            }
+        }),
         ("0 to 64 KiB", |i| (i * 7919 % 65537) as usize),
     ] {
         for bucket in [BucketTarget::default(), BucketTarget::AtMost(4096)] {

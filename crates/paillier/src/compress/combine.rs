@@ -34,11 +34,19 @@ pub(super) fn combine(
             batch.power_vartime(&mut combined, &gamma);
         }
         is_one = false;
-        batch.kernel().multiply(&mut combined[..factors.len()], &factors);
+        batch
+            .kernel()
+            .multiply(&mut combined[..factors.len()], &factors);
     }
     let ciphertexts = batch.leave_ciphertexts(&combined);
-    let constants = forms.chunks(layout.slots()).map(|forms| constants(public, layout, forms));
-    ciphertexts.iter().zip(constants).map(|(sum, constants)| add_constants(public, sum, &constants)).collect()
+    let constants = forms
+        .chunks(layout.slots())
+        .map(|forms| constants(public, layout, forms));
+    ciphertexts
+        .iter()
+        .zip(constants)
+        .map(|(sum, constants)| add_constants(public, sum, &constants))
+        .collect()
 }
 
 fn add_constants(public: &PublicKey, sum: &Ciphertext, constants: &[u64]) -> Result<Ciphertext> {
@@ -54,7 +62,8 @@ fn constants(public: &PublicKey, layout: &Layout, forms: &[Linear]) -> Vec<u64> 
         for position in (0..2 * layout.packing() - 1).rev() {
             sum = sum.wrapping_mul(&gamma);
             if position == layout.packing() - 1 {
-                let constant = BoxedUint::from(form.constant).resize_unchecked(sum.bits_precision());
+                let constant =
+                    BoxedUint::from(form.constant).resize_unchecked(sum.bits_precision());
                 sum.wrapping_add_assign(&constant);
             }
         }

@@ -44,12 +44,18 @@ impl ExpandedKey {
     /// [`Error::OutOfBounds`] for more than 64 bits.
     pub fn new(key: CompressionKey, bits: u32) -> Result<Self> {
         if !(1..=64).contains(&bits) {
-            return Err(Error::out_of_bounds("bits of the coefficients", bits.into(), "1 to 64"));
+            return Err(Error::out_of_bounds(
+                "bits of the coefficients",
+                bits.into(),
+                "1 to 64",
+            ));
         }
         let n = key.ciphertexts().len();
         // Even widths only, since `weigh` splits a window into halves.
         let windows = (2..=MAXIMUM_WINDOW).step_by(2);
-        let window = windows.min_by_key(|&window| multiplications(n, bits, window)).unwrap_or(2);
+        let window = windows
+            .min_by_key(|&window| multiplications(n, bits, window))
+            .unwrap_or(2);
         let batch = key.public().batch();
         let mut next = batch.enter_ciphertexts(key.ciphertexts());
         let mut powers = next.clone();
@@ -57,7 +63,12 @@ impl ExpandedKey {
             batch.kernel().square_repeatedly(&mut next, window as usize);
             powers.extend_from_slice(&next);
         }
-        Ok(Self { key, bits, window, powers })
+        Ok(Self {
+            key,
+            bits,
+            window,
+            powers,
+        })
     }
 
     /// Memory of the expanded key in bytes.
@@ -75,15 +86,25 @@ impl ExpandedKey {
         self.key.check(layout)?;
         let bits = layout.lwe().modulus_bits();
         if bits > self.bits {
-            return Err(Error::out_of_bounds("bits of q", bits.into(), format!("up to {}", self.bits)));
+            return Err(Error::out_of_bounds(
+                "bits of q",
+                bits.into(),
+                format!("up to {}", self.bits),
+            ));
         }
         let each = multiplications(layout.lwe().dimension(), bits, self.window);
         if self.key.multiplications(layout, encryptions.len()) < each * encryptions.len() as u64 {
             return self.key.compress(layout, encryptions);
         }
-        let forms: Result<Vec<Linear>> = encryptions.iter().map(|lwe| layout.lwe().linear(lwe)).collect();
+        let forms: Result<Vec<Linear>> = encryptions
+            .iter()
+            .map(|lwe| layout.lwe().linear(lwe))
+            .collect();
         let forms = forms?;
-        let products: Vec<u64> = forms.iter().flat_map(|form| self.product(&form.coefficients)).collect();
+        let products: Vec<u64> = forms
+            .iter()
+            .flat_map(|form| self.product(&form.coefficients))
+            .collect();
         combine(self.key.public(), layout, &forms, &products)
     }
 
@@ -118,7 +139,9 @@ fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> 
     order.sort_by_key(|&bucket| std::cmp::Reverse(buckets[bucket].len()));
     let mut sorted = kernel.one().repeat(buckets.len());
     for round in 0..buckets[order[0]].len() {
-        let next = order.iter().map_while(|&bucket| buckets[bucket].get(round).copied());
+        let next = order
+            .iter()
+            .map_while(|&bucket| buckets[bucket].get(round).copied());
         let indices: Vec<u32> = next.collect();
         if round == 0 {
             for (product, &index) in sorted.chunks_exact_mut(limbs).zip(&indices) {
@@ -142,9 +165,13 @@ fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
     let columns = move |line: u32, i: u32| i * side + line;
     let mut lines = batch.kernel().one().repeat(2 * side as usize);
     for i in 0..side {
-        let indices: Vec<u32> =
-            (0..side).map(|line| columns(line, i)).chain((0..side).map(|line| rows(line, i))).collect();
-        batch.kernel().multiply_selected(&mut lines, buckets, &indices);
+        let indices: Vec<u32> = (0..side)
+            .map(|line| columns(line, i))
+            .chain((0..side).map(|line| rows(line, i)))
+            .collect();
+        batch
+            .kernel()
+            .multiply_selected(&mut lines, buckets, &indices);
     }
     // Columns represent the low bits of e, rows the high bits.
     let bits = bit_products(batch, &lines, window / 2);
@@ -157,12 +184,16 @@ fn bit_products(batch: &Batch, lines: &[u64], bits: u32) -> Vec<u64> {
     let side = 1u32 << bits;
     let with_bit = |bit: u32| (0..side).filter(move |line| line >> bit & 1 == 1);
     let members: Vec<Vec<u32>> = (0..2)
-        .flat_map(|half| (0..bits).map(move |bit| with_bit(bit).map(|line| half * side + line).collect()))
+        .flat_map(|half| {
+            (0..bits).map(move |bit| with_bit(bit).map(|line| half * side + line).collect())
+        })
         .collect();
     let mut products = batch.kernel().one().repeat(members.len());
     for i in 0..side as usize / 2 {
         let indices: Vec<u32> = members.iter().map(|members| members[i]).collect();
-        batch.kernel().multiply_selected(&mut products, lines, &indices);
+        batch
+            .kernel()
+            .multiply_selected(&mut products, lines, &indices);
     }
     products
 }
@@ -194,8 +225,10 @@ mod tests {
     }
 
     fn naive(public: &PublicKey, bases: &[Ciphertext], exponents: &[u64]) -> Ciphertext {
-        let powers =
-            bases.iter().zip(exponents).map(|(base, &exponent)| public.multiply_plain(base, &[exponent]));
+        let powers = bases
+            .iter()
+            .zip(exponents)
+            .map(|(base, &exponent)| public.multiply_plain(base, &[exponent]));
         powers.reduce(|a, b| public.add(&a, &b)).unwrap()
     }
 
@@ -208,13 +241,23 @@ mod tests {
             let key = CompressionKey::from_ciphertexts(&public, &lwe, bases.clone()).unwrap();
             let expanded = ExpandedKey::new(key, bits).unwrap();
             let mut words = vec![0; n];
-            Seed([2; 32]).expand("exponents", 0).uniform_bits(&mut words);
+            Seed([2; 32])
+                .expand("exponents", 0)
+                .uniform_bits(&mut words);
             let largest = u64::MAX >> (64 - bits);
-            let random =
-                words.iter().map(|&word| (u64::from(word) << 32 | u64::from(word)) & largest).collect();
+            let random = words
+                .iter()
+                .map(|&word| (u64::from(word) << 32 | u64::from(word)) & largest)
+                .collect();
             for exponents in [random, vec![0; n], vec![largest; n], vec![1; n]] {
-                let product = public.batch().leave_ciphertexts(&expanded.product(&exponents));
-                assert_eq!(product, [naive(&public, &bases, &exponents)], "{n} bases, {bits} bits");
+                let product = public
+                    .batch()
+                    .leave_ciphertexts(&expanded.product(&exponents));
+                assert_eq!(
+                    product,
+                    [naive(&public, &bases, &exponents)],
+                    "{n} bases, {bits} bits"
+                );
             }
         }
     }

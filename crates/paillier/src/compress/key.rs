@@ -49,8 +49,15 @@ impl CompressionKey {
     ///
     /// # Errors
     /// The errors of [`CompressionKey::generate`].
-    pub fn plaintexts(public: &PublicKey, lwe: &LweParams, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
-        lwe.digits(lwe_secret)?.iter().map(|&digit| public.plaintext(&[digit])).collect()
+    pub fn plaintexts(
+        public: &PublicKey,
+        lwe: &LweParams,
+        lwe_secret: &[u64],
+    ) -> Result<Vec<Plaintext>> {
+        lwe.digits(lwe_secret)?
+            .iter()
+            .map(|&digit| public.plaintext(&[digit]))
+            .collect()
     }
 
     /// Creates a key from received ciphertexts.
@@ -62,14 +69,34 @@ impl CompressionKey {
         lwe: &LweParams,
         ciphertexts: Vec<Ciphertext>,
     ) -> Result<Self> {
-        Error::check_length("ciphertexts of the compression key", ciphertexts.len(), lwe.dimension())?;
+        Error::check_length(
+            "ciphertexts of the compression key",
+            ciphertexts.len(),
+            lwe.dimension(),
+        )?;
         let (public, n, kind) = (public.clone(), lwe.dimension(), lwe.kind());
-        Ok(Self { public, n, kind, packing: None, ciphertexts })
+        Ok(Self {
+            public,
+            n,
+            kind,
+            packing: None,
+            ciphertexts,
+        })
     }
 
-    pub(crate) fn unpacked(public: &PublicKey, layout: &Layout, ciphertexts: Vec<Ciphertext>) -> Self {
+    pub(crate) fn unpacked(
+        public: &PublicKey,
+        layout: &Layout,
+        ciphertexts: Vec<Ciphertext>,
+    ) -> Self {
         let (n, kind) = (layout.lwe().dimension(), layout.lwe().kind());
-        Self { public: public.clone(), n, kind, packing: Some(layout.clone()), ciphertexts }
+        Self {
+            public: public.clone(),
+            n,
+            kind,
+            packing: Some(layout.clone()),
+            ciphertexts,
+        }
     }
 
     /// The n ciphertexts.
@@ -87,13 +114,22 @@ impl CompressionKey {
         let lwe = layout.lwe();
         let (found, expected) = ((lwe.dimension(), lwe.kind()), (self.n, self.kind));
         if found != expected {
-            return Err(Error::mismatch("LWE secret", format!("{found:?}"), format!("{expected:?}")));
+            return Err(Error::mismatch(
+                "LWE secret",
+                format!("{found:?}"),
+                format!("{expected:?}"),
+            ));
         }
         let packing = self.packing.as_ref().map_or(1, Layout::packing);
         let gamma = self.packing.as_ref().map(Layout::gamma_words);
         if layout.packing() != packing || gamma.is_some_and(|gamma| gamma != layout.gamma_words()) {
-            let shape =
-                |layout: &Layout| format!("packing {} of {:?} digits", layout.packing(), layout.scale());
+            let shape = |layout: &Layout| {
+                format!(
+                    "packing {} of {:?} digits",
+                    layout.packing(),
+                    layout.scale()
+                )
+            };
             let expected = self.packing.as_ref().map_or("no packing".to_owned(), shape);
             return Err(Error::mismatch("layout", shape(layout), expected));
         }
@@ -103,7 +139,12 @@ impl CompressionKey {
     /// Multiplications that [`CompressionKey::compress`] takes for `rows` encryptions.
     pub(crate) fn multiplications(&self, layout: &Layout, rows: usize) -> u64 {
         let (columns, bits) = (self.n, layout.lwe().modulus_bits());
-        let shape = Shape { rows, columns, bits, element_bytes: 8 * self.public.batch().limbs() };
+        let shape = Shape {
+            rows,
+            columns,
+            bits,
+            element_bytes: 8 * self.public.batch().limbs(),
+        };
         Plan::choose(&shape, MEMORY).multiplications(&shape)
     }
 
@@ -118,10 +159,17 @@ impl CompressionKey {
     /// malformed encryptions.
     pub fn compress(&self, layout: &Layout, encryptions: &[Lwe]) -> Result<Vec<Ciphertext>> {
         self.check(layout)?;
-        let forms: Result<Vec<Linear>> = encryptions.iter().map(|lwe| layout.lwe().linear(lwe)).collect();
+        let forms: Result<Vec<Linear>> = encryptions
+            .iter()
+            .map(|lwe| layout.lwe().linear(lwe))
+            .collect();
         let forms = forms?;
         let rows = 0..forms.len();
-        let exponents = Coefficients { forms: &forms, columns: self.n, bits: layout.lwe().modulus_bits() };
+        let exponents = Coefficients {
+            forms: &forms,
+            columns: self.n,
+            bits: layout.lwe().modulus_bits(),
+        };
         let mut products = Products::new(&self.public, &self.ciphertexts, exponents, rows, MEMORY)?;
         while products.step() {}
         combine(&self.public, layout, &forms, products.elements())

@@ -113,7 +113,12 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if no phase fits.
-    pub fn packed(public: &PublicKey, lwe: LweParams, scale: Scale, packing: usize) -> Result<Self> {
+    pub fn packed(
+        public: &PublicKey,
+        lwe: LweParams,
+        scale: Scale,
+        packing: usize,
+    ) -> Result<Self> {
         let modulus = non_zero(lwe.modulus().into())?;
         let largest = lwe.largest_value();
         let (gamma, digits) = base(public.plain().modulus(), &lwe, scale)?;
@@ -121,13 +126,25 @@ impl Layout {
         let slots = digits.checked_div(per_slot).unwrap_or(0);
         if slots == 0 {
             let expected = format!("1 to {}", digits.div_ceil(2));
-            return Err(Error::out_of_bounds("packing of the secret", packing as u64, expected));
+            return Err(Error::out_of_bounds(
+                "packing of the secret",
+                packing as u64,
+                expected,
+            ));
         }
         let spill = match scale {
             Scale::Separate => 0,
             Scale::Overlapping => largest_spill(&largest, &gamma),
         };
-        Ok(Self { lwe, scale, packing, gamma, modulus, slots, spill })
+        Ok(Self {
+            lwe,
+            scale,
+            packing,
+            gamma,
+            modulus,
+            slots,
+            spill,
+        })
     }
 
     /// Limits the number of phases in a ciphertext to `slots`.
@@ -177,7 +194,10 @@ impl Layout {
 
     /// γ in little-endian words.
     pub(crate) fn gamma_words(&self) -> Vec<u64> {
-        to_words(self.gamma.as_ref(), self.gamma.bits_precision().div_ceil(64) as usize)
+        to_words(
+            self.gamma.as_ref(),
+            self.gamma.bits_precision().div_ceil(64) as usize,
+        )
     }
 
     /// Returns the lowest `count` phases modulo q in a plaintext, lowest first; at most one for
@@ -217,7 +237,9 @@ fn largest_spill(largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> u64 {
     let one = BoxedUint::one_with_precision(gamma.bits_precision());
     let below = largest.wrapping_sub(BoxedUint::one());
     let divisor = NonZero::new(gamma.as_ref().wrapping_sub(one)).into_option();
-    divisor.map_or(0, |divisor| to_words(&below.div_rem_vartime(&divisor).0, 4)[0])
+    divisor.map_or(0, |divisor| {
+        to_words(&below.div_rem_vartime(&divisor).0, 4)[0]
+    })
 }
 
 #[cfg(test)]
@@ -242,20 +264,51 @@ mod tests {
     #[test]
     fn slots_of_a_3072_bit_plaintext() {
         let (separate, overlapping) = (Scale::Separate, Scale::Overlapping);
-        assert_eq!(slots(630, 64, KeyKind::Binary, separate), 41, "73.3 bits each");
-        assert_eq!(slots(630, 64, KeyKind::Ternary, separate), 41, "74.3 bits each");
-        assert_eq!(slots(630, 64, KeyKind::General, separate), 22, "137.3 bits each");
-        assert_eq!(slots(630, 64, KeyKind::Binary, overlapping), 47, "64 bits each, 10 more at the top");
-        assert_eq!(slots(630, 64, KeyKind::General, overlapping), 23, "128 bits each, 10 more at the top");
-        assert_eq!(slots(1305, 11, KeyKind::Binary, separate), 143, "21.4 bits each");
-        assert_eq!(slots(1024, 27, KeyKind::Ternary, separate), 80, "38.0 bits each");
+        assert_eq!(
+            slots(630, 64, KeyKind::Binary, separate),
+            41,
+            "73.3 bits each"
+        );
+        assert_eq!(
+            slots(630, 64, KeyKind::Ternary, separate),
+            41,
+            "74.3 bits each"
+        );
+        assert_eq!(
+            slots(630, 64, KeyKind::General, separate),
+            22,
+            "137.3 bits each"
+        );
+        assert_eq!(
+            slots(630, 64, KeyKind::Binary, overlapping),
+            47,
+            "64 bits each, 10 more at the top"
+        );
+        assert_eq!(
+            slots(630, 64, KeyKind::General, overlapping),
+            23,
+            "128 bits each, 10 more at the top"
+        );
+        assert_eq!(
+            slots(1305, 11, KeyKind::Binary, separate),
+            143,
+            "21.4 bits each"
+        );
+        assert_eq!(
+            slots(1024, 27, KeyKind::Ternary, separate),
+            80,
+            "38.0 bits each"
+        );
     }
 
     #[test]
     fn many_phases_need_several_ciphertexts() {
         let lwe = LweParams::new(630, 1 << 64, KeyKind::Binary).unwrap();
         let layout = Layout::new(&smallest_key(), lwe, Scale::Separate).unwrap();
-        assert_eq!([1, 41, 42, 256].map(|count| layout.ciphertexts(count)), [1, 1, 2, 7]);
+        assert_eq!(
+            [1, 41, 42, 256].map(|count| layout.ciphertexts(count)),
+            [1, 1, 2, 7]
+        );
         assert_eq!(layout.with_at_most(10).ciphertexts(41), 5);
     }
 
@@ -263,7 +316,9 @@ mod tests {
     fn spills_match_the_module_documentation() {
         let spill = |n, q, kind| {
             let lwe = LweParams::new(n, q, kind).unwrap();
-            Layout::new(&smallest_key(), lwe, Scale::Overlapping).unwrap().spill
+            Layout::new(&smallest_key(), lwe, Scale::Overlapping)
+                .unwrap()
+                .spill
         };
         assert_eq!(spill(630, 1 << 64, KeyKind::Binary), 630);
         assert_eq!(spill(630, 1 << 20, KeyKind::Ternary), 1260);

@@ -44,7 +44,11 @@ impl LweParams {
     /// [`Error::OutOfBounds`].
     pub fn new(n: usize, q: u128, kind: KeyKind) -> Result<Self> {
         if !(1..=MAXIMUM_N).contains(&n) {
-            return Err(Error::out_of_bounds("LWE dimension", n as u64, format!("1 to {MAXIMUM_N}")));
+            return Err(Error::out_of_bounds(
+                "LWE dimension",
+                n as u64,
+                format!("1 to {MAXIMUM_N}"),
+            ));
         }
         if !(2..=1 << 64).contains(&q) {
             let found = u64::try_from(q).unwrap_or(u64::MAX);
@@ -52,7 +56,9 @@ impl LweParams {
         }
         let params = Self { n, q, kind };
         let bound = params.bound().unwrap_or(0);
-        let most = u64::from(MAXIMUM_BOUND).min(((q - 1) / 2) as u64).max(u64::from(kind == KeyKind::Binary));
+        let most = u64::from(MAXIMUM_BOUND)
+            .min(((q - 1) / 2) as u64)
+            .max(u64::from(kind == KeyKind::Binary));
         if bound > most {
             return Err(Error::out_of_bounds(
                 "bound of the secret's entries",
@@ -113,7 +119,8 @@ impl LweParams {
 
     /// V = (q − 1)·(1 + n·D), the largest value of a [`Linear`] form.
     pub(crate) fn largest_value(&self) -> BoxedUint {
-        self.largest_factor().concatenating_mul(BoxedUint::from(self.q - 1))
+        self.largest_factor()
+            .concatenating_mul(BoxedUint::from(self.q - 1))
     }
 
     /// 1 + n·D.
@@ -142,7 +149,11 @@ impl LweParams {
             return Ok(digits);
         }
         let expected = "an entry of the kind in the parameters";
-        Err(Error::Residue { what: "an entry of the LWE secret", found: "too large", expected })
+        Err(Error::Residue {
+            what: "an entry of the LWE secret",
+            found: "too large",
+            expected,
+        })
     }
 
     /// Returns a + b modulo q.
@@ -151,7 +162,11 @@ impl LweParams {
     }
 
     fn negate(&self, a: u64) -> u64 {
-        if a == 0 { 0 } else { (self.q - u128::from(a)) as u64 }
+        if a == 0 {
+            0
+        } else {
+            (self.q - u128::from(a)) as u64
+        }
     }
 
     /// Returns the phase of a sample as a linear form in the secret's digits.
@@ -163,7 +178,12 @@ impl LweParams {
     /// [`Error::Length`], [`Error::Residue`] for entries not below q.
     pub(crate) fn linear(&self, sample: &Lwe) -> Result<Linear> {
         Error::check_length("entries of an LWE mask", sample.mask.len(), self.n)?;
-        if sample.mask.iter().chain([&sample.body]).any(|&entry| u128::from(entry) >= self.q) {
+        if sample
+            .mask
+            .iter()
+            .chain([&sample.body])
+            .any(|&entry| u128::from(entry) >= self.q)
+        {
             let expected = "a residue below q";
             return Err(Error::Residue {
                 what: "an entry of an LWE encryption",
@@ -171,10 +191,20 @@ impl LweParams {
                 expected,
             });
         }
-        let sum = sample.mask.iter().fold(0, |sum, &entry| self.add(sum, entry));
+        let sum = sample
+            .mask
+            .iter()
+            .fold(0, |sum, &entry| self.add(sum, entry));
         let shifted = (u128::from(sum) * u128::from(self.shift()) % self.q) as u64;
-        let coefficients = sample.mask.iter().map(|&entry| self.negate(entry)).collect();
-        Ok(Linear { coefficients, constant: self.add(sample.body, shifted) })
+        let coefficients = sample
+            .mask
+            .iter()
+            .map(|&entry| self.negate(entry))
+            .collect();
+        Ok(Linear {
+            coefficients,
+            constant: self.add(sample.body, shifted),
+        })
     }
 
     /// Switches a sample to the modulus `to`, at most q: each entry x becomes ⌊x·to/q⌉ modulo `to`.
@@ -191,16 +221,25 @@ impl LweParams {
         if to.q > self.q || self.bound().is_none() || (self.n, self.kind) != (to.n, to.kind) {
             let found = u64::try_from(to.q).unwrap_or(u64::MAX);
             let expected = "at most q, with the same small secret";
-            return Err(Error::out_of_bounds("modulus to rescale to", found, expected));
+            return Err(Error::out_of_bounds(
+                "modulus to rescale to",
+                found,
+                expected,
+            ));
         }
-        let rescaled = |&entry: &u64| ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64;
-        Ok(Lwe { mask: sample.mask.iter().map(rescaled).collect(), body: rescaled(&sample.body) })
+        let rescaled =
+            |&entry: &u64| ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64;
+        Ok(Lwe {
+            mask: sample.mask.iter().map(rescaled).collect(),
+            body: rescaled(&sample.body),
+        })
     }
 
     /// Maximum change of a phase by [`LweParams::rescale`], in units of the new modulus, rounded
     /// up; `None` for general secrets.
     pub fn rescaling_error(&self) -> Option<u64> {
-        self.bound().map(|bound| (1 + self.n as u64 * bound).div_ceil(2))
+        self.bound()
+            .map(|bound| (1 + self.n as u64 * bound).div_ceil(2))
     }
 }
 
@@ -226,14 +265,31 @@ impl Lwe {
         Error::check_length("coefficients of an RLWE mask", mask.len(), n)?;
         Error::check_length("coefficients of an RLWE body", body.len(), n)?;
         if k >= n {
-            return Err(Error::out_of_bounds("coefficient", k as u64, format!("below {n}")));
+            return Err(Error::out_of_bounds(
+                "coefficient",
+                k as u64,
+                format!("below {n}"),
+            ));
         }
         if mask.iter().any(|&entry| u128::from(entry) >= params.q) {
             let expected = "a residue below q";
-            return Err(Error::Residue { what: "an entry of an RLWE mask", found: "too large", expected });
+            return Err(Error::Residue {
+                what: "an entry of an RLWE mask",
+                found: "too large",
+                expected,
+            });
         }
-        let entry = |i| if i <= k { mask[k - i] } else { params.negate(mask[n + k - i]) };
-        Ok(Self { mask: (0..n).map(entry).collect(), body: body[k] })
+        let entry = |i| {
+            if i <= k {
+                mask[k - i]
+            } else {
+                params.negate(mask[n + k - i])
+            }
+        };
+        Ok(Self {
+            mask: (0..n).map(entry).collect(),
+            body: body[k],
+        })
     }
 }
 
@@ -251,6 +307,8 @@ pub fn decode(phase: u64, q: u128, p: u64) -> Option<u64> {
     let delta = q.checked_div(p.into()).filter(|&delta| delta > 0)?;
     let divisor = |number: u128| NonZero::new(U128::from_u128(number)).into_option();
     // Unlike the processor's, these divisions take the same time for all phases.
-    let rounded = U128::from_u128(u128::from(phase) + delta / 2).div_rem(&divisor(delta)?).0;
+    let rounded = U128::from_u128(u128::from(phase) + delta / 2)
+        .div_rem(&divisor(delta)?)
+        .0;
     Some(to_words(&rounded.rem(&divisor(p.into())?).into(), 2)[0])
 }

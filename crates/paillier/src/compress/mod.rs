@@ -40,7 +40,11 @@ pub fn decompress(
     ciphertexts: &[Ciphertext],
     count: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    Error::check_length("compressed ciphertexts", ciphertexts.len(), layout.ciphertexts(count))?;
+    Error::check_length(
+        "compressed ciphertexts",
+        ciphertexts.len(),
+        layout.ciphertexts(count),
+    )?;
     let mut phases = Zeroizing::new(Vec::with_capacity(count));
     for plaintext in secret.decrypt_many(ciphertexts) {
         let next = layout.phases(&plaintext, count - phases.len());

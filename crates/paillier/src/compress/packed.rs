@@ -45,7 +45,11 @@ impl PackedKey {
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
         let plaintexts = Self::plaintexts(secret.public(), layout, lwe_secret)?;
-        Self::from_ciphertexts(secret.public(), layout, secret.encrypt_many(&plaintexts, rng)?)
+        Self::from_ciphertexts(
+            secret.public(),
+            layout,
+            secret.encrypt_many(&plaintexts, rng)?,
+        )
     }
 
     /// Returns the plaintexts of a key, for other methods of encryption such as
@@ -53,9 +57,16 @@ impl PackedKey {
     ///
     /// # Errors
     /// The errors of [`PackedKey::generate`].
-    pub fn plaintexts(public: &PublicKey, layout: &Layout, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
+    pub fn plaintexts(
+        public: &PublicKey,
+        layout: &Layout,
+        lwe_secret: &[u64],
+    ) -> Result<Vec<Plaintext>> {
         let digits = layout.lwe().digits(lwe_secret)?;
-        digits.chunks(layout.packing()).map(|digits| pack(public, layout, digits)).collect()
+        digits
+            .chunks(layout.packing())
+            .map(|digits| pack(public, layout, digits))
+            .collect()
     }
 
     /// Creates a key from received ciphertexts.
@@ -68,8 +79,16 @@ impl PackedKey {
         ciphertexts: Vec<Ciphertext>,
     ) -> Result<Self> {
         let expected = Self::ciphertext_count(layout);
-        Error::check_length("ciphertexts of the packed compression key", ciphertexts.len(), expected)?;
-        Ok(Self { public: public.clone(), layout: layout.clone(), ciphertexts })
+        Error::check_length(
+            "ciphertexts of the packed compression key",
+            ciphertexts.len(),
+            expected,
+        )?;
+        Ok(Self {
+            public: public.clone(),
+            layout: layout.clone(),
+            ciphertexts,
+        })
     }
 
     /// The ciphertexts, [`PackedKey::ciphertext_count`] of them.

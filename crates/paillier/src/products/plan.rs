@@ -31,15 +31,26 @@ impl Plan {
     /// Returns the plan with the fewest multiplications whose table and accumulators fit in
     /// `memory` bytes; the smallest plan if none fits.
     pub fn choose(shape: &Shape, memory: usize) -> Self {
-        let mut best = Self { block: 1, rows_at_once: shape.rows.clamp(1, LANES) };
+        let mut best = Self {
+            block: 1,
+            rows_at_once: shape.rows.clamp(1, LANES),
+        };
         // Multiples of the lane count, up to all rows: partial groups would waste lanes.
-        let mut rows_at_once: Vec<usize> =
-            (1..=shape.rows.div_ceil(LANES)).map(|groups| groups * LANES).collect();
-        rows_at_once.iter_mut().for_each(|rows| *rows = (*rows).min(shape.rows));
+        let mut rows_at_once: Vec<usize> = (1..=shape.rows.div_ceil(LANES))
+            .map(|groups| groups * LANES)
+            .collect();
+        rows_at_once
+            .iter_mut()
+            .for_each(|rows| *rows = (*rows).min(shape.rows));
         for rows_at_once in rows_at_once {
             for block in 1..=MAXIMUM_BLOCK {
-                let plan = Self { block, rows_at_once };
-                if plan.memory(shape) <= memory && plan.multiplications(shape) < best.multiplications(shape) {
+                let plan = Self {
+                    block,
+                    rows_at_once,
+                };
+                if plan.memory(shape) <= memory
+                    && plan.multiplications(shape) < best.multiplications(shape)
+                {
                     best = plan;
                 }
             }
@@ -50,7 +61,9 @@ impl Plan {
     /// Bytes of the table and the accumulators.
     pub fn memory(&self, shape: &Shape) -> usize {
         let accumulators = self.rows_at_once.saturating_mul(shape.bits as usize);
-        accumulators.saturating_add(1 << self.block).saturating_mul(shape.element_bytes)
+        accumulators
+            .saturating_add(1 << self.block)
+            .saturating_mul(shape.element_bytes)
     }
 
     /// Multiplications and squarings: for each block a table and one for each bit of each row, plus
@@ -67,7 +80,12 @@ impl Plan {
 mod tests {
     use super::*;
 
-    const TICKET: Shape = Shape { rows: 160, columns: 1256, bits: 3072, element_bytes: 960 };
+    const TICKET: Shape = Shape {
+        rows: 160,
+        columns: 1256,
+        bits: 3072,
+        element_bytes: 960,
+    };
 
     #[test]
     fn a_ticket_takes_about_fifty_million_multiplications() {
@@ -76,15 +94,25 @@ mod tests {
         assert_eq!(plan.block, MAXIMUM_BLOCK);
         let least = plan.multiplications(&TICKET);
         assert!((40_000_000..50_000_000).contains(&least), "{least}");
-        assert!(least < 160 * 3072 * 1256 / 2 / 6, "six times fewer than base by base");
+        assert!(
+            least < 160 * 3072 * 1256 / 2 / 6,
+            "six times fewer than base by base"
+        );
     }
 
     #[test]
     fn plans_respect_the_memory_limit() {
         for megabytes in [1, 16, 64, 128] {
             let plan = Plan::choose(&TICKET, megabytes << 20);
-            let least = Plan { block: 1, rows_at_once: 8 }.memory(&TICKET);
-            assert!(plan.memory(&TICKET) <= (megabytes << 20).max(least), "{megabytes}: {plan:?}");
+            let least = Plan {
+                block: 1,
+                rows_at_once: 8,
+            }
+            .memory(&TICKET);
+            assert!(
+                plan.memory(&TICKET) <= (megabytes << 20).max(least),
+                "{megabytes}: {plan:?}"
+            );
         }
         let small = Plan::choose(&TICKET, 64 << 20);
         assert!(small.multiplications(&TICKET) < 70_000_000, "{small:?}");
@@ -92,11 +120,28 @@ mod tests {
 
     #[test]
     fn one_row_has_a_plan() {
-        let plan = Plan::choose(&Shape { rows: 1, columns: 630, bits: 64, element_bytes: 960 }, 1 << 20);
+        let plan = Plan::choose(
+            &Shape {
+                rows: 1,
+                columns: 630,
+                bits: 64,
+                element_bytes: 960,
+            },
+            1 << 20,
+        );
         assert_eq!(plan.rows_at_once, 1);
         assert!((4..=6).contains(&plan.block), "{plan:?}");
         assert_eq!(
-            Plan::choose(&Shape { rows: 0, columns: 0, bits: 1, element_bytes: 8 }, 0).rows_at_once,
+            Plan::choose(
+                &Shape {
+                    rows: 0,
+                    columns: 0,
+                    bits: 1,
+                    element_bytes: 8
+                },
+                0
+            )
+            .rows_at_once,
             1
         );
     }

@@ -34,12 +34,19 @@ pub fn multiply_shifted(
     Error::check_length("factors", factors.len(), places.len())?;
     if let Some(place) = places.iter().find(|place| place.product >= starts.len()) {
         let expected = format!("below {}", starts.len());
-        return Err(Error::out_of_bounds("number of a product", place.product as u64, expected));
+        return Err(Error::out_of_bounds(
+            "number of a product",
+            place.product as u64,
+            expected,
+        ));
     }
     let (batch, kernel) = (public.batch(), public.batch().kernel());
     let one = kernel.one();
     let mut quotients = batch.enter_ciphertexts(factors);
-    kernel.multiply_all(&mut quotients, &batch.enter_ciphertexts(&[inverse(public, divisor)?]));
+    kernel.multiply_all(
+        &mut quotients,
+        &batch.enter_ciphertexts(&[inverse(public, divisor)?]),
+    );
     // Entry 0 is for products without a factor at a position.
     let table = [one, &quotients].concat();
     let mut products = one.repeat(starts.len());
@@ -49,7 +56,10 @@ pub fn multiply_shifted(
             kernel.square_repeatedly(&mut products, step as usize);
         }
         let mut indices = vec![0; starts.len()];
-        for (index, place) in (1..).zip(places).filter(|(_, place)| place.position == position) {
+        for (index, place) in (1..)
+            .zip(places)
+            .filter(|(_, place)| place.position == position)
+        {
             indices[place.product] = index;
         }
         if indices.iter().any(|&index| index > 0) {
@@ -63,10 +73,12 @@ pub fn multiply_shifted(
 
 fn inverse(public: &PublicKey, ciphertext: &Ciphertext) -> Result<Ciphertext> {
     let (cipher, words) = (public.cipher(), ciphertext.words());
-    let inverse = cipher.inverse(&from_words(words)).ok_or_else(|| Error::Malformed {
-        what: "a divisor",
-        found: "a number without an inverse".to_owned(),
-        expected: "a unit".to_owned(),
-    })?;
+    let inverse = cipher
+        .inverse(&from_words(words))
+        .ok_or_else(|| Error::Malformed {
+            what: "a divisor",
+            found: "a number without an inverse".to_owned(),
+            expected: "a unit".to_owned(),
+        })?;
     Ok(Ciphertext::new(to_words(&inverse, words.len())))
 }

@@ -112,13 +112,32 @@ impl<E: Exponents> Products<E> {
         }
         let (columns, bits) = (exponents.columns(), exponents.bits());
         if bits == 0 {
-            return Err(Error::out_of_bounds("bits of the exponents", 0, "at least 1"));
+            return Err(Error::out_of_bounds(
+                "bits of the exponents",
+                0,
+                "at least 1",
+            ));
         }
-        let shape = Shape { rows: rows.len(), columns, bits, element_bytes: 8 * public.batch().limbs() };
+        let shape = Shape {
+            rows: rows.len(),
+            columns,
+            bits,
+            element_bytes: 8 * public.batch().limbs(),
+        };
         let bases = public.batch().enter_ciphertexts(bases);
         let plan = Plan::choose(&shape, memory);
         let (public, finished) = (public.clone(), Vec::new());
-        Ok(Self { public, exponents, shape, plan, bases, rows, finished, pass: None, done: 0 })
+        Ok(Self {
+            public,
+            exponents,
+            shape,
+            plan,
+            bases,
+            rows,
+            finished,
+            pass: None,
+            done: 0,
+        })
     }
 
     /// The plan of the computation.
@@ -134,7 +153,11 @@ impl<E: Exponents> Products<E> {
     /// Multiplications done so far, out of [`Products::work`].
     pub fn work_done(&self) -> u64 {
         let finished = self.pass.is_none() && self.rows.is_empty();
-        if finished { self.work() } else { self.done.min(self.work()) }
+        if finished {
+            self.work()
+        } else {
+            self.done.min(self.work())
+        }
     }
 
     /// Works for some milliseconds; returns `false` when no work is left.
@@ -152,7 +175,8 @@ impl<E: Exponents> Products<E> {
             self.pass = Some(pass);
         } else {
             let products = pass.rows.len() * self.public.batch().limbs();
-            self.finished.extend_from_slice(&pass.accumulators[pass.accumulators.len() - products..]);
+            self.finished
+                .extend_from_slice(&pass.accumulators[pass.accumulators.len() - products..]);
         }
         self.pass.is_some() || !self.rows.is_empty()
     }
@@ -183,7 +207,13 @@ impl<E: Exponents> Products<E> {
             accumulators = one.repeat(count);
         }
         let stage = self.table_stage(0, rows.len());
-        Some(Pass { rows, stage, table: Vec::new(), indices: Vec::new(), accumulators })
+        Some(Pass {
+            rows,
+            stage,
+            table: Vec::new(),
+            indices: Vec::new(),
+            accumulators,
+        })
     }
 
     /// Returns the stage of the block at `base`, or the stage after the last block.
@@ -192,7 +222,9 @@ impl<E: Exponents> Products<E> {
             return Stage::Table { base, filled: 0 };
         }
         self.done += 2 * rows as u64;
-        Stage::Horner { bit: (self.shape.bits as usize).saturating_sub(1) }
+        Stage::Horner {
+            bit: (self.shape.bits as usize).saturating_sub(1),
+        }
     }
 
     /// Bases of the block at `base`.
@@ -238,7 +270,11 @@ impl<E: Exponents> Products<E> {
                 self.exponents.read(row, column, &mut words);
                 spread_bits(&words, i, &mut of_row);
             }
-            for (index, &found) in pass.indices[position..].iter_mut().step_by(rows).zip(&of_row) {
+            for (index, &found) in pass.indices[position..]
+                .iter_mut()
+                .step_by(rows)
+                .zip(&of_row)
+            {
                 *index = found;
             }
         }
@@ -250,12 +286,19 @@ impl<E: Exponents> Products<E> {
         let indices = &pass.indices[at..end];
         if base == 0 {
             let entry = |&index: &u32| &pass.table[index as usize * limbs..][..limbs];
-            indices.iter().for_each(|index| pass.accumulators.extend_from_slice(entry(index)));
+            indices
+                .iter()
+                .for_each(|index| pass.accumulators.extend_from_slice(entry(index)));
         } else {
-            let accumulators = pass.accumulators[at * limbs..end * limbs].par_chunks_mut(CHUNK * limbs);
-            accumulators.zip(indices.par_chunks(CHUNK)).for_each(|(accumulators, indices)| {
-                batch.kernel().multiply_selected(accumulators, &pass.table, indices);
-            });
+            let accumulators =
+                pass.accumulators[at * limbs..end * limbs].par_chunks_mut(CHUNK * limbs);
+            accumulators
+                .zip(indices.par_chunks(CHUNK))
+                .for_each(|(accumulators, indices)| {
+                    batch
+                        .kernel()
+                        .multiply_selected(accumulators, &pass.table, indices);
+                });
         }
         self.done += (end - at) as u64;
         if end < pass.indices.len() {
@@ -271,13 +314,22 @@ impl<E: Exponents> Products<E> {
         let (lower, products) = pass.accumulators.split_at_mut(top);
         let lowest = bit.saturating_sub((step() / (2 * rows)).max(1));
         // Each thread has its own rows, whole groups of lanes.
-        let each = rows.div_ceil(rayon::current_num_threads()).next_multiple_of(LANES) * batch.limbs();
-        products.par_chunks_mut(each).enumerate().for_each(|(chunk, products)| {
-            for bit in (lowest..bit).rev() {
-                batch.kernel().square(products);
-                batch.kernel().multiply(products, &lower[bit * row_limbs + chunk * each..][..products.len()]);
-            }
-        });
+        let each = rows
+            .div_ceil(rayon::current_num_threads())
+            .next_multiple_of(LANES)
+            * batch.limbs();
+        products
+            .par_chunks_mut(each)
+            .enumerate()
+            .for_each(|(chunk, products)| {
+                for bit in (lowest..bit).rev() {
+                    batch.kernel().square(products);
+                    batch.kernel().multiply(
+                        products,
+                        &lower[bit * row_limbs + chunk * each..][..products.len()],
+                    );
+                }
+            });
         let work = 2 * rows * (bit - lowest);
         bit = lowest;
         self.done += work as u64;

@@ -5,7 +5,8 @@ use std::slice::from_ref;
 
 use crate::support::*;
 use papir_paillier::compress::{
-    CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, PackedKey, Scale, decode, decompress,
+    CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, PackedKey, Scale, decode,
+    decompress,
 };
 use papir_paillier::{Ciphertext, Params, SecretKey, random_ciphertexts};
 use papir_ring::prg::Seed;
@@ -13,7 +14,12 @@ use proptest::prelude::*;
 
 const LWE_SETS: [(usize, u32); 4] = [(630, 64), (742, 64), (870, 64), (1305, 11)];
 const RLWE_SETS: [(usize, u32); 4] = [(1024, 27), (2048, 54), (4096, 36), (8192, 43)];
-const KINDS: [KeyKind; 4] = [KeyKind::Binary, KeyKind::Ternary, KeyKind::Bounded(9), KeyKind::General];
+const KINDS: [KeyKind; 4] = [
+    KeyKind::Binary,
+    KeyKind::Ternary,
+    KeyKind::Bounded(9),
+    KeyKind::General,
+];
 
 /// Asserts that the ciphertexts hold the phases of the encryptions, up to the layout's error.
 fn check(
@@ -24,11 +30,18 @@ fn check(
     lwe_secret: &[u64],
 ) {
     let lwe = layout.lwe();
-    assert_eq!(ciphertexts.len(), encryptions.len().div_ceil(layout.slots()));
+    assert_eq!(
+        ciphertexts.len(),
+        encryptions.len().div_ceil(layout.slots())
+    );
     let found = decompress(secret, layout, ciphertexts, encryptions.len()).unwrap();
     for (i, (&found, encryption)) in found.iter().zip(encryptions).enumerate() {
-        let off = difference(found, phase(lwe, encryption, lwe_secret), lwe.modulus()).unsigned_abs();
-        assert!(off <= u128::from(layout.phase_error()), "phase {i} of {layout:?}: off by {off}");
+        let off =
+            difference(found, phase(lwe, encryption, lwe_secret), lwe.modulus()).unsigned_abs();
+        assert!(
+            off <= u128::from(layout.phase_error()),
+            "phase {i} of {layout:?}: off by {off}"
+        );
     }
 }
 
@@ -37,13 +50,21 @@ fn check_all_ways(secret: &SecretKey, lwe: LweParams, scale: Scale, count: usize
     let rng = &mut rng(seed);
     let lwe_secret = support::secret(&lwe, rng);
     let layout = Layout::new(secret.public(), lwe, scale).unwrap();
-    let phases: Vec<i128> = (0..count).map(|_| residue(lwe.modulus(), rng).into()).collect();
-    let encryptions: Vec<Lwe> = phases.iter().map(|&phase| encrypt(&lwe, &lwe_secret, phase, rng)).collect();
+    let phases: Vec<i128> = (0..count)
+        .map(|_| residue(lwe.modulus(), rng).into())
+        .collect();
+    let encryptions: Vec<Lwe> = phases
+        .iter()
+        .map(|&phase| encrypt(&lwe, &lwe_secret, phase, rng))
+        .collect();
     let key = CompressionKey::generate(secret, &lwe, &lwe_secret, rng).unwrap();
     let ciphertexts = key.compress(&layout, &encryptions).unwrap();
     check(secret, &layout, &ciphertexts, &encryptions, &lwe_secret);
     let expanded = ExpandedKey::new(key, lwe.modulus_bits()).unwrap();
-    assert_eq!(expanded.compress(&layout, &encryptions).unwrap(), ciphertexts);
+    assert_eq!(
+        expanded.compress(&layout, &encryptions).unwrap(),
+        ciphertexts
+    );
     let packing = Layout::largest_packing(secret.public(), lwe, scale).unwrap();
     for packing in [packing.div_ceil(2), packing] {
         let layout = Layout::packed(secret.public(), lwe, scale, packing).unwrap();
@@ -56,9 +77,17 @@ fn check_all_ways(secret: &SecretKey, lwe: LweParams, scale: Scale, count: usize
 #[test]
 fn every_method_compresses_every_kind_of_secret() {
     let key = small_key(384, 1);
-    for (kind, scale) in KINDS.iter().flat_map(|kind| [(*kind, Scale::Separate), (*kind, Scale::Overlapping)])
+    for (kind, scale) in KINDS
+        .iter()
+        .flat_map(|kind| [(*kind, Scale::Separate), (*kind, Scale::Overlapping)])
     {
-        for (n, q) in [(1, 1 << 64), (7, 1 << 20), (12, 1 << 32), (20, 12_289), (5, (1 << 59) - 55)] {
+        for (n, q) in [
+            (1, 1 << 64),
+            (7, 1 << 20),
+            (12, 1 << 32),
+            (20, 12_289),
+            (5, (1 << 59) - 55),
+        ] {
             check_all_ways(&key, LweParams::new(n, q, kind).unwrap(), scale, 5, 7);
         }
     }
@@ -70,22 +99,48 @@ fn keys_can_be_a_seed_and_offsets() {
     let public = key.public();
     let lwe = LweParams::new(20, 1 << 30, KeyKind::Ternary).unwrap();
     let secret = support::secret(&lwe, rng);
-    let encryptions: Vec<Lwe> = (0..5).map(|i| encrypt(&lwe, &secret, i << 20, rng)).collect();
+    let encryptions: Vec<Lwe> = (0..5)
+        .map(|i| encrypt(&lwe, &secret, i << 20, rng))
+        .collect();
     let uniform = random_ciphertexts(public, &Seed([3; 32]), "compression key", 0, 20);
     let plaintexts = CompressionKey::plaintexts(public, &lwe, &secret).unwrap();
     let offsets = key.offsets(&uniform, &plaintexts).unwrap();
-    let ck = CompressionKey::from_ciphertexts(public, &lwe, public.with_offsets(&uniform, &offsets).unwrap());
+    let ck = CompressionKey::from_ciphertexts(
+        public,
+        &lwe,
+        public.with_offsets(&uniform, &offsets).unwrap(),
+    );
     let layout = Layout::new(public, lwe, Scale::Separate).unwrap();
-    check(&key, &layout, &ck.unwrap().compress(&layout, &encryptions).unwrap(), &encryptions, &secret);
+    check(
+        &key,
+        &layout,
+        &ck.unwrap().compress(&layout, &encryptions).unwrap(),
+        &encryptions,
+        &secret,
+    );
     let layout = Layout::packed(public, lwe, Scale::Separate, 3).unwrap();
-    let uniform =
-        random_ciphertexts(public, &Seed([3; 32]), "packed key", 0, PackedKey::ciphertext_count(&layout));
+    let uniform = random_ciphertexts(
+        public,
+        &Seed([3; 32]),
+        "packed key",
+        0,
+        PackedKey::ciphertext_count(&layout),
+    );
     let plaintexts = PackedKey::plaintexts(public, &layout, &secret).unwrap();
     let offsets = key.offsets(&uniform, &plaintexts).unwrap();
-    let packed =
-        PackedKey::from_ciphertexts(public, &layout, public.with_offsets(&uniform, &offsets).unwrap());
+    let packed = PackedKey::from_ciphertexts(
+        public,
+        &layout,
+        public.with_offsets(&uniform, &offsets).unwrap(),
+    );
     let ck = packed.unwrap().unpack();
-    check(&key, &layout, &ck.compress(&layout, &encryptions).unwrap(), &encryptions, &secret);
+    check(
+        &key,
+        &layout,
+        &ck.compress(&layout, &encryptions).unwrap(),
+        &encryptions,
+        &secret,
+    );
     assert!(
         key.offsets(&uniform, &plaintexts[1..]).is_err()
             && public.with_offsets(&uniform[1..], &offsets).is_err()
@@ -98,9 +153,14 @@ fn larger_powers_of_the_modulus_hold_more_phases() {
     let slots = [1, 2, 3].map(|s| {
         let key = small_key(256, s);
         check_all_ways(&key, lwe, Scale::Separate, 20, 8);
-        Layout::new(key.public(), lwe, Scale::Separate).unwrap().slots()
+        Layout::new(key.public(), lwe, Scale::Separate)
+            .unwrap()
+            .slots()
     });
-    assert!(slots[1] >= 2 * slots[0] && slots[2] >= 3 * slots[0], "{slots:?}");
+    assert!(
+        slots[1] >= 2 * slots[0] && slots[2] >= 3 * slots[0],
+        "{slots:?}"
+    );
 }
 
 #[test]
@@ -120,8 +180,12 @@ fn published_parameters_are_compressed_at_full_size() {
         let lwe = LweParams::new(n, 1u128 << bits, kind).unwrap();
         check_all_ways(&key, lwe, Scale::Separate, count, 9);
     };
-    LWE_SETS.iter().for_each(|&(n, bits)| check(n, bits, KeyKind::Binary, 50));
-    RLWE_SETS.iter().for_each(|&(n, bits)| check(n, bits, KeyKind::Ternary, 2));
+    LWE_SETS
+        .iter()
+        .for_each(|&(n, bits)| check(n, bits, KeyKind::Binary, 50));
+    RLWE_SETS
+        .iter()
+        .for_each(|&(n, bits)| check(n, bits, KeyKind::Ternary, 2));
     check(630, 64, KeyKind::General, 23);
 }
 
@@ -130,7 +194,13 @@ fn published_parameters_are_compressed_at_full_size() {
 fn larger_powers_of_the_modulus_work_at_full_size() {
     for s in [2, 3] {
         let key = SecretKey::generate(Params::new(3072, s).unwrap(), &mut rng(1)).unwrap();
-        check_all_ways(&key, LweParams::new(30, 1 << 64, KeyKind::Binary).unwrap(), Scale::Separate, 90, 9);
+        check_all_ways(
+            &key,
+            LweParams::new(30, 1 << 64, KeyKind::Binary).unwrap(),
+            Scale::Separate,
+            90,
+            9,
+        );
     }
 }
 
@@ -159,7 +229,11 @@ fn coefficients_of_rlwe_encryptions_are_lwe_encryptions() {
         for k in [0, n / 2, n - 1] {
             let lwe_encryption = Lwe::coefficient(&lwe, &mask, &body, k).unwrap();
             let expected = rlwe_phase(&lwe, &mask, &body, &secret, k);
-            assert_eq!(phase(&lwe, &lwe_encryption, &secret), expected, "n = {n}, coefficient {k}");
+            assert_eq!(
+                phase(&lwe, &lwe_encryption, &secret),
+                expected,
+                "n = {n}, coefficient {k}"
+            );
         }
         assert!(Lwe::coefficient(&lwe, &mask, &body, n).is_err());
     }
@@ -184,7 +258,10 @@ fn rlwe_coefficients_are_compressed() {
 /// Returns an encryption whose phase form takes its largest value V over the integers, under the
 /// binary secret of all ones.
 fn largest_form(lwe: &LweParams) -> Lwe {
-    Lwe { mask: vec![1; lwe.dimension()], body: (lwe.modulus() - 1) as u64 }
+    Lwe {
+        mask: vec![1; lwe.dimension()],
+        body: (lwe.modulus() - 1) as u64,
+    }
 }
 
 #[test]
@@ -198,11 +275,23 @@ fn phase_errors_of_overlapping_slots_reach_their_bound() {
     let ck = CompressionKey::generate(&key, &lwe, &secret, &mut rng(12)).unwrap();
     // All slots have the largest value, so the last slot receives the largest spill.
     let encryptions = vec![largest_form(&lwe); layout.slots()];
-    let found =
-        decompress(&key, &layout, &ck.compress(&layout, &encryptions).unwrap(), encryptions.len()).unwrap();
-    let off = found.iter().zip(&encryptions).map(|(&f, e)| difference(f, phase(&lwe, e, &secret), q));
+    let found = decompress(
+        &key,
+        &layout,
+        &ck.compress(&layout, &encryptions).unwrap(),
+        encryptions.len(),
+    )
+    .unwrap();
+    let off = found
+        .iter()
+        .zip(&encryptions)
+        .map(|(&f, e)| difference(f, phase(&lwe, e, &secret), q));
     let off: Vec<i128> = off.collect();
-    assert_eq!(off.first(), Some(&-20), "the first slot has nothing below it");
+    assert_eq!(
+        off.first(),
+        Some(&-20),
+        "the first slot has nothing below it"
+    );
     assert_eq!(off.last(), Some(&20), "the largest spill minus half of it");
     assert!(off.iter().all(|off| off.abs() <= 20));
 }
@@ -217,14 +306,24 @@ fn errors_decode_exactly_up_to_the_bound() {
     let ck = CompressionKey::generate(&key, &lwe, &secret, &mut rng(12)).unwrap();
     let decoded = |error: i128| {
         let mut encryptions = vec![largest_form(&lwe); 3];
-        let body = modulo(i128::from(dot(&lwe, &vec![1; n], &secret)) + 17 * delta + error, q);
-        encryptions.push(Lwe { mask: vec![1; n], body });
+        let body = modulo(
+            i128::from(dot(&lwe, &vec![1; n], &secret)) + 17 * delta + error,
+            q,
+        );
+        encryptions.push(Lwe {
+            mask: vec![1; n],
+            body,
+        });
         let ciphertexts = ck.compress(&layout, &encryptions).unwrap();
         decode(decompress(&key, &layout, &ciphertexts, 4).unwrap()[3], q, p).unwrap()
     };
     let bound = delta / 2 - i128::from(layout.phase_error());
     assert_eq!(decoded(bound - 1), 17);
-    assert_eq!(decoded(bound), 18, "one more exceeds the bound under the largest spill");
+    assert_eq!(
+        decoded(bound),
+        18,
+        "one more exceeds the bound under the largest spill"
+    );
     assert_eq!(decoded(-delta / 2), 17);
     assert_eq!(decoded(delta / 4 - 1), 17, "the paper's condition");
     assert_eq!(decoded(-delta / 4 + 1), 17);
@@ -240,7 +339,13 @@ fn top_slots_have_room_for_their_largest_value() {
             let secret = vec![1; 100];
             let ck = CompressionKey::generate(&key, &lwe, &secret, &mut rng(13)).unwrap();
             let encryptions = vec![largest_form(&lwe); layout.slots()];
-            check(&key, &layout, &ck.compress(&layout, &encryptions).unwrap(), &encryptions, &secret);
+            check(
+                &key,
+                &layout,
+                &ck.compress(&layout, &encryptions).unwrap(),
+                &encryptions,
+                &secret,
+            );
         }
     }
 }
@@ -248,22 +353,36 @@ fn top_slots_have_room_for_their_largest_value() {
 #[test]
 fn rescaling_errors_reach_their_bound() {
     let (n, from, to) = (50, 1u128 << 32, 1u128 << 16);
-    for (kind, entry) in [(KeyKind::Binary, 1), (KeyKind::Ternary, from as u64 - 1), (KeyKind::Bounded(4), 4)]
-    {
-        let (wide, narrow) = (LweParams::new(n, from, kind).unwrap(), LweParams::new(n, to, kind).unwrap());
+    for (kind, entry) in [
+        (KeyKind::Binary, 1),
+        (KeyKind::Ternary, from as u64 - 1),
+        (KeyKind::Bounded(4), 4),
+    ] {
+        let (wide, narrow) = (
+            LweParams::new(n, from, kind).unwrap(),
+            LweParams::new(n, to, kind).unwrap(),
+        );
         let secret = vec![entry; n];
-        let narrow_secret: Vec<u64> = secret.iter().map(|&s| modulo(difference(s, 0, from), to)).collect();
+        let narrow_secret: Vec<u64> = secret
+            .iter()
+            .map(|&s| modulo(difference(s, 0, from), to))
+            .collect();
         let bound = wide.rescaling_error().unwrap() as f64;
         // Every entry of the mask is rounded alike: for two of these values by about ½, in either
         // direction.
         let off = [1, (1 << 15) - 1, 1 << 15, (1 << 16) - 1].map(|low: u64| {
-            let encryption = Lwe { mask: vec![(3 << 16) + low; n], body: (7 << 16) + (1 << 15) };
+            let encryption = Lwe {
+                mask: vec![(3 << 16) + low; n],
+                body: (7 << 16) + (1 << 15),
+            };
             let rescaled = wide.rescale(&encryption, &narrow).unwrap();
             let exact = phase(&wide, &encryption, &secret) as f64 * to as f64 / from as f64;
             let found = phase(&narrow, &rescaled, &narrow_secret) as f64;
             (found - exact + to as f64 / 2.0).rem_euclid(to as f64) - to as f64 / 2.0
         });
-        let largest = off.iter().fold(0.0, |largest: f64, off| largest.max(off.abs()));
+        let largest = off
+            .iter()
+            .fold(0.0, |largest: f64, off| largest.max(off.abs()));
         assert!(
             largest <= bound && largest > 0.97 * (bound - 1.0),
             "{kind:?}: off by {off:?}, bound {bound}"
@@ -271,7 +390,17 @@ fn rescaling_errors_reach_their_bound() {
     }
     let general = LweParams::new(n, from, KeyKind::General).unwrap();
     let narrow = LweParams::new(n, to, KeyKind::General).unwrap();
-    assert!(general.rescale(&Lwe { mask: vec![0; n], body: 0 }, &narrow).is_err());
+    assert!(
+        general
+            .rescale(
+                &Lwe {
+                    mask: vec![0; n],
+                    body: 0
+                },
+                &narrow
+            )
+            .is_err()
+    );
 }
 
 #[test]
@@ -282,19 +411,30 @@ fn rescaled_encryptions_decode_after_compression() {
         LweParams::new(630, 1 << 16, KeyKind::Binary).unwrap(),
     );
     let secret = support::secret(&wide, rng);
-    let ck = ExpandedKey::new(CompressionKey::generate(&key, &wide, &secret, rng).unwrap(), 64).unwrap();
+    let ck = ExpandedKey::new(
+        CompressionKey::generate(&key, &wide, &secret, rng).unwrap(),
+        64,
+    )
+    .unwrap();
     let (p, delta) = (16u64, 1i128 << 60);
     // Errors up to Δ/4 are allowed since q' ≥ 2(1 + n)p = 20,192.
     for error in [delta / 4 - 1, -delta / 4 + 1] {
         let rescaled: Vec<Lwe> = (0..8)
             .map(|message| {
-                wide.rescale(&encrypt(&wide, &secret, message * delta + error, rng), &narrow).unwrap()
+                wide.rescale(
+                    &encrypt(&wide, &secret, message * delta + error, rng),
+                    &narrow,
+                )
+                .unwrap()
             })
             .collect();
         let layout = Layout::new(key.public(), narrow, Scale::Separate).unwrap();
         let ciphertexts = ck.compress(&layout, &rescaled).unwrap();
         let phases = decompress(&key, &layout, &ciphertexts, 8).unwrap();
-        let messages: Vec<u64> = phases.iter().map(|&phase| decode(phase, 1 << 16, p).unwrap()).collect();
+        let messages: Vec<u64> = phases
+            .iter()
+            .map(|&phase| decode(phase, 1 << 16, p).unwrap())
+            .collect();
         assert_eq!(messages, (0..8).collect::<Vec<u64>>());
     }
 }
@@ -317,15 +457,40 @@ fn invalid_parameters_and_inputs_are_refused() {
     assert!(CompressionKey::generate(&key, &lwe, &[0, 1], rng).is_err());
     let ck = CompressionKey::generate(&key, &lwe, &[0, 1, 1, 0], rng).unwrap();
     let layout = Layout::new(public, lwe, Scale::Separate).unwrap();
-    let ternary =
-        Layout::new(public, LweParams::new(4, 1 << 20, KeyKind::Ternary).unwrap(), Scale::Separate).unwrap();
+    let ternary = Layout::new(
+        public,
+        LweParams::new(4, 1 << 20, KeyKind::Ternary).unwrap(),
+        Scale::Separate,
+    )
+    .unwrap();
     let packed = Layout::packed(public, lwe, Scale::Separate, 2).unwrap();
-    let sample = Lwe { mask: vec![0; 4], body: 1 };
+    let sample = Lwe {
+        mask: vec![0; 4],
+        body: 1,
+    };
     assert!(ck.compress(&layout, from_ref(&sample)).is_ok());
     assert!(ck.compress(&ternary, from_ref(&sample)).is_err());
     assert!(ck.compress(&packed, from_ref(&sample)).is_err());
-    assert!(ck.compress(&layout, &[Lwe { mask: vec![0; 3], body: 1 }]).is_err());
-    assert!(ck.compress(&layout, &[Lwe { mask: vec![1 << 20; 4], body: 1 }]).is_err());
+    assert!(
+        ck.compress(
+            &layout,
+            &[Lwe {
+                mask: vec![0; 3],
+                body: 1
+            }]
+        )
+        .is_err()
+    );
+    assert!(
+        ck.compress(
+            &layout,
+            &[Lwe {
+                mask: vec![1 << 20; 4],
+                body: 1
+            }]
+        )
+        .is_err()
+    );
     assert!(Layout::packed(public, lwe, Scale::Separate, 0).is_err());
     assert!(Layout::packed(public, lwe, Scale::Separate, usize::MAX).is_err());
     let wide = LweParams::new(1000, 1 << 64, KeyKind::General).unwrap();

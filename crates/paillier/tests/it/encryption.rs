@@ -2,7 +2,9 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_paillier::{Error, ModulusFault, Params, Plaintext, PublicKey, SecretKey, random_ciphertexts};
+use papir_paillier::{
+    Error, ModulusFault, Params, Plaintext, PublicKey, SecretKey, random_ciphertexts,
+};
 use papir_ring::prg::Seed;
 use proptest::prelude::*;
 
@@ -57,9 +59,19 @@ fn decryption_inverts_encryption() {
         for words in [vec![], vec![1], vec![u64::MAX; 3], largest(public)] {
             let plaintext = public.plaintext(&words).unwrap();
             let ciphertext = public.encrypt(&plaintext, &mut rng(2));
-            assert_eq!(key.decrypt(&ciphertext).words(), padded(&words, public.params()), "{bits}, {s}");
-            let own = key.encrypt_many(std::slice::from_ref(&plaintext), &mut rng(2)).unwrap();
-            assert_eq!(key.decrypt(&own[0]).words(), padded(&words, public.params()), "{bits}, {s}");
+            assert_eq!(
+                key.decrypt(&ciphertext).words(),
+                padded(&words, public.params()),
+                "{bits}, {s}"
+            );
+            let own = key
+                .encrypt_many(std::slice::from_ref(&plaintext), &mut rng(2))
+                .unwrap();
+            assert_eq!(
+                key.decrypt(&own[0]).words(),
+                padded(&words, public.params()),
+                "{bits}, {s}"
+            );
         }
     }
 }
@@ -69,16 +81,36 @@ fn sums_and_multiples_are_modular() {
     for s in 1..=3 {
         let key = key(256, s);
         let (public, largest) = (key.public(), largest(key.public()));
-        let encrypt = |words: &[u64]| public.encrypt(&public.plaintext(words).unwrap(), &mut rng(3));
+        let encrypt =
+            |words: &[u64]| public.encrypt(&public.plaintext(words).unwrap(), &mut rng(3));
         let decrypted = |ciphertext| key.decrypt(&ciphertext).words().to_vec();
         let of = |word| padded(&[word], public.params());
-        assert_eq!(decrypted(public.add(&encrypt(&largest), &encrypt(&[5]))), of(4));
-        assert_eq!(decrypted(public.add_plain(&encrypt(&[5]), &public.plaintext(&largest).unwrap())), of(4));
-        assert_eq!(decrypted(public.multiply_plain(&encrypt(&[5]), &[7])), of(35));
-        assert_eq!(decrypted(public.multiply_plain(&encrypt(&largest), &largest)), of(1), "(−1)²");
+        assert_eq!(
+            decrypted(public.add(&encrypt(&largest), &encrypt(&[5]))),
+            of(4)
+        );
+        assert_eq!(
+            decrypted(public.add_plain(&encrypt(&[5]), &public.plaintext(&largest).unwrap())),
+            of(4)
+        );
+        assert_eq!(
+            decrypted(public.multiply_plain(&encrypt(&[5]), &[7])),
+            of(35)
+        );
+        assert_eq!(
+            decrypted(public.multiply_plain(&encrypt(&largest), &largest)),
+            of(1),
+            "(−1)²"
+        );
         assert_eq!(decrypted(public.multiply_plain(&encrypt(&[5]), &[])), of(0));
-        assert_eq!(decrypted(public.subtract(&encrypt(&[5]), &encrypt(&[3])).unwrap()), of(2));
-        let (five, minus_one) = (public.plaintext(&[5]).unwrap(), public.plaintext(&largest).unwrap());
+        assert_eq!(
+            decrypted(public.subtract(&encrypt(&[5]), &encrypt(&[3])).unwrap()),
+            of(2)
+        );
+        let (five, minus_one) = (
+            public.plaintext(&[5]).unwrap(),
+            public.plaintext(&largest).unwrap(),
+        );
         assert_eq!(public.plain_sum(&five, &minus_one).words(), of(4));
         assert_eq!(public.plain_difference(&five, &minus_one).words(), of(6));
     }
@@ -88,11 +120,14 @@ fn sums_and_multiples_are_modular() {
 fn batch_decryption_matches_single_decryption() {
     for s in 1..=3 {
         let key = key(256, s);
-        let plaintexts: Vec<Plaintext> =
-            (0..19u64).map(|i| key.public().plaintext(&[i * i, i]).unwrap()).collect();
+        let plaintexts: Vec<Plaintext> = (0..19u64)
+            .map(|i| key.public().plaintext(&[i * i, i]).unwrap())
+            .collect();
         let ciphertexts = key.encrypt_many(&plaintexts, &mut rng(4)).unwrap();
         let decrypted = key.decrypt_many(&ciphertexts);
-        for ((plaintext, ciphertext), decrypted) in plaintexts.iter().zip(&ciphertexts).zip(&decrypted) {
+        for ((plaintext, ciphertext), decrypted) in
+            plaintexts.iter().zip(&ciphertexts).zip(&decrypted)
+        {
             assert_eq!(plaintext.words(), decrypted.words());
             assert_eq!(plaintext.words(), key.decrypt(ciphertext).words());
         }
@@ -107,8 +142,13 @@ fn randomness_is_fresh_or_given() {
     let public = key.public();
     let plaintext = public.plaintext(&[9]).unwrap();
     let mut rng = rng(5);
-    assert_ne!(public.encrypt(&plaintext, &mut rng), public.encrypt(&plaintext, &mut rng));
-    let twice = key.encrypt_many(&[plaintext.clone(), plaintext.clone()], &mut rng).unwrap();
+    assert_ne!(
+        public.encrypt(&plaintext, &mut rng),
+        public.encrypt(&plaintext, &mut rng)
+    );
+    let twice = key
+        .encrypt_many(&[plaintext.clone(), plaintext.clone()], &mut rng)
+        .unwrap();
     assert_ne!(twice[0], twice[1]);
     let given = [3, 0, 0, 0, 0, 0, 0, 0];
     let ciphertext = public.encrypt_with(&plaintext, &given).unwrap();
@@ -127,7 +167,10 @@ fn encryptions_of_zero_by_the_owner_are_residues() {
     let zeros = vec![public.plaintext(&[]).unwrap(); 3];
     for ciphertext in key.encrypt_many(&zeros, &mut rng(6)).unwrap() {
         let (p, q) = primes(&key);
-        let order = multiply(&[&[p[0] - 1], &p[1..]].concat(), &[&[q[0] - 1], &q[1..]].concat());
+        let order = multiply(
+            &[&[p[0] - 1], &p[1..]].concat(),
+            &[&[q[0] - 1], &q[1..]].concat(),
+        );
         let mut one = vec![0; public.params().ciphertext_words()];
         one[0] = 1;
         assert_eq!(public.multiply_plain(&ciphertext, &order).words(), one);
@@ -136,8 +179,12 @@ fn encryptions_of_zero_by_the_owner_are_residues() {
 
 fn primes(key: &SecretKey) -> (Vec<u64>, Vec<u64>) {
     let bytes = key.to_bytes();
-    let words =
-        |bytes: &[u8]| bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+    let words = |bytes: &[u8]| {
+        bytes
+            .chunks(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+            .collect()
+    };
     let (p, q) = bytes[8..].split_at((bytes.len() - 8) / 2);
     (words(p), words(q))
 }
@@ -167,13 +214,31 @@ fn invalid_moduli_are_refused() {
     let mut even = m.clone();
     even[0] -= 1;
     assert_eq!(fault(&even), ModulusFault::Even);
-    assert_eq!(fault(&[m[0], m[1], m[2], 1]), ModulusFault::Bits { found: 193, expected: 256 });
-    assert!(matches!(PublicKey::new(params, &m[..3]), Err(Error::Length { .. })));
-    assert_eq!(fault(&multiply(&[3], &[1, 0, 0, 1 << 62])), ModulusFault::SmallFactor(3));
+    assert_eq!(
+        fault(&[m[0], m[1], m[2], 1]),
+        ModulusFault::Bits {
+            found: 193,
+            expected: 256
+        }
+    );
+    assert!(matches!(
+        PublicKey::new(params, &m[..3]),
+        Err(Error::Length { .. })
+    ));
+    assert_eq!(
+        fault(&multiply(&[3], &[1, 0, 0, 1 << 62])),
+        ModulusFault::SmallFactor(3)
+    );
     // 65,521 times 2²⁴⁰ + 73, which has no small factor.
-    assert_eq!(fault(&multiply(&[65_521], &[73, 0, 0, 1 << 48])[..4]), ModulusFault::SmallFactor(65_521));
+    assert_eq!(
+        fault(&multiply(&[65_521], &[73, 0, 0, 1 << 48])[..4]),
+        ModulusFault::SmallFactor(65_521)
+    );
     // 2²⁵⁶ − 189 is the largest prime of 256 bits.
-    assert_eq!(fault(&[u64::MAX - 188, u64::MAX, u64::MAX, u64::MAX]), ModulusFault::Prime);
+    assert_eq!(
+        fault(&[u64::MAX - 188, u64::MAX, u64::MAX, u64::MAX]),
+        ModulusFault::Prime
+    );
 }
 
 #[test]
@@ -194,7 +259,11 @@ fn plaintexts_and_ciphertexts_are_residues() {
     let mut multiple_of_p = p;
     multiple_of_p.resize(8, 0);
     let multiple_of_p = public.ciphertext(multiple_of_p).unwrap();
-    assert!(public.check_units(std::slice::from_ref(&multiple_of_p)).is_err());
+    assert!(
+        public
+            .check_units(std::slice::from_ref(&multiple_of_p))
+            .is_err()
+    );
     assert!(public.subtract(&multiple_of_p, &multiple_of_p).is_err());
 }
 
@@ -208,7 +277,9 @@ fn bytes_round_trip() {
     let public = PublicKey::from_bytes(params, &key.public().to_bytes()).unwrap();
     assert_eq!(&public, key.public());
     let ciphertext = public.encrypt(&public.plaintext(&[77]).unwrap(), &mut rng(7));
-    let read = public.ciphertext_from_bytes(&ciphertext.to_bytes()).unwrap();
+    let read = public
+        .ciphertext_from_bytes(&ciphertext.to_bytes())
+        .unwrap();
     assert_eq!(read, ciphertext);
     let plaintext = again.decrypt(&read);
     assert_eq!(plaintext.words(), [77, 0, 0, 0, 0, 0, 0, 0]);
@@ -224,17 +295,31 @@ fn golden_bytes() {
     let public = key.public().to_bytes();
     assert_eq!(public[..8], header);
     let m = key.public().modulus();
-    assert_eq!(public[8..], m.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+    assert_eq!(
+        public[8..],
+        m.iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>()
+    );
     let mut secret_header = header;
     secret_header[4] = 2;
     assert_eq!(key.to_bytes()[..8], secret_header);
     let plaintext = key.public().plaintext(&[2]).unwrap();
-    let one = key.public().encrypt_with(&plaintext, &[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    let one = key
+        .public()
+        .encrypt_with(&plaintext, &[1, 0, 0, 0, 0, 0, 0, 0])
+        .unwrap();
     // (1 + m)² with r = 1 is 1 + 2m.
     let mut expected = multiply(&[2], &m);
     expected[0] += 1;
     expected.resize(8, 0);
-    assert_eq!(one.to_bytes(), expected.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+    assert_eq!(
+        one.to_bytes(),
+        expected
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>()
+    );
 }
 
 #[test]
@@ -245,25 +330,48 @@ fn damaged_bytes_are_refused() {
     for length in [0, 7, public.len() - 1, public.len() + 1] {
         let mut cut = public.clone();
         cut.resize(length, 0);
-        assert!(matches!(PublicKey::from_bytes(params, &cut), Err(Error::Length { .. })));
+        assert!(matches!(
+            PublicKey::from_bytes(params, &cut),
+            Err(Error::Length { .. })
+        ));
         cut.clone_from(&secret);
         cut.resize(length, 0);
-        assert!(matches!(SecretKey::from_bytes(params, &cut), Err(Error::Length { .. })));
+        assert!(matches!(
+            SecretKey::from_bytes(params, &cut),
+            Err(Error::Length { .. })
+        ));
     }
     for i in 0..8 {
         let mut damaged = public.clone();
         damaged[i] ^= 1;
-        assert!(matches!(PublicKey::from_bytes(params, &damaged), Err(Error::Malformed { .. })), "byte {i}");
+        assert!(
+            matches!(
+                PublicKey::from_bytes(params, &damaged),
+                Err(Error::Malformed { .. })
+            ),
+            "byte {i}"
+        );
     }
     for i in 8..secret.len() {
         let mut damaged = secret.clone();
         damaged[i] ^= 4;
         assert!(SecretKey::from_bytes(params, &damaged).is_err(), "byte {i}");
     }
-    assert!(matches!(PublicKey::from_bytes(params, &secret), Err(Error::Malformed { .. })), "another kind");
+    assert!(
+        matches!(
+            PublicKey::from_bytes(params, &secret),
+            Err(Error::Malformed { .. })
+        ),
+        "another kind"
+    );
     let twice = [&secret[..24], &secret[8..24]].concat();
     let refused = SecretKey::from_bytes(params, &twice).err();
-    assert_eq!(refused, Some(Error::Primes { found: "are too close to each other" }));
+    assert_eq!(
+        refused,
+        Some(Error::Primes {
+            found: "are too close to each other"
+        })
+    );
 }
 
 #[test]
@@ -278,10 +386,16 @@ fn random_ciphertexts_are_golden_and_distinct() {
     let public = PublicKey::new(Params::insecure(256, 1).unwrap(), &modulus).unwrap();
     let seed = Seed([9; 32]);
     let first = random_ciphertexts(&public, &seed, "ticket", 0, 3);
-    assert_eq!(first[..2], random_ciphertexts(&public, &seed, "ticket", 0, 2));
+    assert_eq!(
+        first[..2],
+        random_ciphertexts(&public, &seed, "ticket", 0, 2)
+    );
     assert_ne!(first, random_ciphertexts(&public, &seed, "ticket", 1, 3));
     assert_ne!(first, random_ciphertexts(&public, &seed, "other", 0, 3));
-    assert_ne!(first, random_ciphertexts(&public, &Seed([8; 32]), "ticket", 0, 3));
+    assert_ne!(
+        first,
+        random_ciphertexts(&public, &Seed([8; 32]), "ticket", 0, 3)
+    );
     public.check_units(&first).unwrap();
     let bytes: Vec<u8> = first[0].to_bytes();
     assert_eq!(bytes[..8], GOLDEN_CIPHERTEXT, "{:?}", &bytes[..8]);
@@ -298,7 +412,9 @@ fn full_size_keys_work() {
     let plaintext = public.plaintext(&largest(&public)).unwrap();
     let ciphertexts = [
         public.encrypt(&plaintext, &mut rng(2)),
-        key.encrypt_many(std::slice::from_ref(&plaintext), &mut rng(2)).unwrap().remove(0),
+        key.encrypt_many(std::slice::from_ref(&plaintext), &mut rng(2))
+            .unwrap()
+            .remove(0),
     ];
     for decrypted in key.decrypt_many(&ciphertexts) {
         assert_eq!(decrypted.words(), plaintext.words());

@@ -7,7 +7,11 @@ use papir_paillier::{Ciphertext, Error, Params, PublicKey, SecretKey, random_cip
 use papir_ring::prg::Seed;
 
 fn key(bits: u32, s: u32) -> SecretKey {
-    SecretKey::generate(Params::insecure(bits, s).unwrap(), &mut ChaCha20Rng::from_seed([1; 32])).unwrap()
+    SecretKey::generate(
+        Params::insecure(bits, s).unwrap(),
+        &mut ChaCha20Rng::from_seed([1; 32]),
+    )
+    .unwrap()
 }
 
 /// Returns Π bᵢ^eᵢ, with exponents of `words` words.
@@ -24,7 +28,13 @@ fn exponents(count: usize, bits: u32, rng: &mut ChaCha20Rng) -> Vec<u64> {
     (0..count)
         .flat_map(|_| {
             (0..words)
-                .map(|i| if i + 1 == words { rng.next_u64() & top } else { rng.next_u64() })
+                .map(|i| {
+                    if i + 1 == words {
+                        rng.next_u64() & top
+                    } else {
+                        rng.next_u64()
+                    }
+                })
                 .collect::<Vec<_>>()
         })
         .collect()
@@ -45,10 +55,14 @@ fn products_match_separate_exponentiations() {
         let bases = random_ciphertexts(public, &Seed([2; 32]), "test", 0, columns);
         let words = exponents(rows * columns, bits, &mut rng);
         let matrix = ExponentMatrix::new(rows, columns, bits, &words).unwrap();
-        let found = Products::new(public, &bases, &matrix, 0..rows, memory).unwrap().finish();
+        let found = Products::new(public, &bases, &matrix, 0..rows, memory)
+            .unwrap()
+            .finish();
         let per_entry = bits.div_ceil(64) as usize;
-        let expected: Vec<_> =
-            words.chunks(columns * per_entry).map(|row| naive(public, &bases, row, per_entry)).collect();
+        let expected: Vec<_> = words
+            .chunks(columns * per_entry)
+            .map(|row| naive(public, &bases, row, per_entry))
+            .collect();
         assert_eq!(found, expected, "s = {s}, {rows} × {columns}, {bits} bits");
     }
 }
@@ -59,7 +73,9 @@ fn rows_can_be_computed_separately_and_in_steps() {
     let bases = random_ciphertexts(key.public(), &Seed([2; 32]), "test", 1, 11);
     let words = exponents(20 * 11, 100, &mut ChaCha20Rng::from_seed([4; 32]));
     let matrix = ExponentMatrix::new(20, 11, 100, &words).unwrap();
-    let whole = Products::new(key.public(), &bases, &matrix, 0..20, 1 << 20).unwrap().finish();
+    let whole = Products::new(key.public(), &bases, &matrix, 0..20, 1 << 20)
+        .unwrap()
+        .finish();
     let mut parts = Vec::new();
     for rows in [0..7, 7..7, 7..20] {
         let mut products = Products::new(key.public(), &bases, &matrix, rows, 1 << 12).unwrap();
@@ -86,9 +102,15 @@ fn computations_and_keys_are_send_and_sync() {
 fn an_empty_product_encrypts_zero() {
     let key = key(256, 1);
     let matrix = ExponentMatrix::new(3, 0, 8, []).unwrap();
-    let products = Products::new(key.public(), &[], &matrix, 0..3, 1 << 20).unwrap().finish();
+    let products = Products::new(key.public(), &[], &matrix, 0..3, 1 << 20)
+        .unwrap()
+        .finish();
     assert_eq!(products.len(), 3);
-    assert!(products.iter().all(|product| key.decrypt(product).words() == [0; 4]));
+    assert!(
+        products
+            .iter()
+            .all(|product| key.decrypt(product).words() == [0; 4])
+    );
 }
 
 #[test]
@@ -112,19 +134,31 @@ fn shifted_products_match_separate_exponentiations() {
     let (starts, rest) = numbers.split_at(3);
     let (factors, divisor) = rest.split_at(20);
     // The first product has no factor, the second one at its first and last positions.
-    let mut places: Vec<Place> = (0..18).map(|i| Place { product: 2, position: 7 * i }).collect();
-    places.extend([0, 130].map(|position| Place { product: 1, position }));
+    let mut places: Vec<Place> = (0..18)
+        .map(|i| Place {
+            product: 2,
+            position: 7 * i,
+        })
+        .collect();
+    places.extend([0, 130].map(|position| Place {
+        product: 1,
+        position,
+    }));
     let mut expected = starts.to_vec();
     for (place, factor) in places.iter().zip(factors) {
         let quotient = public.subtract(factor, &divisor[0]).unwrap();
         let mut power = vec![0; 9];
         let bit = 3 * place.position as usize;
         power[bit / 64] = 1 << (bit % 64);
-        expected[place.product] =
-            public.add(&expected[place.product], &public.multiply_plain(&quotient, &power));
+        expected[place.product] = public.add(
+            &expected[place.product],
+            &public.multiply_plain(&quotient, &power),
+        );
     }
     let mut pauses = 0;
-    let found = multiply_shifted(public, starts, (&places, factors), (&divisor[0], 3), || pauses += 1);
+    let found = multiply_shifted(public, starts, (&places, factors), (&divisor[0], 3), || {
+        pauses += 1
+    });
     assert_eq!(found.unwrap(), expected);
     assert_eq!(pauses, 131);
 
@@ -132,6 +166,12 @@ fn shifted_products_match_separate_exponentiations() {
         multiply_shifted(public, starts, (places, &factors[..1]), (divisor, 3), || {}).map(drop)
     };
     assert!(matches!(one(&[], &divisor[0]), Err(Error::Length { .. })));
-    let beyond = [Place { product: 3, position: 0 }];
-    assert!(matches!(one(&beyond, &divisor[0]), Err(Error::OutOfBounds { .. })));
+    let beyond = [Place {
+        product: 3,
+        position: 0,
+    }];
+    assert!(matches!(
+        one(&beyond, &divisor[0]),
+        Err(Error::OutOfBounds { .. })
+    ));
 }

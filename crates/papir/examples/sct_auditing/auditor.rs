@@ -41,7 +41,11 @@ impl Auditor {
     /// It looks up one random hash: a service prepares tickets for whole batches of clients that have
     /// queried.
     pub(crate) fn register(url: &str) -> Result<(Self, u64)> {
-        let auditor = Self { url: url.to_owned(), state: TempDir::new()?, waiting: VecDeque::new() };
+        let auditor = Self {
+            url: url.to_owned(),
+            state: TempDir::new()?,
+            waiting: VecDeque::new(),
+        };
         let mut connection = auditor.connect()?;
         connection.get_key(key(&dummy()).as_bytes())?;
         let registered = connection.costs().registration_bytes;
@@ -49,7 +53,10 @@ impl Auditor {
     }
 
     fn connect(&self) -> Result<Connection> {
-        let options = Options { state: Some(self.state.path().to_owned()), ..Options::default() };
+        let options = Options {
+            state: Some(self.state.path().to_owned()),
+            ..Options::default()
+        };
         Ok(Connection::open_with(&self.url, &options)?)
     }
 
@@ -75,14 +82,31 @@ impl Auditor {
     /// so that its length does not depend on their number.
     pub(crate) fn audit(&mut self, prepared: &mut Prepared) -> Result<Audit> {
         let connection = &mut prepared.connection;
-        let hashes: Vec<LeafHash> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
+        let hashes: Vec<LeafHash> = self
+            .waiting
+            .drain(..self.waiting.len().min(BATCH))
+            .collect();
         let dummies = std::iter::repeat_with(dummy);
-        let keys: Vec<String> =
-            hashes.iter().copied().chain(dummies).take(BATCH).map(|hash| key(&hash)).collect();
+        let keys: Vec<String> = hashes
+            .iter()
+            .copied()
+            .chain(dummies)
+            .take(BATCH)
+            .map(|hash| key(&hash))
+            .collect();
         let (values, time) = timed(|| Ok(connection.get_keys(&keys)?))?;
-        let entries = values.into_iter().map(|value| value.as_deref().map(entry_number).transpose());
-        let audited = hashes.into_iter().zip(entries).map(|(hash, entry)| Ok((hash, entry?)));
-        Ok(Audit { audited: audited.collect::<Result<_>>()?, costs: connection.costs(), time })
+        let entries = values
+            .into_iter()
+            .map(|value| value.as_deref().map(entry_number).transpose());
+        let audited = hashes
+            .into_iter()
+            .zip(entries)
+            .map(|(hash, entry)| Ok((hash, entry?)));
+        Ok(Audit {
+            audited: audited.collect::<Result<_>>()?,
+            costs: connection.costs(),
+            time,
+        })
     }
 }
 

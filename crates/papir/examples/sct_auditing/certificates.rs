@@ -34,19 +34,29 @@ impl TimestampedCertificate {
     pub(crate) fn of_entry(number: u64) -> Self {
         let position = number % TLS_SERVER_ROOT_CERTS.len() as u64;
         let certificate = &TLS_SERVER_ROOT_CERTS[position as usize];
-        Self { certificate, timestamp: FIRST_TIMESTAMP + number * MINUTE }
+        Self {
+            certificate,
+            timestamp: FIRST_TIMESTAMP + number * MINUTE,
+        }
     }
 
     /// A certificate with a timestamp that no entry has: the log promised it, and did not keep the promise.
     pub(crate) fn never_included(number: u64) -> Self {
         let promised = Self::of_entry(number);
-        Self { timestamp: promised.timestamp + 1, ..promised }
+        Self {
+            timestamp: promised.timestamp + 1,
+            ..promised
+        }
     }
 
     /// The hash by which a log finds the entry: SHA-256 of the prefix and the `MerkleTreeLeaf` (sections
     /// 2.1 and 3.4).
     pub(crate) fn leaf_hash(&self) -> LeafHash {
-        Sha256::new().chain_update([LEAF_PREFIX]).chain_update(self.merkle_tree_leaf()).finalize().into()
+        Sha256::new()
+            .chain_update([LEAF_PREFIX])
+            .chain_update(self.merkle_tree_leaf())
+            .finalize()
+            .into()
     }
 
     /// The `MerkleTreeLeaf` of an entry with a certificate and no extensions. For a timestamp within the
@@ -80,10 +90,22 @@ mod tests {
 
     #[test]
     fn leaf_hashes_of_real_certificates_are_as_defined() {
-        let fingerprint = |certificate: &&[u8]| key(&Sha256::digest(certificate).into()) == FINGERPRINT;
-        let found = TLS_SERVER_ROOT_CERTS.iter().map(|one| one.as_ref()).find(fingerprint);
-        let entry = |certificate| TimestampedCertificate { certificate, timestamp: FIRST_TIMESTAMP };
-        assert_eq!(found.map(|certificate| key(&entry(certificate).leaf_hash())).as_deref(), Some(EXPECTED));
+        let fingerprint =
+            |certificate: &&[u8]| key(&Sha256::digest(certificate).into()) == FINGERPRINT;
+        let found = TLS_SERVER_ROOT_CERTS
+            .iter()
+            .map(|one| one.as_ref())
+            .find(fingerprint);
+        let entry = |certificate| TimestampedCertificate {
+            certificate,
+            timestamp: FIRST_TIMESTAMP,
+        };
+        assert_eq!(
+            found
+                .map(|certificate| key(&entry(certificate).leaf_hash()))
+                .as_deref(),
+            Some(EXPECTED)
+        );
     }
 
     #[test]
@@ -91,7 +113,8 @@ mod tests {
         let count = 3 * TLS_SERVER_ROOT_CERTS.len() as u64;
         let numbered = (0..count).map(TimestampedCertificate::of_entry);
         let missing = (0..count).map(TimestampedCertificate::never_included);
-        let hashes: BTreeSet<LeafHash> = numbered.chain(missing).map(|one| one.leaf_hash()).collect();
+        let hashes: BTreeSet<LeafHash> =
+            numbered.chain(missing).map(|one| one.leaf_hash()).collect();
         assert_eq!(hashes.len() as u64, 2 * count);
     }
 }

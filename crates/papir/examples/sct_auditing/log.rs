@@ -44,7 +44,13 @@ impl Log {
         let server = runtime.block_on(Server::bind(configuration(&folder)?))?;
         let (url, reload) = (server.url(), server.reload_handle());
         runtime.spawn(server.serve(std::future::pending()));
-        Ok(Self { folder, entries, url, reload, runtime })
+        Ok(Self {
+            folder,
+            entries,
+            url,
+            reload,
+            runtime,
+        })
     }
 
     /// Number of entries.
@@ -76,7 +82,9 @@ impl Log {
 
     fn swap(&self) -> Result<()> {
         let loaded = self.runtime.block_on(self.reload.reload())?;
-        loaded.into_iter().try_for_each(|database| database.outcome.map(drop))?;
+        loaded
+            .into_iter()
+            .try_for_each(|database| database.outcome.map(drop))?;
         Ok(())
     }
 }
@@ -100,8 +108,16 @@ fn build(folder: &TempDir, entries: u64) -> Result<()> {
 /// Writes the entries from `start` to `end` as CSV. Returns the file's path.
 fn write_entries(folder: &TempDir, name: &str, start: u64, end: u64) -> Result<PathBuf> {
     let path = folder.path().join(name);
-    let row = |number| format!("{},{number}\n", key(&TimestampedCertificate::of_entry(number).leaf_hash()));
-    fs::write(&path, format!("{HASH},{ENTRY}\n") + &(start..end).map(row).collect::<String>())?;
+    let row = |number| {
+        format!(
+            "{},{number}\n",
+            key(&TimestampedCertificate::of_entry(number).leaf_hash())
+        )
+    };
+    fs::write(
+        &path,
+        format!("{HASH},{ENTRY}\n") + &(start..end).map(row).collect::<String>(),
+    )?;
     Ok(path)
 }
 
@@ -115,7 +131,10 @@ fn configuration(folder: &TempDir) -> Result<ServerConfig> {
     Ok(ServerConfig {
         listen: "127.0.0.1:0".parse()?,
         databases: vec![DatabaseConfig::new(snapshot(folder), None)],
-        registry: Some(RegistryConfig { tickets_ahead: BATCH as u64, ..registry }),
+        registry: Some(RegistryConfig {
+            tickets_ahead: BATCH as u64,
+            ..registry
+        }),
         ..ServerConfig::default()
     })
 }

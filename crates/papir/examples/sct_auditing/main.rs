@@ -44,9 +44,18 @@ const BATCH: usize = 4;
 fn main() -> Result<()> {
     let run = Run::from_arguments(std::env::args().skip(1))?;
     let (mut log, setup) = timed(|| Log::serve(run.entries))?;
-    println!("log         {} entries at {}, prepared in {}", log.entries(), log.url(), seconds(setup));
+    println!(
+        "log         {} entries at {}, prepared in {}",
+        log.entries(),
+        log.url(),
+        seconds(setup)
+    );
     let ((mut auditor, keys), registration) = timed(|| Auditor::register(log.url()))?;
-    println!("registered  {} bytes of keys, with a first lookup, in {}\n", keys, seconds(registration));
+    println!(
+        "registered  {} bytes of keys, with a first lookup, in {}\n",
+        keys,
+        seconds(registration)
+    );
     let start = Instant::now();
     for number in 0..run.intervals {
         browse(&log, number).for_each(|hash| auditor.see(hash));
@@ -67,7 +76,10 @@ struct Ahead {
 
 /// Adds entries to the log and prepares the auditor for the new version.
 fn work_ahead(log: &mut Log, auditor: &Auditor, growth: u64) -> Result<Ahead> {
-    Ok(Ahead { growth: log.grow(growth)?, prepared: auditor.prepare()? })
+    Ok(Ahead {
+        growth: log.grow(growth)?,
+        prepared: auditor.prepare()?,
+    })
 }
 
 /// Hashes of the certificates seen in an interval. Intervals cycle through: some in the log, none,
@@ -77,7 +89,10 @@ fn browse(log: &Log, interval: u64) -> impl Iterator<Item = LeafHash> {
     let (entries, promised): (Vec<u64>, Option<u64>) = match interval % 4 {
         0 => (vec![0, last / 2], None),
         1 => (Vec::new(), None),
-        2 => ((0..BATCH as u64).map(|number| number.min(last)).collect(), Some(interval)),
+        2 => (
+            (0..BATCH as u64).map(|number| number.min(last)).collect(),
+            Some(interval),
+        ),
         _ => (vec![last], None),
     };
     let included = entries.into_iter().map(TimestampedCertificate::of_entry);
@@ -99,15 +114,20 @@ fn wait_for_next_interval(start: Instant, interval: Duration) {
 
 fn print_interval(number: u64, seen: usize, log: &Log, ahead: &Ahead, audit: &Audit) {
     println!("interval {number}  {seen} to audit, a batch of {BATCH} sent");
-    let Ahead { growth: Growth { update, reload }, prepared: Prepared { masks, .. } } = ahead;
+    let Ahead {
+        growth: Growth { update, reload },
+        prepared: Prepared { masks, .. },
+    } = ahead;
     let (entries, update, reload) = (log.entries(), seconds(*update), seconds(*reload));
     println!(
         "    ahead   log of {entries} entries in {update}, loaded in {reload}; masks {}",
         seconds(*masks)
     );
     for (hash, entry) in &audit.audited {
-        let outcome = entry
-            .map_or_else(|| "NOT IN THE LOG, a broken promise".to_owned(), |entry| format!("entry {entry}"));
+        let outcome = entry.map_or_else(
+            || "NOT IN THE LOG, a broken promise".to_owned(),
+            |entry| format!("entry {entry}"),
+        );
         println!("            {}…  {outcome}", &certificates::key(hash)[..8]);
     }
     let costs = &audit.costs;
@@ -143,24 +163,35 @@ struct Run {
 
 impl Run {
     fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut run = Self { entries: 4000, growth: 3, intervals: 8, interval: Duration::from_secs(1) };
+        let mut run = Self {
+            entries: 4000,
+            growth: 3,
+            intervals: 8,
+            interval: Duration::from_secs(1),
+        };
         while let Some(name) = arguments.next() {
-            let value = arguments.next().ok_or_else(|| format!("{name} needs a number"))?;
+            let value = arguments
+                .next()
+                .ok_or_else(|| format!("{name} needs a number"))?;
             match name.as_str() {
                 "--entries" => run.entries = value.parse()?,
                 "--growth" => run.growth = value.parse()?,
                 "--intervals" => run.intervals = value.parse()?,
                 "--seconds" => run.interval = Duration::try_from_secs_f64(value.parse()?)?,
                 _ => {
-                    return Err(
-                        format!("{name}: expected --entries, --growth, --intervals or --seconds").into()
-                    );
+                    return Err(format!(
+                        "{name}: expected --entries, --growth, --intervals or --seconds"
+                    )
+                    .into());
                 }
             }
         }
         let least = Duration::from_millis(1);
         if run.entries == 0 || run.growth == 0 || run.interval < least {
-            return Err("expected at least one entry, one new entry per interval, and one millisecond".into());
+            return Err(
+                "expected at least one entry, one new entry per interval, and one millisecond"
+                    .into(),
+            );
         }
         Ok(run)
     }
@@ -189,18 +220,27 @@ mod tests {
         /// Adds an entry, and audits `numbers` and a promise that was not kept, if `broken`. Checks
         /// the outcome. Returns the bytes sent and received, and the number of requests.
         fn audit(&mut self, numbers: &[u64], broken: bool) -> Result<[u64; 3]> {
-            let included =
-                numbers.iter().map(|&number| (TimestampedCertificate::of_entry(number), Some(number)));
+            let included = numbers
+                .iter()
+                .map(|&number| (TimestampedCertificate::of_entry(number), Some(number)));
             let promised = broken.then(|| (TimestampedCertificate::never_included(3), None));
-            let expected: Vec<_> =
-                included.chain(promised).map(|(one, entry)| (one.leaf_hash(), entry)).collect();
-            expected.iter().for_each(|(hash, _)| self.auditor.see(*hash));
+            let expected: Vec<_> = included
+                .chain(promised)
+                .map(|(one, entry)| (one.leaf_hash(), entry))
+                .collect();
+            expected
+                .iter()
+                .for_each(|(hash, _)| self.auditor.see(*hash));
             let mut ahead = work_ahead(&mut self.log, &self.auditor, 1)?;
             let audit = self.auditor.audit(&mut ahead.prepared)?;
             let now = expected.len().min(BATCH);
             assert_eq!(audit.audited, expected[..now]);
             assert_eq!(self.auditor.waiting(), expected.len() - now);
-            Ok([audit.costs.query_bytes, audit.costs.answer_bytes, audit.costs.requests])
+            Ok([
+                audit.costs.query_bytes,
+                audit.costs.answer_bytes,
+                audit.costs.requests,
+            ])
         }
     }
 

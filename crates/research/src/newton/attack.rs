@@ -39,13 +39,24 @@ impl Evidence {
         let number = payload.len() / (3 + RANK);
         if number == 0 || !number.is_multiple_of(8) || !payload.len().is_multiple_of(3 + RANK) {
             let expected = "twelve numbers of one length, a multiple of 8 bytes";
-            return Err(Error::malformed("a query of newton", format!("{} bytes", payload.len()), expected));
+            return Err(Error::malformed(
+                "a query of newton",
+                format!("{} bytes", payload.len()),
+                expected,
+            ));
         }
         let words = words_of(payload);
         let (n, rest) = words.split_at(number / 8);
         let (u, rest) = rest.split_at(number / 8);
         let (v, c) = rest.split_at(number / 8);
-        Self::new(Modulus::unchecked(n)?, &Ciphertext { u: u.to_vec(), v: v.to_vec(), c: c.to_vec() })
+        Self::new(
+            Modulus::unchecked(n)?,
+            &Ciphertext {
+                u: u.to_vec(),
+                v: v.to_vec(),
+                c: c.to_vec(),
+            },
+        )
     }
 
     /// Computes χ from a ciphertext of any message, also of the paper's set intersection.
@@ -56,11 +67,18 @@ impl Evidence {
         let (ring, c) = Ring::of(&n, ciphertext);
         let powers = Powers::new(&ring, &c)?;
         let limbs = n.limbs();
-        let negated = powers.wrapped().chunks_exact(limbs).flat_map(|wrapped| n.sum([(wrapped, -1)]));
+        let negated = powers
+            .wrapped()
+            .chunks_exact(limbs)
+            .flat_map(|wrapped| n.sum([(wrapped, -1)]));
         let coefficients: Vec<u64> = negated.collect();
         let all = coefficients.chunks_exact(limbs).chain([n.wide().one()]);
         let fractions = all.map(|coefficient| n.fraction(coefficient)).collect();
-        Ok(Self { n, coefficients, fractions })
+        Ok(Self {
+            n,
+            coefficients,
+            fractions,
+        })
     }
 
     /// Returns the indices below `records` that the query may encrypt: in practice exactly one.
@@ -69,15 +87,24 @@ impl Evidence {
     /// [`Error::OutOfBounds`] from 2³⁰ records on.
     pub fn indices(&self, records: u64) -> Result<Vec<u64>> {
         if records >= 1 << 30 {
-            return Err(Error::out_of_bounds("the number of records", records, "below 2^30"));
+            return Err(Error::out_of_bounds(
+                "the number of records",
+                records,
+                "below 2^30",
+            ));
         }
-        Ok((0..records).filter(|&index| self.may_be(index + 1) && self.is_root(index + 1)).collect())
+        Ok((0..records)
+            .filter(|&index| self.may_be(index + 1) && self.is_root(index + 1))
+            .collect())
     }
 
     /// Returns whether χ(i)/n is nearly an integer, by Horner's rule on 384-bit fractions modulo 1.
     fn may_be(&self, i: u64) -> bool {
-        let value =
-            self.fractions.iter().rev().fold([0; WORDS], |value, fraction| times_plus(value, i, fraction));
+        let value = self
+            .fractions
+            .iter()
+            .rev()
+            .fold([0; WORDS], |value, fraction| times_plus(value, i, fraction));
         matches!(value[WORDS - 1], 0 | u64::MAX)
     }
 
@@ -99,7 +126,8 @@ impl Evidence {
             let mut values = n.wide().one().repeat(count);
             for coefficient in self.coefficients.chunks_exact(n.limbs()).rev() {
                 n.wide().multiply(&mut values, &candidates);
-                n.wide().add_multiples(&mut values, [(&coefficient.repeat(count), 1)]);
+                n.wide()
+                    .add_multiples(&mut values, [(&coefficient.repeat(count), 1)]);
             }
             let values = n.leave(&values);
             values
@@ -122,8 +150,15 @@ impl Evidence {
 pub fn positions(batch: &[u8], buckets: usize, records: u64) -> Result<Vec<Vec<u64>>> {
     let payload = payload(batch)?;
     let query = payload.len() / buckets.max(1);
-    Error::check_length("a batch of newton's queries", payload.len(), query.max(1) * buckets)?;
-    payload.chunks(query.max(1)).map(|query| Evidence::of(query)?.indices(records)).collect()
+    Error::check_length(
+        "a batch of newton's queries",
+        payload.len(),
+        query.max(1) * buckets,
+    )?;
+    payload
+        .chunks(query.max(1))
+        .map(|query| Evidence::of(query)?.indices(records))
+        .collect()
 }
 
 /// value·i + fraction, modulo 1.
@@ -152,9 +187,18 @@ fn payload(query: &[u8]) -> Result<&[u8]> {
 /// # Errors
 /// [`Error::EmptyDatabase`] for no records.
 pub fn challenge(key: &SecretKey, records: u64, rng: &mut dyn CryptoRng) -> Result<(u64, Vec<u8>)> {
-    let index = rng.next_u64().checked_rem(records).ok_or(Error::EmptyDatabase)?;
+    let index = rng
+        .next_u64()
+        .checked_rem(records)
+        .ok_or(Error::EmptyDatabase)?;
     let (ciphertext, _) = encrypt(key.modulus(), index + 1, rng);
-    let words = [key.modulus().integer(), &ciphertext.u, &ciphertext.v, &ciphertext.c].concat();
+    let words = [
+        key.modulus().integer(),
+        &ciphertext.u,
+        &ciphertext.v,
+        &ciphertext.c,
+    ]
+    .concat();
     Ok((index, bytes_of(&words)))
 }
 
@@ -202,7 +246,13 @@ mod tests {
 
     #[test]
     fn malformed_queries_are_refused() {
-        for bytes in [vec![], vec![1; 12], vec![1; 12 * 8 + 1], vec![0; 12 * 256], vec![7; 100]] {
+        for bytes in [
+            vec![],
+            vec![1; 12],
+            vec![1; 12 * 8 + 1],
+            vec![0; 12 * 256],
+            vec![7; 100],
+        ] {
             assert!(Evidence::of(&bytes).is_err(), "{} bytes", bytes.len());
         }
         let key = SecretKey::generate(256, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();

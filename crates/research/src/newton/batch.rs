@@ -67,7 +67,10 @@ impl<V: BatchVariant> Bucket for NewtonBucket<V> {
 
     /// Records without digests; those with digests are a choice of their own.
     fn groups_of(bucket: Shape, failure: FailureBound) -> Result<Vec<NewtonParams<V>>> {
-        let target = Target { failure, ..Target::default() };
+        let target = Target {
+            failure,
+            ..Target::default()
+        };
         Ok(vec![NewtonParams::choose(bucket, target)?])
     }
 
@@ -112,11 +115,18 @@ impl<V: BatchVariant> Server<NewtonBucket<V>> for BucketServer<V> {
         batch: Vec<(Session<'_, NewtonBucket<V>>, &NewtonQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<NewtonAnswer>> {
-        let queries = batch.into_iter().map(|(_, query)| (Session::<Newton<V>>::anonymous(), query));
+        let queries = batch
+            .into_iter()
+            .map(|(_, query)| (Session::<Newton<V>>::anonymous(), query));
         self.0.answer_many(queries.collect(), progress)
     }
 
-    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         self.0.update(changes, rng, progress).map(Self)
     }
 

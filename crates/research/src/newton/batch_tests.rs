@@ -7,7 +7,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::scheme::{Choice, Client, Goal, Parameters, Server, Session, Wire};
 use papir_core::{Error, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
-use papir_schemes::batched::{BatchedAnswer, BatchedClient, BatchedParams, BatchedQuery, BatchedServer};
+use papir_schemes::batched::{
+    BatchedAnswer, BatchedClient, BatchedParams, BatchedQuery, BatchedServer,
+};
 
 use super::batch::{BatchVariant, NewtonBucket};
 use super::params::Variant;
@@ -40,7 +42,9 @@ fn rng(seed: u8) -> ChaCha20Rng {
 
 fn records(count: u64, bytes: u64) -> RecordBuffer {
     let shape = Shape::of_bytes(count, bytes).unwrap();
-    let packed = (0..shape.total_bytes()).map(|i| (i * 131 + i / 7) as u8).collect();
+    let packed = (0..shape.total_bytes())
+        .map(|i| (i * 131 + i / 7) as u8)
+        .collect();
     RecordBuffer::from_packed(shape, packed).unwrap()
 }
 
@@ -57,11 +61,19 @@ impl<V: BatchVariant> Setup<V> {
         let (params, mut rng) = (params.allow_insecure(ACKNOWLEDGED), rng(1));
         let server = BatchedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = BatchedClient::new(params, server.public().clone()).unwrap();
-        Self { server, client, records, rng }
+        Self {
+            server,
+            client,
+            records,
+            rng,
+        }
     }
 
     fn of_capacity(capacity: usize, records: RecordBuffer) -> Self {
-        Self::new(Params::for_capacity(records.shape(), Goal::Balanced, capacity).unwrap(), records)
+        Self::new(
+            Params::for_capacity(records.shape(), Goal::Balanced, capacity).unwrap(),
+            records,
+        )
     }
 
     /// The bytes of a batch's query, and the outcome of the exchange.
@@ -70,12 +82,23 @@ impl<V: BatchVariant> Setup<V> {
         let (secret, query) = self.client.query(None, indices, &mut self.rng).unwrap();
         let sent = query.encode(params);
         let query = BatchedQuery::decode(params, &sent).unwrap();
-        let answer = self.server.answer(Session::anonymous(), &query).unwrap().encode(params);
-        (sent, self.client.extract(secret, BatchedAnswer::decode(params, &answer).unwrap()))
+        let answer = self
+            .server
+            .answer(Session::anonymous(), &query)
+            .unwrap()
+            .encode(params);
+        (
+            sent,
+            self.client
+                .extract(secret, BatchedAnswer::decode(params, &answer).unwrap()),
+        )
     }
 
     fn check(&mut self, indices: &[u64]) {
-        let expected: Vec<_> = indices.iter().map(|&index| self.records.get(index).unwrap()).collect();
+        let expected: Vec<_> = indices
+            .iter()
+            .map(|&index| self.records.get(index).unwrap())
+            .collect();
         assert_eq!(self.ask(indices).1.unwrap(), expected, "{indices:?}");
     }
 }
@@ -88,7 +111,9 @@ fn every_index_of_a_batch_is_the_records() {
     assert!(buckets > CAPACITY, "{buckets} buckets");
     // Neighbours, and indices far from each other.
     for step in [1, 50] {
-        let order: Vec<u64> = (0..count).map(|i| i * step % count + i * step / count).collect();
+        let order: Vec<u64> = (0..count)
+            .map(|i| i * step % count + i * step / count)
+            .collect();
         assert_eq!(order.iter().collect::<BTreeSet<_>>().len() as u64, count);
         order.chunks(CAPACITY).for_each(|batch| setup.check(batch));
     }
@@ -105,13 +130,27 @@ fn batches_may_be_short_and_name_an_index_twice() {
 #[test]
 fn batches_and_indices_out_of_bounds_are_refused() {
     let mut setup = Setup::<Short>::of_capacity(CAPACITY, records(40, 5));
-    let mut refused = |indices: &[u64]| setup.client.query(None, indices, &mut setup.rng).err().unwrap();
+    let mut refused = |indices: &[u64]| {
+        setup
+            .client
+            .query(None, indices, &mut setup.rng)
+            .err()
+            .unwrap()
+    };
     assert!(matches!(refused(&[0, 40]), Error::IndexOutOfRange { .. }));
     assert!(matches!(refused(&[]), Error::BatchSize { .. }));
-    assert!(matches!(refused(&[1; CAPACITY + 1]), Error::BatchSize { capacity: CAPACITY, .. }));
+    assert!(matches!(
+        refused(&[1; CAPACITY + 1]),
+        Error::BatchSize {
+            capacity: CAPACITY,
+            ..
+        }
+    ));
     let shape = Shape::of_bytes(40, 5).unwrap();
     for capacity in [0, 1025] {
-        let error = Params::<Short>::for_capacity(shape, Goal::Balanced, capacity).err().unwrap();
+        let error = Params::<Short>::for_capacity(shape, Goal::Balanced, capacity)
+            .err()
+            .unwrap();
         assert_eq!(error.code(), "out_of_bounds", "{capacity}");
     }
 }
@@ -121,7 +160,10 @@ fn batches_require_the_acknowledgement() {
     let records = records(40, 5);
     let params = Params::<Short>::for_capacity(records.shape(), Goal::Balanced, 2).unwrap();
     let setup = |params| BatchedServer::setup(params, &records, &mut rng(2), &NoProgress);
-    assert!(matches!(setup(params.clone()), Err(Error::NotPrivate { .. })));
+    assert!(matches!(
+        setup(params.clone()),
+        Err(Error::NotPrivate { .. })
+    ));
     let server = setup(params.clone().allow_insecure(ACKNOWLEDGED)).unwrap();
     // Encoded parameters do not contain the acknowledgement.
     let read = Params::<Short>::decode(&server.params().encode()).unwrap();
@@ -140,7 +182,10 @@ fn batches_of_records_with_digests_are_checked() {
     let (secret, _) = setup.client.query(None, &[3], &mut setup.rng).unwrap();
     let (_, other) = setup.client.query(None, &[3], &mut setup.rng).unwrap();
     let foreign = setup.server.answer(Session::anonymous(), &other).unwrap();
-    assert!(matches!(setup.client.extract(secret, foreign), Err(Error::NotDecodable)));
+    assert!(matches!(
+        setup.client.extract(secret, foreign),
+        Err(Error::NotDecodable)
+    ));
 }
 
 /// The claim of docs/notes/newtonpir.md: whoever sees a batch computes its indices.
@@ -150,22 +195,36 @@ fn a_batch_reveals_its_indices() {
     let params = setup.server.params();
     let (buckets, records) = (params.bucket_count(), params.bucket_records());
     // Buckets of which nothing is wanted are queried at position 0.
-    let first: BTreeSet<u64> = (0..buckets).filter_map(|bucket| setup.server.record_at(bucket, 0)).collect();
-    let others: Vec<u64> = (0..90).filter(|index| !first.contains(index)).take(16).collect();
+    let first: BTreeSet<u64> = (0..buckets)
+        .filter_map(|bucket| setup.server.record_at(bucket, 0))
+        .collect();
+    let others: Vec<u64> = (0..90)
+        .filter(|index| !first.contains(index))
+        .take(16)
+        .collect();
     let revealed = |batch: &[u8]| -> BTreeSet<u64> {
         let found = attack::positions(batch, buckets, records).unwrap();
         assert_eq!(found.len(), buckets);
         let places = found.iter().enumerate().flat_map(|(bucket, found)| {
             assert_eq!(found.len(), 1, "bucket {bucket}");
-            found.iter().filter(|&&position| position > 0).map(move |&position| (bucket, position))
+            found
+                .iter()
+                .filter(|&&position| position > 0)
+                .map(move |&position| (bucket, position))
         });
-        places.map(|(bucket, position)| setup.server.record_at(bucket, position).unwrap()).collect()
+        places
+            .map(|(bucket, position)| setup.server.record_at(bucket, position).unwrap())
+            .collect()
     };
     let batches = [&others[..8], &others[8..], &others[..3]];
     for batch in batches {
         let query = setup.client.query(None, batch, &mut setup.rng).unwrap().1;
         let sent = query.encode(setup.server.params());
-        assert_eq!(revealed(&sent), batch.iter().copied().collect(), "{batch:?}");
+        assert_eq!(
+            revealed(&sent),
+            batch.iter().copied().collect(),
+            "{batch:?}"
+        );
         assert!(attack::positions(&sent[1..], buckets, records).is_err());
     }
 }

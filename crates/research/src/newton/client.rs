@@ -27,17 +27,29 @@ pub struct NewtonState {
 impl<V: Variant> Wire<NewtonParams<V>> for NewtonState {
     fn encode(&self, _params: &NewtonParams<V>) -> Vec<u8> {
         let (modulus, exponent) = (self.key.modulus().integer(), self.key.exponent());
-        [&bytes_of(modulus)[..], &Zeroizing::new(bytes_of(exponent)), &self.next.to_le_bytes()].concat()
+        [
+            &bytes_of(modulus)[..],
+            &Zeroizing::new(bytes_of(exponent)),
+            &self.next.to_le_bytes(),
+        ]
+        .concat()
     }
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         let number = params.number_bytes();
-        Error::check_length("newton's client state", bytes.len(), 2 * number + NUMBER_BYTES)?;
+        Error::check_length(
+            "newton's client state",
+            bytes.len(),
+            2 * number + NUMBER_BYTES,
+        )?;
         let mut reader = Reader::new("newton's client state", bytes);
         let modulus = Modulus::new(V::MODULUS_BITS, &words_of(reader.raw(number)?))?;
         let exponent = Zeroizing::new(words_of(reader.raw(number)?));
         let key = SecretKey::from_parts(Arc::new(modulus), &exponent)?;
-        Ok(Self { key: Arc::new(key), next: reader.u64()? })
+        Ok(Self {
+            key: Arc::new(key),
+            next: reader.u64()?,
+        })
     }
 }
 
@@ -49,7 +61,10 @@ pub struct NewtonSecret {
 
 enum Opening {
     /// Figure 2: d, and the query's u and v.
-    Key { key: Arc<SecretKey>, cubes: [Vec<u64>; 2] },
+    Key {
+        key: Arc<SecretKey>,
+        cubes: [Vec<u64>; 2],
+    },
     /// Section 4.3: a and b.
     Point(Point),
 }
@@ -75,7 +90,9 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
             return Ok(None);
         }
         let key = Arc::new(SecretKey::generate(V::MODULUS_BITS, rng)?);
-        let keys = NewtonKeys { modulus: Arc::clone(key.modulus()) };
+        let keys = NewtonKeys {
+            modulus: Arc::clone(key.modulus()),
+        };
         Ok(Some((NewtonState { key, next: 0 }, keys)))
     }
 
@@ -97,21 +114,36 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         let key = match state {
             _ if !V::REGISTERED => None,
             Some(state) => {
-                let missing = Error::Session { scheme: V::NAME, what: "an unused number" };
+                let missing = Error::Session {
+                    scheme: V::NAME,
+                    what: "an unused number",
+                };
                 state.next = state.next.checked_add(1).ok_or(missing)?;
                 Some(Arc::clone(&state.key))
             }
             None => None,
         };
-        let own = key.as_ref().map(|key| key.modulus()).or(self.public.modulus.as_ref());
-        let modulus = Arc::clone(own.ok_or(Error::Session { scheme: V::NAME, what: "client state" })?);
+        let own = key
+            .as_ref()
+            .map(|key| key.modulus())
+            .or(self.public.modulus.as_ref());
+        let modulus = Arc::clone(own.ok_or(Error::Session {
+            scheme: V::NAME,
+            what: "client state",
+        })?);
         // The paper counts records from 1.
         let (ciphertext, point) = encrypt(&modulus, indices[0] + 1, rng);
         let opening = match key {
-            Some(key) => Opening::Key { key, cubes: [ciphertext.u.clone(), ciphertext.v.clone()] },
+            Some(key) => Opening::Key {
+                key,
+                cubes: [ciphertext.u.clone(), ciphertext.v.clone()],
+            },
             None => Opening::Point(point),
         };
-        let query = NewtonQuery { modulus: modulus.integer().to_vec(), ciphertext };
+        let query = NewtonQuery {
+            modulus: modulus.integer().to_vec(),
+            ciphertext,
+        };
         Ok((NewtonSecret { modulus, opening }, query))
     }
 
@@ -122,7 +154,9 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         };
         let mut chunks = Zeroizing::new(Vec::new());
         for chunk in &answer.chunks {
-            chunks.extend_from_slice(&Zeroizing::new(bytes_of(&point.open(&secret.modulus, chunk))));
+            chunks.extend_from_slice(&Zeroizing::new(bytes_of(
+                &point.open(&secret.modulus, chunk),
+            )));
         }
         Ok(vec![self.params.join(&chunks)?])
     }

@@ -32,7 +32,11 @@ impl<'a> Preparation<'a> {
         let inverses = inverse_factorials(n, count)?;
         progress.advance(1);
         let convolution = Convolution::new(n, &leave(n, &inverses), progress);
-        Ok(Self { n, inverses, convolution })
+        Ok(Self {
+            n,
+            inverses,
+            convolution,
+        })
     }
 
     /// Returns the coefficients, as elements, of the polynomial through N values: integers of
@@ -40,7 +44,9 @@ impl<'a> Preparation<'a> {
     pub fn coefficients(&self, values: &[u64], words: usize, progress: &dyn Progress) -> Vec<u64> {
         let limbs = self.n.limbs();
         let mut scaled = vec![0; values.len() / words * self.n.words()];
-        let parts = values.par_chunks(BLOCK * words).zip(self.inverses.par_chunks(BLOCK * limbs));
+        let parts = values
+            .par_chunks(BLOCK * words)
+            .zip(self.inverses.par_chunks(BLOCK * limbs));
         let parts = parts.zip(scaled.par_chunks_mut(BLOCK * self.n.words()));
         parts.for_each(|((values, inverses), scaled)| {
             let mut elements = self.n.enter(values, words);
@@ -53,7 +59,9 @@ impl<'a> Preparation<'a> {
 
 fn leave(n: &Modulus, elements: &[u64]) -> Vec<u64> {
     let mut integers = vec![0; elements.len() / n.limbs() * n.words()];
-    let parts = elements.par_chunks(BLOCK * n.limbs()).zip(integers.par_chunks_mut(BLOCK * n.words()));
+    let parts = elements
+        .par_chunks(BLOCK * n.limbs())
+        .zip(integers.par_chunks_mut(BLOCK * n.words()));
     parts.for_each(|(elements, integers)| n.wide().leave(elements, integers));
     integers
 }
@@ -68,8 +76,9 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
         let k = lane * rows + row;
         if k + 1 < count { k as u64 + 1 } else { 1 }
     };
-    let integers: Vec<u64> =
-        (0..rows).flat_map(|row| (0..LANES).map(move |lane| factor(row, lane))).collect();
+    let integers: Vec<u64> = (0..rows)
+        .flat_map(|row| (0..LANES).map(move |lane| factor(row, lane)))
+        .collect();
     let mut products = n.enter(&integers, 1);
     let row_limbs = LANES * limbs;
     for row in (0..rows.saturating_sub(1)).rev() {
@@ -79,13 +88,17 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
     // For each lane, the product of the lanes above, later times the inverse of (count − 1)!.
     let mut carries = n.wide().one().repeat(LANES);
     for lane in (0..LANES - 1).rev() {
-        let next =
-            n.product(&carries[(lane + 1) * limbs..][..limbs], &products[(lane + 1) * limbs..][..limbs]);
+        let next = n.product(
+            &carries[(lane + 1) * limbs..][..limbs],
+            &products[(lane + 1) * limbs..][..limbs],
+        );
         carries[lane * limbs..][..limbs].copy_from_slice(&next);
     }
     let all = n.product(&carries[..limbs], &products[..limbs]);
     n.wide().multiply_all(&mut carries, &n.inverse(&all)?);
-    products.par_chunks_exact_mut(row_limbs).for_each(|row| n.wide().multiply(row, &carries));
+    products
+        .par_chunks_exact_mut(row_limbs)
+        .for_each(|row| n.wide().multiply(row, &carries));
     let mut inverses = Vec::with_capacity(count * limbs);
     for k in 0..count {
         inverses.extend_from_slice(&products[((k % rows) * LANES + k / rows) * limbs..][..limbs]);

@@ -42,7 +42,9 @@ impl<'a> Convolution<'a> {
     /// Transforms a sequence of integers that have as many words as n. Every second one is negated.
     pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
         let (words, count) = (n.words(), sequence.len() / n.words());
-        let degree = (2 * count).next_power_of_two().clamp(*DEGREES.start(), *DEGREES.end());
+        let degree = (2 * count)
+            .next_power_of_two()
+            .clamp(*DEGREES.start(), *DEGREES.end());
         let bits = 128 * words as u32 + count.next_power_of_two().ilog2();
         let primes = primes(degree, bits);
         let table = |prime: &u32| {
@@ -53,7 +55,14 @@ impl<'a> Convolution<'a> {
         let tables = primes.par_iter().filter_map(table).collect();
         let system = System::new(primes, digit_count(words), DIGIT_BITS);
         let lifting = Lifting::new(n, &system);
-        let mut convolution = Self { n, count, system, lifting, tables, values: Vec::new() };
+        let mut convolution = Self {
+            n,
+            count,
+            system,
+            lifting,
+            tables,
+            values: Vec::new(),
+        };
         convolution.values = convolution.inverted(sequence, progress);
         convolution
     }
@@ -70,7 +79,9 @@ impl<'a> Convolution<'a> {
             let alternating = |numbers: [&[i32]; 2]| {
                 let [first, mut second] = self.system.residues_by(&powers, part, numbers);
                 let odd = second.iter_mut().zip(primes);
-                odd.for_each(|(residue, prime)| *residue = if *residue == 0 { 0 } else { prime - *residue });
+                odd.for_each(|(residue, prime)| {
+                    *residue = if *residue == 0 { 0 } else { prime - *residue }
+                });
                 [first, second]
             };
             self.take_residues(alternating, sequence, &mut residues);
@@ -100,11 +111,17 @@ impl<'a> Convolution<'a> {
         let mut values = vec![self.room(); self.tables.len().min(ROWS)];
         let mut residues = vec![[0; ROWS]; self.count];
         for part in 0..self.system.parts() {
-            self.take_residues(|numbers| self.system.residues(part, numbers), sequence, &mut residues);
+            self.take_residues(
+                |numbers| self.system.residues(part, numbers),
+                sequence,
+                &mut residues,
+            );
             let values = &mut values[..self.system.primes_of(part).len()];
             self.transform(part, &residues, values);
             let primes = values.par_iter().enumerate();
-            terms.par_extend(primes.map(|(lane, values)| self.multiplied(part * ROWS + lane, values)));
+            terms.par_extend(
+                primes.map(|(lane, values)| self.multiplied(part * ROWS + lane, values)),
+            );
             progress.advance(1);
         }
         drop((values, residues));
@@ -113,7 +130,9 @@ impl<'a> Convolution<'a> {
         let parts = elements.par_chunks_mut(LIFTED * self.n.limbs()).enumerate();
         parts.for_each(|(part, elements)| {
             let (start, count) = (part * LIFTED, elements.len() / self.n.limbs());
-            let sums = self.lifting.lift(count, |prime| &terms[prime][start..start + count]);
+            let sums = self
+                .lifting
+                .lift(count, |prime| &terms[prime][start..start + count]);
             self.n.wide().enter(&sums, self.lifting.words(), elements);
             progress.advance(1);
         });
@@ -128,7 +147,9 @@ impl<'a> Convolution<'a> {
         residues: &mut [[u32; ROWS]],
     ) {
         let (words, each) = (self.n.words(), digit_count(self.n.words()));
-        let runs = integers.par_chunks(RUN * words).zip(residues.par_chunks_mut(RUN));
+        let runs = integers
+            .par_chunks(RUN * words)
+            .zip(residues.par_chunks_mut(RUN));
         runs.for_each(|(integers, residues)| {
             let digits = digits(integers, words);
             for (two, residues) in digits.chunks(2 * each).zip(residues.chunks_mut(2)) {
@@ -147,16 +168,24 @@ impl<'a> Convolution<'a> {
         values.par_iter_mut().for_each(|values| values.fill(0));
         // A block of residues stays in the cache while all primes use it.
         for (block, residues) in residues.chunks(BLOCK).enumerate() {
-            values.par_iter_mut().enumerate().for_each(|(lane, values)| {
-                for (k, residues) in (block * BLOCK..).zip(residues) {
-                    values[place(k)] = residues[lane];
-                }
-            });
+            values
+                .par_iter_mut()
+                .enumerate()
+                .for_each(|(lane, values)| {
+                    for (k, residues) in (block * BLOCK..).zip(residues) {
+                        values[place(k)] = residues[lane];
+                    }
+                });
         }
-        values.par_iter_mut().enumerate().for_each(|(lane, values)| {
-            let table = &self.tables[part * ROWS + lane];
-            values.chunks_exact_mut(2 * half).for_each(|block| table.forward(block));
-        });
+        values
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(lane, values)| {
+                let table = &self.tables[part * ROWS + lane];
+                values
+                    .chunks_exact_mut(2 * half)
+                    .for_each(|block| table.forward(block));
+            });
     }
 
     /// Returns the convolution's terms modulo one prime, from a sequence's transformed blocks.
@@ -206,8 +235,14 @@ mod tests {
     #[test]
     fn there_are_primes_for_the_largest_modulus() {
         for (degree, bits) in [(65536, 4096 + 20), (16, 4096), (16, 516)] {
-            let sum: f64 = primes(degree, bits).iter().map(|prime| f64::from(*prime).log2()).sum();
-            assert!(sum > f64::from(bits) + 2.0 && sum < f64::from(bits) + 31.0, "{degree}, {bits}: {sum}");
+            let sum: f64 = primes(degree, bits)
+                .iter()
+                .map(|prime| f64::from(*prime).log2())
+                .sum();
+            assert!(
+                sum > f64::from(bits) + 2.0 && sum < f64::from(bits) + 31.0,
+                "{degree}, {bits}: {sum}"
+            );
         }
     }
 }

@@ -32,9 +32,12 @@ pub struct Point {
 impl Point {
     /// Creates the point (a, b) from two elements of Z_n.
     pub fn new(n: &Modulus, a: &[u64], b: &[u64]) -> Self {
-        let powers = |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
+        let powers =
+            |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
         let (a, b) = (powers(a), powers(b));
-        let pairs = a.iter().flat_map(|a| b.iter().map(move |b| n.product(a, b)));
+        let pairs = a
+            .iter()
+            .flat_map(|a| b.iter().map(move |b| n.product(a, b)));
         let monomials = pairs.fold(Zeroizing::new(Vec::new()), |mut all, one| {
             all.extend_from_slice(&Zeroizing::new(one));
             all
@@ -64,7 +67,12 @@ pub fn random_point(n: &Modulus, rng: &mut dyn CryptoRng) -> (Point, [Vec<u64>; 
 ///
 /// The constant coefficient is the message minus the values of the other terms at the point, so the
 /// random coefficient a₀₀ cancels.
-pub fn encrypt_at(n: &Modulus, point: &Point, message: &[u64], rng: &mut dyn CryptoRng) -> Vec<u64> {
+pub fn encrypt_at(
+    n: &Modulus,
+    point: &Point,
+    message: &[u64],
+    rng: &mut dyn CryptoRng,
+) -> Vec<u64> {
     let limbs = n.limbs();
     let mut c = n.random(RANK, rng);
     let values = Zeroizing::new(n.product(&c, &point.monomials));
@@ -105,8 +113,8 @@ pub struct Ring<'a> {
 impl<'a> Ring<'a> {
     /// Returns the ring of a ciphertext, and its c as elements.
     pub fn of(n: &'a Modulus, ciphertext: &Ciphertext) -> (Self, Vec<u64>) {
-        let [u, v, c] =
-            [&ciphertext.u, &ciphertext.v, &ciphertext.c].map(|integers| n.enter(integers, n.words()));
+        let [u, v, c] = [&ciphertext.u, &ciphertext.v, &ciphertext.c]
+            .map(|integers| n.enter(integers, n.words()));
         (Self { n, u, v }, c)
     }
 
@@ -123,23 +131,32 @@ impl<'a> Ring<'a> {
     /// Returns a·b, with 81 products modulo n and the products with u and v.
     pub fn multiply(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
         let limbs = self.n.limbs();
-        let lefts = a.chunks_exact(limbs).flat_map(|a| a.repeat(RANK)).collect::<Vec<u64>>();
+        let lefts = a
+            .chunks_exact(limbs)
+            .flat_map(|a| a.repeat(RANK))
+            .collect::<Vec<u64>>();
         let products = self.n.product(&lefts, &b.repeat(RANK));
         // The product before reduction has powers of x and y up to 4: 25 coefficients.
         let mut wide = self.n.zeros(25);
         for (place, product) in products.chunks_exact(limbs).enumerate() {
             let (left, right) = (place / RANK, place % RANK);
             let (i, j) = (left / 3 + right / 3, left % 3 + right % 3);
-            self.n.wide().add_multiples(&mut wide[(5 * i + j) * limbs..][..limbs], [(product, 1)]);
+            self.n
+                .wide()
+                .add_multiples(&mut wide[(5 * i + j) * limbs..][..limbs], [(product, 1)]);
         }
         let (low, high) = wide.split_at_mut(15 * limbs);
         self.n.wide().multiply_all(high, &self.u);
-        self.n.wide().add_multiples(&mut low[..10 * limbs], [(high, 1)]);
+        self.n
+            .wide()
+            .add_multiples(&mut low[..10 * limbs], [(high, 1)]);
         let mut out = Vec::with_capacity(RANK * limbs);
         for row in low.chunks_exact_mut(5 * limbs) {
             let (low, high) = row.split_at_mut(3 * limbs);
             self.n.wide().multiply_all(high, &self.v);
-            self.n.wide().add_multiples(&mut low[..2 * limbs], [(high, 1)]);
+            self.n
+                .wide()
+                .add_multiples(&mut low[..2 * limbs], [(high, 1)]);
             out.extend_from_slice(low);
         }
         out
@@ -150,9 +167,14 @@ impl<'a> Ring<'a> {
 /// each coefficient. Coefficients are elements, the constant one first.
 pub fn evaluate(ring: &Ring<'_>, c: &[u64], coefficients: &[u64]) -> Vec<u64> {
     let limbs = ring.n.limbs();
-    coefficients.chunks_exact(limbs).rev().fold(ring.n.zeros(RANK), |sum, coefficient| {
-        let mut next = ring.multiply(&sum, c);
-        ring.n.wide().add_multiples(&mut next[..limbs], [(coefficient, 1)]);
-        next
-    })
+    coefficients
+        .chunks_exact(limbs)
+        .rev()
+        .fold(ring.n.zeros(RANK), |sum, coefficient| {
+            let mut next = ring.multiply(&sum, c);
+            ring.n
+                .wide()
+                .add_multiples(&mut next[..limbs], [(coefficient, 1)]);
+            next
+        })
 }

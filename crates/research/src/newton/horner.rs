@@ -31,14 +31,20 @@ impl Powers {
         while powers.len() <= RANK {
             powers.push(ring.multiply(&powers[powers.len() - 1], c));
         }
-        let traces: Vec<Vec<u64>> =
-            powers[1..].iter().map(|power| n.sum([(&power[..limbs], RANK as i64)])).collect();
+        let traces: Vec<Vec<u64>> = powers[1..]
+            .iter()
+            .map(|power| n.sum([(&power[..limbs], RANK as i64)]))
+            .collect();
         powers.truncate(RANK);
         let elementary = elementary(n, &traces)?;
         // T⁹ = e₁T⁸ − e₂T⁷ + … + e₉.
         let signed = elementary.iter().enumerate().rev();
-        let wrapped = signed.flat_map(|(k, e)| n.sum([(e.as_slice(), if k % 2 == 0 { 1 } else { -1 })]));
-        Ok(Self { powers, wrapped: wrapped.collect() })
+        let wrapped =
+            signed.flat_map(|(k, e)| n.sum([(e.as_slice(), if k % 2 == 0 { 1 } else { -1 })]));
+        Ok(Self {
+            powers,
+            wrapped: wrapped.collect(),
+        })
     }
 
     /// The coefficients of T⁹ modulo χ, as elements, the constant one first.
@@ -57,7 +63,11 @@ impl Powers {
         let [mut products, mut tops, mut shifted, mut kept] =
             [(); 4].map(|()| n.zeros(RANK * polynomials.len()));
         for step in (0..count).rev() {
-            for (i, (held, polynomial)) in held.chunks_exact_mut(rank + limbs).zip(polynomials).enumerate() {
+            for (i, (held, polynomial)) in held
+                .chunks_exact_mut(rank + limbs)
+                .zip(polynomials)
+                .enumerate()
+            {
                 held[..limbs].copy_from_slice(&polynomial[step * limbs..][..limbs]);
                 shifted[i * rank..][..rank].copy_from_slice(&held[..rank]);
                 kept[i * rank..][..rank].copy_from_slice(&held[limbs..]);
@@ -67,8 +77,12 @@ impl Powers {
                 products[i * rank..][..rank].copy_from_slice(&self.wrapped);
             }
             n.wide().multiply(&mut products, &tops);
-            n.wide().add_multiples(&mut products, [(&shifted, 1), (&kept, -(step as i64 + 1))]);
-            for (held, product) in held.chunks_exact_mut(rank + limbs).zip(products.chunks_exact(rank)) {
+            n.wide()
+                .add_multiples(&mut products, [(&shifted, 1), (&kept, -(step as i64 + 1))]);
+            for (held, product) in held
+                .chunks_exact_mut(rank + limbs)
+                .zip(products.chunks_exact(rank))
+            {
                 held[limbs..].copy_from_slice(product);
             }
         }
@@ -94,7 +108,12 @@ fn elementary(n: &Modulus, sums: &[Vec<u64>]) -> Result<Vec<Vec<u64>>> {
     let inverse = n.inverse(&n.small(factorial as u64))?;
     let mut all = vec![n.wide().one().to_vec()];
     for k in 1..=RANK {
-        let terms = (1..=k).map(|i| (n.product(&all[k - i], &sums[i - 1]), if i % 2 == 1 { 1 } else { -1 }));
+        let terms = (1..=k).map(|i| {
+            (
+                n.product(&all[k - i], &sums[i - 1]),
+                if i % 2 == 1 { 1 } else { -1 },
+            )
+        });
         let terms: Vec<_> = terms.collect();
         let multiple = n.sum(terms.iter().map(|(term, sign)| (term.as_slice(), *sign)));
         let fraction = n.sum([(inverse.as_slice(), factorial / k as i64)]);

@@ -36,7 +36,10 @@ impl SecretKey {
             let [p, q] = [p, q].map(|prime| Zeroizing::new(prime.wrapping_sub(&one)));
             let order = Zeroizing::new(p.concatenating_mul(&*q));
             let exponent = third(&Zeroizing::new(words_of(&order.to_le_bytes())));
-            return Ok(Self { modulus: Arc::new(modulus), exponent });
+            return Ok(Self {
+                modulus: Arc::new(modulus),
+                exponent,
+            });
         }
     }
 
@@ -45,10 +48,17 @@ impl SecretKey {
     /// # Errors
     /// [`Error::Malformed`] unless d computes cube roots modulo n.
     pub fn from_parts(modulus: Arc<Modulus>, exponent: &[u64]) -> Result<Self> {
-        let key = Self { modulus, exponent: Zeroizing::new(exponent.to_vec()) };
+        let key = Self {
+            modulus,
+            exponent: Zeroizing::new(exponent.to_vec()),
+        };
         let [two, eight] = [2, 8].map(|number| key.modulus.small(number));
         if key.modulus.leave(&key.cube_roots(&eight)) != key.modulus.leave(&two) {
-            return Err(Error::malformed("newton's secret key", "another exponent", "1/3 modulo φ(n)"));
+            return Err(Error::malformed(
+                "newton's secret key",
+                "another exponent",
+                "1/3 modulo φ(n)",
+            ));
         }
         Ok(key)
     }
@@ -66,14 +76,22 @@ impl SecretKey {
     /// Returns the cube root of each element.
     pub fn cube_roots(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
         let mut roots = Zeroizing::new(elements.to_vec());
-        self.modulus.wide().power(&mut roots, &self.exponent, 64 * self.exponent.len());
+        self.modulus
+            .wide()
+            .power(&mut roots, &self.exponent, 64 * self.exponent.len());
         roots
     }
 }
 
 /// Returns a random prime of exactly `bits` bits that is 2 modulo 3 and has its top two bits set.
 fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
-    let none = || Error::malformed("the length of newton's primes", bits, "a length for which primes exist");
+    let none = || {
+        Error::malformed(
+            "the length of newton's primes",
+            bits,
+            "a length for which primes exist",
+        )
+    };
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
     let fits = |_: &mut SecretRng, candidate: &BoxedUint| {
         // 2⁶⁴ is 1 modulo 3, so the sum of the words is congruent to the candidate.

@@ -36,7 +36,11 @@ impl Lifting {
                 tiles[(row / ROWS * columns + column) * ROWS + row % ROWS] = digit;
             }
         }
-        Self { tiles, reciprocals: system.reciprocals.clone(), words: n.words() + 1 }
+        Self {
+            tiles,
+            reciprocals: system.reciprocals.clone(),
+            words: n.words() + 1,
+        }
     }
 
     /// Words of a result.
@@ -59,16 +63,23 @@ impl Lifting {
             }
         }
         let last = factors[primes..].iter_mut().step_by(columns);
-        last.zip(&quotients).for_each(|(factor, quotient)| *factor = *quotient as i32);
+        last.zip(&quotients)
+            .for_each(|(factor, quotient)| *factor = *quotient as i32);
         let rows = self.tiles.len() / columns;
         let mut sums = vec![0; factors.len() / columns * rows];
-        let ys: Vec<[&[i32]; 2]> =
-            factors.chunks_exact(2 * columns).map(|two| two.split_at(columns).into()).collect();
-        let mut outs: Vec<[&mut [i64]; 2]> =
-            sums.chunks_exact_mut(2 * rows).map(|two| two.split_at_mut(rows).into()).collect();
+        let ys: Vec<[&[i32]; 2]> = factors
+            .chunks_exact(2 * columns)
+            .map(|two| two.split_at(columns).into())
+            .collect();
+        let mut outs: Vec<[&mut [i64]; 2]> = sums
+            .chunks_exact_mut(2 * rows)
+            .map(|two| two.split_at_mut(rows).into())
+            .collect();
         mat32::pass_many(&self.tiles, columns, &ys, &mut outs);
         let mut numbers = vec![0; count * self.words];
-        let each = numbers.chunks_exact_mut(self.words).zip(sums.chunks_exact(rows));
+        let each = numbers
+            .chunks_exact_mut(self.words)
+            .zip(sums.chunks_exact(rows));
         each.for_each(|(number, digits)| join(digits, number));
         numbers
     }
@@ -125,8 +136,13 @@ mod tests {
     #[test]
     fn digits_join_to_their_number() {
         for words in [1, 2, 13, 32] {
-            let number: Vec<u64> = (1..=words).map(|k: u64| k.wrapping_mul(0xf0e1_d2c3_b4a5_9687)).collect();
-            let digits: Vec<i64> = digits(&number, words as usize).into_iter().map(i64::from).collect();
+            let number: Vec<u64> = (1..=words)
+                .map(|k: u64| k.wrapping_mul(0xf0e1_d2c3_b4a5_9687))
+                .collect();
+            let digits: Vec<i64> = digits(&number, words as usize)
+                .into_iter()
+                .map(i64::from)
+                .collect();
             assert_eq!(digits.len(), digit_count(words as usize));
             let mut joined = vec![7; words as usize + 1];
             join(&digits, &mut joined);
@@ -137,14 +153,22 @@ mod tests {
     #[test]
     fn lifted_numbers_are_congruent_and_bounded() {
         let primes = |count: u32| {
-            let all = (0..u32::MAX >> 4).rev().filter(|n| papir_ring::prime::is_prime(u64::from(*n)));
+            let all = (0..u32::MAX >> 4)
+                .rev()
+                .filter(|n| papir_ring::prime::is_prime(u64::from(*n)));
             all.take(count as usize).collect::<Vec<u32>>()
         };
         let big = |words: &[u64]| {
-            BigUint::from_bytes_le(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
+            BigUint::from_bytes_le(
+                &words
+                    .iter()
+                    .flat_map(|word| word.to_le_bytes())
+                    .collect::<Vec<_>>(),
+            )
         };
         for (words, count) in [(1, 5), (4, 19), (26, 120), (32, 150), (64, 300)] {
-            let word = |k: u64| k.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(k as u32) | 1 << 63 | 1;
+            let word =
+                |k: u64| k.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(k as u32) | 1 << 63 | 1;
             let n = Modulus::unchecked(&(0..words).map(word).collect::<Vec<u64>>()).unwrap();
             let system = System::new(primes(count), 1, DIGIT_BITS);
             let lifting = Lifting::new(&n, &system);
@@ -165,16 +189,27 @@ mod tests {
                 let y = |(prime, cofactor): (&u32, &Vec<u64>)| {
                     let inverse = (big(cofactor) % *prime).modinv(&(*prime).into()).unwrap();
                     let residue = |number: &BigUint| number * &inverse % *prime;
-                    numbers[..count].iter().map(|number| residue(number).try_into().unwrap()).collect()
+                    numbers[..count]
+                        .iter()
+                        .map(|number| residue(number).try_into().unwrap())
+                        .collect()
                 };
-                let y: Vec<Vec<u32>> = system.primes().iter().zip(&system.cofactors).map(y).collect();
+                let y: Vec<Vec<u32>> = system
+                    .primes()
+                    .iter()
+                    .zip(&system.cofactors)
+                    .map(y)
+                    .collect();
                 let lifted = lifting.lift(count, |prime| &y[prime]);
                 let lifted: Vec<BigUint> = lifted.chunks_exact(lifting.words()).map(big).collect();
                 assert_eq!(lifted.len(), count);
                 for (lifted, number) in lifted.iter().zip(&numbers) {
                     let negative = *number > most;
-                    let number =
-                        if negative { number + &modulus * &product - &product } else { number.clone() };
+                    let number = if negative {
+                        number + &modulus * &product - &product
+                    } else {
+                        number.clone()
+                    };
                     assert_eq!(lifted % &modulus, number % &modulus, "{words} words");
                     assert!(*lifted < &modulus << 38);
                 }

@@ -7,8 +7,8 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::scheme::{Choice, Parameters, Scheme, Target};
 use papir_core::{
-    Description, Error, FailureBound, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes, UpdateCost,
-    envelope, extract_bits,
+    Description, Error, FailureBound, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes,
+    UpdateCost, envelope, extract_bits,
 };
 use zeroize::Zeroizing;
 
@@ -94,19 +94,35 @@ impl<V: Variant> NewtonParams<V> {
     /// # Errors
     /// Same as [`NewtonParams::new`].
     pub fn with_digests(self) -> Result<Self> {
-        Ok(Self { acknowledged: self.acknowledged, ..Self::checked(self.shape, true)? })
+        Ok(Self {
+            acknowledged: self.acknowledged,
+            ..Self::checked(self.shape, true)?
+        })
     }
 
     fn checked(shape: Shape, digests: bool) -> Result<Self> {
         if shape.records() > MAX_RECORDS {
             let expected = format!("at most {MAX_RECORDS}");
-            return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
+            return Err(Error::out_of_bounds(
+                "the number of records",
+                shape.records(),
+                expected,
+            ));
         }
-        let params = Self { shape, digests, acknowledged: None, variant: PhantomData };
+        let params = Self {
+            shape,
+            digests,
+            acknowledged: None,
+            variant: PhantomData,
+        };
         let coefficients = shape.records() * params.chunks() as u64;
         if coefficients > MAX_COEFFICIENTS {
             let expected = format!("at most {MAX_COEFFICIENTS}");
-            return Err(Error::out_of_bounds("the number of chunks of all records", coefficients, expected));
+            return Err(Error::out_of_bounds(
+                "the number of chunks of all records",
+                coefficients,
+                expected,
+            ));
         }
         Ok(params)
     }
@@ -116,7 +132,10 @@ impl<V: Variant> NewtonParams<V> {
     /// # Errors
     /// [`Error::NotPrivate`].
     pub(super) fn check_acknowledged(&self) -> Result<()> {
-        self.acknowledged.map(|_| ()).ok_or(Error::NotPrivate { scheme: V::NAME, reason: REASON })
+        self.acknowledged.map(|_| ()).ok_or(Error::NotPrivate {
+            scheme: V::NAME,
+            reason: REASON,
+        })
     }
 
     /// Bytes of a number below n.
@@ -149,7 +168,11 @@ impl<V: Variant> NewtonParams<V> {
                 let digest = *blake3::hash(&stored).as_bytes();
                 stored.extend_from_slice(&digest);
             }
-            let mut number = stored.chunks(self.chunk_bytes()).nth(chunk).unwrap_or_default().to_vec();
+            let mut number = stored
+                .chunks(self.chunk_bytes())
+                .nth(chunk)
+                .unwrap_or_default()
+                .to_vec();
             number.resize(self.number_bytes(), 0);
             super::modulus::words_of(&number)
         });
@@ -176,7 +199,11 @@ impl<V: Variant> NewtonParams<V> {
         beyond |= expected.iter().zip(rest).fold(0, |or, (a, b)| or | (a ^ b));
         let exact = extract_bits(record, 0, self.shape.record_bits());
         beyond |= exact.iter().zip(record).fold(0, |or, (a, b)| or | (a ^ b));
-        if beyond == 0 { Ok(exact) } else { Err(Error::NotDecodable) }
+        if beyond == 0 {
+            Ok(exact)
+        } else {
+            Err(Error::NotDecodable)
+        }
     }
 
     /// Bytes of a query's payload: n, u, v and c.
@@ -189,7 +216,11 @@ impl<V: Variant> NewtonParams<V> {
     }
 
     pub(super) fn public_bytes(&self) -> usize {
-        if V::REGISTERED { 0 } else { self.number_bytes() }
+        if V::REGISTERED {
+            0
+        } else {
+            self.number_bytes()
+        }
     }
 
     /// Bytes of all coefficients, as integers.
@@ -201,12 +232,24 @@ impl<V: Variant> NewtonParams<V> {
         let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         Sizes {
             public: sealed(8 + ENCODED_BYTES + self.public_bytes()),
-            keys: if V::REGISTERED { sealed(self.number_bytes()) } else { 0 },
-            ticket: if V::REGISTERED { (NUMBER_BYTES + TAG_BYTES) as u64 } else { 0 },
+            keys: if V::REGISTERED {
+                sealed(self.number_bytes())
+            } else {
+                0
+            },
+            ticket: if V::REGISTERED {
+                (NUMBER_BYTES + TAG_BYTES) as u64
+            } else {
+                0
+            },
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_bytes()),
             database: self.shape.total_bytes(),
-            material: if V::REGISTERED { 0 } else { self.coefficient_bytes() as u64 },
+            material: if V::REGISTERED {
+                0
+            } else {
+                self.coefficient_bytes() as u64
+            },
             ..Sizes::default()
         }
     }
@@ -228,11 +271,18 @@ impl<V: Variant> Parameters for NewtonParams<V> {
     /// Records without and, if they fit, with digests.
     fn candidates(shape: Shape, _failure: FailureBound) -> Result<Vec<Self>> {
         let plain = Self::checked(shape, false)?;
-        Ok(std::iter::once(plain).chain(Self::checked(shape, true)).collect())
+        Ok(std::iter::once(plain)
+            .chain(Self::checked(shape, true))
+            .collect())
     }
 
     fn label(&self) -> String {
-        if self.digests { "digests" } else { "no digests" }.to_owned()
+        if self.digests {
+            "digests"
+        } else {
+            "no digests"
+        }
+        .to_owned()
     }
 
     fn shape(&self) -> Shape {
@@ -260,14 +310,20 @@ impl<V: Variant> Parameters for NewtonParams<V> {
             parameters: vec![
                 ("log2 n", V::MODULUS_BITS.to_string()),
                 ("chunks", self.chunks().to_string()),
-                ("digests", if self.digests { "BLAKE3" } else { "none" }.to_owned()),
+                (
+                    "digests",
+                    if self.digests { "BLAKE3" } else { "none" }.to_owned(),
+                ),
             ],
             work: Work::default(),
         }
     }
 
     fn allow_insecure(self, acknowledged: NotPrivate) -> Self {
-        Self { acknowledged: Some(acknowledged), ..self }
+        Self {
+            acknowledged: Some(acknowledged),
+            ..self
+        }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -282,7 +338,11 @@ impl<V: Variant> Parameters for NewtonParams<V> {
         let (shape, digests) = (read_shape(&mut reader)?, reader.u8()?);
         reader.finish()?;
         if digests > 1 {
-            return Err(Error::malformed("whether newton's records have digests", digests, "0 or 1"));
+            return Err(Error::malformed(
+                "whether newton's records have digests",
+                digests,
+                "0 or 1",
+            ));
         }
         Self::checked(shape, digests == 1)
     }

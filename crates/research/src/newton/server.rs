@@ -53,7 +53,9 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         let modulus = match V::REGISTERED {
             true => None,
             // Nobody needs the factors of n, so they are dropped.
-            false => Some(Arc::clone(SecretKey::generate(V::MODULUS_BITS, rng)?.modulus())),
+            false => Some(Arc::clone(
+                SecretKey::generate(V::MODULUS_BITS, rng)?.modulus(),
+            )),
         };
         Self::setup_under(params, modulus, records, progress)
     }
@@ -72,7 +74,10 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         progress: &dyn Progress,
     ) -> Result<Vec<NewtonAnswer>> {
         progress.stage("answer", batch.len() as u64);
-        batch.into_par_iter().map(|(session, query)| self.answer_one(session, query)).collect()
+        batch
+            .into_par_iter()
+            .map(|(session, query)| self.answer_one(session, query))
+            .collect()
     }
 
     fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
@@ -81,12 +86,25 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
 
     /// Prepares the coefficients for the client's n if needed. They are the same for all ticket
     /// numbers.
-    fn ticket(&self, keys: &NewtonKeys, number: u64, progress: &dyn Progress) -> Result<NewtonTicket> {
+    fn ticket(
+        &self,
+        keys: &NewtonKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<NewtonTicket> {
         self.coefficients(&keys.modulus, progress)?;
-        Ok(NewtonTicket { number, tag: keys.tag() })
+        Ok(NewtonTicket {
+            number,
+            tag: keys.tag(),
+        })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         let modulus = self.public.modulus.clone();
         Self::prepared(self.params.clone(), modulus, packed, progress)
@@ -103,9 +121,15 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         };
         sink.put(MODULUS, &[&bytes_of(modulus.integer())])?;
         let prepared = self.coefficients(modulus, &NoProgress)?;
-        let parts: Vec<Vec<u8>> =
-            prepared.coefficients.iter().map(|chunk| bytes_of(&modulus.leave(chunk))).collect();
-        sink.put(COEFFICIENTS, &parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        let parts: Vec<Vec<u8>> = prepared
+            .coefficients
+            .iter()
+            .map(|chunk| bytes_of(&modulus.leave(chunk)))
+            .collect();
+        sink.put(
+            COEFFICIENTS,
+            &parts.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+        )
     }
 
     fn load(params: NewtonParams<V>, source: &dyn SectionSource) -> Result<Self> {
@@ -118,24 +142,54 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         Error::check_length("newton's modulus", modulus.len(), params.number_bytes())?;
         let modulus = Arc::new(Modulus::new(V::MODULUS_BITS, &words_of(&modulus))?);
         let coefficients = source.get(COEFFICIENTS)?;
-        Error::check_length("newton's coefficients", coefficients.len(), params.coefficient_bytes())?;
+        Error::check_length(
+            "newton's coefficients",
+            coefficients.len(),
+            params.coefficient_bytes(),
+        )?;
         let chunk_bytes = params.coefficient_bytes() / params.chunks();
         let chunks = coefficients.chunks_exact(chunk_bytes);
-        let coefficients = chunks.map(|chunk| modulus.enter(&words_of(chunk), modulus.words())).collect();
-        let prepared = Prepared { modulus: Arc::clone(&modulus), coefficients };
-        let (public, prepared) =
-            (NewtonPublic { modulus: Some(modulus) }, Mutex::new(vec![Arc::new(prepared)]));
-        Ok(Self { params, public, packed, prepared })
+        let coefficients = chunks
+            .map(|chunk| modulus.enter(&words_of(chunk), modulus.words()))
+            .collect();
+        let prepared = Prepared {
+            modulus: Arc::clone(&modulus),
+            coefficients,
+        };
+        let (public, prepared) = (
+            NewtonPublic {
+                modulus: Some(modulus),
+            },
+            Mutex::new(vec![Arc::new(prepared)]),
+        );
+        Ok(Self {
+            params,
+            public,
+            packed,
+            prepared,
+        })
     }
 }
 
 impl<V: Variant> NewtonServer<V> {
     /// Evaluates the polynomial of every chunk modulo the client's n.
-    fn answer_one(&self, session: Session<'_, Newton<V>>, query: &NewtonQuery) -> Result<NewtonAnswer> {
+    fn answer_one(
+        &self,
+        session: Session<'_, Newton<V>>,
+        query: &NewtonQuery,
+    ) -> Result<NewtonAnswer> {
         let modulus = self.modulus_of(&session)?;
         if query.modulus != modulus.integer() {
-            let expected = if V::REGISTERED { "the registered one" } else { "the database's" };
-            return Err(Error::malformed("a query's modulus", "another one", expected));
+            let expected = if V::REGISTERED {
+                "the registered one"
+            } else {
+                "the database's"
+            };
+            return Err(Error::malformed(
+                "a query's modulus",
+                "another one",
+                expected,
+            ));
         }
         let prepared = self.coefficients(modulus, &NoProgress)?;
         prepared.answer(query)
@@ -161,7 +215,12 @@ impl<V: Variant> NewtonServer<V> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let public = NewtonPublic { modulus };
-        let server = Self { params, public, packed, prepared: Mutex::default() };
+        let server = Self {
+            params,
+            public,
+            packed,
+            prepared: Mutex::default(),
+        };
         if let Some(modulus) = &server.public.modulus {
             server.coefficients(modulus, progress)?;
         }
@@ -170,14 +229,21 @@ impl<V: Variant> NewtonServer<V> {
 
     /// The modulus of a session's queries.
     fn modulus_of<'a>(&'a self, session: &Session<'a, Newton<V>>) -> Result<&'a Arc<Modulus>> {
-        let missing = |what| Error::Session { scheme: Newton::<V>::NAME, what };
+        let missing = |what| Error::Session {
+            scheme: Newton::<V>::NAME,
+            what,
+        };
         if let Some(modulus) = &self.public.modulus {
             return Ok(modulus);
         }
         let keys = session.keys.ok_or_else(|| missing("client keys"))?;
         let ticket = session.ticket.ok_or_else(|| missing("a ticket"))?;
         if ticket.tag != keys.tag() {
-            return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
+            return Err(Error::malformed(
+                "a ticket",
+                "one of another client",
+                "one of this client",
+            ));
         }
         Ok(&keys.modulus)
     }
@@ -186,11 +252,20 @@ impl<V: Variant> NewtonServer<V> {
     ///
     /// # Errors
     /// [`Error::Malformed`] for an n with a prime factor below the number of records.
-    pub fn coefficients(&self, modulus: &Arc<Modulus>, progress: &dyn Progress) -> Result<Arc<Prepared>> {
+    pub fn coefficients(
+        &self,
+        modulus: &Arc<Modulus>,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Prepared>> {
         if let Some(found) = self.find(modulus) {
             return Ok(found);
         }
-        let fresh = Arc::new(Prepared::new(&self.params, modulus, &self.packed, progress)?);
+        let fresh = Arc::new(Prepared::new(
+            &self.params,
+            modulus,
+            &self.packed,
+            progress,
+        )?);
         let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(Arc::clone(&fresh));
         let excess = kept.len().saturating_sub(MAX_CACHED);
@@ -200,7 +275,9 @@ impl<V: Variant> NewtonServer<V> {
 
     fn find(&self, modulus: &Modulus) -> Option<Arc<Prepared>> {
         let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().position(|one| one.modulus.integer() == modulus.integer())?;
+        let place = kept
+            .iter()
+            .position(|one| one.modulus.integer() == modulus.integer())?;
         let found = kept.remove(place);
         kept.push(Arc::clone(&found));
         Some(found)
@@ -217,9 +294,13 @@ impl Prepared {
     ) -> Result<Self> {
         let preparation = Preparation::new(modulus, params.shape().records() as usize, progress)?;
         let chunks = (0..params.chunks()).map(|i| params.chunk_of_all(packed, i));
-        let coefficients =
-            chunks.map(|chunk| preparation.coefficients(&chunk, modulus.words(), progress)).collect();
-        Ok(Self { modulus: Arc::clone(modulus), coefficients })
+        let coefficients = chunks
+            .map(|chunk| preparation.coefficients(&chunk, modulus.words(), progress))
+            .collect();
+        Ok(Self {
+            modulus: Arc::clone(modulus),
+            coefficients,
+        })
     }
 
     /// `Response` of Figure 2, for all chunks.
@@ -230,7 +311,10 @@ impl Prepared {
         let polynomials: Vec<&[u64]> = self.coefficients.iter().map(Vec::as_slice).collect();
         let remainders = powers.remainders(n, &polynomials);
         let rank = super::fhe::RANK * n.limbs();
-        let chunks = remainders.chunks_exact(rank).map(|remainder| powers.evaluate(n, remainder)).collect();
+        let chunks = remainders
+            .chunks_exact(rank)
+            .map(|remainder| powers.evaluate(n, remainder))
+            .collect();
         Ok(NewtonAnswer { chunks })
     }
 }

@@ -35,7 +35,12 @@ fn rng(seed: u8) -> ChaCha20Rng {
 }
 
 fn big(words: &[u64]) -> BigUint {
-    BigUint::new(words.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect())
+    BigUint::new(
+        words
+            .iter()
+            .flat_map(|word| [*word as u32, (word >> 32) as u32])
+            .collect(),
+    )
 }
 
 fn numbers(n: &Modulus, elements: &[u64]) -> Vec<BigUint> {
@@ -65,7 +70,9 @@ fn newton_value(n: &BigUint, coefficients: &[BigUint], i: usize) -> BigUint {
         .iter()
         .enumerate()
         .rev()
-        .fold(BigUint::ZERO, |sum, (below, coefficient)| (sum * (n + i - (below + 1)) + coefficient) % n)
+        .fold(BigUint::ZERO, |sum, (below, coefficient)| {
+            (sum * (n + i - (below + 1)) + coefficient) % n
+        })
 }
 
 /// Computes a·b in R by definition.
@@ -92,15 +99,30 @@ fn ciphertexts_decrypt_and_multiply() {
         assert_eq!(modulus.bits(), u64::from(bits));
         for message in [0, 1, 77, u64::MAX] {
             let (ciphertext, point) = encrypt(n, message, &mut rng);
-            assert_eq!(big(&decrypt(&key, &ciphertext)), message.into(), "by the key");
-            assert_eq!(big(&point.open(n, &ciphertext.c)), message.into(), "by the point");
+            assert_eq!(
+                big(&decrypt(&key, &ciphertext)),
+                message.into(),
+                "by the key"
+            );
+            assert_eq!(
+                big(&point.open(n, &ciphertext.c)),
+                message.into(),
+                "by the point"
+            );
             let (ring, c) = Ring::of(n, &ciphertext);
             let square = ring.multiply(&c, &c);
             let (u, v) = (big(&ciphertext.u), big(&ciphertext.v));
             let coefficients = numbers(n, &c);
-            assert_eq!(numbers(n, &square), product(&modulus, [&u, &v], &coefficients, &coefficients));
+            assert_eq!(
+                numbers(n, &square),
+                product(&modulus, [&u, &v], &coefficients, &coefficients)
+            );
             let opened = big(&point.open(n, &n.leave(&square)));
-            assert_eq!(opened, BigUint::from(message).pow(2) % &modulus, "the square of {message}");
+            assert_eq!(
+                opened,
+                BigUint::from(message).pow(2) % &modulus,
+                "the square of {message}"
+            );
         }
         let (first, second) = (encrypt(n, 5, &mut rng).0, encrypt(n, 5, &mut rng).0);
         assert!(
@@ -116,7 +138,9 @@ fn a_key_with_a_wrong_exponent_is_refused() {
     assert!(SecretKey::from_parts(key.modulus().clone(), key.exponent()).is_ok());
     let mut other = key.exponent().to_vec();
     other[1] ^= 1;
-    let error = SecretKey::from_parts(key.modulus().clone(), &other).err().unwrap();
+    let error = SecretKey::from_parts(key.modulus().clone(), &other)
+        .err()
+        .unwrap();
     assert!(error.to_string().contains("1/3 modulo φ(n)"), "{error}");
 }
 
@@ -130,9 +154,16 @@ fn coefficients_are_divided_differences() {
         let preparation = Preparation::new(n, count, &NoProgress).unwrap();
         let found = numbers(n, &preparation.coefficients(&values, 3, &NoProgress));
         let values: Vec<BigUint> = values.chunks_exact(3).map(big).collect();
-        assert!(found == divided_differences(&modulus, &values), "{count} values");
+        assert!(
+            found == divided_differences(&modulus, &values),
+            "{count} values"
+        );
         for i in [1, count / 2 + 1, count] {
-            assert_eq!(newton_value(&modulus, &found, i), values[i - 1], "value {i} of {count}");
+            assert_eq!(
+                newton_value(&modulus, &found, i),
+                values[i - 1],
+                "value {i} of {count}"
+            );
         }
     }
 }
@@ -147,7 +178,11 @@ fn coefficients_of_many_values_interpolate_them() {
     let preparation = Preparation::new(n, count, &NoProgress).unwrap();
     let found = numbers(n, &preparation.coefficients(&values, 1, &NoProgress));
     for i in [1, 2, 32_768, 32_769, 65_537, count] {
-        assert_eq!(newton_value(&modulus, &found, i), values[i - 1].into(), "value {i}");
+        assert_eq!(
+            newton_value(&modulus, &found, i),
+            values[i - 1].into(),
+            "value {i}"
+        );
     }
 }
 
@@ -164,13 +199,26 @@ fn the_published_setup_gives_wrong_records() {
             if !upwards {
                 places.reverse();
             }
-            places.into_iter().for_each(|i| r[i] = (r[i] - r[i - 1]).div_euclid(j as i64));
+            places
+                .into_iter()
+                .for_each(|i| r[i] = (r[i] - r[i - 1]).div_euclid(j as i64));
         }
-        let integer = |x: i64| if x < 0 { &n - x.unsigned_abs() } else { BigUint::from(x.unsigned_abs()) };
+        let integer = |x: i64| {
+            if x < 0 {
+                &n - x.unsigned_abs()
+            } else {
+                BigUint::from(x.unsigned_abs())
+            }
+        };
         let r: Vec<BigUint> = r.into_iter().map(integer).collect();
-        (1..=values.len()).map(|i| newton_value(&n, &r, i)).collect::<Vec<_>>()
+        (1..=values.len())
+            .map(|i| newton_value(&n, &r, i))
+            .collect::<Vec<_>>()
     };
-    let expected: Vec<BigUint> = values.iter().map(|&value| BigUint::from(value as u64)).collect();
+    let expected: Vec<BigUint> = values
+        .iter()
+        .map(|&value| BigUint::from(value as u64))
+        .collect();
     assert!(published(true) != expected && published(false) != expected);
 }
 
@@ -193,16 +241,25 @@ fn answers_match_algorithm_1_and_lagrange_interpolation() {
         let remainders = powers.remainders(n, &[&coefficients, &other]);
         let (first, second) = remainders.split_at(RANK * n.limbs());
         let answer = powers.evaluate(n, first);
-        assert_eq!(big(&point.open(n, &answer)), big(&values[(index - 1) * words..][..words]) % &modulus);
-        assert_eq!(big(&point.open(n, &powers.evaluate(n, second))), values[index - 1].into());
+        assert_eq!(
+            big(&point.open(n, &answer)),
+            big(&values[(index - 1) * words..][..words]) % &modulus
+        );
+        assert_eq!(
+            big(&point.open(n, &powers.evaluate(n, second))),
+            values[index - 1].into()
+        );
         let lagrange = xu::answer(&ring, &c, &n.enter(&values, words)).unwrap();
         assert!(lagrange == answer, "Lagrange, {count} values");
         // Algorithm 1 needs the coefficients of (T − 1)(T − 2)·R₃ + (T − 1)·R₂ + R₁ in powers of T.
         let [r1, r2, r3] =
             [0, 1, 2].map(|k| coefficients[k.min(count - 1) * n.limbs()..][..n.limbs()].to_vec());
-        let powers_of_t =
-            [n.sum([(&r1[..], 1), (&r2, -1), (&r3, 2)]), n.sum([(&r2[..], 1), (&r3, -3)]), r3.clone()]
-                .concat();
+        let powers_of_t = [
+            n.sum([(&r1[..], 1), (&r2, -1), (&r3, 2)]),
+            n.sum([(&r2[..], 1), (&r3, -3)]),
+            r3.clone(),
+        ]
+        .concat();
         let by_ring = n.leave(&evaluate(&ring, &c, &powers_of_t));
         let by_remainder = powers.evaluate(n, &powers.remainders(n, &[&[r1, r2, r3].concat()]));
         assert!(by_ring == by_remainder, "Algorithm 1");
@@ -230,35 +287,58 @@ fn invalid_moduli_are_refused_with_a_reason() {
         (good[..3].to_vec(), "found 3, expected 4"),
     ] {
         let error = refused(&words);
-        assert!(error.contains(reason) && error.contains("newton's modulus"), "{reason}: {error}");
+        assert!(
+            error.contains(reason) && error.contains("newton's modulus"),
+            "{reason}: {error}"
+        );
     }
     // A factor that is below the number of records.
     let n = Modulus::unchecked(&words_of(&(three.pow(2) * 70_001u32).to_bytes_le())).unwrap();
-    let error = Preparation::new(&n, 70_002, &NoProgress).err().unwrap().to_string();
+    let error = Preparation::new(&n, 70_002, &NoProgress)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("small factor"), "{error}");
 }
 
 fn records(shape: Shape) -> RecordBuffer {
-    let bytes = (0..shape.total_bytes()).map(|i| (i * 131 + i / 7) as u8).collect();
+    let bytes = (0..shape.total_bytes())
+        .map(|i| (i * 131 + i / 7) as u8)
+        .collect();
     RecordBuffer::from_packed(shape, bytes).unwrap()
 }
 
 #[test]
 fn servers_and_clients_require_the_acknowledgement() {
     let shape = Shape::of_bytes(10, 4).unwrap();
-    let refuses =
-        |error: Option<Error>| matches!(error, Some(Error::NotPrivate { scheme: "newton-short", .. }));
+    let refuses = |error: Option<Error>| {
+        matches!(
+            error,
+            Some(Error::NotPrivate {
+                scheme: "newton-short",
+                ..
+            })
+        )
+    };
     let unacknowledged = NewtonParams::<Short>::choose(shape, Goal::Balanced).unwrap();
-    let setup = |params| NewtonServer::<Short>::setup(params, &records(shape), &mut rng(1), &NoProgress);
+    let setup =
+        |params| NewtonServer::<Short>::setup(params, &records(shape), &mut rng(1), &NoProgress);
     assert!(refuses(setup(unacknowledged.clone()).err()));
     let server = setup(NewtonParams::new(shape, ACKNOWLEDGED).unwrap()).unwrap();
-    assert!(refuses(NewtonClient::<Short>::new(unacknowledged.clone(), server.public().clone()).err()));
+    assert!(refuses(
+        NewtonClient::<Short>::new(unacknowledged.clone(), server.public().clone()).err()
+    ));
     // Encoded parameters do not contain the acknowledgement: a server cannot give it for a client.
     let read = NewtonParams::<Short>::decode(&server.params().encode()).unwrap();
-    assert!(refuses(NewtonClient::<Short>::new(read, server.public().clone()).err()));
+    assert!(refuses(
+        NewtonClient::<Short>::new(read, server.public().clone()).err()
+    ));
     assert!(
-        NewtonClient::<Short>::new(unacknowledged.allow_insecure(ACKNOWLEDGED), server.public().clone())
-            .is_ok()
+        NewtonClient::<Short>::new(
+            unacknowledged.allow_insecure(ACKNOWLEDGED),
+            server.public().clone()
+        )
+        .is_ok()
     );
     for privacy in [Newton::<Registered>::PRIVACY, Newton::<Symmetric>::PRIVACY] {
         assert!(matches!(privacy, Privacy::NotPrivate(_)));
@@ -270,7 +350,10 @@ fn servers_and_clients_require_the_acknowledgement() {
 fn records_with_digests_are_checked() {
     for bits in [8, 13, 700] {
         let shape = Shape::new(20, bits).unwrap();
-        let params = NewtonParams::<Short>::new(shape, ACKNOWLEDGED).unwrap().with_digests().unwrap();
+        let params = NewtonParams::<Short>::new(shape, ACKNOWLEDGED)
+            .unwrap()
+            .with_digests()
+            .unwrap();
         let mut rng = rng(11);
         let records = records(shape);
         let server = NewtonServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
@@ -281,13 +364,22 @@ fn records_with_digests_are_checked() {
         };
         for index in [0, 7, 19] {
             let (secret, answer) = ask(index);
-            assert_eq!(client.extract(secret, answer).unwrap(), [records.get(index).unwrap()]);
+            assert_eq!(
+                client.extract(secret, answer).unwrap(),
+                [records.get(index).unwrap()]
+            );
         }
         let (secret, mut answer) = ask(3);
         answer.chunks[0][0] ^= 1;
-        assert!(matches!(client.extract(secret, answer), Err(Error::NotDecodable)));
+        assert!(matches!(
+            client.extract(secret, answer),
+            Err(Error::NotDecodable)
+        ));
         let (secret, _) = ask(3);
         let (_, other) = ask(4);
-        assert!(matches!(client.extract(secret, other), Err(Error::NotDecodable)));
+        assert!(matches!(
+            client.extract(secret, other),
+            Err(Error::NotDecodable)
+        ));
     }
 }

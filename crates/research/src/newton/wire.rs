@@ -26,13 +26,17 @@ pub struct NewtonPublic {
 
 impl<V: Variant> Wire<NewtonParams<V>> for NewtonPublic {
     fn encode(&self, _params: &NewtonParams<V>) -> Vec<u8> {
-        self.modulus.as_ref().map_or_else(Vec::new, |n| bytes_of(n.integer()))
+        self.modulus
+            .as_ref()
+            .map_or_else(Vec::new, |n| bytes_of(n.integer()))
     }
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's public part", bytes.len(), params.public_bytes())?;
         let modulus = (!V::REGISTERED).then(|| Modulus::new(V::MODULUS_BITS, &words_of(bytes)));
-        Ok(Self { modulus: modulus.transpose()?.map(Arc::new) })
+        Ok(Self {
+            modulus: modulus.transpose()?.map(Arc::new),
+        })
     }
 }
 
@@ -58,7 +62,9 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonKeys {
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's keys", bytes.len(), params.number_bytes())?;
-        Ok(Self { modulus: Arc::new(Modulus::new(V::MODULUS_BITS, &words_of(bytes))?) })
+        Ok(Self {
+            modulus: Arc::new(Modulus::new(V::MODULUS_BITS, &words_of(bytes))?),
+        })
     }
 }
 
@@ -71,15 +77,24 @@ pub struct NewtonQuery {
 impl<V: Variant> Wire<NewtonParams<V>> for NewtonQuery {
     fn encode(&self, _params: &NewtonParams<V>) -> Vec<u8> {
         let Ciphertext { u, v, c } = &self.ciphertext;
-        [&self.modulus, u, v, c].map(|words| bytes_of(words)).concat()
+        [&self.modulus, u, v, c]
+            .map(|words| bytes_of(words))
+            .concat()
     }
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's query", bytes.len(), params.query_bytes())?;
         let mut numbers = words_of(bytes).into_iter();
-        let [modulus, u, v, c] =
-            [1, 1, 1, RANK].map(|count| numbers.by_ref().take(count * params.number_words()).collect());
-        Ok(Self { modulus, ciphertext: Ciphertext { u, v, c } })
+        let [modulus, u, v, c] = [1, 1, 1, RANK].map(|count| {
+            numbers
+                .by_ref()
+                .take(count * params.number_words())
+                .collect()
+        });
+        Ok(Self {
+            modulus,
+            ciphertext: Ciphertext { u, v, c },
+        })
     }
 }
 
@@ -99,7 +114,10 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonTicket {
     fn decode(_params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("a ticket of newton", bytes.len(), NUMBER_BYTES + TAG_BYTES)?;
         let mut reader = Reader::new("a ticket of newton", bytes);
-        Ok(Self { number: reader.u64()?, tag: reader.array()? })
+        Ok(Self {
+            number: reader.u64()?,
+            tag: reader.array()?,
+        })
     }
 }
 
@@ -116,8 +134,10 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonAnswer {
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's answer", bytes.len(), params.answer_bytes())?;
-        let chunks =
-            words_of(bytes).chunks_exact(RANK * params.number_words()).map(<[u64]>::to_vec).collect();
+        let chunks = words_of(bytes)
+            .chunks_exact(RANK * params.number_words())
+            .map(<[u64]>::to_vec)
+            .collect();
         Ok(Self { chunks })
     }
 }

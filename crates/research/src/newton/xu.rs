@@ -24,7 +24,8 @@ pub fn answer(ring: &Ring<'_>, c: &[u64], values: &[u64]) -> Result<Vec<u64>> {
             let difference = n.sum([(n.wide().one(), i as i64 - j as i64)]);
             n.wide().multiply(&mut denominator, &difference);
         }
-        n.wide().multiply_all(&mut numerator, &n.product(value, &n.inverse(&denominator)?));
+        n.wide()
+            .multiply_all(&mut numerator, &n.product(value, &n.inverse(&denominator)?));
         n.wide().add_multiples(&mut sum, [(&numerator, 1)]);
     }
     Ok(n.leave(&sum))

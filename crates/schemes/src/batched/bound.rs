@@ -57,7 +57,8 @@ pub(super) fn least_width(
     records: u64,
     bound: FailureBound,
 ) -> Option<usize> {
-    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= bound.log2();
+    let holds =
+        |width| placement_log2(capacity, Buckets { functions, width }, records) <= bound.log2();
     let most = most_width(capacity, records);
     let (mut below, mut above) = (0, 1);
     while !holds(above) {
@@ -68,14 +69,20 @@ pub(super) fn least_width(
     }
     while above - below > 1 {
         let middle = below.midpoint(above);
-        *(if holds(middle) { &mut above } else { &mut below }) = middle;
+        *(if holds(middle) {
+            &mut above
+        } else {
+            &mut below
+        }) = middle;
     }
     Some(above)
 }
 
 /// The widest groups considered.
 pub(super) fn most_width(capacity: usize, records: u64) -> usize {
-    usize::try_from(records).unwrap_or(usize::MAX).clamp(1, MAX_WIDTH_FACTOR * capacity.max(1))
+    usize::try_from(records)
+        .unwrap_or(usize::MAX)
+        .clamp(1, MAX_WIDTH_FACTOR * capacity.max(1))
 }
 
 /// Logarithms of the parts of F_t(z): C(g, x) and the share of x buckets, for x from 1.
@@ -105,7 +112,10 @@ impl Group {
 
         Self {
             functions: buckets.functions,
-            choices: sizes.clone().map(|x| factorials.choose(buckets.width, x)).collect(),
+            choices: sizes
+                .clone()
+                .map(|x| factorials.choose(buckets.width, x))
+                .collect(),
             shares: sizes.map(|x| (x as f64 * share).min(1.0).ln()).collect(),
         }
     }
@@ -130,7 +140,11 @@ impl Group {
             }
 
             let newton = log_z - slope / (functions * sum.variance);
-            let next = if newton > from && newton < to { newton } else { from.midpoint(to) };
+            let next = if newton > from && newton < to {
+                newton
+            } else {
+                from.midpoint(to)
+            };
             let step = (next - log_z).abs();
             // One x alone makes the bound the same everywhere.
             if slope == 0.0 || step < LAST_STEP {
@@ -139,7 +153,10 @@ impl Group {
             log_z = next;
         }
 
-        Bound { log_z, value: functions * self.sum(t, log_z).log - wanted * log_z }
+        Bound {
+            log_z,
+            value: functions * self.sum(t, log_z).log - wanted * log_z,
+        }
     }
 
     /// The terms are log-concave in x, as binomials and powers are: they fall on both sides of the
@@ -201,7 +218,12 @@ fn log_sum(terms: &[f64]) -> f64 {
     }
     let below = terms.iter().map(|term| term - largest);
     // Most terms are far below the largest, and their powers took most of the time of a plan.
-    largest + below.filter(|below| *below > NEGLIGIBLE).map(f64::exp).sum::<f64>().ln()
+    largest
+        + below
+            .filter(|below| *below > NEGLIGIBLE)
+            .map(f64::exp)
+            .sum::<f64>()
+            .ln()
 }
 
 /// ln n! for n from 0.

@@ -34,7 +34,11 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             };
             groups.push(client?);
         }
-        Ok(Self { params, code, groups })
+        Ok(Self {
+            params,
+            code,
+            groups,
+        })
     }
 
     fn params(&self) -> &BatchedParams<S> {
@@ -49,22 +53,39 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(BatchedSecret<S>, BatchedQuery<S>)> {
-        check_indices(S::BATCHED_NAME, &self.params.shape(), indices, self.params.capacity)?;
+        check_indices(
+            S::BATCHED_NAME,
+            &self.params.shape(),
+            indices,
+            self.params.capacity,
+        )?;
         let places = self.places_vartime(indices);
         let indices = self.indices(&places);
-        let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?.into_iter().unzip();
+        let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?
+            .into_iter()
+            .unzip();
         let bucket = |place: &Option<Place>| place.map(|place| place.bucket);
         let chosen = Zeroizing::new(places.iter().map(bucket).collect());
-        Ok((BatchedSecret { groups: secrets, chosen }, BatchedQuery { groups: queries }))
+        Ok((
+            BatchedSecret {
+                groups: secrets,
+                chosen,
+            },
+            BatchedQuery { groups: queries },
+        ))
     }
 
     /// Decrypts all answers. One that does not decode fails the batch, whether it holds a wanted
     /// record or not, so that the failure does not depend on the indices.
     fn extract(&self, secret: BatchedSecret<S>, answer: BatchedAnswer<S>) -> Result<Vec<Record>> {
         let BatchedSecret { groups, chosen } = secret;
-        let answers = self.groups.iter().zip(groups.into_iter().zip(answer.groups));
-        let opened: Vec<Result<Vec<Record>>> =
-            answers.map(|(client, (secret, answer))| client.extract(secret, answer)).collect();
+        let answers = self
+            .groups
+            .iter()
+            .zip(groups.into_iter().zip(answer.groups));
+        let opened: Vec<Result<Vec<Record>>> = answers
+            .map(|(client, (secret, answer))| client.extract(secret, answer))
+            .collect();
         let records: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_>>()?;
         let records: Vec<Record> = records.into_iter().flatten().collect();
         let expected = self.params.groups() * self.params.parts();
@@ -78,7 +99,11 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             );
             return Err(BatchedParams::<S>::unfit(reason));
         }
-        Ok(chosen.iter().flatten().map(|&bucket| records[bucket].clone()).collect())
+        Ok(chosen
+            .iter()
+            .flatten()
+            .map(|&bucket| records[bucket].clone())
+            .collect())
     }
 }
 
@@ -87,7 +112,12 @@ impl<S: Bucket> BatchedClient<S> {
     fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
         let (parts, records) = (self.params.parts() as u64, self.params.part_records());
         let firsts = || (0..parts).map(|part| part * records).collect();
-        let mut indices = Zeroizing::new(self.groups.iter().map(|_| firsts()).collect::<Vec<Vec<u64>>>());
+        let mut indices = Zeroizing::new(
+            self.groups
+                .iter()
+                .map(|_| firsts())
+                .collect::<Vec<Vec<u64>>>(),
+        );
         for place in places.iter().flatten() {
             let (group, index) = self.params.in_group(*place);
             indices[group][place.bucket % self.params.parts()] = index;
@@ -101,14 +131,20 @@ impl<S: Bucket> BatchedClient<S> {
         let mut distinct = Zeroizing::new(indices.to_vec());
         distinct.sort_unstable();
         distinct.dedup();
-        let copies = |&index: &u64| Zeroizing::new(self.code.places_vartime(index).collect::<Vec<_>>());
+        let copies =
+            |&index: &u64| Zeroizing::new(self.code.places_vartime(index).collect::<Vec<_>>());
         let copies: Vec<Zeroizing<Vec<Place>>> = distinct.iter().map(copies).collect();
-        let buckets = |copies: &Zeroizing<Vec<Place>>| copies.iter().map(|place| place.bucket).collect();
-        let candidates: Zeroizing<Vec<Vec<usize>>> = Zeroizing::new(copies.iter().map(buckets).collect());
+        let buckets =
+            |copies: &Zeroizing<Vec<Place>>| copies.iter().map(|place| place.bucket).collect();
+        let candidates: Zeroizing<Vec<Vec<usize>>> =
+            Zeroizing::new(copies.iter().map(buckets).collect());
         let chosen = place_vartime(&candidates, self.params.bucket_count());
         let place = |index: &u64| {
             let record = distinct.binary_search(index).unwrap_or_default();
-            copies[record].iter().copied().find(|place| Some(place.bucket) == chosen[record])
+            copies[record]
+                .iter()
+                .copied()
+                .find(|place| Some(place.bucket) == chosen[record])
         };
         Zeroizing::new(indices.iter().map(place).collect())
     }

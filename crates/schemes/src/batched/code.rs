@@ -54,22 +54,35 @@ pub(super) struct Code {
 impl Code {
     pub(super) fn new(records: u64, buckets: Buckets, seed: &Seed) -> Self {
         let permutation = |number| Permutation::new(seed, number, records);
-        Self { records, buckets, permutations: (0..buckets.functions).map(permutation).collect() }
+        Self {
+            records,
+            buckets,
+            permutations: (0..buckets.functions).map(permutation).collect(),
+        }
     }
 
     /// Places of a record's copies, group by group. Variable in time.
     pub(super) fn places_vartime(&self, index: u64) -> impl Iterator<Item = Place> {
         let width = self.buckets.width as u64;
-        self.permutations.iter().enumerate().map(move |(group, permutation)| {
-            let image = permutation.forward(index);
-            let bucket = group * self.buckets.width + (image % width) as usize;
-            Place { bucket, position: image / width }
-        })
+        self.permutations
+            .iter()
+            .enumerate()
+            .map(move |(group, permutation)| {
+                let image = permutation.forward(index);
+                let bucket = group * self.buckets.width + (image % width) as usize;
+                Place {
+                    bucket,
+                    position: image / width,
+                }
+            })
     }
 
     /// The record whose copy is at a place; `None` at the end of some buckets.
     pub(super) fn record_at(&self, place: Place) -> Option<u64> {
-        let (group, rest) = (place.bucket / self.buckets.width, place.bucket % self.buckets.width);
+        let (group, rest) = (
+            place.bucket / self.buckets.width,
+            place.bucket % self.buckets.width,
+        );
         let image = place.position * self.buckets.width as u64 + rest as u64;
         (image < self.records).then(|| self.permutations[group].inverse(image))
     }
@@ -93,12 +106,18 @@ impl Permutation {
     pub(super) fn new(seed: &Seed, number: usize, count: u64) -> Self {
         let bits = MIN_BITS.max(u64::BITS - count.saturating_sub(1).leading_zeros());
         let mut bytes = [0; 8 * ROUNDS];
-        seed.expand("batched/permutation", number as u64).fill(&mut bytes);
+        seed.expand("batched/permutation", number as u64)
+            .fill(&mut bytes);
         let mut keys = [0; ROUNDS];
         for (key, bytes) in keys.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *key = u64::from_le_bytes(*bytes);
         }
-        Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, keys }
+        Self {
+            count,
+            low_bits: bits / 2,
+            high_bits: bits - bits / 2,
+            keys,
+        }
     }
 
     /// The image of a value. Variable in time.
@@ -140,7 +159,10 @@ impl Permutation {
 /// A maximum matching by shortest augmenting paths: if distinct buckets exist for all records, they
 /// are found. Cuckoo hashing follows such paths at random and may give up before. Variable in time,
 /// on the client, before anything is sent.
-pub(super) fn place_vartime(candidates: &[Vec<usize>], buckets: usize) -> Zeroizing<Vec<Option<usize>>> {
+pub(super) fn place_vartime(
+    candidates: &[Vec<usize>],
+    buckets: usize,
+) -> Zeroizing<Vec<Option<usize>>> {
     let mut holder = Zeroizing::new(vec![None; buckets]);
     for record in 0..candidates.len() {
         augment(candidates, &mut holder, record);
@@ -186,7 +208,10 @@ fn shift(
     mut bucket: usize,
 ) {
     while let Some(record) = reached[bucket] {
-        let left = candidates[record].iter().copied().find(|&other| holder[other] == Some(record));
+        let left = candidates[record]
+            .iter()
+            .copied()
+            .find(|&other| holder[other] == Some(record));
         holder[bucket] = Some(record);
         match left {
             Some(other) => bucket = other,

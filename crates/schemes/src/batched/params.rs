@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Rates, Work};
 use papir_core::scheme::{Choice, Goal, Never, Parameters, Scheme, Target, Wire, of_goals};
-use papir_core::{Description, Error, FailureBound, Limits, NotPrivate, Result, Shape, Sizes, envelope};
+use papir_core::{
+    Description, Error, FailureBound, Limits, NotPrivate, Result, Shape, Sizes, envelope,
+};
 use papir_ring::prg::Seed;
 
 use super::bound::{least_width, most_width, placement_log2};
@@ -104,7 +106,10 @@ pub struct BatchedParams<S: Bucket> {
 
 impl<S: Bucket> Clone for BatchedParams<S> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), ..*self }
+        Self {
+            inner: self.inner.clone(),
+            ..*self
+        }
     }
 }
 
@@ -127,7 +132,9 @@ impl<S: Bucket> BatchedParams<S> {
     /// scheme below.
     pub fn for_capacity(shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Self> {
         let (capacity, Target { goal, failure }) = (checked(capacity)?, target.into());
-        Self::best_of(shape, capacity, Target { goal, failure }, |bucket| S::groups_of(bucket, failure))
+        Self::best_of(shape, capacity, Target { goal, failure }, |bucket| {
+            S::groups_of(bucket, failure)
+        })
     }
 
     /// The best parameters with groups of buckets by this rule.
@@ -138,10 +145,16 @@ impl<S: Bucket> BatchedParams<S> {
         groups_of: impl Fn(Shape) -> Result<Vec<S::Params>>,
     ) -> Result<Self> {
         let (fit, errors): (Vec<_>, Vec<_>) =
-            Self::of_capacity(shape, capacity, failure, groups_of).into_iter().partition(Result::is_ok);
+            Self::of_capacity(shape, capacity, failure, groups_of)
+                .into_iter()
+                .partition(Result::is_ok);
         let none = || Self::unfit(format!("no buckets for batches of {capacity}"));
-        best(fit.into_iter().flatten(), |params| params.score(goal))
-            .ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
+        best(fit.into_iter().flatten(), |params| params.score(goal)).ok_or_else(|| {
+            errors
+                .into_iter()
+                .find_map(Result::err)
+                .unwrap_or_else(none)
+        })
     }
 
     /// All numbers of copies within the bound, with all parameters of the scheme below for their
@@ -155,7 +168,8 @@ impl<S: Bucket> BatchedParams<S> {
         // One record needs one copy. With one copy each, two records soon share a bucket.
         let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
         let width = |functions| {
-            least_width(capacity, functions, shape.records(), failure).map(|width| (functions, width))
+            least_width(capacity, functions, shape.records(), failure)
+                .map(|width| (functions, width))
         };
         let mut all = Vec::new();
         for (functions, width) in functions.filter_map(width) {
@@ -163,7 +177,11 @@ impl<S: Bucket> BatchedParams<S> {
             let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits());
             match of_bucket.and_then(&groups_of) {
                 Ok(groups) => {
-                    all.extend(groups.into_iter().map(|inner| Self::new(shape, capacity, buckets, inner)));
+                    all.extend(
+                        groups
+                            .into_iter()
+                            .map(|inner| Self::new(shape, capacity, buckets, inner)),
+                    );
                 }
                 Err(error) => all.push(Err(error)),
             }
@@ -182,18 +200,34 @@ impl<S: Bucket> BatchedParams<S> {
             );
             return Err(Self::unfit(reason));
         }
-        let params = Self { shape, capacity, buckets, placement_log2, inner };
+        let params = Self {
+            shape,
+            capacity,
+            buckets,
+            placement_log2,
+            inner,
+        };
         let records = params.part_records().saturating_mul(params.parts() as u64);
-        let (found, expected) = (params.inner.shape(), Shape::new(records, shape.record_bits())?);
+        let (found, expected) = (
+            params.inner.shape(),
+            Shape::new(records, shape.record_bits())?,
+        );
         if found != expected {
-            return Err(Self::unfit(format!("groups of buckets of {found:?} for {expected:?}")));
+            return Err(Self::unfit(format!(
+                "groups of buckets of {found:?} for {expected:?}"
+            )));
         }
         if params.parts() > params.bucket_count().next_power_of_two() {
             let (parts, buckets) = (params.parts(), params.bucket_count());
-            return Err(Self::unfit(format!("groups of {parts} for {buckets} buckets, mostly empty")));
+            return Err(Self::unfit(format!(
+                "groups of {parts} for {buckets} buckets, mostly empty"
+            )));
         }
         if params.query_bytes() > MAX_QUERY_BYTES {
-            let reason = format!("a query of {} bytes, above {MAX_QUERY_BYTES}", params.query_bytes());
+            let reason = format!(
+                "a query of {} bytes, above {MAX_QUERY_BYTES}",
+                params.query_bytes()
+            );
             return Err(Self::unfit(reason));
         }
         check_failure(S::BATCHED_NAME, params.failure_log2(), failure)?;
@@ -202,13 +236,24 @@ impl<S: Bucket> BatchedParams<S> {
 
     /// Parameters with these buckets in groups of at most `parts`, without the bound: for tests.
     #[cfg(test)]
-    pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets, parts: usize) -> Result<Self> {
+    pub(super) fn unbounded(
+        shape: Shape,
+        capacity: usize,
+        buckets: Buckets,
+        parts: usize,
+    ) -> Result<Self> {
         let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
         let inner = S::groups_of(of_bucket, FailureBound::DEFAULT)?
             .into_iter()
             .rfind(|inner| S::parts(inner) <= parts);
         let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets"))?;
-        Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
+        Ok(Self {
+            shape,
+            capacity,
+            buckets,
+            placement_log2: 0.0,
+            inner,
+        })
     }
 
     /// Number of buckets. A batch queries each for one record.
@@ -317,13 +362,19 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
     /// The choices for all goals and, if the scheme below has them, records with digests.
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let chosen = of_goals(shape, failure)?;
-        Ok(chosen.into_iter().chain(Self::with_choice(shape, Choice::Digests)).collect())
+        Ok(chosen
+            .into_iter()
+            .chain(Self::with_choice(shape, Choice::Digests))
+            .collect())
     }
 
     fn label(&self) -> String {
         let Buckets { functions, width } = self.buckets;
         let inner = self.inner.label();
-        format!("batches of {}, {functions} x {width} buckets; {inner}", self.capacity)
+        format!(
+            "batches of {}, {functions} x {width} buckets; {inner}",
+            self.capacity
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -336,8 +387,14 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
             ("k (records a batch)", self.capacity.to_string()),
             ("w (copies of a record)", self.buckets.functions.to_string()),
             ("buckets", self.bucket_count().to_string()),
-            ("records a bucket", self.buckets.records(self.shape.records()).to_string()),
-            ("no places for a batch", format!("2^{:.1}", self.placement_log2)),
+            (
+                "records a bucket",
+                self.buckets.records(self.shape.records()).to_string(),
+            ),
+            (
+                "no places for a batch",
+                format!("2^{:.1}", self.placement_log2),
+            ),
         ];
         parameters.extend(one.parameters);
         Description {
@@ -348,20 +405,30 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
             security: one.security,
             failure_log2: self.failure_log2(),
             failure_bound: one.failure_bound,
-            limits: Limits { batch: self.capacity, client_keys: false, tickets: false, ..one.limits },
+            limits: Limits {
+                batch: self.capacity,
+                client_keys: false,
+                tickets: false,
+                ..one.limits
+            },
             parameters,
             work: self.work(),
         }
     }
 
     fn allow_insecure(self, word: NotPrivate) -> Self {
-        Self { inner: self.inner.allow_insecure(word), ..self }
+        Self {
+            inner: self.inner.allow_insecure(word),
+            ..self
+        }
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.u64(self.shape.records()).u32(self.capacity as u32);
-        writer.u8(self.buckets.functions as u8).u32(self.buckets.width as u32);
+        writer
+            .u8(self.buckets.functions as u8)
+            .u32(self.buckets.width as u32);
         writer.raw(&self.inner.encode());
         writer.finish()
     }
@@ -392,7 +459,11 @@ fn checked(capacity: usize) -> Result<usize> {
         return Ok(capacity);
     }
     let expected = format!("1 to {MAX_CAPACITY}");
-    Err(Error::out_of_bounds("the number of records of a batch", capacity as u64, expected))
+    Err(Error::out_of_bounds(
+        "the number of records of a batch",
+        capacity as u64,
+        expected,
+    ))
 }
 
 /// Bytes of a message without its envelope.
@@ -403,6 +474,10 @@ fn payload(sealed: u64) -> usize {
 /// Work of `times` buckets, which threads may share.
 fn repeated(counts: &Counts, times: usize) -> Counts {
     counts.iter().fold(Counts::new(), |all, one| {
-        all.with(one.operation, one.times * times as f64, one.parts.saturating_mul(times))
+        all.with(
+            one.operation,
+            one.times * times as f64,
+            one.parts.saturating_mul(times),
+        )
     })
 }

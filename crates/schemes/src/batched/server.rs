@@ -5,8 +5,8 @@ use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Change, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape, check_read, parallel,
-    read_record,
+    Blob, Change, NoProgress, Progress, Record, RecordBuffer, Records, Result, Shape, check_read,
+    parallel, read_record,
 };
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
@@ -46,10 +46,17 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         progress.stage("prepare buckets", params.groups() as u64);
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
-            let copies = Copies { records: &records, code: &code, params: &params, group };
+            let copies = Copies {
+                records: &records,
+                code: &code,
+                params: &params,
+                group,
+            };
             let server = match groups.first() {
                 None => S::Server::setup(inner.clone(), &copies, rng, &NoProgress),
-                Some(first) => S::Server::setup_sharing_keys(first, inner.clone(), &copies, rng, &NoProgress),
+                Some(first) => {
+                    S::Server::setup_sharing_keys(first, inner.clone(), &copies, rng, &NoProgress)
+                }
             };
             groups.push(server?);
             progress.advance(1);
@@ -73,15 +80,24 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     ) -> Result<Vec<BatchedAnswer<S>>> {
         progress.stage("answer", self.groups.len() as u64);
         let of_group = |(group, server): (usize, &S::Server)| {
-            let queries = batch.iter().map(|(_, query)| (Session::anonymous(), &query.groups[group]));
+            let queries = batch
+                .iter()
+                .map(|(_, query)| (Session::anonymous(), &query.groups[group]));
             // Groups run in parallel, so only the whole has progress stages.
             server.answer_many(queries.collect(), &NoProgress)
         };
         let answers = parallel::try_map(self.groups.iter().enumerate(), of_group)?;
-        let mut batches: Vec<BatchedAnswer<S>> =
-            batch.iter().map(|_| BatchedAnswer { groups: Vec::with_capacity(answers.len()) }).collect();
+        let mut batches: Vec<BatchedAnswer<S>> = batch
+            .iter()
+            .map(|_| BatchedAnswer {
+                groups: Vec::with_capacity(answers.len()),
+            })
+            .collect();
         for of_group in answers {
-            batches.iter_mut().zip(of_group).for_each(|(batch, answer)| batch.groups.push(answer));
+            batches
+                .iter_mut()
+                .zip(of_group)
+                .for_each(|(batch, answer)| batch.groups.push(answer));
         }
         Ok(batches)
     }
@@ -94,11 +110,19 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
                 update = update.and(server.update_cost(&changes)?.update);
             }
         }
-        Ok(UpdateEstimate { update, setup: self.params.describe().work.setup })
+        Ok(UpdateEstimate {
+            update,
+            setup: self.params.describe().work.setup,
+        })
     }
 
     /// Changes every copy of a changed record. Places stay.
-    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
         progress.stage("update buckets", self.groups.len() as u64);
         let mut groups = Vec::with_capacity(self.groups.len());
@@ -106,17 +130,33 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             groups.push(server.update(&changes, rng, &NoProgress)?);
             progress.advance(1);
         }
-        Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
+        Ok(Self::of_groups(
+            self.params.clone(),
+            self.public.seed,
+            self.code.clone(),
+            groups,
+        ))
     }
 
     fn device_matrices(params: &BatchedParams<S>) -> Vec<TileShape> {
         let of_group = S::Server::device_matrices(&params.inner);
-        (0..params.groups()).flat_map(|_| of_group.clone()).collect()
+        (0..params.groups())
+            .flat_map(|_| of_group.clone())
+            .collect()
     }
 
     fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        let groups = self.groups.iter().map(|server| server.on_device(device)).collect::<Result<_>>()?;
-        Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
+        let groups = self
+            .groups
+            .iter()
+            .map(|server| server.on_device(device))
+            .collect::<Result<_>>()?;
+        Ok(Self::of_groups(
+            self.params.clone(),
+            self.public.seed,
+            self.code.clone(),
+            groups,
+        ))
     }
 
     /// Reads the first copy of each record. Reads of many records read the first group's buckets
@@ -124,8 +164,15 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let shape = self.params.shape();
         if count == 0 || count < shape.records() / MANY {
-            let record = |index| self.code.places_vartime(index).next().map(|place| self.record(place));
-            return read_each(&shape, (first, count), out, |index| record(index).transpose());
+            let record = |index| {
+                self.code
+                    .places_vartime(index)
+                    .next()
+                    .map(|place| self.record(place))
+            };
+            return read_each(&shape, (first, count), out, |index| {
+                record(index).transpose()
+            });
         }
         check_read(&shape, first, count, out.len())?;
         let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
@@ -133,7 +180,10 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             let copies = self.bucket(bucket)?;
             for position in 0..copies.shape().records() {
                 let index = self.code.record_at(Place { bucket, position });
-                if let Some(at) = index.and_then(|index| index.checked_sub(first)).filter(|at| *at < count) {
+                if let Some(at) = index
+                    .and_then(|index| index.checked_sub(first))
+                    .filter(|at| *at < count)
+                {
                     packed.set(at, &copies.get(position)?)?;
                 }
             }
@@ -165,14 +215,24 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
 
 impl<S: Bucket> BatchedServer<S> {
     fn of_groups(params: BatchedParams<S>, seed: Seed, code: Code, groups: Vec<S::Server>) -> Self {
-        let public = BatchedPublic { seed, groups: groups.iter().map(|one| one.public().clone()).collect() };
-        Self { params, public, code, groups }
+        let public = BatchedPublic {
+            seed,
+            groups: groups.iter().map(|one| one.public().clone()).collect(),
+        };
+        Self {
+            params,
+            public,
+            code,
+            groups,
+        }
     }
 
     /// The record whose copy has this position in a bucket; `None` if there is none. Places are public.
     pub fn record_at(&self, bucket: usize, position: u64) -> Option<u64> {
         let exists = bucket < self.params.bucket_count() && position < self.params.bucket_records();
-        exists.then(|| self.code.record_at(Place { bucket, position })).flatten()
+        exists
+            .then(|| self.code.record_at(Place { bucket, position }))
+            .flatten()
     }
 
     /// Changes of each group's records.
@@ -181,7 +241,10 @@ impl<S: Bucket> BatchedServer<S> {
         for change in changes {
             for place in self.code.places_vartime(change.index) {
                 let (group, index) = self.params.in_group(place);
-                all[group].push(Change { index, record: change.record.clone() });
+                all[group].push(Change {
+                    index,
+                    record: change.record.clone(),
+                });
             }
         }
         all
@@ -193,7 +256,10 @@ impl<S: Bucket> BatchedServer<S> {
         let shape = Shape::new(records, self.params.shape().record_bits())?;
         let mut packed = vec![0; shape.total_bytes() as usize];
         // Buckets start at whole bytes in their group.
-        let (group, first) = self.params.in_group(Place { bucket, position: 0 });
+        let (group, first) = self.params.in_group(Place {
+            bucket,
+            position: 0,
+        });
         self.groups[group].read_packed(first, records, &mut packed)?;
         RecordBuffer::from_packed(shape, packed)
     }
@@ -201,7 +267,10 @@ impl<S: Bucket> BatchedServer<S> {
     /// Reads the record at a place.
     fn record(&self, place: Place) -> Result<Vec<u8>> {
         let (group, index) = self.params.in_group(place);
-        let source = GroupRecords::<S> { server: &self.groups[group], shape: self.params.inner.shape() };
+        let source = GroupRecords::<S> {
+            server: &self.groups[group],
+            shape: self.params.inner.shape(),
+        };
         read_record(&source, index)
     }
 }
@@ -238,7 +307,10 @@ impl<S: Bucket> Copies<'_, S> {
         if bucket >= self.params.bucket_count() {
             return Ok(None);
         }
-        let record = self.code.record_at(Place { bucket, position: index % of_part });
+        let record = self.code.record_at(Place {
+            bucket,
+            position: index % of_part,
+        });
         record.map(|index| self.records.get(index)).transpose()
     }
 }

@@ -20,7 +20,10 @@ fn sample(count: u64, bits: u64) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(Shape::new(count, bits).unwrap());
     let mut record = vec![0; bits.div_ceil(8) as usize];
     for index in 0..count {
-        blake3::Hasher::new().update(&index.to_le_bytes()).finalize_xof().fill(&mut record);
+        blake3::Hasher::new()
+            .update(&index.to_le_bytes())
+            .finalize_xof()
+            .fill(&mut record);
         records.set(index, &record).unwrap();
     }
     records
@@ -28,8 +31,15 @@ fn sample(count: u64, bits: u64) -> RecordBuffer {
 
 /// A small batch database of nine buckets in groups of at most `parts`. The bound's number of
 /// buckets would be slow here.
-fn prepared<S: Bucket>(records: &RecordBuffer, parts: usize, rng: &mut ChaCha20Rng) -> BatchedServer<S> {
-    let buckets = Buckets { functions: 3, width: 3 };
+fn prepared<S: Bucket>(
+    records: &RecordBuffer,
+    parts: usize,
+    rng: &mut ChaCha20Rng,
+) -> BatchedServer<S> {
+    let buckets = Buckets {
+        functions: 3,
+        width: 3,
+    };
     let params = BatchedParams::<S>::unbounded(records.shape(), 5, buckets, parts).unwrap();
     BatchedServer::setup(params, records, rng, &NoProgress).unwrap()
 }
@@ -41,25 +51,41 @@ fn client_of<S: Bucket>(server: &BatchedServer<S>) -> BatchedClient<S> {
 }
 
 /// Queries batches through bytes and compares lengths with the description.
-fn check_batches<S: Bucket>(server: &BatchedServer<S>, records: &RecordBuffer, rng: &mut ChaCha20Rng) {
+fn check_batches<S: Bucket>(
+    server: &BatchedServer<S>,
+    records: &RecordBuffer,
+    rng: &mut ChaCha20Rng,
+) {
     let (client, params) = (client_of(server), server.params());
     let sizes = params.describe().sizes;
     let last = records.shape().records() - 1;
     let sent = |bytes: &[u8]| (bytes.len() + envelope::OVERHEAD) as u64;
     let mut asked = 0;
-    for indices in [vec![last], vec![0, 1, 2, 3, last], vec![7, 7, 0, last], vec![7]] {
+    for indices in [
+        vec![last],
+        vec![0, 1, 2, 3, last],
+        vec![7, 7, 0, last],
+        vec![7],
+    ] {
         let (secret, query) = client.query(None, &indices, rng).unwrap();
         let query = query.encode(params);
         assert_eq!(sent(&query), sizes.query);
         let query = BatchedQuery::decode(params, &query).unwrap();
-        let answer = server.answer(Session::anonymous(), &query).unwrap().encode(params);
+        let answer = server
+            .answer(Session::anonymous(), &query)
+            .unwrap()
+            .encode(params);
         assert_eq!(sent(&answer), sizes.answer);
         // Fewer buckets than the bound requires: some batches find no places, which only the client
         // sees.
-        let Ok(found) = client.extract(secret, BatchedAnswer::decode(params, &answer).unwrap()) else {
+        let Ok(found) = client.extract(secret, BatchedAnswer::decode(params, &answer).unwrap())
+        else {
             continue;
         };
-        let expected: Vec<_> = indices.iter().map(|&index| records.get(index).unwrap()).collect();
+        let expected: Vec<_> = indices
+            .iter()
+            .map(|&index| records.get(index).unwrap())
+            .collect();
         assert_eq!(found, expected, "{indices:?}");
         asked += 1;
     }
@@ -75,8 +101,13 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     check_batches(&server, &records, &mut rng);
 
     let record = vec![1; records.shape().record_bytes()];
-    let changes = [0, 7, 39].map(|index| Change { index, record: record.clone() });
-    changes.iter().for_each(|one| records.set(one.index, &one.record).unwrap());
+    let changes = [0, 7, 39].map(|index| Change {
+        index,
+        record: record.clone(),
+    });
+    changes
+        .iter()
+        .for_each(|one| records.set(one.index, &one.record).unwrap());
     let changed = server.update(&changes, &mut rng, &NoProgress).unwrap();
     check_batches(&changed, &records, &mut rng);
     // Single records, and whole buckets.
@@ -91,7 +122,10 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     let mut sections = MemorySections::default();
     changed.save(&mut sections).unwrap();
     let loaded = BatchedServer::<S>::load(changed.params().clone(), &sections).unwrap();
-    assert_eq!(loaded.public().encode(loaded.params()), changed.public().encode(changed.params()));
+    assert_eq!(
+        loaded.public().encode(loaded.params()),
+        changed.public().encode(changed.params())
+    );
     check_batches(&loaded, &records, &mut rng);
 }
 
@@ -124,7 +158,13 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     let client = client_of(&server);
     let batches = [0, 1].map(|_| client.query(None, &[3], &mut rng).unwrap().1);
     let params = &server.params().inner;
-    let encoded = batches.map(|batch| batch.groups.iter().map(|one| one.encode(params)).collect::<Vec<_>>());
+    let encoded = batches.map(|batch| {
+        batch
+            .groups
+            .iter()
+            .map(|one| one.encode(params))
+            .collect::<Vec<_>>()
+    });
     let shared = <InspireInParts as Scheme>::Query::shared(params);
     assert!(!shared.is_empty() && encoded[0].len() == 3);
     for query in &encoded[0][1..] {
@@ -132,7 +172,11 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     }
     // Each batch has a fresh secret.
     assert_ne!(encoded[0][0][shared.clone()], encoded[1][0][shared.clone()]);
-    let mut selectors: Vec<_> = encoded.iter().flatten().map(|query| &query[..shared.start]).collect();
+    let mut selectors: Vec<_> = encoded
+        .iter()
+        .flatten()
+        .map(|query| &query[..shared.start])
+        .collect();
     selectors.sort_unstable();
     assert!(selectors.windows(2).all(|pair| pair[0] != pair[1]));
 }
@@ -147,7 +191,9 @@ fn two_buckets_under_the_same_masks_are_refused() {
         let (first, other) = (SEED_BYTES, SEED_BYTES + 32 * other);
         let mut public = public.clone();
         public.copy_within(first..first + 32, other);
-        let error = BatchedPublic::<InspireInParts>::decode(server.params(), &public).err().unwrap();
+        let error = BatchedPublic::<InspireInParts>::decode(server.params(), &public)
+            .err()
+            .unwrap();
         assert_eq!(error.code(), "malformed");
     }
 }
@@ -157,7 +203,10 @@ fn batches_without_places_are_asked_as_others_and_fail_at_the_end() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let records = sample(40, 24);
     // Three groups of one bucket: at most three records at a time.
-    let buckets = Buckets { functions: 3, width: 1 };
+    let buckets = Buckets {
+        functions: 3,
+        width: 1,
+    };
     let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, buckets, 1).unwrap();
     let server = BatchedServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = client_of(&server);
@@ -168,7 +217,12 @@ fn batches_without_places_are_asked_as_others_and_fail_at_the_end() {
         let found = client.extract(secret, answer);
         assert_eq!(found.is_ok(), indices.len() == 3);
         if let Err(error) = found {
-            assert!(error.to_string().contains("1 records of a batch share all their places"), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains("1 records of a batch share all their places"),
+                "{error}"
+            );
         }
         length
     });
@@ -184,7 +238,11 @@ fn every_full_batch_of_many_finds_places_under_the_bound() {
     let code = Code::new(1 << 12, params.buckets, &Seed([8; 32]));
     for batch in 0..2000u64 {
         let candidates: Vec<Vec<usize>> = (0..16)
-            .map(|i| code.places_vartime((batch * 16 + i) % (1 << 12)).map(|place| place.bucket).collect())
+            .map(|i| {
+                code.places_vartime((batch * 16 + i) % (1 << 12))
+                    .map(|place| place.bucket)
+                    .collect()
+            })
             .collect();
         let placed = place_vartime(&candidates, params.bucket_count());
         assert!(placed.iter().all(Option::is_some));
@@ -198,27 +256,54 @@ fn parameters_round_trip_and_weak_ones_are_refused() {
     let decoded = BatchedParams::<Simple>::decode(&params.encode()).unwrap();
     assert_eq!(decoded.encode(), params.encode());
     assert_eq!(decoded.describe().limits.batch, 32);
-    let wide = BatchedParams::<Simple>::unbounded(shape, 4, Buckets { functions: 2, width: 200 }, 1).unwrap();
-    assert_eq!(BatchedParams::<Simple>::decode(&wide.encode()).unwrap_err().code(), "malformed");
+    let wide = BatchedParams::<Simple>::unbounded(
+        shape,
+        4,
+        Buckets {
+            functions: 2,
+            width: 200,
+        },
+        1,
+    )
+    .unwrap();
+    assert_eq!(
+        BatchedParams::<Simple>::decode(&wide.encode())
+            .unwrap_err()
+            .code(),
+        "malformed"
+    );
     for capacity in [0, params::MAX_CAPACITY + 1] {
-        let error = BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, capacity).unwrap_err();
+        let error =
+            BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, capacity).unwrap_err();
         assert_eq!(error.code(), "out_of_bounds");
     }
-    let weak = BatchedParams::<Simple>::unbounded(shape, 64, Buckets { functions: 2, width: 40 }, 1).unwrap();
+    let weak = BatchedParams::<Simple>::unbounded(
+        shape,
+        64,
+        Buckets {
+            functions: 2,
+            width: 40,
+        },
+        1,
+    )
+    .unwrap();
     let error = BatchedParams::<Simple>::decode(&weak.encode()).unwrap_err();
     assert!(error.to_string().contains("above 2^-40"), "{error}");
 }
 
 #[test]
 fn every_place_is_a_copy_of_the_record_that_finds_it() {
-    for (records, functions, width) in [(1, 1, 1), (1, 2, 3), (100, 3, 7), (1000, 4, 8), (5, 4, 8)] {
+    for (records, functions, width) in [(1, 1, 1), (1, 2, 3), (100, 3, 7), (1000, 4, 8), (5, 4, 8)]
+    {
         let buckets = Buckets { functions, width };
         let code = Code::new(records, buckets, &Seed([3; 32]));
         let mut copies = 0;
         for bucket in 0..buckets.count() {
             for position in 0..buckets.records(records) {
                 let place = Place { bucket, position };
-                let Some(record) = code.record_at(place) else { continue };
+                let Some(record) = code.record_at(place) else {
+                    continue;
+                };
                 copies += 1;
                 assert!(code.places_vartime(record).any(|found| found == place));
             }
@@ -229,9 +314,19 @@ fn every_place_is_a_copy_of_the_record_that_finds_it() {
 
 #[test]
 fn copies_of_a_record_are_in_different_groups() {
-    let code = Code::new(1000, Buckets { functions: 4, width: 8 }, &Seed([5; 32]));
+    let code = Code::new(
+        1000,
+        Buckets {
+            functions: 4,
+            width: 8,
+        },
+        &Seed([5; 32]),
+    );
     for index in 0..1000 {
-        let groups: Vec<_> = code.places_vartime(index).map(|place| place.bucket / 8).collect();
+        let groups: Vec<_> = code
+            .places_vartime(index)
+            .map(|place| place.bucket / 8)
+            .collect();
         assert_eq!(groups, [0, 1, 2, 3]);
     }
 }
@@ -243,7 +338,10 @@ fn every_value_once_and_back() {
         let mut seen = vec![false; count as usize];
         for value in 0..count {
             let image = permutation.forward(value);
-            assert!(!std::mem::replace(&mut seen[image as usize], true), "{count}: {image} twice");
+            assert!(
+                !std::mem::replace(&mut seen[image as usize], true),
+                "{count}: {image} twice"
+            );
             assert_eq!(permutation.inverse(image), value);
         }
     }
@@ -253,7 +351,9 @@ fn every_value_once_and_back() {
 fn permutations_of_one_seed_differ_and_move_nearly_all() {
     let count = 1 << 14;
     let [first, second] = [0, 1].map(|number| Permutation::new(&Seed([1; 32]), number, count));
-    let same = (0..count).filter(|&x| first.forward(x) == second.forward(x)).count();
+    let same = (0..count)
+        .filter(|&x| first.forward(x) == second.forward(x))
+        .count();
     let fixed = (0..count).filter(|&x| first.forward(x) == x).count();
     // One is expected of either; Poisson.
     assert!(same < 15 && fixed < 15, "{same} {fixed}");
@@ -265,7 +365,10 @@ fn neighbours_spread_over_residues_as_random_values_do() {
     let permutation = Permutation::new(&Seed([9; 32]), 0, count);
     let mut counts = vec![0f64; width];
     (0..23_000).for_each(|x| counts[(permutation.forward(x) % width as u64) as usize] += 1.0);
-    let chi_square: f64 = counts.iter().map(|found| (found - 1000.0).powi(2) / 1000.0).sum();
+    let chi_square: f64 = counts
+        .iter()
+        .map(|found| (found - 1000.0).powi(2) / 1000.0)
+        .sum();
     // 22 degrees of freedom: above 67 with probability 10⁻⁶; the seed is fixed.
     assert!(chi_square < 67.0, "{chi_square}");
 }
@@ -276,7 +379,10 @@ fn most(candidates: &[Vec<usize>], taken: u32) -> usize {
         return 0;
     };
     let free = first.iter().filter(|&&bucket| taken >> bucket & 1 == 0);
-    let with = free.map(|&bucket| 1 + most(rest, taken | 1 << bucket)).max().unwrap_or(0);
+    let with = free
+        .map(|&bucket| 1 + most(rest, taken | 1 << bucket))
+        .max()
+        .unwrap_or(0);
     with.max(most(rest, taken))
 }
 
@@ -330,11 +436,18 @@ fn few_records_always_find_places() {
 
 #[test]
 fn widths_are_least_and_known() {
-    for (capacity, functions, expected) in [(16, 4, 10), (64, 3, 98), (64, 4, 23), (64, 5, 16), (256, 4, 80)]
-    {
+    for (capacity, functions, expected) in [
+        (16, 4, 10),
+        (64, 3, 98),
+        (64, 4, 23),
+        (64, 5, 16),
+        (256, 4, 80),
+    ] {
         let width = least_width(capacity, functions, MANY, FailureBound::DEFAULT).unwrap();
         assert_eq!(width, expected, "{capacity} {functions}");
-        assert!(placement_log2(capacity, of(functions, width - 1), MANY) > FailureBound::DEFAULT.log2());
+        assert!(
+            placement_log2(capacity, of(functions, width - 1), MANY) > FailureBound::DEFAULT.log2()
+        );
     }
     assert_eq!(least_width(64, 2, 1000, FailureBound::DEFAULT), None);
     // Not beyond the records, and not before them.

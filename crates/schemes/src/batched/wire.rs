@@ -23,7 +23,10 @@ pub struct BatchedPublic<S: Bucket> {
 
 impl<S: Bucket> Clone for BatchedPublic<S> {
     fn clone(&self) -> Self {
-        Self { seed: self.seed, groups: self.groups.clone() }
+        Self {
+            seed: self.seed,
+            groups: self.groups.clone(),
+        }
     }
 }
 
@@ -39,7 +42,10 @@ pub struct BatchedAnswer<S: Bucket> {
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        let parts = self.groups.iter().flat_map(|public| public.encode(&params.inner));
+        let parts = self
+            .groups
+            .iter()
+            .flat_map(|public| public.encode(&params.inner));
         self.seed.0.iter().copied().chain(parts).collect()
     }
 
@@ -47,13 +53,22 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
         let count = params.groups();
         let Some((seed, rest)) = bytes.split_first_chunk::<SEED_BYTES>() else {
             let (found, expected) = (bytes.len() as u64, SEED_BYTES as u64);
-            return Err(Error::Length { what: "the public part of batches", found, expected });
+            return Err(Error::Length {
+                what: "the public part of batches",
+                found,
+                expected,
+            });
         };
         let parts = equal_parts("the public parts of buckets", rest, count)?;
-        let groups: Vec<S::Public> =
-            parts.iter().map(|part| S::Public::decode(&params.inner, part)).collect::<Result<_>>()?;
+        let groups: Vec<S::Public> = parts
+            .iter()
+            .map(|part| S::Public::decode(&params.inner, part))
+            .collect::<Result<_>>()?;
         check_distinct(groups.iter().flat_map(S::seeds).collect())?;
-        Ok(Self { seed: Seed(*seed), groups })
+        Ok(Self {
+            seed: Seed(*seed),
+            groups,
+        })
     }
 }
 
@@ -63,7 +78,11 @@ fn check_distinct(mut seeds: Vec<Seed>) -> Result<()> {
     seeds.sort_unstable_by_key(|seed| seed.0);
     if seeds.windows(2).any(|pair| pair[0] == pair[1]) {
         let found = "two buckets with the same seed";
-        return Err(Error::malformed("the public parts of buckets", found, "different ones"));
+        return Err(Error::malformed(
+            "the public parts of buckets",
+            found,
+            "different ones",
+        ));
     }
     Ok(())
 }
@@ -92,20 +111,27 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
             S::Query::decode(&params.inner, &[before, common, after].concat())
         };
         let parts = equal_parts("the queries of buckets", rest, params.groups())?;
-        Ok(Self { groups: parts.into_iter().map(one).collect::<Result<_>>()? })
+        Ok(Self {
+            groups: parts.into_iter().map(one).collect::<Result<_>>()?,
+        })
     }
 }
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        self.groups.iter().flat_map(|answer| answer.encode(&params.inner)).collect()
+        self.groups
+            .iter()
+            .flat_map(|answer| answer.encode(&params.inner))
+            .collect()
     }
 
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("an answer of a batch", bytes.len(), params.answer_bytes())?;
         let parts = equal_parts("the answers of buckets", bytes, params.groups())?;
         let one = |part: &&[u8]| S::Answer::decode(&params.inner, part);
-        Ok(Self { groups: parts.iter().map(one).collect::<Result<_>>()? })
+        Ok(Self {
+            groups: parts.iter().map(one).collect::<Result<_>>()?,
+        })
     }
 }
 
@@ -113,5 +139,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
 fn equal_parts<'a>(what: &'static str, bytes: &'a [u8], count: usize) -> Result<Vec<&'a [u8]>> {
     let each = bytes.len() / count;
     Error::check_length(what, bytes.len(), each * count)?;
-    Ok((0..count).map(|i| &bytes[i * each..(i + 1) * each]).collect())
+    Ok((0..count)
+        .map(|i| &bytes[i * each..(i + 1) * each])
+        .collect())
 }

@@ -50,21 +50,43 @@ impl Choice {
         let simplex = Simplex::holding(entries, variables);
         let bounds = [
             ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
-            ("a polynomial's variables", simplex.variables, 1, *VARIABLES.end()),
-            ("a polynomial's degree", simplex.degree, 0, papir_kernels::poly_eval::MAX_DEGREE),
+            (
+                "a polynomial's variables",
+                simplex.variables,
+                1,
+                *VARIABLES.end(),
+            ),
+            (
+                "a polynomial's degree",
+                simplex.degree,
+                0,
+                papir_kernels::poly_eval::MAX_DEGREE,
+            ),
         ];
         for (what, found, least, most) in bounds {
             if !(least..=most).contains(&found) {
-                return Err(Error::out_of_bounds(what, found as u64, format!("{least} to {most}")));
+                return Err(Error::out_of_bounds(
+                    what,
+                    found as u64,
+                    format!("{least} to {most}"),
+                ));
             }
         }
-        Ok(Self { ring_degree, simplex })
+        Ok(Self {
+            ring_degree,
+            simplex,
+        })
     }
 
     /// The choices for this many entries that can be evaluated securely.
     fn possible(entries: u64) -> impl Iterator<Item = Self> {
         let simplices = VARIABLES.map(move |variables| Simplex::holding(entries, variables));
-        let choices = simplices.flat_map(|simplex| DEGREES.map(|ring_degree| Self { ring_degree, simplex }));
+        let choices = simplices.flat_map(|simplex| {
+            DEGREES.map(|ring_degree| Self {
+                ring_degree,
+                simplex,
+            })
+        });
         choices.filter(|choice| choice.is_possible())
     }
 
@@ -84,25 +106,40 @@ impl Choice {
     ///
     /// # Errors
     /// [`Error::Parameters`] if there is none.
-    pub(super) fn best_with(entries: u64, chunks: usize, tables: Tables) -> Result<(Self, Tabulation)> {
+    pub(super) fn best_with(
+        entries: u64,
+        chunks: usize,
+        tables: Tables,
+    ) -> Result<(Self, Tabulation)> {
         let offer = |choice: Self| {
             let tabulation = tables.of(choice.simplex, chunks)?;
-            Some((choice, tabulation, tabulation.bytes(choice.simplex, chunks)?))
+            Some((
+                choice,
+                tabulation,
+                tabulation.bytes(choice.simplex, chunks)?,
+            ))
         };
         let offers: Vec<_> = Self::possible(entries).filter_map(offer).collect();
         let short = offers.iter().filter(|(_, _, bytes)| *bytes <= CHOSEN_BYTES);
-        let found = best(short, |(choice, tabulation, _)| choice.seconds_by(*tabulation))
-            .or_else(|| best(offers.iter(), |(_, _, bytes)| *bytes as f64));
-        found.map(|&(choice, tabulation, _)| (choice, tabulation)).ok_or_else(|| {
-            refused(NAME)(format!("no ring and tables of less than 2^40 bytes a prime hold {entries} values"))
+        let found = best(short, |(choice, tabulation, _)| {
+            choice.seconds_by(*tabulation)
         })
+        .or_else(|| best(offers.iter(), |(_, _, bytes)| *bytes as f64));
+        found
+            .map(|&(choice, tabulation, _)| (choice, tabulation))
+            .ok_or_else(|| {
+                refused(NAME)(format!(
+                    "no ring and tables of less than 2^40 bytes a prime hold {entries} values"
+                ))
+            })
     }
 
     /// Seconds of an answer by tables, for each of n indices.
     fn seconds_by(self, tabulation: Tabulation) -> f64 {
         let (lookups, products) = tabulation.work(self.simplex);
         let [lookup, product] = LOOKUP_SECONDS;
-        self.values(self.primes()) * (lookups * lookup + products * product) / self.ring_degree as f64
+        self.values(self.primes()) * (lookups * lookup + products * product)
+            / self.ring_degree as f64
     }
 
     /// log₂ of a bound on the coefficients of an evaluation's phase.
@@ -154,7 +191,10 @@ impl Choice {
         let Simplex { variables, degree } = self.simplex;
         let coefficients = self.ring_degree as f64 / 8.0;
         let answer = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
-        (coefficients * variables as f64 * self.modulus_bits(), coefficients * answer)
+        (
+            coefficients * variables as f64 * self.modulus_bits(),
+            coefficients * answer,
+        )
     }
 
     /// Cost of a query under a goal, answered in `chunks` chunks. Time counts for each of n
@@ -162,7 +202,11 @@ impl Choice {
     fn cost(self, goal: Goal, chunks: usize) -> f64 {
         let (query, answer) = self.bytes(chunks);
         let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
-        let indices = if goal == Goal::MinCommunication { 1 } else { self.ring_degree };
+        let indices = if goal == Goal::MinCommunication {
+            1
+        } else {
+            self.ring_degree
+        };
         score(goal, query + answer, seconds) / indices as f64
     }
 
@@ -174,7 +218,13 @@ impl Choice {
     /// True if the ring is secure.
     pub(super) fn is_secure(self) -> bool {
         // The primes' product slightly exceeds the bits.
-        require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
+        require_128(
+            self.ring_degree,
+            self.modulus_bits() + 2.0,
+            Secret::Ternary,
+            SIGMA,
+        )
+        .is_ok()
     }
 }
 

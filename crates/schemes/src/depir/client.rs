@@ -36,7 +36,11 @@ impl Client<Depir> for DepirClient {
         let (kept, dropped) = primes.split_at(params.kept);
         let lift = Lift::new(kept, Modulus::new(PLAINTEXT));
         let factor = product_mod(dropped, PLAINTEXT);
-        Ok(Self { params, lift, factor })
+        Ok(Self {
+            params,
+            lift,
+            factor,
+        })
     }
 
     fn params(&self) -> &DepirParams {
@@ -81,8 +85,14 @@ impl Client<Depir> for DepirClient {
         let unit = params.units.unit_bytes;
         let mut units = Zeroizing::new(vec![0u8; secret.places.len() * unit]);
         let mut sound = true;
-        for (chunk, ciphertext) in answer.words.chunks_exact(params.answer_words() / chunks).enumerate() {
-            let mut found = secret.key.decrypt(params.bv(), &self.lift, kept, ciphertext);
+        for (chunk, ciphertext) in answer
+            .words
+            .chunks_exact(params.answer_words() / chunks)
+            .enumerate()
+        {
+            let mut found = secret
+                .key
+                .decrypt(params.bv(), &self.lift, kept, ciphertext);
             sound &= found.largest <= Lift::SLACK;
             params.shared.slots.decode(&mut found.coefficients);
             let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
@@ -90,14 +100,17 @@ impl Client<Depir> for DepirClient {
             for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {
                 // Entries are at most 65535.
                 sound &= slot >> 16 == 0;
-                unit[chunk * CHUNK_BYTES..][..CHUNK_BYTES].copy_from_slice(&(slot as u16).to_le_bytes());
+                unit[chunk * CHUNK_BYTES..][..CHUNK_BYTES]
+                    .copy_from_slice(&(slot as u16).to_le_bytes());
             }
         }
         if !sound {
             return Err(Error::NotDecodable);
         }
         let records = units.chunks_exact(unit).zip(secret.places.iter());
-        Ok(records.map(|(unit, &place)| params.units.select(unit, place)).collect())
+        Ok(records
+            .map(|(unit, &place)| params.units.select(unit, place))
+            .collect())
     }
 }
 

@@ -50,10 +50,9 @@ impl FromStr for Tabulated {
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "all" => Ok(Self::All),
-            other => other
-                .parse()
-                .map(Self::First)
-                .map_err(|_| Error::malformed("a number of tabulated variables", other, "a number, or all")),
+            other => other.parse().map(Self::First).map_err(|_| {
+                Error::malformed("a number of tabulated variables", other, "a number, or all")
+            }),
         }
     }
 }
@@ -76,18 +75,30 @@ impl Tables {
             Tabulated::All => simplex.variables,
             Tabulated::First(count) => count,
         };
-        let with = |steps| Tabulation { tabulated, steps, points: self.points };
+        let with = |steps| Tabulation {
+            tabulated,
+            steps,
+            points: self.points,
+        };
         if let Some(steps) = self.steps {
-            return Some(with(steps)).filter(|tabulation| tabulation.bytes(simplex, chunks).is_some());
+            return Some(with(steps))
+                .filter(|tabulation| tabulation.bytes(simplex, chunks).is_some());
         }
-        let fits = |steps| with(steps).bytes(simplex, chunks).is_some_and(|bytes| bytes <= CHOSEN_BYTES);
+        let fits = |steps| {
+            with(steps)
+                .bytes(simplex, chunks)
+                .is_some_and(|bytes| bytes <= CHOSEN_BYTES)
+        };
         if fits(Steps::One) {
             return Some(with(Steps::One));
         }
         // More primes that are looked up directly need longer tables.
-        let counts: Vec<usize> = (0..with(Steps::One).form(simplex).levels(simplex).direct.len()).collect();
+        let counts: Vec<usize> =
+            (0..with(Steps::One).form(simplex).levels(simplex).direct.len()).collect();
         let fitting = counts.partition_point(|&count| fits(Steps::Mixture(count)));
-        fitting.checked_sub(1).map(|count| with(Steps::Mixture(count)))
+        fitting
+            .checked_sub(1)
+            .map(|count| with(Steps::Mixture(count)))
     }
 }
 
@@ -95,7 +106,12 @@ impl Tabulation {
     /// The form of the structure of a polynomial.
     pub(super) fn form(self, simplex: Simplex) -> Form {
         let first = (self.points == Points::OnLines).then_some(simplex.degree as u32);
-        Form { largest: LARGEST, first, steps: self.steps, tabulated: self.tabulated }
+        Form {
+            largest: LARGEST,
+            first,
+            steps: self.steps,
+            tabulated: self.tabulated,
+        }
     }
 
     /// Bytes of the tables of `chunks` polynomials; `None` for more variables than there are, or a table
@@ -134,7 +150,11 @@ impl Tabulation {
             Steps::Mixture(count) => (2, count),
         };
         let points = u8::from(self.points == Points::OfPaper);
-        writer.u8(points).u8(kind).u16(count as u16).u16(self.tabulated as u16);
+        writer
+            .u8(points)
+            .u8(kind)
+            .u16(count as u16)
+            .u16(self.tabulated as u16);
     }
 
     /// # Errors
@@ -152,6 +172,10 @@ impl Tabulation {
             (2, count) => Steps::Mixture(count),
             (found, _) => return Err(Error::malformed("depir's reductions", found, "0, 1 or 2")),
         };
-        Ok(Self { tabulated: reader.u16()?.into(), steps, points })
+        Ok(Self {
+            tabulated: reader.u16()?.into(),
+            steps,
+            points,
+        })
     }
 }

@@ -21,8 +21,14 @@ impl Ciphertexts<'_> {
     /// Bodies and masks of all coordinates modulo one prime.
     fn modulo(&self, place: usize, degree: usize) -> (Vec<&[u32]>, Vec<&[u32]>) {
         let each = self.masks.first().map_or(1, Vec::len);
-        let bodies = self.bodies.chunks_exact(each).map(|words| &words[place * degree..][..degree]);
-        let masks = self.masks.iter().map(|words| &words[place * degree..][..degree]);
+        let bodies = self
+            .bodies
+            .chunks_exact(each)
+            .map(|words| &words[place * degree..][..degree]);
+        let masks = self
+            .masks
+            .iter()
+            .map(|words| &words[place * degree..][..degree]);
         (bodies.collect(), masks.collect())
     }
 }
@@ -43,20 +49,30 @@ impl<'a> QueryPoints<'a> {
     pub(super) fn new(params: &DepirParams, ciphertexts: &'a Ciphertexts<'_>) -> Result<Self> {
         let (ring, degree) = (params.bv().ring(), params.simplex().degree);
         let places = ring.moduli().enumerate();
-        let of_paper = params.tabulation().is_some_and(|tables| tables.points == evaluation::Points::OfPaper);
+        let of_paper = params
+            .tabulation()
+            .is_some_and(|tables| tables.points == evaluation::Points::OfPaper);
         if of_paper {
             let one = |(place, modulus): (usize, Modulus)| {
                 let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
                 let nodes = lines::nodes(modulus, degree);
                 let rows = lines::values(modulus, &nodes, &bodies, &masks);
-                Points { modulus, count: nodes.len() * ring.degree(), rows }
+                Points {
+                    modulus,
+                    count: nodes.len() * ring.degree(),
+                    rows,
+                }
             };
             return Ok(Self::OfPaper(places.map(one).collect()));
         }
         let one = |(place, modulus): (usize, Modulus)| {
             let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
             Lines::new(modulus, &bodies, &masks).ok_or_else(|| {
-                Error::malformed("depir's query", "a first mask that is zero in a slot", "an invertible one")
+                Error::malformed(
+                    "depir's query",
+                    "a first mask that is zero in a slot",
+                    "an invertible one",
+                )
             })
         };
         parallel::try_map(places, one).map(Self::Lines)
@@ -78,7 +94,9 @@ impl Evaluator {
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let Some(form) = params.form() else { return Ok(Self(Vec::new())) };
+        let Some(form) = params.form() else {
+            return Ok(Self(Vec::new()));
+        };
         let simplex = params.simplex();
         let chunks = polynomials.chunks_exact(simplex.len());
         let structures =
@@ -108,11 +126,15 @@ impl Evaluator {
         polynomials: &[u32],
         source: &dyn SectionSource,
     ) -> Result<Self> {
-        let Some(form) = params.form() else { return Ok(Self(Vec::new())) };
+        let Some(form) = params.form() else {
+            return Ok(Self(Vec::new()));
+        };
         let simplex = params.simplex();
         let chunks = polynomials.chunks_exact(simplex.len()).enumerate();
         let structures = chunks.map(|(chunk, polynomial)| {
-            Structure::load(simplex, polynomial, form, |prime| source.get(&section(chunk, prime)))
+            Structure::load(simplex, polynomial, form, |prime| {
+                source.get(&section(chunk, prime))
+            })
         });
         structures.collect::<Result<_>>().map(Self)
     }
@@ -137,15 +159,20 @@ impl Evaluator {
             }
             (QueryPoints::Lines(lines), Some(structure)) => {
                 let (values, effort) = look_up(structure, lines, simplex.degree);
-                let lines =
-                    parallel::map(lines.iter().zip(&values), |(line, values)| line.interpolate(values));
+                let lines = parallel::map(lines.iter().zip(&values), |(line, values)| {
+                    line.interpolate(values)
+                });
                 (coefficients(ring, lines), effort)
             }
             (QueryPoints::OfPaper(groups), _) => {
                 // Only parameters with tables have these points.
                 let (values, effort) = self.0[chunk].evaluate(None, groups);
                 let polynomials = parallel::map(values.iter().zip(groups), |(values, group)| {
-                    lines::coefficients(group.modulus, &lines::nodes(group.modulus, simplex.degree), values)
+                    lines::coefficients(
+                        group.modulus,
+                        &lines::nodes(group.modulus, simplex.degree),
+                        values,
+                    )
                 });
                 (coefficients(ring, polynomials), effort)
             }
@@ -158,21 +185,32 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
     let at = |x: u32| {
         let groups: Vec<Points> = lines
             .iter()
-            .map(|line| Points { modulus: line.modulus, count: line.len(), rows: line.at(x) })
+            .map(|line| Points {
+                modulus: line.modulus,
+                count: line.len(),
+                rows: line.at(x),
+            })
             .collect();
         structure.evaluate(Some(x), &groups)
     };
     let found = parallel::map(0..=degree as u32, at);
     let mut effort = Effort::default();
     found.iter().for_each(|(_, own)| effort += *own);
-    let prime = |place: usize| found.iter().flat_map(|(values, _)| &values[place]).copied().collect();
+    let prime = |place: usize| {
+        found
+            .iter()
+            .flat_map(|(values, _)| &values[place])
+            .copied()
+            .collect()
+    };
     ((0..lines.len()).map(prime).collect(), effort)
 }
 
 /// Turns values in the slots of X into coefficients.
 fn coefficients(ring: &RnsRing, mut residues: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     parallel::for_each(residues.iter_mut().zip(ring.tables()), |(rows, table)| {
-        rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
+        rows.chunks_exact_mut(ring.degree())
+            .for_each(|row| table.inverse(row));
     });
     residues
 }

@@ -21,10 +21,18 @@ use super::simplex::{Simplex, for_each_row, terms};
 pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
     assert_eq!(values.len(), simplex.len(), "values on a simplex");
     let inverses: Vec<u32> = (0..=simplex.degree as u64)
-        .map(|order| if order == 0 { 0 } else { inverse_mod(order, PLAINTEXT.into()) as u32 })
+        .map(|order| {
+            if order == 0 {
+                0
+            } else {
+                inverse_mod(order, PLAINTEXT.into()) as u32
+            }
+        })
         .collect();
     for axis in 0..simplex.variables {
-        along(axis, simplex, values, &|simplex, values| divided_differences(simplex, values, &inverses));
+        along(axis, simplex, values, &|simplex, values| {
+            divided_differences(simplex, values, &inverses)
+        });
     }
     for axis in 0..simplex.variables {
         along(axis, simplex, values, &to_powers);
@@ -42,7 +50,10 @@ fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: &dyn Fn(Simple
     }
     let mut rest = values;
     for exponent in 0..=simplex.degree {
-        let inner = Simplex { variables: simplex.variables - 1, degree: simplex.degree - exponent };
+        let inner = Simplex {
+            variables: simplex.variables - 1,
+            degree: simplex.degree - exponent,
+        };
         let (block, others) = rest.split_at_mut(inner.len());
         along(axis - 1, inner, block, step);
         rest = others;
@@ -76,18 +87,32 @@ fn to_powers(simplex: Simplex, values: &mut [u32]) {
 
 /// Replaces block `into` of the first variable by f(block `from`, block `into`), on the tuples of
 /// the smaller block.
-fn combine(simplex: Simplex, values: &mut [u32], (into, from): (usize, usize), f: impl Fn(u32, u32) -> u32) {
+fn combine(
+    simplex: Simplex,
+    values: &mut [u32],
+    (into, from): (usize, usize),
+    f: impl Fn(u32, u32) -> u32,
+) {
     let Simplex { variables, degree } = simplex;
     let start = |block: usize| terms(variables, degree) - terms(variables, degree - block);
     let (into_start, from_start) = (start(into), start(from));
     let (small, large) = (degree - into.max(from), degree - into.min(from));
-    for_each_row(variables - 1, small, large, &mut |small_row, large_row, length| {
-        let (to, at) = if into > from { (small_row, large_row) } else { (large_row, small_row) };
-        for i in 0..length {
-            let (to, at) = (into_start + to + i, from_start + at + i);
-            values[to] = f(values[at], values[to]);
-        }
-    });
+    for_each_row(
+        variables - 1,
+        small,
+        large,
+        &mut |small_row, large_row, length| {
+            let (to, at) = if into > from {
+                (small_row, large_row)
+            } else {
+                (large_row, small_row)
+            };
+            for i in 0..length {
+                let (to, at) = (into_start + to + i, from_start + at + i);
+                values[to] = f(values[at], values[to]);
+            }
+        },
+    );
 }
 
 /// Returns the coefficients modulo q of f(x, ·), a polynomial of degree D in one variable fewer,
@@ -97,12 +122,17 @@ pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus
     let mut sums = vec![0u32; simplex.rest()];
     let (mut power, mut start) = (1, 0);
     for exponent in 0..=degree {
-        for_each_row(variables - 1, degree - exponent, degree, &mut |from, to, length| {
-            let row = &coefficients[start + from..][..length];
-            for (sum, &coefficient) in sums[to..][..length].iter_mut().zip(row) {
-                *sum = modulus.add(*sum, modulus.mul(power, shortest(coefficient, modulus)));
-            }
-        });
+        for_each_row(
+            variables - 1,
+            degree - exponent,
+            degree,
+            &mut |from, to, length| {
+                let row = &coefficients[start + from..][..length];
+                for (sum, &coefficient) in sums[to..][..length].iter_mut().zip(row) {
+                    *sum = modulus.add(*sum, modulus.mul(power, shortest(coefficient, modulus)));
+                }
+            },
+        );
         start += terms(variables - 1, degree - exponent);
         power = modulus.mul(power, x);
     }
@@ -111,5 +141,9 @@ pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus
 
 /// The shortest representative of a residue modulo t, modulo q > t.
 pub fn shortest(coefficient: u32, modulus: Modulus) -> u32 {
-    if coefficient > PLAINTEXT / 2 { modulus.value() - (PLAINTEXT - coefficient) } else { coefficient }
+    if coefficient > PLAINTEXT / 2 {
+        modulus.value() - (PLAINTEXT - coefficient)
+    } else {
+        coefficient
+    }
 }

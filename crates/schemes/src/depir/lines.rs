@@ -38,7 +38,12 @@ impl<'a> Lines<'a> {
     pub fn new(modulus: Modulus, bodies: &[&'a [u32]], masks: &[&'a [u32]]) -> Option<Self> {
         let (body, mask) = (*bodies.first()?, *masks.first()?);
         let inverses = invert_all(mask, modulus.value())?;
-        let mut lines = Self { modulus, first: [body, mask], starts: Vec::new(), slopes: Vec::new() };
+        let mut lines = Self {
+            modulus,
+            first: [body, mask],
+            starts: Vec::new(),
+            slopes: Vec::new(),
+        };
         let mut product = vec![0; mask.len()];
         for (other_body, other_mask) in bodies.iter().zip(masks).skip(1) {
             let mut slope = inverses.clone();
@@ -59,7 +64,10 @@ impl<'a> Lines<'a> {
 
     /// The points whose first coordinate is x: a row of all slots for each other coordinate.
     pub(super) fn at(&self, x: u32) -> Vec<Vec<u32>> {
-        let rows = self.starts.chunks_exact(self.len()).zip(self.slopes.chunks_exact(self.len()));
+        let rows = self
+            .starts
+            .chunks_exact(self.len())
+            .zip(self.slopes.chunks_exact(self.len()));
         let row = |(start, slope): (&[u32], &[u32])| {
             let mut row = vec![0; start.len()];
             pointwise::scale(&mut row, slope, x, self.modulus);
@@ -78,8 +86,11 @@ impl<'a> Lines<'a> {
         let mut out = vec![0; values.len()];
         for start in (0..slots).step_by(BLOCK) {
             let length = BLOCK.min(slots - start);
-            let block: Vec<u32> =
-                values.chunks_exact(slots).flat_map(|row| &row[start..][..length]).copied().collect();
+            let block: Vec<u32> = values
+                .chunks_exact(slots)
+                .flat_map(|row| &row[start..][..length])
+                .copied()
+                .collect();
             let mut rows = vec![0; block.len()];
             for (row, weights) in rows.chunks_exact_mut(length).zip(&weights) {
                 pointwise::combine(row, &block, weights, self.modulus);
@@ -108,7 +119,8 @@ impl<'a> Lines<'a> {
             let contracted = contract(simplex, coefficients, x, self.modulus);
             match contracted.as_slice() {
                 &[constant] if variables == 1 => values.fill(constant),
-                rest => Polynomial::new(self.modulus, variables - 1, degree, rest).evaluate(&points, values),
+                rest => Polynomial::new(self.modulus, variables - 1, degree, rest)
+                    .evaluate(&points, values),
             }
         }
         self.interpolate(&values)
@@ -136,7 +148,9 @@ fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[
 
 /// The least prime k above D.
 pub fn roots(degree: usize) -> u32 {
-    (degree as u32 + 1..).find(|&k| is_prime(k.into())).unwrap_or(u32::MAX)
+    (degree as u32 + 1..)
+        .find(|&k| is_prime(k.into()))
+        .unwrap_or(u32::MAX)
 }
 
 /// D + 1 points of Y: k-th roots of unity modulo primes that have them, else 0, 1, …, D.
@@ -146,13 +160,23 @@ pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
         return (0..=degree as u32).collect();
     }
     // A k-th root that is not 1 is primitive, as k is prime.
-    let root = (2..q).map(|base| pow_mod(base, (q - 1) / k, q)).find(|&root| root != 1).unwrap_or(1);
-    (0..=degree as u64).map(|i| pow_mod(root, i, q) as u32).collect()
+    let root = (2..q)
+        .map(|base| pow_mod(base, (q - 1) / k, q))
+        .find(|&root| root != 1)
+        .unwrap_or(1);
+    (0..=degree as u64)
+        .map(|i| pow_mod(root, i, q) as u32)
+        .collect()
 }
 
 /// b + a·Y at these points: for each coordinate a row of all slots at the first, then at the
 /// second, ….
-pub fn values(modulus: Modulus, nodes: &[u32], bodies: &[&[u32]], masks: &[&[u32]]) -> Vec<Vec<u32>> {
+pub fn values(
+    modulus: Modulus,
+    nodes: &[u32],
+    bodies: &[&[u32]],
+    masks: &[&[u32]],
+) -> Vec<Vec<u32>> {
     let one = |(body, mask): (&&[u32], &&[u32])| {
         let mut all = vec![0; nodes.len() * body.len()];
         for (row, &node) in all.chunks_exact_mut(body.len()).zip(nodes) {
@@ -178,18 +202,27 @@ pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32>
 /// Matrix of interpolation at different points: Lagrange's polynomials, transposed.
 fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
     // Π (x − node), from which each factor is divided off again.
-    let product = nodes.iter().fold(vec![1], |product, &node| times_root(modulus, &product, node));
+    let product = nodes.iter().fold(vec![1], |product, &node| {
+        times_root(modulus, &product, node)
+    });
     let columns: Vec<Vec<u32>> = nodes
         .iter()
         .map(|&node| {
             let quotient = divided(modulus, &product, node);
             let others = nodes.iter().filter(|&&other| other != node);
-            let scale = others.fold(1, |scale, &other| modulus.mul(scale, modulus.sub(node, other)));
+            let scale = others.fold(1, |scale, &other| {
+                modulus.mul(scale, modulus.sub(node, other))
+            });
             let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
-            quotient.iter().map(|&coefficient| modulus.mul(coefficient, scale)).collect()
+            quotient
+                .iter()
+                .map(|&coefficient| modulus.mul(coefficient, scale))
+                .collect()
         })
         .collect();
-    (0..nodes.len()).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
+    (0..nodes.len())
+        .map(|row| columns.iter().map(|column| column[row]).collect())
+        .collect()
 }
 
 /// Multiplies a polynomial, constant coefficient first, by x − node.

@@ -56,19 +56,21 @@ impl Outline {
 
     /// The fewest look-ups for an index in whole tables of at most this many bytes, with a number of
     /// variables in this range; `None` if there are none.
-    pub fn by_tables(entries: u64, variables: RangeInclusive<usize>, most_bytes: f64) -> Option<Self> {
-        let offers =
-            variables.filter_map(|variables| Self::whole_tables(secure(entries, variables)?, most_bytes));
+    pub fn by_tables(
+        entries: u64,
+        variables: RangeInclusive<usize>,
+        most_bytes: f64,
+    ) -> Option<Self> {
+        let offers = variables
+            .filter_map(|variables| Self::whole_tables(secure(entries, variables)?, most_bytes));
         offers.min_by(|a, b| a.per_index(a.lookups).total_cmp(&b.per_index(b.lookups)))
     }
 
     /// Operations of an answer's evaluation.
     pub fn answer(&self) -> Counts {
-        Counts::new().with(Operation::Term, self.multiplications, self.primes).with(
-            Operation::Lookup,
-            self.lookups,
-            self.simplex.degree + 1,
-        )
+        Counts::new()
+            .with(Operation::Term, self.multiplications, self.primes)
+            .with(Operation::Lookup, self.lookups, self.simplex.degree + 1)
     }
 
     /// The most indices of a query.
@@ -113,14 +115,24 @@ impl Outline {
 fn secure(entries: u64, variables: usize) -> Option<Choice> {
     // No secure ring evaluates a higher degree.
     let degree = (0..=RINGS[4] / 512).find(|&degree| terms(variables, degree) as u64 >= entries)?;
-    let choice = |ring_degree| Choice { ring_degree, simplex: Simplex { variables, degree } };
-    RINGS.into_iter().map(choice).find(|choice| choice.is_secure())
+    let choice = |ring_degree| Choice {
+        ring_degree,
+        simplex: Simplex { variables, degree },
+    };
+    RINGS
+        .into_iter()
+        .map(choice)
+        .find(|choice| choice.is_secure())
 }
 
 /// The levels with the fewest look-ups in tables of at most this many bytes.
 fn levels_within(simplex: Simplex, most_bytes: f64) -> Option<Levels> {
     let levels = |steps| {
-        let tabulation = Tabulation { tabulated: simplex.variables, steps, points: Points::OnLines };
+        let tabulation = Tabulation {
+            tabulated: simplex.variables,
+            steps,
+            points: Points::OnLines,
+        };
         tabulation.form(simplex).levels(simplex)
     };
     let fits = |levels: &Levels| table_bytes(simplex, levels) <= most_bytes;
@@ -131,7 +143,9 @@ fn levels_within(simplex: Simplex, most_bytes: f64) -> Option<Levels> {
     // More primes that are looked up directly need longer tables.
     let counts: Vec<usize> = (0..one.direct.len()).collect();
     let fitting = counts.partition_point(|&count| fits(&levels(Steps::Mixture(count))));
-    fitting.checked_sub(1).map(|count| levels(Steps::Mixture(count)))
+    fitting
+        .checked_sub(1)
+        .map(|count| levels(Steps::Mixture(count)))
 }
 
 /// Bytes of the tables of all variables, where the first one has D + 1 values.
@@ -158,20 +172,33 @@ mod tests {
     #[test]
     fn outlines_are_those_of_parameters() {
         let shape = Shape::of_bytes(7315, 2).unwrap();
-        let times = |params: &DepirParams, operation| params.describe().work.answer.times(operation);
+        let times =
+            |params: &DepirParams, operation| params.describe().work.answer.times(operation);
         let lines = DepirParams::new(shape, 1 << 15, 4).unwrap();
         let outline = Outline::with_variables(7315, 4).unwrap();
-        assert_eq!((outline.simplex, outline.ring_degree), (lines.simplex(), 1 << 15));
+        assert_eq!(
+            (outline.simplex, outline.ring_degree),
+            (lines.simplex(), 1 << 15)
+        );
         assert_eq!(outline.multiplications, times(&lines, Operation::Term));
-        assert_eq!(outline.answer().times(Operation::Term), outline.multiplications);
-        let all = Tables { tabulated: Tabulated::All, steps: None, points: Points::OnLines };
+        assert_eq!(
+            outline.answer().times(Operation::Term),
+            outline.multiplications
+        );
+        let all = Tables {
+            tabulated: Tabulated::All,
+            steps: None,
+            points: Points::OnLines,
+        };
         let tables = lines.with_tables(all).unwrap();
-        let outline = Outline::by_tables(7315, 4..=4, f64::from(10 << 10) * 1024.0 * 1024.0).unwrap();
+        let outline =
+            Outline::by_tables(7315, 4..=4, f64::from(10 << 10) * 1024.0 * 1024.0).unwrap();
         assert_eq!(outline.lookups, times(&tables, Operation::Lookup));
         assert_eq!(outline.table_bytes, tables.table_bytes() as f64);
         assert_eq!(outline.indices(), 1 << 15);
         let best = DepirParams::choose_with_tables(shape, all, FailureBound::DEFAULT).unwrap();
-        let outline = Outline::by_tables(7315, 1..=8, f64::from(10 << 10) * 1024.0 * 1024.0).unwrap();
+        let outline =
+            Outline::by_tables(7315, 1..=8, f64::from(10 << 10) * 1024.0 * 1024.0).unwrap();
         assert_eq!(outline.simplex, best.simplex());
     }
 
@@ -184,6 +211,9 @@ mod tests {
         assert!(outline(1e6).is_none());
         // The paper's polynomial for medium needs a larger ring than there is.
         assert!(Outline::with_variables(15_020_334, 5).is_none());
-        assert_eq!(Outline::with_variables(200_000, 4).unwrap().indices(), 1 << 15);
+        assert_eq!(
+            Outline::with_variables(200_000, 4).unwrap().indices(),
+            1 << 15
+        );
     }
 }

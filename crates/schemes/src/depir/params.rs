@@ -66,7 +66,11 @@ impl DepirParams {
     /// [`Error::Insecure`] if the ring does not suffice.
     pub fn new(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
         let units = units_of(shape)?;
-        Self::with_order(units, Choice::new(units.units(), ring_degree, variables)?, 1)
+        Self::with_order(
+            units,
+            Choice::new(units.units(), ring_degree, variables)?,
+            1,
+        )
     }
 
     /// [`DepirParams::new`] with the paper's primes: 1 modulo 2nk, k the least prime above D.
@@ -95,7 +99,10 @@ impl DepirParams {
         let needed = choice.modulus_bits();
         // Bounds are floating-point results, which may differ slightly between machines.
         if log2_product(primes) < needed - 0.01 {
-            let reason = format!("a modulus of {:.1} bits: expected {needed:.1}", log2_product(primes));
+            let reason = format!(
+                "a modulus of {:.1} bits: expected {needed:.1}",
+                log2_product(primes)
+            );
             return Err(refused(scheme)(reason));
         }
         let least = choice.reply_bits();
@@ -106,7 +113,13 @@ impl DepirParams {
         }
         let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
         let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
-        Ok(Self { units, choice, kept, tabulation: None, shared: Arc::new(Shared { bv, slots }) })
+        Ok(Self {
+            units,
+            choice,
+            kept,
+            tabulation: None,
+            shared: Arc::new(Shared { bv, slots }),
+        })
     }
 
     /// The best parameters for evaluation by such tables.
@@ -127,8 +140,13 @@ impl DepirParams {
     /// # Errors
     /// [`Error::OutOfBounds`] for more tabulated variables than there are, or too long tables.
     pub fn tabulated(self, tabulation: Tabulation) -> Result<Self> {
-        tabulation.form(self.choice.simplex).table_lengths(self.choice.simplex)?;
-        Ok(Self { tabulation: Some(tabulation), ..self })
+        tabulation
+            .form(self.choice.simplex)
+            .table_lengths(self.choice.simplex)?;
+        Ok(Self {
+            tabulation: Some(tabulation),
+            ..self
+        })
     }
 
     /// The same parameters, with evaluation by such tables.
@@ -136,11 +154,14 @@ impl DepirParams {
     /// # Errors
     /// [`Error::Parameters`] if no tables are short enough.
     pub fn with_tables(self, tables: Tables) -> Result<Self> {
-        let tabulation = tables.of(self.choice.simplex, self.chunks()).ok_or_else(|| {
-            refused(NAME)(
-                "no such tables have less than 10 GiB, or with these steps 2^40 bytes a prime".to_owned(),
-            )
-        })?;
+        let tabulation = tables
+            .of(self.choice.simplex, self.chunks())
+            .ok_or_else(|| {
+                refused(NAME)(
+                    "no such tables have less than 10 GiB, or with these steps 2^40 bytes a prime"
+                        .to_owned(),
+                )
+            })?;
         self.tabulated(tabulation)
     }
 
@@ -151,20 +172,35 @@ impl DepirParams {
 
     /// What to ask for to have the same kind of tables for another shape.
     pub fn tables(&self) -> Option<Tables> {
-        let Tabulation { tabulated, steps, points } = self.tabulation?;
+        let Tabulation {
+            tabulated,
+            steps,
+            points,
+        } = self.tabulation?;
         let all = tabulated == self.choice.simplex.variables;
-        let tabulated = if all { Tabulated::All } else { Tabulated::First(tabulated) };
-        Some(Tables { tabulated, steps: Some(steps), points })
+        let tabulated = if all {
+            Tabulated::All
+        } else {
+            Tabulated::First(tabulated)
+        };
+        Some(Tables {
+            tabulated,
+            steps: Some(steps),
+            points,
+        })
     }
 
     /// Form of each chunk's structure.
     pub(super) fn form(&self) -> Option<Form> {
-        self.tabulation.map(|tabulation| tabulation.form(self.choice.simplex))
+        self.tabulation
+            .map(|tabulation| tabulation.form(self.choice.simplex))
     }
 
     /// Bytes of each table: of each chunk, for each prime. None for evaluation on lines.
     pub fn table_lengths(&self) -> Vec<u64> {
-        let lengths = self.form().and_then(|form| form.table_lengths(self.choice.simplex).ok());
+        let lengths = self
+            .form()
+            .and_then(|form| form.table_lengths(self.choice.simplex).ok());
         lengths.unwrap_or_default().repeat(self.chunks())
     }
 
@@ -195,7 +231,13 @@ impl DepirParams {
 
     /// Bits of a residue on the wire.
     pub(super) fn word_bits(&self) -> u32 {
-        let largest = self.bv().ring().tables().iter().map(|table| table.modulus()).max();
+        let largest = self
+            .bv()
+            .ring()
+            .tables()
+            .iter()
+            .map(|table| table.modulus())
+            .max();
         largest.map_or(0, u32::ilog2) + 1
     }
 
@@ -237,16 +279,18 @@ impl DepirParams {
         let around = words(self.query_words() + self.answer_words());
         let chunks = self.chunks() as f64;
         let answer = match self.tabulation {
-            None => around.with(Operation::Term, chunks * self.choice.terms(ring.len()), ring.len()),
+            None => around.with(
+                Operation::Term,
+                chunks * self.choice.terms(ring.len()),
+                ring.len(),
+            ),
             Some(tabulation) => {
                 let (lookups, products) = tabulation.work(self.choice.simplex);
                 let values = chunks * self.choice.values(ring.len());
                 let parts = degree + 1;
-                around.with(Operation::Lookup, values * lookups, parts).with(
-                    Operation::Term,
-                    values * products,
-                    parts,
-                )
+                around
+                    .with(Operation::Lookup, values * lookups, parts)
+                    .with(Operation::Term, values * products, parts)
             }
         };
         Work {
@@ -270,10 +314,15 @@ impl Parameters for DepirParams {
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let mut candidates = of_goals::<Self>(shape, failure)?;
         // Tables are an offer where they are faster, if any are short enough.
-        let all = Tables { tabulated: Tabulated::All, steps: None, points: Points::OnLines };
+        let all = Tables {
+            tabulated: Tabulated::All,
+            steps: None,
+            points: Points::OnLines,
+        };
         let tables = Self::choose_with_tables(shape, all, failure).ok();
-        let seconds =
-            |params: &Self| params.work().answer.core_seconds(&Rates::BUILT_IN) / params.ring_degree() as f64;
+        let seconds = |params: &Self| {
+            params.work().answer.core_seconds(&Rates::BUILT_IN) / params.ring_degree() as f64
+        };
         let least = candidates.iter().map(seconds).fold(f64::INFINITY, f64::min);
         candidates.extend(tables.filter(|tables| seconds(tables) < least));
         Ok(candidates)
@@ -281,7 +330,10 @@ impl Parameters for DepirParams {
 
     fn label(&self) -> String {
         let Simplex { variables, degree } = self.choice.simplex;
-        let label = format!("{} slots, {variables} variables of degree {degree}", self.choice.ring_degree);
+        let label = format!(
+            "{} slots, {variables} variables of degree {degree}",
+            self.choice.ring_degree
+        );
         match self.tabulation {
             None => label,
             Some(tabulation) => format!("{label}, {}", tabulation.label()),
@@ -317,10 +369,17 @@ impl Parameters for DepirParams {
                 ("k", (degree + 1).to_string()),
                 ("log2 Q", format!("{:.1}", ring.log2_modulus())),
                 ("primes", ring.len().to_string()),
-                ("log2 reply modulus", format!("{:.1}", log2_product(&ring.primes()[..self.kept]))),
+                (
+                    "log2 reply modulus",
+                    format!("{:.1}", log2_product(&ring.primes()[..self.kept])),
+                ),
                 ("log2 noise", format!("{:.1}", self.choice.noise_bits())),
                 ("chunks", self.chunks().to_string()),
-                ("f", self.tabulation.map_or("on lines".to_owned(), Tabulation::label)),
+                (
+                    "f",
+                    self.tabulation
+                        .map_or("on lines".to_owned(), Tabulation::label),
+                ),
             ],
             work: self.work(),
         }
@@ -329,7 +388,9 @@ impl Parameters for DepirParams {
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.units.shape);
-        writer.u32(self.choice.ring_degree as u32).u16(self.choice.simplex.variables as u16);
+        writer
+            .u32(self.choice.ring_degree as u32)
+            .u16(self.choice.simplex.variables as u16);
         let primes = self.bv().ring().primes();
         writer.u16(primes.len() as u16).u16(self.kept as u16);
         for prime in primes {
@@ -349,18 +410,29 @@ impl Parameters for DepirParams {
                 let count = usize::from(reader.u16()?);
                 if !(1..=MAX_PRIMES).contains(&count) {
                     let expected = format!("1 to {MAX_PRIMES}");
-                    return Err(Error::out_of_bounds("the number of depir's primes", count as u64, expected));
+                    return Err(Error::out_of_bounds(
+                        "the number of depir's primes",
+                        count as u64,
+                        expected,
+                    ));
                 }
                 let kept = usize::from(reader.u16()?);
-                let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
+                let primes = (0..count)
+                    .map(|_| reader.u32())
+                    .collect::<Result<Vec<_>>>()?;
                 // Without tables there is nothing more, and answers are evaluated on lines.
                 let rest = Some(reader.rest()).filter(|rest| !rest.is_empty());
-                let tabulation =
-                    rest.map(|rest| read_all("depir's tables", rest, Tabulation::decode)).transpose()?;
+                let tabulation = rest
+                    .map(|rest| read_all("depir's tables", rest, Tabulation::decode))
+                    .transpose()?;
                 Ok((units, ring_degree, variables, primes, kept, tabulation))
             })?;
         if !primes.is_sorted_by(|a, b| a > b) {
-            return Err(Error::malformed("depir's primes", "primes out of order", "descending ones"));
+            return Err(Error::malformed(
+                "depir's primes",
+                "primes out of order",
+                "descending ones",
+            ));
         }
         let choice = Choice::new(units.units(), ring_degree, variables)?;
         let params = Self::with_primes(units, choice, &primes, kept)?;
@@ -375,7 +447,11 @@ impl Parameters for DepirParams {
 fn units_of(shape: Shape) -> Result<Units> {
     if shape.records() > MAX_RECORDS {
         let expected = format!("at most {MAX_RECORDS}");
-        return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
+        return Err(Error::out_of_bounds(
+            "the number of records",
+            shape.records(),
+            expected,
+        ));
     }
     let chunks = shape.record_bytes().div_ceil(CHUNK_BYTES);
     if chunks > MAX_CHUNKS {
@@ -383,7 +459,11 @@ fn units_of(shape: Shape) -> Result<Units> {
             "at most {}: each 16 bits of a record need another polynomial and another answer",
             8 * CHUNK_BYTES * MAX_CHUNKS
         );
-        return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
+        return Err(Error::out_of_bounds(
+            "the record length in bits",
+            shape.record_bits(),
+            expected,
+        ));
     }
     Units::new(shape, CHUNK_BYTES * chunks)
 }

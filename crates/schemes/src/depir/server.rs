@@ -4,8 +4,8 @@ use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::scratch::{InMemory, Scratch};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
-    parallel,
+    AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result,
+    copy_packed, parallel,
 };
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_lattice::bv::switch::Switch;
@@ -66,10 +66,18 @@ impl Server<Depir> for DepirServer {
         batch: Vec<(Session<'_, Depir>, &DepirQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<DepirAnswer>> {
-        batch.into_iter().map(|(_, query)| self.answer_one(query, progress)).collect()
+        batch
+            .into_iter()
+            .map(|(_, query)| self.answer_one(query, progress))
+            .collect()
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         Self::prepared(self.params.clone(), packed, &mut InMemory, progress)
     }
@@ -87,7 +95,11 @@ impl Server<Depir> for DepirServer {
     fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
         let packed = stored_records::load(params.shape(), source, RECORDS)?;
         let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
-        Error::check_length("depir's polynomials", coefficients.bytes().len(), 4 * params.coefficients())?;
+        Error::check_length(
+            "depir's polynomials",
+            coefficients.bytes().len(),
+            4 * params.coefficients(),
+        )?;
         if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {
             let expected = format!("residues below {PLAINTEXT}");
             return Err(Error::malformed("depir's polynomials", found, expected));
@@ -127,9 +139,14 @@ impl DepirServer {
         units.read(&records, 0, &mut bytes)?;
         progress.stage("encode", params.chunks() as u64);
         let mut coefficients = AlignedBytes::zeroed(4 * params.coefficients());
-        let polynomials = coefficients.slice_mut::<u32>().chunks_exact_mut(simplex.len());
+        let polynomials = coefficients
+            .slice_mut::<u32>()
+            .chunks_exact_mut(simplex.len());
         for (chunk, polynomial) in polynomials.enumerate() {
-            for (value, unit) in polynomial.iter_mut().zip(bytes.chunks_exact(units.unit_bytes)) {
+            for (value, unit) in polynomial
+                .iter_mut()
+                .zip(bytes.chunks_exact(units.unit_bytes))
+            {
                 let entry = &unit[chunk * CHUNK_BYTES..];
                 *value = u16::from_le_bytes([entry[0], entry[1]]).into();
             }
@@ -141,9 +158,20 @@ impl DepirServer {
         Ok(Self::with(params, packed, coefficients, evaluator))
     }
 
-    fn with(params: DepirParams, packed: Blob, coefficients: BlobSlice<u32>, evaluator: Evaluator) -> Self {
+    fn with(
+        params: DepirParams,
+        packed: Blob,
+        coefficients: BlobSlice<u32>,
+        evaluator: Evaluator,
+    ) -> Self {
         let switch = Switch::new(&params.bv().ring().primes(), params.kept, PLAINTEXT);
-        Self { params, packed, coefficients, evaluator, switch }
+        Self {
+            params,
+            packed,
+            coefficients,
+            evaluator,
+            switch,
+        }
     }
 
     /// The data structure of a chunk's polynomial; `None` for evaluation on lines.
@@ -161,7 +189,10 @@ impl DepirServer {
     pub fn expand<'a>(&self, query: &'a DepirQuery) -> Ciphertexts<'a> {
         let coordinates = 0..self.params.simplex().variables;
         let mask = |coordinate| coordinate_mask(&self.params, &query.seed, coordinate);
-        Ciphertexts { bodies: &query.bodies, masks: parallel::map(coordinates, mask) }
+        Ciphertexts {
+            bodies: &query.bodies,
+            masks: parallel::map(coordinates, mask),
+        }
     }
 
     /// The points of a query, which all chunks share.
@@ -175,13 +206,17 @@ impl DepirServer {
     /// Evaluates a chunk's polynomial at a query's points. Returns, for each prime and each power of Y, n
     /// coefficients.
     pub fn evaluate(&self, points: &QueryPoints<'_>, chunk: usize) -> (Vec<Vec<u32>>, Effort) {
-        self.evaluator.evaluate(&self.params, points, (chunk, self.polynomial(chunk)))
+        self.evaluator
+            .evaluate(&self.params, points, (chunk, self.polynomial(chunk)))
     }
 
     /// Switches to the kept primes. Returns, for each power of Y and each prime, n coefficients.
     pub fn switch(&self, residues: &[Vec<u32>]) -> Vec<u32> {
         let n = self.params.ring_degree();
-        let power = |power: usize| self.switch.apply(n, |place| &residues[place][power * n..][..n]);
+        let power = |power: usize| {
+            self.switch
+                .apply(n, |place| &residues[place][power * n..][..n])
+        };
         parallel::map(0..=self.params.simplex().degree, power).concat()
     }
 }

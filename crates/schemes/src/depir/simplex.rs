@@ -18,7 +18,10 @@ impl Simplex {
     /// degree one above the largest supported if there is none.
     pub fn holding(count: u64, variables: usize) -> Self {
         let fits = |degree: &usize| terms(variables, *degree) as u64 >= count;
-        Self { variables, degree: (0..=MAX_DEGREE).find(fits).unwrap_or(MAX_DEGREE + 1) }
+        Self {
+            variables,
+            degree: (0..=MAX_DEGREE).find(fits).unwrap_or(MAX_DEGREE + 1),
+        }
     }
 
     /// Number of tuples: C(D + m, m).
@@ -42,7 +45,11 @@ impl Simplex {
     /// Places must be below [`Simplex::len`]; the points of others are unspecified.
     pub fn points(self, places: &[u64]) -> Zeroizing<Vec<u32>> {
         let counts: Vec<Vec<u64>> = (0..self.variables)
-            .map(|variables| (0..=self.degree).map(|degree| terms(variables, degree) as u64).collect())
+            .map(|variables| {
+                (0..=self.degree)
+                    .map(|degree| terms(variables, degree) as u64)
+                    .collect()
+            })
             .collect();
         let mut points = Zeroizing::new(vec![0; self.variables * places.len()]);
         for (column, &place) in places.iter().enumerate() {
@@ -62,7 +69,10 @@ impl Simplex {
         for _ in 0..self.degree {
             let mut count = 0;
             for (degree, &candidate) in counts.iter().enumerate() {
-                count.conditional_assign(&candidate, subtle::ConstantTimeEq::ct_eq(&(degree as u64), left));
+                count.conditional_assign(
+                    &candidate,
+                    subtle::ConstantTimeEq::ct_eq(&(degree as u64), left),
+                );
             }
             going &= !place.ct_lt(&count);
             let step = u64::from(going.unwrap_u8());
@@ -81,7 +91,12 @@ pub fn terms(variables: usize, degree: usize) -> usize {
 
 /// Calls `row` for each row, a run of the last of `variables`, of the tuples with sum at most
 /// `small` among those with sum at most `large`: with its start in both orders, and its length.
-pub fn for_each_row(variables: usize, small: usize, large: usize, row: &mut impl FnMut(usize, usize, usize)) {
+pub fn for_each_row(
+    variables: usize,
+    small: usize,
+    large: usize,
+    row: &mut impl FnMut(usize, usize, usize),
+) {
     nested_rows(variables, small, large, (0, 0), row);
 }
 
@@ -97,7 +112,13 @@ fn nested_rows(
         return row(from, to, if variables == 0 { 1 } else { small + 1 });
     }
     for exponent in 0..=small {
-        nested_rows(variables - 1, small - exponent, large - exponent, (from, to), row);
+        nested_rows(
+            variables - 1,
+            small - exponent,
+            large - exponent,
+            (from, to),
+            row,
+        );
         from += terms(variables - 1, small - exponent);
         to += terms(variables - 1, large - exponent);
     }

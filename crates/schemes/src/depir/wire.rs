@@ -52,7 +52,10 @@ impl Wire<DepirParams> for DepirQuery {
         let (count, primes) = (params.query_words(), params.bv().ring().primes());
         read_all("depir's query", bytes, |reader| {
             let seed = Seed(reader.array()?);
-            Ok(Self { seed, bodies: residues(reader, "depir's query", params, count, &primes)? })
+            Ok(Self {
+                seed,
+                bodies: residues(reader, "depir's query", params, count, &primes)?,
+            })
         })
     }
 }
@@ -67,7 +70,15 @@ impl Wire<DepirParams> for DepirAnswer {
     fn decode(params: &DepirParams, bytes: &[u8]) -> Result<Self> {
         let (count, primes) = (params.answer_words(), params.bv().ring().primes());
         read_all("depir's answer", bytes, |reader| {
-            Ok(Self { words: residues(reader, "depir's answer", params, count, &primes[..params.kept])? })
+            Ok(Self {
+                words: residues(
+                    reader,
+                    "depir's answer",
+                    params,
+                    count,
+                    &primes[..params.kept],
+                )?,
+            })
         })
     }
 }
@@ -81,9 +92,16 @@ fn residues(
     primes: &[u32],
 ) -> Result<Vec<u32>> {
     let words = unpack_u32(reader, what, params.word_bits(), count)?;
-    for (row, &prime) in words.chunks_exact(params.ring_degree()).zip(primes.iter().cycle()) {
+    for (row, &prime) in words
+        .chunks_exact(params.ring_degree())
+        .zip(primes.iter().cycle())
+    {
         if let Some(found) = row.iter().find(|&&word| word >= prime) {
-            return Err(Error::malformed(what, found, format!("residues below {prime}")));
+            return Err(Error::malformed(
+                what,
+                found,
+                format!("residues below {prime}"),
+            ));
         }
     }
     Ok(words)

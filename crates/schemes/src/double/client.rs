@@ -8,7 +8,9 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::levels::{BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, digit_rows, first_masks, second_masks};
+use super::levels::{
+    BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, digit_rows, first_masks, second_masks,
+};
 use super::noise::{FIRST, SECOND};
 use super::params::{Double, DoubleParams, NAME};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
@@ -45,14 +47,29 @@ impl Client<Double> for DoubleClient {
         rng: &mut dyn CryptoRng,
     ) -> Result<(DoubleSecret, DoubleQuery)> {
         check_indices(NAME, &self.params.shape(), indices, 1)?;
-        let DoubleParams { layout, bits, lwe, .. } = &self.params;
+        let DoubleParams {
+            layout, bits, lwe, ..
+        } = &self.params;
         let (place, mut rng) = (layout.place(indices[0]), SecretRng::new(rng));
         let keys = [(); 2].map(|()| lwe.key(&mut rng).to_vec());
-        let secret = DoubleSecret { keys, slot: place.slot };
-        let column =
-            UnitVector { selected: place.column, length: layout.columns, log2_delta: FIRST.log2_delta };
-        let unit = UnitVector { selected: place.unit, length: layout.units, log2_delta: SECOND.log2_delta };
-        let masks = [first_masks(self.public.seed), second_masks(self.public.seed)];
+        let secret = DoubleSecret {
+            keys,
+            slot: place.slot,
+        };
+        let column = UnitVector {
+            selected: place.column,
+            length: layout.columns,
+            log2_delta: FIRST.log2_delta,
+        };
+        let unit = UnitVector {
+            selected: place.unit,
+            length: layout.units,
+            log2_delta: SECOND.log2_delta,
+        };
+        let masks = [
+            first_masks(self.public.seed),
+            second_masks(self.public.seed),
+        ];
         let query = DoubleQuery {
             first: lwe.encrypt(&masks[0], &secret.keys[0], column, bits.first, &mut rng),
             second: lwe.encrypt(&masks[1], &secret.keys[1], unit, bits.second, &mut rng),
@@ -80,7 +97,9 @@ impl DoubleClient {
         for packed in self.public.hint.chunks_exact(self.params.hint_row_bytes()) {
             bits::unpack(packed, mask, N, &mut wide)
                 .map_err(|error| Error::malformed("double's hint", error, "whole rows"))?;
-            row.iter_mut().zip(&wide).for_each(|(word, &wide)| *word = wide as u32);
+            row.iter_mut()
+                .zip(&wide)
+                .for_each(|(word, &wide)| *word = wide as u32);
             phases.push(dot(&row, key));
         }
         phases.extend(answer.masks.chunks_exact(N).map(|row| dot(row, key)));
@@ -92,7 +111,11 @@ impl DoubleClient {
 
     /// All digits of an answer, and the largest distance of a ciphertext from a multiple of Δ. Runs
     /// in the same time whether the answer decodes or not.
-    fn decode_digits(&self, key: &[u32], answer: &DoubleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
+    fn decode_digits(
+        &self,
+        key: &[u32],
+        answer: &DoubleAnswer,
+    ) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let phases = self.phases(key, answer)?;
         let mut worst = 0;
         let decode_one = |&phase: &u32| {
@@ -107,8 +130,16 @@ impl DoubleClient {
 
 /// The unit that the digits of an answer encrypt under the first level's key, and its largest
 /// distance from a multiple of Δ.
-pub(crate) fn decode_unit(layout: &Layout, key: &[u32], digits: &[u8]) -> (Zeroizing<Vec<u8>>, u32) {
-    let split = UnitDigits { mask: MASK, body: BODY, rows: digit_rows(layout) };
+pub(crate) fn decode_unit(
+    layout: &Layout,
+    key: &[u32],
+    digits: &[u8],
+) -> (Zeroizing<Vec<u8>>, u32) {
+    let split = UnitDigits {
+        mask: MASK,
+        body: BODY,
+        rows: digit_rows(layout),
+    };
     join_unit(split, key, digits, |&digit| digit.into())
 }
 
@@ -129,10 +160,14 @@ pub(super) fn join_unit<D>(
     value: impl Fn(&D) -> u64 + Copy,
 ) -> (Zeroizing<Vec<u8>>, u32) {
     let (masks, bodies) = digits.split_at(rows);
-    let bytes = masks.chunks_exact(N * mask.count).zip(bodies.chunks_exact(body.count));
+    let bytes = masks
+        .chunks_exact(N * mask.count)
+        .zip(bodies.chunks_exact(body.count));
     let mut worst = 0;
     let decode_byte = |(masks, bodies): (&[D], &[D])| {
-        let row = masks.chunks_exact(mask.count).map(|digits| mask.join_leading(digits.iter().map(value)));
+        let row = masks
+            .chunks_exact(mask.count)
+            .map(|digits| mask.join_leading(digits.iter().map(value)));
         let row = Zeroizing::new(row.collect::<Vec<_>>());
         let body = body.join_leading(bodies.iter().map(value));
         let (value, distance) = decode(body.wrapping_sub(dot(&row, key)), FIRST.log2_delta);

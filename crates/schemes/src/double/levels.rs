@@ -27,9 +27,15 @@ pub(crate) const DIGIT_BITS: u32 = 7;
 pub(crate) const CENTRE: u8 = 1 << (DIGIT_BITS - 1);
 /// Digits of a word of the first hint. Its rounding is multiplied by the secret, so it needs more
 /// than a body.
-pub(crate) const MASK: Digits = Digits { bits: DIGIT_BITS, count: 3 };
+pub(crate) const MASK: Digits = Digits {
+    bits: DIGIT_BITS,
+    count: 3,
+};
 /// Digits of a word of the first answer.
-pub(crate) const BODY: Digits = Digits { bits: DIGIT_BITS, count: 2 };
+pub(crate) const BODY: Digits = Digits {
+    bits: DIGIT_BITS,
+    count: 2,
+};
 /// Inverse share of changed units of a column above which preparing all is faster.
 const ALL_FROM: usize = 2;
 /// Changed units for each n of a column, up to which rank-one updates are faster than the product.
@@ -79,7 +85,10 @@ pub(crate) struct FirstLevel {
 
 impl FirstLevel {
     pub(crate) fn new(seed: Seed, database: ByteMatrix) -> Self {
-        Self { database, masks: first_masks(seed) }
+        Self {
+            database,
+            masks: first_masks(seed),
+        }
     }
 
     fn products(&self, lwe: &LweParams) -> MaskProducts {
@@ -95,15 +104,23 @@ impl FirstLevel {
     /// The rows of D·A₁ of these units, B rows of n words for each.
     pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
         let (products, bytes) = (self.products(lwe), layout.unit_layout.unit_bytes);
-        let rows = units.iter().flat_map(|unit| unit * bytes..(unit + 1) * bytes);
-        parallel::map(rows, |row| row_products(lwe, &products, &self.database, row)).concat()
+        let rows = units
+            .iter()
+            .flat_map(|unit| unit * bytes..(unit + 1) * bytes);
+        parallel::map(rows, |row| {
+            row_products(lwe, &products, &self.database, row)
+        })
+        .concat()
     }
 
     /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their
     /// words.
     pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
         let mut answers = self.database.products(queries, bits, BYTE_CENTRE);
-        answers.iter_mut().flatten().for_each(|sum| *sum <<= LOG2_Q - bits);
+        answers
+            .iter_mut()
+            .flatten()
+            .for_each(|sum| *sum <<= LOG2_Q - bits);
         answers
     }
 
@@ -111,12 +128,24 @@ impl FirstLevel {
     ///
     /// # Errors
     /// The errors of [`Layout::change`].
-    pub(crate) fn change(&self, layout: &Layout, changes: &[Change]) -> Result<Option<(Self, Vec<usize>)>> {
+    pub(crate) fn change(
+        &self,
+        layout: &Layout,
+        changes: &[Change],
+    ) -> Result<Option<(Self, Vec<usize>)>> {
         let changed = layout.change(&self.database, changes)?;
         Ok(changed.map(|(database, differences)| {
-            let units = differences.iter().map(|difference| difference.row / layout.unit_layout.unit_bytes);
+            let units = differences
+                .iter()
+                .map(|difference| difference.row / layout.unit_layout.unit_bytes);
             let units: BTreeSet<usize> = units.collect();
-            (Self { database, masks: self.masks }, units.into_iter().collect())
+            (
+                Self {
+                    database,
+                    masks: self.masks,
+                },
+                units.into_iter().collect(),
+            )
         }))
     }
 }
@@ -163,7 +192,13 @@ impl SecondLevel {
         let products = MaskProducts::new(lwe, masks, layout.units, CENTRE);
         progress.stage("hint", digits.rows() as u64);
         let masks = multiply(lwe, &products, &digits, progress);
-        Self::from_parts(lwe, layout, digits, products, BlobSlice::new(masks.into(), "double's masks")?)
+        Self::from_parts(
+            lwe,
+            layout,
+            digits,
+            products,
+            BlobSlice::new(masks.into(), "double's masks")?,
+        )
     }
 
     /// A second level from its parts.
@@ -177,8 +212,17 @@ impl SecondLevel {
         products: MaskProducts,
         masks: BlobSlice<u32>,
     ) -> Result<Self> {
-        Error::check_length("double's masks", masks.bytes().len(), 4 * lwe.n() * digit_rows(layout))?;
-        Ok(Self { unit_bytes: layout.unit_layout.unit_bytes, digits, products, masks })
+        Error::check_length(
+            "double's masks",
+            masks.bytes().len(),
+            4 * lwe.n() * digit_rows(layout),
+        )?;
+        Ok(Self {
+            unit_bytes: layout.unit_layout.unit_bytes,
+            digits,
+            products,
+            masks,
+        })
     }
 
     /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass
@@ -196,9 +240,17 @@ impl SecondLevel {
             bodies.extend(online.iter().map(|digits| centred_dot(digits, query)));
             bodies.iter_mut().for_each(|body| *body <<= LOG2_Q - bits);
             let masks = parallel::map(&online, |digits| self.products.of_row(lwe, digits));
-            Ciphertexts { bodies, masks: masks.concat() }
+            Ciphertexts {
+                bodies,
+                masks: masks.concat(),
+            }
         };
-        queries.iter().zip(firsts).zip(offline).map(ciphertexts).collect()
+        queries
+            .iter()
+            .zip(firsts)
+            .zip(offline)
+            .map(ciphertexts)
+            .collect()
     }
 
     /// The digits of first answers: for each byte of a unit and each digit, those of all units.
@@ -206,7 +258,9 @@ impl SecondLevel {
         let mut digits =
             vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
         for (row, &word) in first.iter().enumerate() {
-            let columns = digits.chunks_exact_mut(BODY.count).nth(row % self.unit_bytes);
+            let columns = digits
+                .chunks_exact_mut(BODY.count)
+                .nth(row % self.unit_bytes);
             for (column, digit) in columns.into_iter().flatten().zip(split(BODY, word)) {
                 column.push(digit);
             }
@@ -238,7 +292,11 @@ impl SecondLevel {
                 let old = &mut bytes[self.digits.position(row, unit)];
                 let difference = i32::from(digit) - i32::from(*old);
                 if let (Some(sums), true) = (&mut sums, difference != 0) {
-                    add_multiple(&mut sums.slice_mut()[row * lwe.n()..][..lwe.n()], &mask, difference);
+                    add_multiple(
+                        &mut sums.slice_mut()[row * lwe.n()..][..lwe.n()],
+                        &mask,
+                        difference,
+                    );
                 }
                 *old = digit;
             }
@@ -256,13 +314,21 @@ impl SecondLevel {
 
 /// Σ centred digit·x modulo q.
 fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
-    let centred = digits.iter().map(|&digit| u32::from(digit).wrapping_sub(CENTRE.into()));
-    centred.zip(query).fold(0, |sum, (digit, x)| sum.wrapping_add(digit.wrapping_mul(*x)))
+    let centred = digits
+        .iter()
+        .map(|&digit| u32::from(digit).wrapping_sub(CENTRE.into()));
+    centred.zip(query).fold(0, |sum, (digit, x)| {
+        sum.wrapping_add(digit.wrapping_mul(*x))
+    })
 }
 
 /// The digits of the first hint, a column for each unit.
 fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMatrix {
-    let (rows, columns, words) = (digit_rows(layout), layout.units, layout.unit_layout.unit_bytes * N);
+    let (rows, columns, words) = (
+        digit_rows(layout),
+        layout.units,
+        layout.unit_layout.unit_bytes * N,
+    );
     progress.stage("digits", columns as u64);
     let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
     let Ok(()) = write_columns(tiles.bytes_mut(), rows, columns, |unit, out| {
@@ -276,6 +342,9 @@ fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMat
 /// The digits of each word, one word after the other.
 fn split_words(words: &[u32], out: &mut [u8]) {
     for (word, digits) in words.iter().zip(out.chunks_exact_mut(MASK.count)) {
-        digits.iter_mut().zip(split(MASK, *word)).for_each(|(out, digit)| *out = digit);
+        digits
+            .iter_mut()
+            .zip(split(MASK, *word))
+            .for_each(|(out, digit)| *out = digit);
     }
 }

@@ -62,9 +62,15 @@ pub(crate) struct Level {
 }
 
 /// The first level: bytes.
-pub(crate) const FIRST: Level = Level { log2_delta: LOG2_Q - 8, word: BYTE_CENTRE as f64 };
+pub(crate) const FIRST: Level = Level {
+    log2_delta: LOG2_Q - 8,
+    word: BYTE_CENTRE as f64,
+};
 /// The second level: digits.
-pub(super) const SECOND: Level = Level { log2_delta: LOG2_Q - DIGIT_BITS, word: CENTRE as f64 };
+pub(super) const SECOND: Level = Level {
+    log2_delta: LOG2_Q - DIGIT_BITS,
+    word: CENTRE as f64,
+};
 
 impl Level {
     /// The bound on the deviation of a sum of `count` words, with `query` bits of the query and
@@ -75,7 +81,11 @@ impl Level {
 
     /// The same where the words' root mean square is `word`.
     pub(super) fn deviation_of(&self, word: f64, count: usize, query: u32, mask: u32) -> f64 {
-        let half = if mask == 0 { 0.0 } else { 2f64.powi(mask as i32 - 1) };
+        let half = if mask == 0 {
+            0.0
+        } else {
+            2f64.powi(mask as i32 - 1)
+        };
         let errors = word * word * (SIGMA * SIGMA + rounding_square(query)) * count as f64;
         (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
     }
@@ -105,10 +115,19 @@ pub(crate) fn tail_log2(failure: FailureBound) -> f64 {
 /// large.
 pub(crate) fn first_bound(layout: &Layout, query: u32, failure: FailureBound) -> Option<u32> {
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, MASK.dropped_bits());
-    FIRST.bound(deviation, layout.unit_layout.unit_bytes, BODY.dropped_bits(), failure)
+    FIRST.bound(
+        deviation,
+        layout.unit_layout.unit_bytes,
+        BODY.dropped_bits(),
+        failure,
+    )
 }
 
-fn second_bound(layout: &Layout, [query, mask, body]: [u32; 3], failure: FailureBound) -> Option<u32> {
+fn second_bound(
+    layout: &Layout,
+    [query, mask, body]: [u32; 3],
+    failure: FailureBound,
+) -> Option<u32> {
     let deviation = SECOND.deviation(layout.units, LOG2_Q - query, LOG2_Q - mask);
     SECOND.bound(deviation, coefficients(layout), LOG2_Q - body, failure)
 }
@@ -117,7 +136,11 @@ fn second_bound(layout: &Layout, [query, mask, body]: [u32; 3], failure: Failure
 pub(super) fn bounds(layout: &Layout, bits: &Bits, failure: FailureBound) -> Option<Bounds> {
     let first = first_bound(layout, bits.first, failure)?;
     let second = second_bound(layout, [bits.second, bits.mask, bits.body], failure)?;
-    Some(Bounds { first, second, failure_log2: 1.0 + tail_log2(failure) })
+    Some(Bounds {
+        first,
+        second,
+        failure_log2: 1.0 + tail_log2(failure),
+    })
 }
 
 /// The bits with the least traffic: query, answer, and a share of the hint.
@@ -126,13 +149,25 @@ pub(super) fn choose(layout: &Layout, failure: FailureBound) -> Option<Bits> {
     let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query, failure).is_some())?;
     let masks = layout.unit_layout.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
     let traffic = |bits: &Bits| {
-        let parts = [(bits.second, layout.units), (bits.mask, masks), (bits.body, coefficients(layout))];
-        parts.into_iter().map(|(bits, words)| u64::from(bits) * words as u64).sum::<u64>()
+        let parts = [
+            (bits.second, layout.units),
+            (bits.mask, masks),
+            (bits.body, coefficients(layout)),
+        ];
+        parts
+            .into_iter()
+            .map(|(bits, words)| u64::from(bits) * words as u64)
+            .sum::<u64>()
     };
     let pairs = (1..=LOG2_Q).flat_map(|query| (1..=LOG2_Q).map(move |mask| (query, mask)));
     let with_body = |(second, mask)| {
         let body = (1..=LOG2_Q).find(|&body| fits(second, mask, body))?;
-        Some(Bits { first, second, mask, body })
+        Some(Bits {
+            first,
+            second,
+            mask,
+            body,
+        })
     };
     pairs.filter_map(with_body).min_by_key(traffic)
 }

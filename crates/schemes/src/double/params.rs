@@ -17,7 +17,8 @@ use super::levels::{BODY, DIGIT_BITS, MASK, coefficients, digit_rows};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND};
 use crate::shared::byte_matrix::{Layout, Limits};
 use crate::shared::messages::{
-    SEED_BYTES, read_all, read_bytes, read_failure, read_shape, write_bytes, write_failure, write_shape,
+    SEED_BYTES, read_all, read_bytes, read_failure, read_shape, write_bytes, write_failure,
+    write_shape,
 };
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
@@ -53,10 +54,19 @@ pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
     let bits = shape.record_bits();
     if bits > MAX_RECORD_BITS {
         let expected = format!("at most {MAX_RECORD_BITS}");
-        return Err(Error::out_of_bounds("the record length in bits", bits, expected));
+        return Err(Error::out_of_bounds(
+            "the record length in bits",
+            bits,
+            expected,
+        ));
     }
     let bytes = bits.div_ceil(8);
-    Ok(Units { shape: *shape, unit_bytes: bytes as usize, stored_bits: bits, per_unit: 8 * bytes / bits })
+    Ok(Units {
+        shape: *shape,
+        unit_bytes: bytes as usize,
+        stored_bits: bits,
+        per_unit: 8 * bytes / bits,
+    })
 }
 
 /// The matrix with `units` units in each column.
@@ -65,14 +75,30 @@ pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
 /// The errors of [`units_of`], and [`Error::OutOfBounds`] for too many columns or units, or no unit
 /// in a column.
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
-    Layout::new(units_of(shape)?, units, &Limits { rows: u64::MAX, columns: MAX_SIDE, units: MAX_SIDE })
+    Layout::new(
+        units_of(shape)?,
+        units,
+        &Limits {
+            rows: u64::MAX,
+            columns: MAX_SIDE,
+            units: MAX_SIDE,
+        },
+    )
 }
 
 /// Work of the verbs: both hints and the masks of an answer are products of bytes with masks; an
 /// answer reads database and digits; a client encrypts a word for each column and unit, and reads a
 /// row of the hint for each digit.
 pub(crate) fn work(layout: &Layout) -> Work {
-    let (Layout { rows, columns, units, .. }, all) = (layout, coefficients(layout));
+    let (
+        Layout {
+            rows,
+            columns,
+            units,
+            ..
+        },
+        all,
+    ) = (layout, coefficients(layout));
     let matrices = [(*rows, *columns), (digit_rows(layout), *units)];
     let [database, digits] =
         matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
@@ -88,7 +114,11 @@ pub(crate) fn work(layout: &Layout) -> Work {
         answer: Counts::new()
             .with(Operation::Select8, database.0, database.1)
             .with(Operation::Select8, digits.0, digits.1)
-            .with(Operation::HintProduct8, transformed_bytes(online, *units) as f64, online)
+            .with(
+                Operation::HintProduct8,
+                transformed_bytes(online, *units) as f64,
+                online,
+            )
             .with(Operation::Word, words as f64, 1),
         extract: Counts::new().with(Operation::DecryptRow, all as f64, 1),
     }
@@ -127,11 +157,21 @@ impl DoubleParams {
     fn with_bits(layout: Layout, bits: Bits, failure: FailureBound) -> Result<Self> {
         for found in [bits.first, bits.second, bits.mask, bits.body] {
             if !(1..=LOG2_Q).contains(&found) {
-                return Err(Error::out_of_bounds("the bits of a word of double", found.into(), "1 to 32"));
+                return Err(Error::out_of_bounds(
+                    "the bits of a word of double",
+                    found.into(),
+                    "1 to 32",
+                ));
             }
         }
         let bounds = noise::bounds(&layout, &bits, failure).ok_or_else(|| too_noisy(&layout))?;
-        Ok(Self { layout, bits, failure, bounds, lwe: LweParams::new().map_err(unfit(NAME))? })
+        Ok(Self {
+            layout,
+            bits,
+            failure,
+            bounds,
+            lwe: LweParams::new().map_err(unfit(NAME))?,
+        })
     }
 
     /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
@@ -147,7 +187,10 @@ impl DoubleParams {
     /// Bytes of both parts of a query's payload.
     pub(super) fn query_bytes(&self) -> [usize; 2] {
         let Layout { columns, units, .. } = self.layout;
-        [packed_len(columns, self.bits.first), packed_len(units, self.bits.second)]
+        [
+            packed_len(columns, self.bits.first),
+            packed_len(units, self.bits.second),
+        ]
     }
 
     /// Words of an answer's masks.
@@ -169,7 +212,8 @@ impl DoubleParams {
             query: sealed(self.query_bytes().iter().sum()),
             answer: sealed(self.answer_bytes().iter().sum()),
             database: matrix_bytes(layout.rows, layout.columns),
-            material: matrix_bytes(digit_rows(layout), layout.units) + (4 * N * digit_rows(layout)) as u64,
+            material: matrix_bytes(digit_rows(layout), layout.units)
+                + (4 * N * digit_rows(layout)) as u64,
             ..Sizes::default()
         }
     }
@@ -188,7 +232,10 @@ impl DoubleParams {
             ("sigma", SIGMA.to_string()),
             ("p of the first level", "256".to_owned()),
             ("p of the second level", (1u32 << DIGIT_BITS).to_string()),
-            ("digits of a mask and of a body", format!("{} and {}", MASK.count, BODY.count)),
+            (
+                "digits of a mask and of a body",
+                format!("{} and {}", MASK.count, BODY.count),
+            ),
             ("unit bytes", layout.unit_layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
@@ -203,7 +250,9 @@ impl DoubleParams {
 
 fn too_noisy(layout: &Layout) -> Error {
     let Layout { columns, units, .. } = layout;
-    refused(NAME)(format!("the noise of {columns} columns of {units} units exceeds the decoding limit"))
+    refused(NAME)(format!(
+        "the noise of {columns} columns of {units} units exceeds the decoding limit"
+    ))
 }
 
 impl Parameters for DoubleParams {
@@ -214,11 +263,15 @@ impl Parameters for DoubleParams {
         let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
         if least > most {
-            return Err(refused(NAME)(format!("{all} units: at most {MAX_SIDE} columns of as many")));
+            return Err(refused(NAME)(format!(
+                "{all} units: at most {MAX_SIDE} columns of as many"
+            )));
         }
         let ideal = (all as f64 * word / unit).sqrt() as u64;
         let heights = heights_near(ideal, least..=most);
-        let layouts = heights.map(|units| layout_of(&shape, units)).collect::<Result<Vec<_>>>()?;
+        let layouts = heights
+            .map(|units| layout_of(&shape, units))
+            .collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
             let read = byte * matrix_bytes(layout.rows, layout.columns) as f64;
             read + word * layout.columns as f64 + unit * layout.units as f64
@@ -236,7 +289,10 @@ impl Parameters for DoubleParams {
     }
 
     fn label(&self) -> String {
-        format!("{} units, {} columns", self.layout.units, self.layout.columns)
+        format!(
+            "{} units, {} columns",
+            self.layout.units, self.layout.columns
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -262,7 +318,12 @@ impl Parameters for DoubleParams {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
         writer.u64(self.layout.units as u64);
-        let Bits { first, second, mask, body } = self.bits;
+        let Bits {
+            first,
+            second,
+            mask,
+            body,
+        } = self.bits;
         write_bytes(&mut writer, [first, second, mask, body]);
         write_failure(&mut writer, self.failure);
         writer.finish()
@@ -270,11 +331,25 @@ impl Parameters for DoubleParams {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let read = |reader: &mut Reader<'_>| {
-            Ok((read_shape(reader)?, reader.u64()?, read_bytes(reader)?, read_failure(reader)?))
+            Ok((
+                read_shape(reader)?,
+                reader.u64()?,
+                read_bytes(reader)?,
+                read_failure(reader)?,
+            ))
         };
         let (shape, units, [first, second, mask, body], failure) =
             read_all("double's parameters", bytes, read)?;
-        Self::with_bits(layout_of(&shape, units)?, Bits { first, second, mask, body }, failure)
+        Self::with_bits(
+            layout_of(&shape, units)?,
+            Bits {
+                first,
+                second,
+                mask,
+                body,
+            },
+            failure,
+        )
     }
 }
 

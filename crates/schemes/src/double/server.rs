@@ -65,13 +65,20 @@ impl Server<Double> for DoubleServer {
         progress.stage("second_level", count);
         let seconds = self.second_level(&queries, &firsts);
         progress.stage("round", count);
-        Ok(seconds.iter().map(|ciphertexts| self.round(ciphertexts)).collect())
+        Ok(seconds
+            .iter()
+            .map(|ciphertexts| self.round(ciphertexts))
+            .collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let layout = &self.params.layout;
         let hint = |rows, columns| {
-            Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
+            Counts::new().with(
+                Operation::HintProduct8,
+                transformed_bytes(rows, columns) as f64,
+                rows,
+            )
         };
         estimate(&self.params, changes, |sizes| {
             let (rows, units) = (digit_rows(layout), layout.changed_units(changes));
@@ -84,12 +91,19 @@ impl Server<Double> for DoubleServer {
             let added = Counts::new().with(Operation::DecryptRow, units as f64 * rows as f64, 1);
             let second = if few(layout, units) { added } else { second };
             let first = hint(units * layout.unit_layout.unit_bytes, layout.columns);
-            first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+            first
+                .and(second)
+                .with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
         })
     }
 
     /// Keeps the public seed and gives the same bytes as a setup of the changed records.
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let DoubleParams { layout, lwe, .. } = &self.params;
         let (params, seed) = (self.params.clone(), self.public.seed);
         let Some((first, units)) = self.first.change(layout, changes)? else {
@@ -100,12 +114,19 @@ impl Server<Double> for DoubleServer {
         }
         progress.stage("update", units.len() as u64);
         let hint = first.hint_rows(lwe, layout, &units);
-        let second = self.second.change((lwe, &second_masks(seed)), layout, (&units, &hint), progress)?;
+        let second = self.second.change(
+            (lwe, &second_masks(seed)),
+            layout,
+            (&units, &hint),
+            progress,
+        )?;
         Ok(Self::assemble(params, seed, first, second))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.params.layout.read_packed(&self.first.database, (first, count), out)
+        self.params
+            .layout
+            .read_packed(&self.first.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -117,7 +138,10 @@ impl Server<Double> for DoubleServer {
 
     fn load(params: DoubleParams, source: &dyn SectionSource) -> Result<Self> {
         let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
-        let first = FirstLevel::new(seed, load_matrix(source, DATABASE, layout.rows, layout.columns)?);
+        let first = FirstLevel::new(
+            seed,
+            load_matrix(source, DATABASE, layout.rows, layout.columns)?,
+        );
         let digits = load_matrix(source, DIGITS, digit_rows(layout), layout.units)?;
         let masks = BlobSlice::new(source.get(MASKS)?, "double's masks")?;
         let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, CENTRE);
@@ -128,10 +152,21 @@ impl Server<Double> for DoubleServer {
 
 impl DoubleServer {
     /// Prepares the second level.
-    fn prepare(params: DoubleParams, seed: Seed, first: FirstLevel, progress: &dyn Progress) -> Result<Self> {
+    fn prepare(
+        params: DoubleParams,
+        seed: Seed,
+        first: FirstLevel,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let mut hint = first.hint(&params.lwe, progress);
         let masks = second_masks(seed);
-        let second = SecondLevel::new(&params.lwe, &params.layout, hint.slice_mut(), &masks, progress)?;
+        let second = SecondLevel::new(
+            &params.lwe,
+            &params.layout,
+            hint.slice_mut(),
+            &masks,
+            progress,
+        )?;
         Ok(Self::assemble(params, seed, first, second))
     }
 
@@ -141,8 +176,16 @@ impl DoubleServer {
         for row in second.masks.chunks_exact(N) {
             pack(&rounded(row, bits), bits, &mut hint);
         }
-        let public = DoublePublic { seed, hint: Blob::copy_of(&hint) };
-        Self { params, public, first, second }
+        let public = DoublePublic {
+            seed,
+            hint: Blob::copy_of(&hint),
+        };
+        Self {
+            params,
+            public,
+            first,
+            second,
+        }
     }
 
     /// The first level: D times each query modulo q, in one pass over the database. The word of
@@ -155,8 +198,12 @@ impl DoubleServer {
     /// The second level: the ciphertexts of the digits of one row of the first hint and of the
     /// first answers, for each query and its result of [`Self::first_level`].
     pub fn second_level(&self, queries: &[&DoubleQuery], firsts: &[Vec<u32>]) -> Vec<Ciphertexts> {
-        let values: Vec<&[u32]> = queries.iter().map(|query| query.second.as_slice()).collect();
-        self.second.answers(&self.params.lwe, &values, self.params.bits.second, firsts)
+        let values: Vec<&[u32]> = queries
+            .iter()
+            .map(|query| query.second.as_slice())
+            .collect();
+        self.second
+            .answers(&self.params.lwe, &values, self.params.bits.second, firsts)
     }
 
     /// The masks of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B of
@@ -176,5 +223,8 @@ impl DoubleServer {
 
 /// The leading `bits` of words, rounded to nearest.
 fn rounded(words: &[u32], bits: u32) -> Vec<u32> {
-    words.iter().map(|&word| round(word, LOG2_Q - bits)).collect()
+    words
+        .iter()
+        .map(|&word| round(word, LOG2_Q - bits))
+        .collect()
 }

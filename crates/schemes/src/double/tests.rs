@@ -4,7 +4,8 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session};
 use papir_core::{
-    Change, Description, FailureBound, NoProgress, RecordBuffer, Records, Shape, Sizes, extract_bits,
+    Change, Description, FailureBound, NoProgress, RecordBuffer, Records, Shape, Sizes,
+    extract_bits,
 };
 use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
 use papir_ring::prg::SecretRng;
@@ -26,7 +27,11 @@ const DEFAULT: FailureBound = FailureBound::DEFAULT;
 /// Root mean square of a uniform centred digit: √((2¹⁴ + 2)/12).
 const UNIFORM_DIGIT: f64 = 36.95;
 
-fn setup(records: &RecordBuffer, units: u64, seed: u64) -> (DoubleServer, DoubleClient, ChaCha20Rng) {
+fn setup(
+    records: &RecordBuffer,
+    units: u64,
+    seed: u64,
+) -> (DoubleServer, DoubleClient, ChaCha20Rng) {
     let params = DoubleParams::new(records.shape(), units).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let server = DoubleServer::setup(params, records, &mut rng, &NoProgress).unwrap();
@@ -38,18 +43,28 @@ fn setup(records: &RecordBuffer, units: u64, seed: u64) -> (DoubleServer, Double
 fn extreme_records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
-    records.packed_mut().iter_mut().for_each(|byte| *byte = (*byte & 1).wrapping_neg());
+    records
+        .packed_mut()
+        .iter_mut()
+        .for_each(|byte| *byte = (*byte & 1).wrapping_neg());
     records
 }
 
 /// The words of a query as the server uses them.
 fn words(values: &[u32], bits: u32) -> Vec<u32> {
-    values.iter().map(|value| value << (LOG2_Q - bits)).collect()
+    values
+        .iter()
+        .map(|value| value << (LOG2_Q - bits))
+        .collect()
 }
 
 /// Distances from what should be there, modulo q.
 fn differences(phases: &[u32], expected: &[u32]) -> Vec<f64> {
-    phases.iter().zip(expected).map(|(a, b)| f64::from(a.wrapping_sub(*b) as i32)).collect()
+    phases
+        .iter()
+        .zip(expected)
+        .map(|(a, b)| f64::from(a.wrapping_sub(*b) as i32))
+        .collect()
 }
 
 /// The first level's errors, masks rounded as their digits round them.
@@ -64,15 +79,22 @@ fn first_noise(
     let rounded = |words: &[u32]| {
         words
             .iter()
-            .map(|&word| MASK.join_leading(MASK.split(MASK.leading(word)).collect::<Vec<_>>().into_iter()))
+            .map(|&word| {
+                MASK.join_leading(
+                    MASK.split(MASK.leading(word))
+                        .collect::<Vec<_>>()
+                        .into_iter(),
+                )
+            })
             .collect::<Vec<_>>()
     };
     let phase = |(mask, body): (&[u32], &u32)| body.wrapping_sub(dot(&rounded(mask), key));
     let phases: Vec<u32> = hint.chunks_exact(N).zip(&answers).map(phase).collect();
     let database = &server.first.database;
     let byte = |row| u32::from(database.tiles()[database.position(row, column)]);
-    let expected: Vec<u32> =
-        (0..database.rows()).map(|row| byte(row).wrapping_sub(128) << FIRST.log2_delta).collect();
+    let expected: Vec<u32> = (0..database.rows())
+        .map(|row| byte(row).wrapping_sub(128) << FIRST.log2_delta)
+        .collect();
     differences(&phases, &expected)
 }
 
@@ -81,7 +103,11 @@ fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: u
     let firsts = server.first_level(&[query]);
     let ciphertexts = server.second_level(&[query], &firsts).remove(0);
     let dropped = LOG2_Q - server.params.bits.mask;
-    let rounded = |row: &[u32]| row.iter().map(|&w| round(w, dropped) << dropped).collect::<Vec<_>>();
+    let rounded = |row: &[u32]| {
+        row.iter()
+            .map(|&w| round(w, dropped) << dropped)
+            .collect::<Vec<_>>()
+    };
     let masks = server.offline_masks().chunks_exact(N);
     let phases: Vec<u32> = masks
         .zip(&ciphertexts.bodies)
@@ -89,8 +115,9 @@ fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: u
         .collect();
     let digits = &server.second.digits;
     let digit = |row| u32::from(digits.tiles()[digits.position(row, unit)]);
-    let expected: Vec<u32> =
-        (0..digits.rows()).map(|row| digit(row).wrapping_sub(CENTRE.into()) << SECOND.log2_delta).collect();
+    let expected: Vec<u32> = (0..digits.rows())
+        .map(|row| digit(row).wrapping_sub(CENTRE.into()) << SECOND.log2_delta)
+        .collect();
     differences(&phases, &expected)
 }
 
@@ -105,15 +132,30 @@ fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
     for i in 0..8 {
         let place = server.params.layout.place(i * 250_007);
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();
-        first.extend(first_noise(&server, hint, &query, &secret.keys[0], place.column as usize));
-        second.extend(second_noise(&server, &query, &secret.keys[1], place.unit as usize));
+        first.extend(first_noise(
+            &server,
+            hint,
+            &query,
+            &secret.keys[0],
+            place.column as usize,
+        ));
+        second.extend(second_noise(
+            &server,
+            &query,
+            &secret.keys[1],
+            place.unit as usize,
+        ));
     }
     // Uniform rounding errors have a third of the bound's square.
     let bound = FIRST.deviation(4096, LOG2_Q - bits.first, MASK.dropped_bits());
     let errors = FIRST.deviation(4096, LOG2_Q - bits.first, 0);
     let expected = errors * errors + (bound * bound - errors * errors) / 3.0;
     let moments = Moments::of(first);
-    println!("first level: bound 2^{:.2}, measured 2^{:.2}", bound.log2(), moments.deviation().log2());
+    println!(
+        "first level: bound 2^{:.2}, measured 2^{:.2}",
+        bound.log2(),
+        moments.deviation().log2()
+    );
     moments.assert_within(expected, 0.2, 1.2);
     assert!(moments.log2_max < moments.expected_log2_max(bound) + 0.6);
 
@@ -122,7 +164,11 @@ fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
     let all = SECOND.deviation_of(UNIFORM_DIGIT, 512, LOG2_Q - bits.second, LOG2_Q - bits.mask);
     let expected = errors * errors + (all * all - errors * errors) / 3.0;
     let moments = Moments::of(second);
-    println!("second level: bound 2^{:.2}, measured 2^{:.2}", bound.log2(), moments.deviation().log2());
+    println!(
+        "second level: bound 2^{:.2}, measured 2^{:.2}",
+        bound.log2(),
+        moments.deviation().log2()
+    );
     moments.assert_within(expected, 0.2, 1.2);
     assert!(moments.log2_max < moments.expected_log2_max(bound) + 0.6);
 }
@@ -135,12 +181,17 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let firsts = server.first_level(&[&query]);
     let ciphertexts = server.second_level(&[&query], &firsts).remove(0);
     assert_eq!(ciphertexts.masks.len(), 3 * BODY.count * N);
-    let masks = server.offline_masks().chunks_exact(N).chain(ciphertexts.masks.chunks_exact(N));
+    let masks = server
+        .offline_masks()
+        .chunks_exact(N)
+        .chain(ciphertexts.masks.chunks_exact(N));
     let key = &secret.keys[1];
     let digits: Vec<u8> = masks
         .zip(&ciphertexts.bodies)
         .map(|(mask, body)| {
-            let phase = body.wrapping_sub(dot(mask, key)).wrapping_add(1 << (SECOND.log2_delta - 1));
+            let phase = body
+                .wrapping_sub(dot(mask, key))
+                .wrapping_add(1 << (SECOND.log2_delta - 1));
             ((phase >> SECOND.log2_delta) as u8).wrapping_add(CENTRE) & 127
         })
         .collect();
@@ -150,10 +201,17 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let words = hint[row * N..(row + 3) * N].iter();
     let expected: Vec<u8> = words
         .flat_map(|&word| split(MASK, word))
-        .chain(firsts[0][row..row + 3].iter().flat_map(|&word| split(BODY, word)))
+        .chain(
+            firsts[0][row..row + 3]
+                .iter()
+                .flat_map(|&word| split(BODY, word)),
+        )
         .collect();
     assert!(digits == expected, "digits of the wrong unit, or noise");
-    assert_eq!(digits.len(), digit_rows(&server.params.layout) + 3 * BODY.count);
+    assert_eq!(
+        digits.len(),
+        digit_rows(&server.params.layout) + 3 * BODY.count
+    );
     let answer = server.round(&ciphertexts);
     assert_eq!(client.phases(key, &answer).unwrap().len(), digits.len());
 }
@@ -166,11 +224,20 @@ fn an_answer_opens_under_its_own_secret_only() {
     let (second, _) = client.query(None, &[3], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     assert!(client.extract(second, answer.clone()).is_err());
-    assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
+    assert_eq!(
+        client.extract(first, answer).unwrap(),
+        [records.get(3).unwrap()]
+    );
 }
 
 /// Errors of a query: its words less masks and unit vector.
-fn query_errors(words: &[u32], masks: &Masks, key: &[u32], selected: usize, delta: u32) -> Vec<f64> {
+fn query_errors(
+    words: &[u32],
+    masks: &Masks,
+    key: &[u32],
+    selected: usize,
+    delta: u32,
+) -> Vec<f64> {
     let mut row = vec![0; N];
     let error = |(i, word): (usize, &u32)| {
         masks.row(i, &mut row);
@@ -194,14 +261,30 @@ fn a_query_is_two_encrypted_unit_vectors() {
     let (secret, query) = client.query(None, &[777 * 3000 + 2222], &mut rng).unwrap();
     let bits = client.params().bits;
     let levels = [
-        (words(&query.first, bits.first), first_masks(public.seed), 777, FIRST.log2_delta, bits.first),
-        (words(&query.second, bits.second), second_masks(public.seed), 2222, SECOND.log2_delta, bits.second),
+        (
+            words(&query.first, bits.first),
+            first_masks(public.seed),
+            777,
+            FIRST.log2_delta,
+            bits.first,
+        ),
+        (
+            words(&query.second, bits.second),
+            second_masks(public.seed),
+            2222,
+            SECOND.log2_delta,
+            bits.second,
+        ),
     ];
     for ((words, masks, selected, log2_delta, bits), key) in levels.into_iter().zip(&secret.keys) {
         let errors = query_errors(&words, &masks, key, selected, 1 << log2_delta);
         let rounding = (4f64.powi((LOG2_Q - bits) as i32) + 2.0) / 12.0;
         Moments::of(errors).assert_within(SIGMA * SIGMA + rounding, 0.12, 1.12);
-        Moments::of(key.iter().map(|s| f64::from(*s as i32))).assert_within(SIGMA * SIGMA, 0.25, 1.25);
+        Moments::of(key.iter().map(|s| f64::from(*s as i32))).assert_within(
+            SIGMA * SIGMA,
+            0.25,
+            1.25,
+        );
     }
 }
 
@@ -219,33 +302,58 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let from = |rng: &mut dyn CryptoRng| {
         let mut guess = vec![0i32; N];
         Gaussian::new(SIGMA).unwrap().fill(rng, &mut guess);
-        guess.into_iter().map(|word| word as u32).collect::<Vec<_>>()
+        guess
+            .into_iter()
+            .map(|word| word as u32)
+            .collect::<Vec<_>>()
     };
     let public = || ChaCha20Rng::from_seed(server.public().seed.0);
-    let guesses = [vec![0; N], from(&mut public()), from(&mut SecretRng::new(&mut public()))];
+    let guesses = [
+        vec![0; N],
+        from(&mut public()),
+        from(&mut SecretRng::new(&mut public())),
+    ];
     for (i, key) in keys.iter().enumerate() {
-        assert!(keys[..i].iter().chain(&guesses).all(|other| other != key), "key {i} is known");
+        assert!(
+            keys[..i].iter().chain(&guesses).all(|other| other != key),
+            "key {i} is known"
+        );
     }
 }
 
 fn changed(index: u64, shape: &Shape) -> Change {
-    let bytes: Vec<u8> = (0..shape.record_bytes()).map(|i| (i as u64 * 37 + index * 5 + 1) as u8).collect();
-    Change { index, record: extract_bits(&bytes, 0, shape.record_bits()) }
+    let bytes: Vec<u8> = (0..shape.record_bytes())
+        .map(|i| (i as u64 * 37 + index * 5 + 1) as u8)
+        .collect();
+    Change {
+        index,
+        record: extract_bits(&bytes, 0, shape.record_bits()),
+    }
 }
 
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
     // With few changed units, the second level is updated; with more, it or both are prepared again.
     let (few, many): (&[u64], &[u64]) = (&[1499, 3, 701], &[0, 1499, 700, 701, 700, 3]);
-    for (bits, units, indices) in
-        [(24, 200, many), (24, 200, few), (3, 300, few), (13, 150, many), (1, 187, few), (8, 7, many)]
-    {
+    for (bits, units, indices) in [
+        (24, 200, many),
+        (24, 200, few),
+        (3, 300, few),
+        (13, 150, many),
+        (1, 187, few),
+        (8, 7, many),
+    ] {
         let shape = Shape::new(1500, bits).unwrap();
         let mut records = RecordBuffer::zeroed(shape);
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, units, 4);
-        let changes: Vec<Change> = indices.iter().map(|&index| changed(index, &shape)).collect();
-        changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+        let changes: Vec<Change> = indices
+            .iter()
+            .map(|&index| changed(index, &shape))
+            .collect();
+        changes
+            .iter()
+            .for_each(|change| records.set(change.index, &change.record).unwrap());
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, units, 4);
         assert_eq!(updated.public.seed, fresh.public.seed);
@@ -255,19 +363,36 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let ([database, digits], [new_database, new_digits]) = (tiles(&updated), tiles(&fresh));
         assert!(*database == *new_database, "{bits} bits: database");
         assert!(*digits == *new_digits, "{bits} bits: digits");
-        assert!(updated.offline_masks() == fresh.offline_masks(), "{bits} bits: masks");
-        assert!(*updated.public.hint == *fresh.public.hint, "{bits} bits: hint");
-        assert!(**server.first.database.tiles() != *database, "{bits} bits: unchanged");
+        assert!(
+            updated.offline_masks() == fresh.offline_masks(),
+            "{bits} bits: masks"
+        );
+        assert!(
+            *updated.public.hint == *fresh.public.hint,
+            "{bits} bits: hint"
+        );
+        assert!(
+            **server.first.database.tiles() != *database,
+            "{bits} bits: unchanged"
+        );
     }
 }
 
 fn described(records: u64, bits: u64, goal: Goal) -> Description {
-    DoubleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
+    DoubleParams::choose(Shape::new(records, bits).unwrap(), goal)
+        .unwrap()
+        .describe()
 }
 
 #[test]
 fn choices_fit_their_goals() {
-    for (records, bits) in [(1 << 30, 8), (1 << 32, 1), (1_000_003, 16), (1 << 20, 1), (99_991, 64)] {
+    for (records, bits) in [
+        (1 << 30, 8),
+        (1 << 32, 1),
+        (1_000_003, 16),
+        (1 << 20, 1),
+        (99_991, 64),
+    ] {
         let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
         let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
         let traffic = |sizes: Sizes| sizes.query + sizes.answer;
@@ -277,7 +402,10 @@ fn choices_fit_their_goals() {
         let shape = Shape::new(records, bits).unwrap();
         let units = units_of(&shape).unwrap().units() as f64;
         let words = (least.query as f64 - 32.0) * 8.0 / 25.0;
-        assert!(words <= 1.05 * 2.0 * units.sqrt() + 32.0, "{records} × {bits} bits: {words} words");
+        assert!(
+            words <= 1.05 * 2.0 * units.sqrt() + 32.0,
+            "{records} × {bits} bits: {words} words"
+        );
         assert!((fast.database as f64) < 1.05 * shape.total_bytes() as f64 + 1e6);
     }
 }
@@ -287,7 +415,10 @@ fn choices_fit_their_goals() {
 #[test]
 fn a_gibibyte_costs_what_the_documentation_says() {
     let sizes = described(1 << 30, 8, Goal::MinCommunication).sizes;
-    assert_eq!((sizes.query, sizes.answer, sizes.hint), (204_875, 9_892, 7_471_104));
+    assert_eq!(
+        (sizes.query, sizes.answer, sizes.hint),
+        (204_875, 9_892, 7_471_104)
+    );
 }
 
 #[test]
@@ -295,8 +426,19 @@ fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
     let params = DoubleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
     let bytes = params.encode();
     assert_eq!(bytes.len(), SHAPE_BYTES + 8 + 4);
-    assert_eq!(DoubleParams::decode(&bytes).unwrap().describe(), params.describe());
-    for (position, value) in [(24, 0), (25, 33), (26, 255), (24, 9), (25, 9), (26, 9), (27, 6)] {
+    assert_eq!(
+        DoubleParams::decode(&bytes).unwrap().describe(),
+        params.describe()
+    );
+    for (position, value) in [
+        (24, 0),
+        (25, 33),
+        (26, 255),
+        (24, 9),
+        (25, 9),
+        (26, 9),
+        (27, 6),
+    ] {
         let mut bad = bytes.clone();
         bad[position] = value;
         assert!(DoubleParams::decode(&bad).is_err(), "{value} at {position}");
@@ -307,27 +449,45 @@ fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
 fn extremes_are_taken_or_refused_with_a_reason() {
     for (records, bits) in [(1 << 38, 1), (1 << 32, 8), (1, 1), (1, 64), (1 << 30, 64)] {
         let description = described(records, bits, Goal::MinTime);
-        assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
+        assert!(
+            description.failure_log2 <= -40.0,
+            "{records} × {bits}: {}",
+            description.failure_log2
+        );
         assert!(description.security.unwrap().bits >= 128.0);
     }
     let error = DoubleParams::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).unwrap_err();
     assert!(error.to_string().contains("at most 64"), "{error}");
     let error = DoubleParams::choose(Shape::new(1 << 40, 8).unwrap(), Goal::MinTime).unwrap_err();
-    assert!(error.to_string().contains("at most 262144 columns"), "{error}");
+    assert!(
+        error.to_string().contains("at most 262144 columns"),
+        "{error}"
+    );
 }
 
 #[test]
 fn units_hold_what_fits_the_bytes_of_a_record() {
-    for (bits, records, bytes) in
-        [(1, 8, 1), (3, 2, 1), (4, 2, 1), (5, 1, 1), (8, 1, 1), (9, 1, 2), (17, 1, 3), (64, 1, 8)]
-    {
+    for (bits, records, bytes) in [
+        (1, 8, 1),
+        (3, 2, 1),
+        (4, 2, 1),
+        (5, 1, 1),
+        (8, 1, 1),
+        (9, 1, 2),
+        (17, 1, 3),
+        (64, 1, 8),
+    ] {
         let layout = layout_of(&Shape::new(100, bits).unwrap(), 5).unwrap();
         assert_eq!(
             (layout.unit_layout.per_unit, layout.unit_layout.unit_bytes),
             (records, bytes),
             "{bits} bits"
         );
-        assert_eq!(layout.columns as u64, 100u64.div_ceil(5 * records), "{bits} bits");
+        assert_eq!(
+            layout.columns as u64,
+            100u64.div_ceil(5 * records),
+            "{bits} bits"
+        );
     }
 }
 
@@ -345,25 +505,45 @@ fn units_and_their_records_are_the_packed_ones() {
     for bits in [1, 3, 5, 8, 13, 40, 57, 63, 64] {
         let shape = Shape::new(97, bits).unwrap();
         let layout = layout_of(&shape, 50.min(units_of(&shape).unwrap().units())).unwrap();
-        let bytes = (0..shape.total_bytes()).map(|i| (i * 151 + i * i) as u8).collect();
+        let bytes = (0..shape.total_bytes())
+            .map(|i| (i * 151 + i * i) as u8)
+            .collect();
         let records = RecordBuffer::from_packed(shape, bytes).unwrap();
         let matrix = layout.encode(&records, &NoProgress).unwrap();
         let unit_at = |index| {
             let place = layout.place(index);
             let bytes = layout.unit_layout.unit_bytes;
             let column = matrix.column(place.column as usize);
-            (column[place.unit as usize * bytes..][..bytes].to_vec(), place.slot)
+            (
+                column[place.unit as usize * bytes..][..bytes].to_vec(),
+                place.slot,
+            )
         };
         for index in 0..97 {
             let (unit, slot) = unit_at(index);
             let expected = extract_bits(records.packed(), index * bits, bits);
-            assert_eq!(layout.unit_layout.select(&unit, slot), expected, "{bits}: {index}");
+            assert_eq!(
+                layout.unit_layout.select(&unit, slot),
+                expected,
+                "{bits}: {index}"
+            );
         }
         let mut changed = vec![u8::MAX; layout.unit_layout.unit_bytes];
-        let (five, last) = (extract_bits(&5u64.to_le_bytes(), 0, bits), layout.unit_layout.per_unit - 1);
-        layout.unit_layout.set_slot(&mut changed, last, &five).unwrap();
+        let (five, last) = (
+            extract_bits(&5u64.to_le_bytes(), 0, bits),
+            layout.unit_layout.per_unit - 1,
+        );
+        layout
+            .unit_layout
+            .set_slot(&mut changed, last, &five)
+            .unwrap();
         assert_eq!(layout.unit_layout.select(&changed, last), five);
-        let zeros = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(byte.count_zeros())).sum::<u64>();
+        let zeros = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| u64::from(byte.count_zeros()))
+                .sum::<u64>()
+        };
         let ones = 8 * five.len() as u64 - zeros(&five);
         assert_eq!(zeros(&changed), bits.saturating_sub(ones));
     }
@@ -376,8 +556,13 @@ fn layouts_that_do_not_fit_are_refused() {
     assert!(layout_of(&shape, (1 << 18) + 1).is_err());
     assert!(layout_of(&shape, 64).is_ok() && layout_of(&shape, 1 << 18).is_ok());
     assert!(layout_of(&Shape::new(3, 8).unwrap(), 4).is_err());
-    let error = layout_of(&Shape::new(9, 65).unwrap(), 1).unwrap_err().to_string();
-    assert_eq!(error, "the record length in bits is 65: expected at most 64");
+    let error = layout_of(&Shape::new(9, 65).unwrap(), 1)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "the record length in bits is 65: expected at most 64"
+    );
 }
 
 fn layout(bytes: u64, units: u64, columns: u64) -> Layout {
@@ -386,12 +571,20 @@ fn layout(bytes: u64, units: u64, columns: u64) -> Layout {
 
 #[test]
 fn the_largest_and_the_smallest_matrix_decode() {
-    for (bytes, units, columns) in
-        [(8, MAX_SIDE / 64, MAX_SIDE), (8, MAX_SIDE, 64), (1, 1 << 16, 1 << 16), (1, 1, 1), (8, 4096, 4096)]
-    {
+    for (bytes, units, columns) in [
+        (8, MAX_SIDE / 64, MAX_SIDE),
+        (8, MAX_SIDE, 64),
+        (1, 1 << 16, 1 << 16),
+        (1, 1, 1),
+        (8, 4096, 4096),
+    ] {
         let layout = layout(bytes, units, columns);
         let bounds = bounds(&layout, &choose(&layout, DEFAULT).unwrap(), DEFAULT).unwrap();
-        assert!(bounds.failure_log2 <= -40.0, "{layout:?}: {}", bounds.failure_log2);
+        assert!(
+            bounds.failure_log2 <= -40.0,
+            "{layout:?}: {}",
+            bounds.failure_log2
+        );
         assert!(bounds.first < 1 << 23 && bounds.second < 1 << 24);
     }
 }
@@ -399,7 +592,15 @@ fn the_largest_and_the_smallest_matrix_decode() {
 #[test]
 fn a_gibibyte_takes_few_bits() {
     let bits = choose(&layout(1, 1 << 15, 1 << 15), DEFAULT).unwrap();
-    assert_eq!(bits, Bits { first: 26, second: 24, mask: 19, body: 13 });
+    assert_eq!(
+        bits,
+        Bits {
+            first: 26,
+            second: 24,
+            mask: 19,
+            body: 13
+        }
+    );
 }
 
 #[test]
@@ -407,11 +608,40 @@ fn fewer_bits_than_chosen_do_not_fit() {
     let layout = layout(2, 5000, 9000);
     let bits = choose(&layout, DEFAULT).unwrap();
     let fewer = [
-        Bits { first: bits.first - 1, ..bits },
-        Bits { second: bits.second - 2, ..bits },
-        Bits { mask: bits.mask - 2, ..bits },
-        Bits { body: bits.body - 1, ..bits },
+        Bits {
+            first: bits.first - 1,
+            ..bits
+        },
+        Bits {
+            second: bits.second - 2,
+            ..bits
+        },
+        Bits {
+            mask: bits.mask - 2,
+            ..bits
+        },
+        Bits {
+            body: bits.body - 1,
+            ..bits
+        },
     ];
-    assert!(fewer.iter().all(|bits| bounds(&layout, bits, DEFAULT).is_none()), "{bits:?}");
-    assert!(bounds(&layout, &Bits { first: 32, second: 32, mask: 32, body: 32 }, DEFAULT).is_some());
+    assert!(
+        fewer
+            .iter()
+            .all(|bits| bounds(&layout, bits, DEFAULT).is_none()),
+        "{bits:?}"
+    );
+    assert!(
+        bounds(
+            &layout,
+            &Bits {
+                first: 32,
+                second: 32,
+                mask: 32,
+                body: 32
+            },
+            DEFAULT
+        )
+        .is_some()
+    );
 }

@@ -49,7 +49,10 @@ impl Wire<DoubleParams> for DoublePublic {
         let mut reader = Reader::new("double's public part", bytes);
         let (seed, hint) = (Seed(reader.array()?), reader.rest());
         Error::check_length("double's hint", hint.len(), params.hint_bytes())?;
-        Ok(Self { seed, hint: Blob::copy_of(hint) })
+        Ok(Self {
+            seed,
+            hint: Blob::copy_of(hint),
+        })
     }
 }
 
@@ -86,7 +89,12 @@ impl Wire<DoubleParams> for DoubleAnswer {
         let mut reader = Reader::new(what, bytes);
         Ok(Self {
             masks: unpack(&mut reader, what, params.bits.mask, params.answer_masks())?,
-            bodies: unpack(&mut reader, what, params.bits.body, coefficients(&params.layout))?,
+            bodies: unpack(
+                &mut reader,
+                what,
+                params.bits.body,
+                coefficients(&params.layout),
+            )?,
         })
     }
 }

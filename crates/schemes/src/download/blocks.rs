@@ -19,7 +19,8 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use papir_core::codec::Reader;
 use papir_core::{
-    AlignedBytes, Blob, Change, Error, Progress, Records, Result, Shape, check_read, copy_packed, parallel,
+    AlignedBytes, Blob, Change, Error, Progress, Records, Result, Shape, check_read, copy_packed,
+    parallel,
 };
 
 use crate::shared::stored_records;
@@ -41,10 +42,14 @@ const SAMPLES: u64 = 16;
 pub fn estimate(records: &dyn Records) -> Result<u64> {
     let (shape, total) = (records.shape(), records.shape().total_bytes());
     // Eight records end at a byte, whatever their length.
-    let run = (8 * PROBE_BYTES as u64 / shape.record_bits()).next_multiple_of(8).max(8);
+    let run = (8 * PROBE_BYTES as u64 / shape.record_bits())
+        .next_multiple_of(8)
+        .max(8);
     let (mut read, mut compressed) = (0, 0);
     for i in 0..SAMPLES {
-        let first = (shape.records() / SAMPLES * i).next_multiple_of(8).min(shape.records());
+        let first = (shape.records() / SAMPLES * i)
+            .next_multiple_of(8)
+            .min(shape.records());
         let count = run.min(shape.records() - first);
         let mut part = vec![0; (count * shape.record_bits()).div_ceil(8) as usize];
         records.read_packed(first, count, &mut part)?;
@@ -86,7 +91,11 @@ impl Blocks {
     ///
     /// # Errors
     /// The errors of the source.
-    pub(super) fn pack(scheme: &'static str, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+    pub(super) fn pack(
+        scheme: &'static str,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let shape = records.shape();
         let packed = stored_records::copy(scheme, shape, records, progress)?;
         progress.stage("compress", count(shape.total_bytes()));
@@ -99,9 +108,13 @@ impl Blocks {
 
     /// Blocks one after the other, behind their lengths.
     fn join<B: AsRef<[u8]>>(shape: Shape, blocks: &[B]) -> Result<Self> {
-        let lengths = blocks.iter().flat_map(|block| (block.as_ref().len() as u32).to_le_bytes());
+        let lengths = blocks
+            .iter()
+            .flat_map(|block| (block.as_ref().len() as u32).to_le_bytes());
         let mut bytes: Vec<u8> = lengths.collect();
-        blocks.iter().for_each(|block| bytes.extend_from_slice(block.as_ref()));
+        blocks
+            .iter()
+            .for_each(|block| bytes.extend_from_slice(block.as_ref()));
         Self::parse(shape, Blob::copy_of(&bytes))
     }
 
@@ -115,17 +128,28 @@ impl Blocks {
         let mut reader = Reader::new("the lengths of download's blocks", &bytes);
         let mut start = count(total as u64) as usize * LENGTH_BYTES;
         let mut places = Vec::new();
-        for content in (0..total).step_by(BLOCK_BYTES).map(|first| BLOCK_BYTES.min(total - first)) {
+        for content in (0..total)
+            .step_by(BLOCK_BYTES)
+            .map(|first| BLOCK_BYTES.min(total - first))
+        {
             let length = reader.u32()? as usize;
             if length == 0 || length > content {
                 let expected = format!("1 to {content} bytes");
-                return Err(Error::out_of_bounds("the length of a block", length as u64, expected));
+                return Err(Error::out_of_bounds(
+                    "the length of a block",
+                    length as u64,
+                    expected,
+                ));
             }
             places.push(start..start + length);
             start += length;
         }
         Error::check_length("download's blocks", bytes.len(), start)?;
-        Ok(Self { shape, bytes, places })
+        Ok(Self {
+            shape,
+            bytes,
+            places,
+        })
     }
 
     /// All bytes: lengths and blocks.
@@ -146,7 +170,9 @@ impl Blocks {
     /// Unpacks whole blocks from this one on, as many as `out` has room for.
     fn unpack_from(&self, first: usize, out: &mut [u8]) -> Result<()> {
         let parts = out.chunks_mut(BLOCK_BYTES).zip(&self.places[first..]);
-        parallel::try_for_each(parts, |(content, place)| inflate(&self.bytes[place.clone()], content))
+        parallel::try_for_each(parts, |(content, place)| {
+            inflate(&self.bytes[place.clone()], content)
+        })
     }
 
     /// Reads some records, as [`Records::read_packed`] does.
@@ -165,14 +191,21 @@ impl Blocks {
         let mut unpacked = vec![0; end - block * BLOCK_BYTES];
         self.unpack_from(block, &mut unpacked)?;
         let records = Shape::new(count, bits)?;
-        copy_packed(&records, &unpacked[start - block * BLOCK_BYTES..], 0, count, out)
+        copy_packed(
+            &records,
+            &unpacked[start - block * BLOCK_BYTES..],
+            0,
+            count,
+            out,
+        )
     }
 
     /// The blocks that hold changed records.
     pub(super) fn changed(&self, changes: &[Change]) -> BTreeSet<usize> {
         let bits = self.shape.record_bits();
         let block = |bit: u64| (bit / 8) as usize / BLOCK_BYTES;
-        let blocks = |change: &Change| block(change.index * bits)..=block((change.index + 1) * bits - 1);
+        let blocks =
+            |change: &Change| block(change.index * bits)..=block((change.index + 1) * bits - 1);
         changes.iter().flat_map(blocks).collect()
     }
 
@@ -198,7 +231,8 @@ impl Blocks {
 
 /// A block: its content, compressed if that is shorter.
 fn deflated(content: &[u8]) -> Vec<u8> {
-    let shrinks = |bytes: &[u8]| Some(deflate(bytes)).filter(|deflated| deflated.len() < bytes.len());
+    let shrinks =
+        |bytes: &[u8]| Some(deflate(bytes)).filter(|deflated| deflated.len() < bytes.len());
     let probe = &content[..PROBE_BYTES.min(content.len())];
     let compressed = shrinks(probe).and_then(|_| shrinks(content));
     compressed.unwrap_or_else(|| content.to_vec())
@@ -219,11 +253,20 @@ fn inflate(block: &[u8], content: &mut [u8]) -> Result<()> {
         return Ok(());
     }
     let length = content.len();
-    let malformed =
-        |found: String| Error::malformed("a block of download", found, format!("{length} bytes, compressed"));
+    let malformed = |found: String| {
+        Error::malformed(
+            "a block of download",
+            found,
+            format!("{length} bytes, compressed"),
+        )
+    };
     let mut decoder = DeflateDecoder::new(block);
-    decoder.read_exact(content).map_err(|error| malformed(error.to_string()))?;
-    let more = decoder.read(&mut [0]).map_err(|error| malformed(error.to_string()))?;
+    decoder
+        .read_exact(content)
+        .map_err(|error| malformed(error.to_string()))?;
+    let more = decoder
+        .read(&mut [0])
+        .map_err(|error| malformed(error.to_string()))?;
     match (more, decoder.total_in() as usize == block.len()) {
         (0, true) => Ok(()),
         _ => Err(malformed("more bytes".to_owned())),

@@ -41,7 +41,13 @@ impl Client<Download> for DownloadClient {
         let mut nonce = [0; NONCE_BYTES];
         rng.fill_bytes(&mut nonce);
         let indices = Zeroizing::new(indices.to_vec());
-        Ok((DownloadSecret { nonce: Nonce(nonce), indices }, Nonce(nonce)))
+        Ok((
+            DownloadSecret {
+                nonce: Nonce(nonce),
+                indices,
+            },
+            Nonce(nonce),
+        ))
     }
 
     fn extract(&self, secret: DownloadSecret, answer: Nonce) -> Result<Vec<Record>> {
@@ -49,6 +55,10 @@ impl Client<Download> for DownloadClient {
             return Err(Error::NotDecodable);
         }
         let bits = self.params.shape().record_bits();
-        Ok(secret.indices.iter().map(|index| extract_bits(&self.packed, index * bits, bits)).collect())
+        Ok(secret
+            .indices
+            .iter()
+            .map(|index| extract_bits(&self.packed, index * bits, bits))
+            .collect())
     }
 }

@@ -4,8 +4,8 @@ use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Parameters, Target};
 use papir_core::{
-    Description, Error, FailureBound, Limits, MAX_PUBLIC_BYTES, MAX_RECORD_BITS, Privacy, Result, Shape,
-    Sizes, UpdateCost,
+    Description, Error, FailureBound, Limits, MAX_PUBLIC_BYTES, MAX_RECORD_BITS, Privacy, Result,
+    Shape, Sizes, UpdateCost,
 };
 
 use super::blocks::{self, BLOCK_BYTES};
@@ -51,7 +51,11 @@ impl DownloadParams {
         let range = blocks::shortest(total)..=blocks::longest(total);
         if !range.contains(&stored) {
             let expected = format!("{} to {}", range.start(), range.end());
-            return Err(Error::out_of_bounds("the length of compressed records", stored, expected));
+            return Err(Error::out_of_bounds(
+                "the length of compressed records",
+                stored,
+                expected,
+            ));
         }
         Ok(Self { shape, stored })
     }
@@ -83,8 +87,11 @@ impl Parameters for DownloadParams {
 
     fn describe(&self) -> Description {
         let total = self.shape.total_bytes();
-        let deflate =
-            Counts::new().with(Operation::Deflate, total as f64, total.div_ceil(BLOCK_BYTES as u64) as usize);
+        let deflate = Counts::new().with(
+            Operation::Deflate,
+            total as f64,
+            total.div_ceil(BLOCK_BYTES as u64) as usize,
+        );
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -101,7 +108,10 @@ impl Parameters for DownloadParams {
             security: None,
             failure_log2: f64::NEG_INFINITY,
             failure_bound: FailureBound::DEFAULT,
-            limits: Limits { batch: BATCH, ..one_record(MAX_RECORD_BITS, UpdateCost::PerPack) },
+            limits: Limits {
+                batch: BATCH,
+                ..one_record(MAX_RECORD_BITS, UpdateCost::PerPack)
+            },
             parameters: vec![("compressed to", format!("{} of {total} bytes", self.stored))],
             work: Work {
                 setup: deflate,
@@ -120,8 +130,9 @@ impl Parameters for DownloadParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, stored) =
-            read_all("download's parameters", bytes, |reader| Ok((read_shape(reader)?, reader.u64()?)))?;
+        let (shape, stored) = read_all("download's parameters", bytes, |reader| {
+            Ok((read_shape(reader)?, reader.u64()?))
+        })?;
         Self::new(shape, stored)
     }
 }

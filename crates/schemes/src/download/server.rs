@@ -23,7 +23,10 @@ pub struct DownloadServer {
 impl DownloadServer {
     fn new(params: &DownloadParams, blocks: Blocks) -> Result<Self> {
         let params = params.with_stored(blocks.bytes().len() as u64)?;
-        Ok(Self { params, public: DownloadPublic { blocks } })
+        Ok(Self {
+            params,
+            public: DownloadPublic { blocks },
+        })
     }
 }
 
@@ -61,10 +64,17 @@ impl Server<Download> for DownloadServer {
         check_changes(&shape, changes)?;
         let blocks = self.public.blocks.changed(changes).len();
         let bytes = (blocks * BLOCK_BYTES).min(shape.total_bytes() as usize) as f64;
-        estimate(&self.params, changes, |_| Counts::new().with(Operation::Deflate, bytes, blocks))
+        estimate(&self.params, changes, |_| {
+            Counts::new().with(Operation::Deflate, bytes, blocks)
+        })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
         Self::new(&self.params, self.public.blocks.update(changes, progress)?)
     }
@@ -79,8 +89,15 @@ impl Server<Download> for DownloadServer {
 
     fn load(params: DownloadParams, source: &dyn SectionSource) -> Result<Self> {
         let section = source.get(BLOCKS)?;
-        Error::check_length("the section of download's blocks", section.len(), params.stored())?;
+        Error::check_length(
+            "the section of download's blocks",
+            section.len(),
+            params.stored(),
+        )?;
         let blocks = Blocks::parse(params.shape(), section)?;
-        Ok(Self { params, public: DownloadPublic { blocks } })
+        Ok(Self {
+            params,
+            public: DownloadPublic { blocks },
+        })
     }
 }

@@ -25,7 +25,9 @@ impl Wire<DownloadParams> for DownloadPublic {
 
     fn decode(params: &DownloadParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("download's public part", bytes.len(), params.stored())?;
-        Ok(Self { blocks: Blocks::parse(params.shape(), Blob::copy_of(bytes))? })
+        Ok(Self {
+            blocks: Blocks::parse(params.shape(), Blob::copy_of(bytes))?,
+        })
     }
 }
 
@@ -35,6 +37,8 @@ impl Wire<DownloadParams> for Nonce {
     }
 
     fn decode(_params: &DownloadParams, bytes: &[u8]) -> Result<Self> {
-        read_all("download's nonce", bytes, |reader: &mut Reader<'_>| Ok(Self(reader.array()?)))
+        read_all("download's nonce", bytes, |reader: &mut Reader<'_>| {
+            Ok(Self(reader.array()?))
+        })
     }
 }

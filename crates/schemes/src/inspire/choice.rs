@@ -19,8 +19,8 @@ use super::noise;
 use super::params::Params;
 use super::widths::{Frame, MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
 use crate::shared::messages::{
-    gadget_of, gadget_values, read_bytes, read_failure, read_ring, read_shape, write_bytes, write_failure,
-    write_ring, write_shape,
+    gadget_of, gadget_values, read_bytes, read_failure, read_ring, read_shape, write_bytes,
+    write_failure, write_ring, write_shape,
 };
 use crate::shared::parameters::{best, gadget, one_record, refused, security, successes};
 
@@ -47,7 +47,10 @@ impl Params {
         let degree = RlweLiteral::DEFAULT.degree;
         let least = unit_layout(shape, degree)?.units().div_ceil(columns.max(1)) as usize;
         let of_factor = |odd: &usize| odd * least.div_ceil(*odd).next_power_of_two();
-        let mixed = ODD_FACTORS.iter().map(of_factor).filter(|&points| points <= 2 * degree);
+        let mixed = ODD_FACTORS
+            .iter()
+            .map(of_factor)
+            .filter(|&points| points <= 2 * degree);
         // Above 2d points there are products of powers of two only.
         let points = mixed.fold(least.next_power_of_two(), usize::min);
         Self::with_points(shape, points)
@@ -58,14 +61,22 @@ impl Params {
     /// # Errors
     /// The errors of [`Params::with_interpolation`].
     pub fn with_points(shape: Shape, points: usize) -> Result<Self> {
-        Self::with_interpolation(shape, Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?)
+        Self::with_interpolation(
+            shape,
+            Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?,
+        )
     }
 
     /// Like [`Params::with_points`], for a failure probability of the bound divided by 2^`margin`.
     ///
     /// # Errors
     /// The errors of [`Params::with_points`].
-    pub fn failing_less(shape: Shape, points: usize, failure: FailureBound, margin: f64) -> Result<Self> {
+    pub fn failing_less(
+        shape: Shape,
+        points: usize,
+        failure: FailureBound,
+        margin: f64,
+    ) -> Result<Self> {
         let interpolation = Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?;
         Search::new(failure, margin)?.smallest(shape, interpolation)
     }
@@ -85,7 +96,9 @@ impl Parameters for Params {
     /// and its setup may take at most twice as long.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
-        let affordable = Self::candidates(shape, failure)?.into_iter().filter(|one| one.affordable(goal));
+        let affordable = Self::candidates(shape, failure)?
+            .into_iter()
+            .filter(|one| one.affordable(goal));
         let (powers, others): (Vec<_>, Vec<_>) = affordable.partition(is_power);
         let best = |all: Vec<Self>| best(all, |params| params.score(goal));
         let better = |power: &Self, other: &Self| {
@@ -95,9 +108,9 @@ impl Parameters for Params {
         match (best(powers), best(others)) {
             (Some(power), Some(other)) if better(&power, &other) => Ok(other),
             (Some(one), _) | (None, Some(one)) => Ok(one),
-            (None, None) => {
-                Err(refused(NAME)(format!("{shape:?}: the packing matrices would exceed the database")))
-            }
+            (None, None) => Err(refused(NAME)(format!(
+                "{shape:?}: the packing matrices would exceed the database"
+            ))),
         }
     }
 
@@ -114,7 +127,11 @@ impl Parameters for Params {
     }
 
     fn label(&self) -> String {
-        format!("t = {}, {} columns", self.layout().interpolation, self.layout().columns)
+        format!(
+            "t = {}, {} columns",
+            self.layout().interpolation,
+            self.layout().columns
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -134,7 +151,10 @@ impl Parameters for Params {
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: vec![
                 ("d", layout.degree.to_string()),
-                ("log2 q", format!("{:.2}", (self.rlwe().ring().modulus() as f64).log2())),
+                (
+                    "log2 q",
+                    format!("{:.2}", (self.rlwe().ring().modulus() as f64).log2()),
+                ),
                 ("sigma", literal.rlwe.sigma.to_string()),
                 ("p", PLAINTEXT.to_string()),
                 ("t", layout.interpolation.to_string()),
@@ -142,10 +162,27 @@ impl Parameters for Params {
                 ("ring elements a record", layout.chunks.to_string()),
                 ("records a ring element", layout.per_element().to_string()),
                 ("packing gadget", gadget(literal.key_switch)),
-                ("RGSW gadget", if layout.points == 1 { "none".to_owned() } else { gadget(literal.rgsw) }),
+                (
+                    "RGSW gadget",
+                    if layout.points == 1 {
+                        "none".to_owned()
+                    } else {
+                        gadget(literal.rgsw)
+                    },
+                ),
                 ("query bits", literal.query_bits.to_string()),
-                ("key bits", literal.key_bits.all().map(|bits| bits.to_string()).join(" + ")),
-                ("answer bits", format!("{} + {}", literal.answer_bits.0, literal.answer_bits.1)),
+                (
+                    "key bits",
+                    literal
+                        .key_bits
+                        .all()
+                        .map(|bits| bits.to_string())
+                        .join(" + "),
+                ),
+                (
+                    "answer bits",
+                    format!("{} + {}", literal.answer_bits.0, literal.answer_bits.1),
+                ),
             ],
             work: self.work(),
         }
@@ -161,7 +198,10 @@ impl Parameters for Params {
         write_bytes(&mut writer, gadget_values(literal.rgsw));
         let ([y_g, y_h, rgsw], (a, b)) = (literal.key_bits.all(), literal.answer_bits);
         let reserved = if literal.reserved { RESERVED } else { 0 };
-        write_bytes(&mut writer, [literal.query_bits, y_g, y_h, rgsw, a | reserved, b]);
+        write_bytes(
+            &mut writer,
+            [literal.query_bits, y_g, y_h, rgsw, a | reserved, b],
+        );
         if literal.interpolation.variables().len() > 1 {
             for size in literal.interpolation.variables() {
                 writer.u32(size as u32);
@@ -178,11 +218,19 @@ impl Parameters for Params {
         let key_switch = gadget_of(read_bytes(&mut reader)?);
         let rgsw = gadget_of(read_bytes(&mut reader)?);
         let [query_bits, y_g, y_h, point, a, b] = read_bytes(&mut reader)?;
-        let key_bits = KeyBits { y_g, y_h, rgsw: point };
+        let key_bits = KeyBits {
+            y_g,
+            y_h,
+            rgsw: point,
+        };
         let (interpolation, failure) = read_interpolation(points, reader)?;
         // A service that could choose otherwise would make clients accept foreign answers.
         if a & RESERVED == 0 {
-            return Err(Error::malformed("InsPIRe parameters", "no reserve between messages", "1/32"));
+            return Err(Error::malformed(
+                "InsPIRe parameters",
+                "no reserve between messages",
+                "1/32",
+            ));
         }
         Self::new(Literal {
             shape,
@@ -200,10 +248,16 @@ impl Parameters for Params {
 }
 
 /// One variable of t points, or several variables if their sizes follow, and the failure bound.
-fn read_interpolation(points: usize, mut reader: Reader<'_>) -> Result<(Interpolation, FailureBound)> {
+fn read_interpolation(
+    points: usize,
+    mut reader: Reader<'_>,
+) -> Result<(Interpolation, FailureBound)> {
     let (sizes, rest) = reader.rest().as_chunks::<4>();
     let failure = read_failure(&mut Reader::new("InsPIRe parameters", rest))?;
-    let sizes: Vec<usize> = sizes.iter().map(|size| u32::from_le_bytes(*size) as usize).collect();
+    let sizes: Vec<usize> = sizes
+        .iter()
+        .map(|size| u32::from_le_bytes(*size) as usize)
+        .collect();
     if sizes.is_empty() {
         return Ok((Interpolation::of_one_variable(points)?, failure));
     }
@@ -212,7 +266,11 @@ fn read_interpolation(points: usize, mut reader: Reader<'_>) -> Result<(Interpol
         return Ok((interpolation, failure));
     }
     let expected = format!("two or more numbers whose product is {points}");
-    Err(Error::malformed("the points of InsPIRe's variables", format!("{sizes:?}"), expected))
+    Err(Error::malformed(
+        "the points of InsPIRe's variables",
+        format!("{sizes:?}"),
+        expected,
+    ))
 }
 
 /// The moduli and gadgets that are searched.
@@ -228,8 +286,16 @@ struct Search {
 impl Search {
     /// A search for a failure probability of at most the bound divided by 2^`margin`.
     fn new(failure: FailureBound, margin: f64) -> Result<Self> {
-        let moduli = MODULI.into_iter().map(Modulus::new).collect::<Result<_>>()?;
-        Ok(Self { moduli, failure, failure_log2: failure.log2() - margin, tried: Cell::new(0) })
+        let moduli = MODULI
+            .into_iter()
+            .map(Modulus::new)
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            moduli,
+            failure,
+            failure_log2: failure.log2() - margin,
+            tried: Cell::new(0),
+        })
     }
 
     /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest
@@ -237,13 +303,23 @@ impl Search {
     fn smallest(&self, shape: Shape, interpolation: Interpolation) -> Result<Params> {
         let layout = Layout::new(shape, RlweLiteral::DEFAULT.degree, interpolation)?;
         let frames = self.frames(&layout);
-        let cut: Vec<_> = frames.iter().filter_map(|frame| Some((frame, frame.cut()?))).collect();
-        let least = cut.iter().map(|(frame, widths)| frame.bits(widths)).min().unwrap_or(0);
-        let close = cut.into_iter().filter(|(frame, widths)| frame.bits(widths) <= least + least / CLOSE);
+        let cut: Vec<_> = frames
+            .iter()
+            .filter_map(|frame| Some((frame, frame.cut()?)))
+            .collect();
+        let least = cut
+            .iter()
+            .map(|(frame, widths)| frame.bits(widths))
+            .min()
+            .unwrap_or(0);
+        let close = cut
+            .into_iter()
+            .filter(|(frame, widths)| frame.bits(widths) <= least + least / CLOSE);
         let polished = close.map(|(frame, widths)| (frame, frame.polish(widths)));
         let best = polished.min_by_key(|(frame, widths)| frame.bits(widths));
-        let found =
-            best.and_then(|(frame, widths)| Some((frame.literal(&widths)?, frame.modulus.rlwe.clone())));
+        let found = best.and_then(|(frame, widths)| {
+            Some((frame.literal(&widths)?, frame.modulus.rlwe.clone()))
+        });
         let (literal, rlwe) = found.ok_or_else(|| {
             refused(NAME)(format!(
                 "t = {} and {} columns fail with probability above {} even at full message precision",
@@ -258,7 +334,9 @@ impl Search {
         let levels = |packing| (0..RGSW_LEVELS.len()).map(move |rgsw| (packing, rgsw));
         let levels = (0..PACKING_LEVELS.len()).flat_map(levels);
         let frames = levels.flat_map(|(packing, rgsw)| {
-            self.moduli.iter().filter_map(move |modulus| self.frame(modulus, layout, packing, rgsw))
+            self.moduli
+                .iter()
+                .filter_map(move |modulus| self.frame(modulus, layout, packing, rgsw))
         });
         frames.collect()
     }
@@ -273,7 +351,8 @@ impl Search {
         let allowed = noise::allowed(layout, modulus.value, (self.failure, self.failure_log2))?;
         let d = layout.degree as u64;
         let keys = PACKING_LEVELS[packing] as u64 * d;
-        let points = 2 * RGSW_LEVELS[rgsw] as u64 * layout.interpolation.variables().len() as u64 * d;
+        let points =
+            2 * RGSW_LEVELS[rgsw] as u64 * layout.interpolation.variables().len() as u64 * d;
         let answer = layout.chunks as u64 * d;
         Some(Frame {
             modulus,
@@ -294,14 +373,19 @@ impl Search {
     /// then other t that nothing dominates.
     fn candidates(&self, shape: Shape) -> Result<Vec<Params>> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let largest = unit_layout(shape, degree)?.units().next_power_of_two().min(8 * degree as u64) as usize;
+        let largest = unit_layout(shape, degree)?
+            .units()
+            .next_power_of_two()
+            .min(8 * degree as u64) as usize;
         let multiples = |odd: usize| std::iter::successors(Some(odd), |t| Some(2 * t));
         let of_points =
             |t| Interpolation::of_points(t, degree).and_then(|points| self.smallest(shape, points));
         let powers = multiples(1).take_while(|&t| t <= largest).map(of_points);
         let mut candidates = undominated(successes(powers)?);
         let most = largest.min(2 * degree);
-        let others = ODD_FACTORS.into_iter().flat_map(|odd| multiples(odd).take_while(|&t| t < most));
+        let others = ODD_FACTORS
+            .into_iter()
+            .flat_map(|odd| multiples(odd).take_while(|&t| t < most));
         let others: Vec<Params> = others.map(of_points).filter_map(Result::ok).collect();
         let all: Vec<Params> = candidates.iter().cloned().chain(others).collect();
         candidates.extend(undominated(all).into_iter().filter(|one| !is_power(one)));
@@ -311,7 +395,10 @@ impl Search {
 
 /// The candidates that no other dominates in message bytes and answer time.
 fn undominated(all: Vec<Params>) -> Vec<Params> {
-    let costs: Vec<(u64, f64)> = all.iter().map(|one| (one.message_bytes(), one.rough_seconds())).collect();
+    let costs: Vec<(u64, f64)> = all
+        .iter()
+        .map(|one| (one.message_bytes(), one.rough_seconds()))
+        .collect();
     let dominated = |i: usize| {
         let (bytes, seconds) = costs[i];
         let beats = |(j, other): (usize, &(u64, f64))| {
@@ -321,7 +408,10 @@ fn undominated(all: Vec<Params>) -> Vec<Params> {
         costs.iter().enumerate().any(beats)
     };
     let keep: Vec<bool> = (0..all.len()).map(|i| !dominated(i)).collect();
-    all.into_iter().zip(keep).filter_map(|(one, keep)| keep.then_some(one)).collect()
+    all.into_iter()
+        .zip(keep)
+        .filter_map(|(one, keep)| keep.then_some(one))
+        .collect()
 }
 
 fn is_power(params: &Params) -> bool {

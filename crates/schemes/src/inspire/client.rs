@@ -50,7 +50,12 @@ impl scheme::Client<Inspire> for Client {
     fn new(params: Params, public: PublicSeed) -> Result<Self> {
         let packing = params.packing(&public.seed)?;
         let rgsw_masks = params.rgsw_masks(&public.seed);
-        Ok(Self { params, public, packing, rgsw_masks })
+        Ok(Self {
+            params,
+            public,
+            packing,
+            rgsw_masks,
+        })
     }
 
     fn params(&self) -> &Params {
@@ -68,16 +73,33 @@ impl scheme::Client<Inspire> for Client {
         let locations = vec![params.layout().locate(indices[0])];
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(params.rlwe(), &mut rng);
-        let selector = params.selector().encrypt(seed, &key, locations[0].column, &mut rng);
+        let selector = params
+            .selector()
+            .encrypt(seed, &key, locations[0].column, &mut rng);
         // Lines 12 to 15: y_g, y_h and the RGSW encryptions of the record's point.
         let mut elements = self.packing.generate_key(&key, &mut rng).into_elements();
         elements.extend(self.point(&key, locations[0].block, &mut rng));
-        let query = Query { selector, keys: round_keys(params, elements) };
-        Ok((Secret { key: Arc::new(key), locations }, query))
+        let query = Query {
+            selector,
+            keys: round_keys(params, elements),
+        };
+        Ok((
+            Secret {
+                key: Arc::new(key),
+                locations,
+            },
+            query,
+        ))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
-        extract(&self.params, self.params.layout(), &[self.public.seed], &secret, &answer)
+        extract(
+            &self.params,
+            self.params.layout(),
+            &[self.public.seed],
+            &secret,
+            &answer,
+        )
     }
 }
 
@@ -98,7 +120,9 @@ impl Client {
 pub(super) fn round_keys(params: &Params, elements: Vec<Poly<Values>>) -> Vec<u64> {
     let rounded = elements.into_iter().zip(params.key_elements());
     let ring = params.rlwe().ring();
-    rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
+    rounded
+        .flat_map(|(element, bits)| round_elements(ring, bits, vec![element]))
+        .collect()
 }
 
 /// EXTRACT for each part, whose records are whitened under a seed of their own. Does the same work
@@ -110,14 +134,30 @@ pub(super) fn extract(
     secret: &Secret,
     answer: &Answer,
 ) -> Result<Vec<Record>> {
-    let (ring, literal, degree) = (params.rlwe().ring(), params.literal(), params.layout().degree);
-    let plaintext = Plaintext { modulus: PLAINTEXT.into(), fill: literal.fill() };
-    let chunks = answer.masks.chunks_exact(degree).zip(answer.bodies.chunks_exact(degree));
-    let decrypt = |(mask, body)| literal.response().decrypt(ring, &secret.key, plaintext, mask, body);
+    let (ring, literal, degree) = (
+        params.rlwe().ring(),
+        params.literal(),
+        params.layout().degree,
+    );
+    let plaintext = Plaintext {
+        modulus: PLAINTEXT.into(),
+        fill: literal.fill(),
+    };
+    let chunks = answer
+        .masks
+        .chunks_exact(degree)
+        .zip(answer.bodies.chunks_exact(degree));
+    let decrypt = |(mask, body)| {
+        literal
+            .response()
+            .decrypt(ring, &secret.key, plaintext, mask, body)
+    };
     let (words, within): (Vec<Zeroizing<Vec<u32>>>, Vec<bool>) = chunks.map(decrypt).unzip();
     let within = within.into_iter().fold(true, |all, one| all & one);
-    let decodes =
-        words.iter().flat_map(|words| words.iter()).fold(within, |all, &word| all & (word < 1 << 16));
+    let decodes = words
+        .iter()
+        .flat_map(|words| words.iter())
+        .fold(within, |all, &word| all & (word < 1 << 16));
     let record = |(number, (seed, location)): (usize, (&Seed, &Location))| {
         let mut bytes = Zeroizing::new(vec![0; part.unit_layout.unit_bytes]);
         let elements = bytes.chunks_exact_mut(part.element_bytes());
@@ -129,6 +169,15 @@ pub(super) fn extract(
         }
         part.unit_layout.select(&bytes, location.slot)
     };
-    let records = seeds.iter().zip(&secret.locations).enumerate().map(record).collect();
-    if decodes { Ok(records) } else { Err(Error::NotDecodable) }
+    let records = seeds
+        .iter()
+        .zip(&secret.locations)
+        .enumerate()
+        .map(record)
+        .collect();
+    if decodes {
+        Ok(records)
+    } else {
+        Err(Error::NotDecodable)
+    }
 }

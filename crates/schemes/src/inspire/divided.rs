@@ -26,7 +26,9 @@ pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> 
     let blocks = layout.columns.div_ceil(BLOCK_COLUMNS);
     let tasks = tasks.clamp(1, blocks);
     let start = |task: usize| layout.columns.min(task * blocks / tasks * BLOCK_COLUMNS);
-    (0..tasks).map(|task| start(task)..start(task + 1)).collect()
+    (0..tasks)
+        .map(|task| start(task)..start(task + 1))
+        .collect()
 }
 
 /// ENCODEDB of Algorithm 7 for some columns.
@@ -42,15 +44,24 @@ pub(super) fn encode(
 ) -> Result<AlignedBytes> {
     let (degree, count) = (layout.degree, columns.len());
     let mut words = vec![0i16; layout.rows() * count];
-    let exceptions = encode_blocks(layout, seed, columns.clone(), records, progress, |first, block| {
-        let packs = words.chunks_exact_mut(count * degree).enumerate();
-        parallel::for_each(packs, |(pack, out)| {
-            for (column, out) in block.iter().zip(out[(first - columns.start) * degree..].chunks_mut(degree))
-            {
-                out.copy_from_slice(&column[pack * degree..][..degree]);
-            }
-        });
-    })?;
+    let exceptions = encode_blocks(
+        layout,
+        seed,
+        columns.clone(),
+        records,
+        progress,
+        |first, block| {
+            let packs = words.chunks_exact_mut(count * degree).enumerate();
+            parallel::for_each(packs, |(pack, out)| {
+                for (column, out) in block
+                    .iter()
+                    .zip(out[(first - columns.start) * degree..].chunks_mut(degree))
+                {
+                    out.copy_from_slice(&column[pack * degree..][..degree]);
+                }
+            });
+        },
+    )?;
     let words: &[u8] = bytemuck::cast_slice(&words);
     let exceptions: &[u8] = bytemuck::cast_slice(&exceptions);
     let mut all = AlignedBytes::zeroed(words.len() + exceptions.len());
@@ -72,14 +83,23 @@ impl<'a> Encoding<'a> {
     /// [`Error::Length`].
     fn new(layout: &Layout, columns: Range<usize>, bytes: &'a [u8]) -> Result<Self> {
         let words = 2 * layout.rows() * columns.len();
-        let whole = bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Place>());
+        let whole =
+            bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Place>());
         if !whole {
             let (found, expected) = (bytes.len() as u64, words as u64);
-            return Err(Error::Length { what: "the encoding of some columns", found, expected });
+            return Err(Error::Length {
+                what: "the encoding of some columns",
+                found,
+                expected,
+            });
         }
         let (words, exceptions) = bytes.split_at(words);
         let exceptions = bytemuck::cast_slice(exceptions);
-        Ok(Self { columns, words: bytemuck::cast_slice(words), exceptions })
+        Ok(Self {
+            columns,
+            words: bytemuck::cast_slice(words),
+            exceptions,
+        })
     }
 
     /// Writes the words of these packs to the matrix that has their rows only.
@@ -112,29 +132,46 @@ pub(super) fn prepare(
     let layout = params.layout();
     let ranges = column_ranges(layout, encoded.len());
     Error::check_length("the encodings of all columns", encoded.len(), ranges.len())?;
-    let all = ranges.into_iter().zip(encoded).map(|(columns, bytes)| Encoding::new(layout, columns, bytes));
+    let all = ranges
+        .into_iter()
+        .zip(encoded)
+        .map(|(columns, bytes)| Encoding::new(layout, columns, bytes));
     let all = all.collect::<Result<Vec<_>>>()?;
     let rows = (packs.start * layout.degree) as u32..(packs.end * layout.degree) as u32;
-    let mut tiles = AlignedBytes::zeroed(layout.matrix_bytes() as usize / layout.packs() * packs.len());
-    all.iter().for_each(|one| one.write(layout, &packs, tiles.slice_mut()));
+    let mut tiles =
+        AlignedBytes::zeroed(layout.matrix_bytes() as usize / layout.packs() * packs.len());
+    all.iter()
+        .for_each(|one| one.write(layout, &packs, tiles.slice_mut()));
     let mut exceptions: Vec<Place> = all.iter().flat_map(|one| one.exceptions).copied().collect();
     exceptions.retain(|[row, _]| rows.contains(row));
     exceptions.sort_unstable();
-    let here: Vec<Place> = exceptions.iter().map(|[row, column]| [row - rows.start, *column]).collect();
+    let here: Vec<Place> = exceptions
+        .iter()
+        .map(|[row, column]| [row - rows.start, *column])
+        .collect();
     progress.stage("pack", packs.len() as u64);
     let masks = RowMasks {
         ring: params.rlwe().ring(),
-        matrix: WordMatrix::new(layout.columns, tiles.slice_mut()).with_exceptions(&here).into(),
+        matrix: WordMatrix::new(layout.columns, tiles.slice_mut())
+            .with_exceptions(&here)
+            .into(),
         masks: params.selector().masks(seed, layout.degree),
         rows: layout.degree,
         progress,
     };
     let packing = params.packing(seed)?;
     let masks = |pack| masks.of_pack(pack);
-    let prepared = PreparedPacks::prepare(sections.packs, &packing, packs.len(), masks, &mut InMemory)?;
+    let prepared =
+        PreparedPacks::prepare(sections.packs, &packing, packs.len(), masks, &mut InMemory)?;
     let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));
     let mut pieces = Vec::from(prepared.into_pieces());
-    pieces.push(Piece { part: part_name(sections, 0), bytes: exceptions });
-    pieces.push(Piece { part: sections.database.to_owned(), bytes: tiles.into() });
+    pieces.push(Piece {
+        part: part_name(sections, 0),
+        bytes: exceptions,
+    });
+    pieces.push(Piece {
+        part: sections.database.to_owned(),
+        bytes: tiles.into(),
+    });
     Ok(pieces)
 }

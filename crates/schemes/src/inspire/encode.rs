@@ -48,9 +48,16 @@ pub(super) fn encode(
     progress: &dyn Progress,
 ) -> Result<Vec<[u32; 2]>> {
     progress.stage("encode", layout.columns as u64);
-    encode_blocks(layout, seed, 0..layout.columns, records, progress, |first, words| {
-        write_columns(tiles, layout.columns, first, words);
-    })
+    encode_blocks(
+        layout,
+        seed,
+        0..layout.columns,
+        records,
+        progress,
+        |first, words| {
+            write_columns(tiles, layout.columns, first, words);
+        },
+    )
 }
 
 /// Encodes a range of columns, and passes adjacent ones to `write`, from a first column on. Returns the
@@ -65,15 +72,19 @@ pub(super) fn encode_blocks(
 ) -> Result<Vec<[u32; 2]>> {
     let encode = |index: usize| -> Result<Column> {
         let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
-        layout.unit_layout.read(records, (index * layout.points) as u64, &mut bytes)?;
+        layout
+            .unit_layout
+            .read(records, (index * layout.points) as u64, &mut bytes)?;
         Ok(Column::encode(layout, seed, index, &bytes))
     };
     let mut exceptions = Vec::new();
     for first in columns.clone().step_by(BLOCK_COLUMNS) {
         let block = first..columns.end.min(first + BLOCK_COLUMNS);
         let columns = parallel::try_map(block, encode)?;
-        let (words, listed): (Vec<_>, Vec<_>) =
-            columns.into_iter().map(|column| (column.words, column.exceptions)).unzip();
+        let (words, listed): (Vec<_>, Vec<_>) = columns
+            .into_iter()
+            .map(|column| (column.words, column.exceptions))
+            .unzip();
         write(first, &words);
         exceptions.extend(listed.into_iter().flatten());
         progress.advance(words.len() as u64);
@@ -93,15 +104,27 @@ impl Column {
     /// Encodes the bytes of t elements, one after the other, each with all its chunks.
     pub(super) fn encode(layout: &Layout, seed: &Seed, index: usize, bytes: &[u8]) -> Self {
         let words = layout.points * layout.degree;
-        let mut encoded = Self { index, words: vec![0; layout.rows()], exceptions: Vec::new() };
+        let mut encoded = Self {
+            index,
+            words: vec![0; layout.rows()],
+            exceptions: Vec::new(),
+        };
         let mut values = vec![0u32; words];
         for chunk in 0..layout.chunks {
             let mut stream = whitening_from(layout, seed, chunk, (index * layout.points) as u64);
             for (point, element) in values.chunks_exact_mut(layout.degree).enumerate() {
                 let start = (point * layout.chunks + chunk) * layout.element_bytes();
-                whiten(&bytes[start..][..layout.element_bytes()], &mut stream, element);
+                whiten(
+                    &bytes[start..][..layout.element_bytes()],
+                    &mut stream,
+                    element,
+                );
             }
-            layout.interpolation.to_coefficients(&mut values, layout.degree, Modulus::new(PLAINTEXT));
+            layout.interpolation.to_coefficients(
+                &mut values,
+                layout.degree,
+                Modulus::new(PLAINTEXT),
+            );
             encoded.store(chunk * words, &values);
         }
         encoded
@@ -111,10 +134,16 @@ impl Column {
     fn store(&mut self, first_row: usize, values: &[u32]) {
         let words = &mut self.words[first_row..][..values.len()];
         for (r, (word, &value)) in words.iter_mut().zip(values).enumerate() {
-            let centred = value as i32 - if value > PLAINTEXT / 2 { PLAINTEXT as i32 } else { 0 };
+            let centred = value as i32
+                - if value > PLAINTEXT / 2 {
+                    PLAINTEXT as i32
+                } else {
+                    0
+                };
             *word = centred as i16;
             if centred == EXCEPTION {
-                self.exceptions.push([(first_row + r) as u32, self.index as u32]);
+                self.exceptions
+                    .push([(first_row + r) as u32, self.index as u32]);
             }
         }
     }
@@ -133,7 +162,9 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
 /// Overwrites columns, given in any order.
 pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
     let pairs = layout.pairs();
-    let groups = tiles.chunks_exact_mut(pairs * 2 * matvec_i16::ROWS).enumerate();
+    let groups = tiles
+        .chunks_exact_mut(pairs * 2 * matvec_i16::ROWS)
+        .enumerate();
     parallel::for_each(groups, |(group, tile)| {
         let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
         for column in columns {
@@ -153,21 +184,41 @@ pub(super) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// A matrix that [`encode`] made under this seed.
-    pub(super) fn new(layout: &'a Layout, seed: &'a Seed, tiles: &'a [i16], exceptions: &[[u32; 2]]) -> Self {
-        let mut exceptions: Vec<_> = exceptions.iter().map(|&[row, column]| [column, row]).collect();
+    pub(super) fn new(
+        layout: &'a Layout,
+        seed: &'a Seed,
+        tiles: &'a [i16],
+        exceptions: &[[u32; 2]],
+    ) -> Self {
+        let mut exceptions: Vec<_> = exceptions
+            .iter()
+            .map(|&[row, column]| [column, row])
+            .collect();
         exceptions.sort_unstable();
-        Self { layout, seed, tiles, exceptions }
+        Self {
+            layout,
+            seed,
+            tiles,
+            exceptions,
+        }
     }
 
     /// The bytes of a column's t elements, one after the other, each with all its chunks.
     pub(super) fn decode(&self, column: usize) -> Vec<u8> {
-        let Layout { points, degree, chunks, interpolation, .. } = *self.layout;
+        let Layout {
+            points,
+            degree,
+            chunks,
+            interpolation,
+            ..
+        } = *self.layout;
         let bytes = self.layout.element_bytes();
         let mut coefficients = self.residues(column);
         let mut elements = vec![0; points * chunks * bytes];
         for (chunk, values) in coefficients.chunks_exact_mut(points * degree).enumerate() {
             interpolation.to_values(values, degree, Modulus::new(PLAINTEXT));
-            let mut stream = whitening_from(self.layout, self.seed, chunk, (column * points) as u64);
+            let mut stream =
+                whitening_from(self.layout, self.seed, chunk, (column * points) as u64);
             for (k, words) in values.chunks_exact(degree).enumerate() {
                 let out = &mut elements[(k * chunks + chunk) * bytes..][..bytes];
                 stream.fill(out);
@@ -182,8 +233,13 @@ impl<'a> Columns<'a> {
         let words = matrix::read_column(self.tiles, self.layout.columns, column);
         let residue = |word: i16| i32::from(word).rem_euclid(PLAINTEXT as i32) as u32;
         let mut residues: Vec<u32> = words.into_iter().map(residue).collect();
-        let start = self.exceptions.partition_point(|[c, _]| (*c as usize) < column);
-        for [_, row] in self.exceptions[start..].iter().take_while(|[c, _]| *c as usize == column) {
+        let start = self
+            .exceptions
+            .partition_point(|[c, _]| (*c as usize) < column);
+        for [_, row] in self.exceptions[start..]
+            .iter()
+            .take_while(|[c, _]| *c as usize == column)
+        {
             residues[*row as usize] = PLAINTEXT / 2;
         }
         residues

@@ -19,7 +19,9 @@ pub(super) struct Evaluation {
 impl Evaluation {
     /// The masks under a public seed.
     pub(super) fn new(params: &Params, seed: &Seed) -> Self {
-        Self { masks: params.rgsw_masks(seed) }
+        Self {
+            masks: params.rgsw_masks(seed),
+        }
     }
 
     /// RGSW bodies of a query, lifted to q.
@@ -32,13 +34,20 @@ impl Evaluation {
     /// Horner's rule at the encrypted point, with one result for each chunk. With several variables
     /// (appendix G.2) the polynomials in the innermost one are evaluated first; their values are the
     /// coefficients in the next.
-    pub(super) fn evaluate(&self, params: &Params, packed: Vec<Rlwe>, bodies: &[Poly<Values>]) -> Vec<Rlwe> {
+    pub(super) fn evaluate(
+        &self,
+        params: &Params,
+        packed: Vec<Rlwe>,
+        bodies: &[Poly<Values>],
+    ) -> Vec<Rlwe> {
         let rows = params.rgsw_rows();
         let points = self.masks.chunks_exact(rows).zip(bodies.chunks_exact(rows));
         let variables = params.layout().interpolation.variables().zip(points);
         variables.fold(packed, |coefficients, (size, (masks, bodies))| {
             let point = Rows::new(params.rlwe().ring(), masks, bodies);
-            parallel::map(coefficients.chunks(size), |polynomial| horner(params, polynomial, &point))
+            parallel::map(coefficients.chunks(size), |polynomial| {
+                horner(params, polynomial, &point)
+            })
         })
     }
 }
@@ -47,8 +56,14 @@ impl Evaluation {
 pub(super) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
     let (ring, bits) = (params.rlwe().ring(), params.literal().response());
     Answer {
-        masks: results.iter().flat_map(|result| bits.mask(ring, &result.a)).collect(),
-        bodies: results.iter().flat_map(|result| bits.body(ring, &ring.to_words(&result.b))).collect(),
+        masks: results
+            .iter()
+            .flat_map(|result| bits.mask(ring, &result.a))
+            .collect(),
+        bodies: results
+            .iter()
+            .flat_map(|result| bits.body(ring, &ring.to_words(&result.b)))
+            .collect(),
     }
 }
 
@@ -56,7 +71,10 @@ pub(super) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
 fn horner(params: &Params, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
     let ring = params.rlwe().ring();
     let mut descending = coefficients.iter().rev();
-    let first = descending.next().cloned().unwrap_or_else(|| Rlwe::zero(ring));
+    let first = descending
+        .next()
+        .cloned()
+        .unwrap_or_else(|| Rlwe::zero(ring));
     let mut work = Workspace::new(ring, point.count());
     descending.fold(first, |sum, coefficient| {
         let mut next = Rlwe::zero(ring);

@@ -34,7 +34,11 @@ impl Interpolation {
     /// # Errors
     /// The errors of [`Self::of_variables`].
     pub fn of_one_variable(points: usize) -> Result<Self> {
-        if points == 1 { Self::of_variables(&[]) } else { Self::of_variables(&[points]) }
+        if points == 1 {
+            Self::of_variables(&[])
+        } else {
+            Self::of_variables(&[points])
+        }
     }
 
     /// One variable for t up to 2d, else the fewest for a power of two.
@@ -63,7 +67,11 @@ impl Interpolation {
     /// for more than 2³² − 1 points in all.
     pub fn of_variables(sizes: &[usize]) -> Result<Self> {
         if sizes.len() > MAX_VARIABLES {
-            return Err(Error::out_of_bounds("the number of variables", sizes.len() as u64, "at most 4"));
+            return Err(Error::out_of_bounds(
+                "the number of variables",
+                sizes.len() as u64,
+                "at most 4",
+            ));
         }
         let mut all = [1; MAX_VARIABLES];
         let mut points = 1u32;
@@ -71,8 +79,10 @@ impl Interpolation {
             let fits = u32::try_from(size).ok().filter(|&size| size >= 2);
             let product = fits.and_then(|size| points.checked_mul(size));
             let (Some(size), Some(product)) = (fits, product) else {
-                let (what, expected) =
-                    ("the interpolation points of a variable", "2 or more, below 2^32 in all");
+                let (what, expected) = (
+                    "the interpolation points of a variable",
+                    "2 or more, below 2^32 in all",
+                );
                 return Err(Error::out_of_bounds(what, size as u64, expected));
             };
             (*place, points) = (size, product);
@@ -123,7 +133,11 @@ impl Interpolation {
 
     /// Transforms all lines along each variable.
     fn along(&self, polys: &mut [u32], degree: usize, modulus: Modulus, transform: Transform) {
-        assert_eq!(polys.len(), self.points() * degree, "t polynomials of d residues");
+        assert_eq!(
+            polys.len(),
+            self.points() * degree,
+            "t polynomials of d residues"
+        );
         let mut stride = 1;
         for size in self.variables() {
             let mut axis = Axis::new(size, degree, modulus);
@@ -133,7 +147,8 @@ impl Interpolation {
                     transform(&mut axis, block, &mut out);
                     block.copy_from_slice(&out);
                 } else {
-                    (0..stride).for_each(|first| axis.strided(block, stride, first, &mut out, transform));
+                    (0..stride)
+                        .for_each(|first| axis.strided(block, stride, first, &mut out, transform));
                 }
             }
             stride *= size;
@@ -146,9 +161,14 @@ impl Interpolation {
         let of_variable = |size: usize| {
             let roots = 1usize << size.trailing_zeros();
             let rotations = rotations(size / roots, roots, degree);
-            (f64::from(roots.ilog2()), rotations as f64 / (size / roots) as f64)
+            (
+                f64::from(roots.ilog2()),
+                rotations as f64 / (size / roots) as f64,
+            )
         };
-        self.variables().map(of_variable).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        self.variables()
+            .map(of_variable)
+            .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 }
 
@@ -156,7 +176,14 @@ impl fmt::Display for Interpolation {
     /// t, as a product of several variables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.variables().map(|size| size.to_string()).collect();
-        f.write_str(if sizes.is_empty() { "1".to_owned() } else { sizes.join(" · ") }.as_str())
+        f.write_str(
+            if sizes.is_empty() {
+                "1".to_owned()
+            } else {
+                sizes.join(" · ")
+            }
+            .as_str(),
+        )
     }
 }
 
@@ -180,12 +207,17 @@ struct Axis {
 
 impl Axis {
     fn new(size: usize, degree: usize, modulus: Modulus) -> Self {
-        assert!(size <= 2 * degree, "{size} points of a variable, at most {}", 2 * degree);
+        assert!(
+            size <= 2 * degree,
+            "{size} points of a variable, at most {}",
+            2 * degree
+        );
         let roots = 1usize << size.trailing_zeros();
         let half = modulus.value().div_ceil(2);
         let first = (0..roots.ilog2()).fold(1, |factor, _| modulus.mul(factor, half));
         let minus_half = modulus.sub(0, half);
-        let factors = iter::successors(Some(first), |&factor| Some(modulus.mul(factor, minus_half)));
+        let factors =
+            iter::successors(Some(first), |&factor| Some(modulus.mul(factor, minus_half)));
         Self {
             degree,
             roots,
@@ -207,8 +239,14 @@ impl Axis {
         transform: Transform,
     ) {
         let d = self.degree;
-        let places = (first..block.len() / d).step_by(stride).map(|place| place * d);
-        let mut line: Vec<u32> = places.clone().flat_map(|place| &block[place..place + d]).copied().collect();
+        let places = (first..block.len() / d)
+            .step_by(stride)
+            .map(|place| place * d);
+        let mut line: Vec<u32> = places
+            .clone()
+            .flat_map(|place| &block[place..place + d])
+            .copied()
+            .collect();
         transform(self, &mut line, out);
         for (place, poly) in places.zip(out.chunks_exact(d)) {
             block[place..place + d].copy_from_slice(poly);
@@ -217,7 +255,11 @@ impl Axis {
 
     /// Position of coefficient or value k of a coset after the transform, which reverses bits.
     fn reversed(&self, k: usize) -> usize {
-        if self.roots == 1 { 0 } else { k.reverse_bits() >> (usize::BITS - self.roots.trailing_zeros()) }
+        if self.roots == 1 {
+            0
+        } else {
+            k.reverse_bits() >> (usize::BITS - self.roots.trailing_zeros())
+        }
     }
 
     fn transform_cosets(&mut self, line: &mut [u32]) {
@@ -234,7 +276,12 @@ impl Axis {
         for j in 0..m {
             let place = self.reversed((m - j) % m) * d;
             if self.factors.len() == 1 {
-                pointwise::scale(&mut out[j * d..][..d], &line[place..][..d], self.factors[0], self.modulus);
+                pointwise::scale(
+                    &mut out[j * d..][..d],
+                    &line[place..][..d],
+                    self.factors[0],
+                    self.modulus,
+                );
             } else {
                 self.across_cosets(line, place, j);
                 for (l, poly) in self.across.chunks_exact(d).enumerate() {
@@ -249,7 +296,12 @@ impl Axis {
         let (d, m, order) = (self.degree, self.roots, 2 * self.degree);
         for (s, poly) in self.across.chunks_exact_mut(d).enumerate() {
             let coset = &line[s * m * d..];
-            monomial::rotate_mod(poly, &coset[place..][..d], (order - s * j % order) % order, self.modulus);
+            monomial::rotate_mod(
+                poly,
+                &coset[place..][..d],
+                (order - s * j % order) % order,
+                self.modulus,
+            );
         }
         self.nodes.divide_differences(&mut self.across);
         for (poly, &factor) in self.across.chunks_exact_mut(d).zip(&self.factors) {
@@ -282,7 +334,12 @@ impl Axis {
         }
         for (s, place) in places.enumerate() {
             self.nodes.evaluate(&self.across, s, &mut self.scratch);
-            monomial::rotate_mod(&mut line[place..][..d], &self.scratch, s * j % (2 * d), self.modulus);
+            monomial::rotate_mod(
+                &mut line[place..][..d],
+                &self.scratch,
+                s * j % (2 * d),
+                self.modulus,
+            );
         }
     }
 }
@@ -311,7 +368,12 @@ pub struct Nodes {
 impl Nodes {
     /// Points X^{sm} in polynomials of `degree` residues modulo an odd number, m = `step`.
     pub fn new(step: usize, degree: usize, modulus: Modulus) -> Self {
-        Self { step, degree, modulus, scratch: vec![0; degree] }
+        Self {
+            step,
+            degree,
+            modulus,
+            scratch: vec![0; degree],
+        }
     }
 
     /// Maps values at the first points, polynomial by polynomial, to Newton's coefficients;
@@ -321,7 +383,11 @@ impl Nodes {
     /// If there are more than 2d/m values.
     pub fn divide_differences(&mut self, values: &mut [u32]) {
         let (d, count) = (self.degree, values.len() / self.degree);
-        assert!(count * self.step <= 2 * d, "{count} points at steps of {}", self.step);
+        assert!(
+            count * self.step <= 2 * d,
+            "{count} points at steps of {}",
+            self.step
+        );
         for j in 1..count {
             for i in (j..count).rev() {
                 let (before, from) = values.split_at_mut(i * d);
@@ -334,7 +400,12 @@ impl Nodes {
     /// poly ← −2·poly/(X^{im} − X^{jm}), i > j (Lemma 8).
     fn divide(&mut self, poly: &mut [u32], i: usize, j: usize) {
         let order = 2 * self.degree;
-        monomial::rotate_mod(&mut self.scratch, poly, (order - j * self.step) % order, self.modulus);
+        monomial::rotate_mod(
+            &mut self.scratch,
+            poly,
+            (order - j * self.step) % order,
+            self.modulus,
+        );
         poly.copy_from_slice(&self.scratch);
         let mut shift = (i - j) * self.step;
         while shift != self.degree {

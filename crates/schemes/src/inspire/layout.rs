@@ -41,23 +41,47 @@ impl Layout {
     pub fn new(shape: Shape, degree: usize, interpolation: Interpolation) -> Result<Self> {
         if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
             let expected = format!("at most {}", 2 * degree);
-            return Err(Error::out_of_bounds("the points of a variable", found as u64, expected));
+            return Err(Error::out_of_bounds(
+                "the points of a variable",
+                found as u64,
+                expected,
+            ));
         }
         if !degree.is_multiple_of(matvec_i16::ROWS) {
-            return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
+            return Err(Error::out_of_bounds(
+                "the degree d",
+                degree as u64,
+                "a multiple of 64",
+            ));
         }
         let (points, unit_layout) = (interpolation.points(), unit_layout(shape, degree)?);
         let chunks = unit_layout.unit_bytes / (2 * degree);
         let columns = unit_layout.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
         if rows > u64::from(u32::MAX) {
-            return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
+            return Err(Error::out_of_bounds(
+                "the number of rows",
+                rows,
+                "below 2^32",
+            ));
         }
         if columns > MAX_COLUMNS {
-            return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
+            return Err(Error::out_of_bounds(
+                "the number of columns",
+                columns,
+                "at most 2^24",
+            ));
         }
         let columns = columns as usize;
-        Ok(Self { shape, unit_layout, degree, chunks, interpolation, points, columns })
+        Ok(Self {
+            shape,
+            unit_layout,
+            degree,
+            chunks,
+            interpolation,
+            points,
+            columns,
+        })
     }
 
     /// Rows of the matrix: chunks · t · d.

@@ -38,7 +38,11 @@ pub struct KeyBits {
 impl KeyBits {
     /// The same bits for all.
     pub const fn equal(bits: u32) -> Self {
-        Self { y_g: bits, y_h: bits, rgsw: bits }
+        Self {
+            y_g: bits,
+            y_h: bits,
+            rgsw: bits,
+        }
     }
 
     /// In the order of a query.
@@ -96,7 +100,9 @@ impl Literal {
             && below_q(self.query_bits)
             && self.key_bits.all().into_iter().all(below_q);
         if !fits {
-            return Err(refused(NAME)(format!("message bits {self:?} do not fit q = {modulus}")));
+            return Err(refused(NAME)(format!(
+                "message bits {self:?} do not fit q = {modulus}"
+            )));
         }
         check_matrix(degree, self.key_switch)
     }
@@ -108,5 +114,7 @@ pub(super) fn check_matrix(degree: usize, key_switch: GadgetParams) -> Result<()
     if entry < 1 << 31 {
         return Ok(());
     }
-    Err(refused(NAME)(format!("entries of the packing matrix reach {entry}: expected below 2^31")))
+    Err(refused(NAME)(format!(
+        "entries of the packing matrix reach {entry}: expected below 2^31"
+    )))
 }

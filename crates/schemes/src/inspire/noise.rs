@@ -42,7 +42,8 @@ impl Noise {
         let pack = y_g.partial_packing(literal.key_switch, layout.degree - 1)
             + y_h.partial_packing(literal.key_switch, 2);
         Self {
-            selection: squared_sums(layout, literal.failure) * selector(sigma, modulus, literal.query_bits),
+            selection: squared_sums(layout, literal.failure)
+                * selector(sigma, modulus, literal.query_bits),
             packing: points * pack,
             evaluation: (points - 1.0) * rgsw.external_product(literal.rgsw),
             response: y_g.response_switch(literal.answer_bits.0, literal.answer_bits.1),
@@ -59,9 +60,16 @@ impl Noise {
     pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64, literal: &Literal) -> f64 {
         let variance = self.before_switching() + self.response;
         let (threshold, bound) = (threshold(layout, modulus, literal.fill()), literal.failure);
-        let failure =
-            tails(bound, layout.degree).failure_log2(threshold, variance, coefficients(layout) as f64);
-        if bound.is_default() { failure } else { either_log2(failure, words_log2(bound)) }
+        let failure = tails(bound, layout.degree).failure_log2(
+            threshold,
+            variance,
+            coefficients(layout) as f64,
+        );
+        if bound.is_default() {
+            failure
+        } else {
+            either_log2(failure, words_log2(bound))
+        }
     }
 }
 
@@ -84,8 +92,12 @@ pub(super) fn allowed(
     modulus: f64,
     (bound, failure_log2): (FailureBound, f64),
 ) -> Option<f64> {
-    let (threshold, tails) = (threshold(layout, modulus, FILL), tails(bound, layout.degree));
-    (threshold > 0.0).then(|| tails.variance_for(threshold, coefficients(layout) as f64, failure_log2))
+    let (threshold, tails) = (
+        threshold(layout, modulus, FILL),
+        tails(bound, layout.degree),
+    );
+    (threshold > 0.0)
+        .then(|| tails.variance_for(threshold, coefficients(layout) as f64, failure_log2))
 }
 
 /// Variance of a selector entry on the server.
@@ -106,7 +118,11 @@ pub(super) fn squared_sums(layout: &Layout, bound: FailureBound) -> f64 {
         return squares_of_whitened(layout.columns, 2f64.powi(15), rows, bound);
     }
     let (columns, points) = (layout.columns as f64, layout.points as f64);
-    let tail = if bound.is_default() { TAIL } else { words_nats(bound, rows) };
+    let tail = if bound.is_default() {
+        TAIL
+    } else {
+        words_nats(bound, rows)
+    };
     let likely = columns + 2.0 * (columns * tail).sqrt() + 2.0 * tail;
     (points * (2f64.powi(32) / 12.0) * likely).min(columns * points * points * 2f64.powi(30))
 }

@@ -15,10 +15,20 @@ use crate::shared::packs::matrix_columns;
 impl Prepared {
     /// The same part with a copy of its matrices and packs on a device; `None` if the device works with
     /// matrices only, or there are several parts.
-    pub(super) fn with_packs_on(&self, params: &Params, device: &dyn Device) -> Result<Option<Self>> {
-        let [seed] = self.seeds[..] else { return Ok(None) };
+    pub(super) fn with_packs_on(
+        &self,
+        params: &Params,
+        device: &dyn Device,
+    ) -> Result<Option<Self>> {
+        let [seed] = self.seeds[..] else {
+            return Ok(None);
+        };
         let (ring, literal) = (params.rlwe().ring(), params.literal());
-        let GadgetParams { levels, log_base, drop } = literal.rgsw;
+        let GadgetParams {
+            levels,
+            log_base,
+            drop,
+        } = literal.rgsw;
         let (tiles, matrices) = (bytemuck::cast_slice(&self.tiles), self.packs.words.bytes());
         let packs = &self.packs.packs;
         let held = device.hold_packs(&Packs {
@@ -33,9 +43,19 @@ impl Prepared {
             last_levels: self.packing.last_elements(),
             variables: self.layout.interpolation.variables().collect(),
             point_masks: residues(&params.rgsw_masks(&seed)),
-            gadget: DeviceGadget { levels, log_base, drop },
+            gadget: DeviceGadget {
+                levels,
+                log_base,
+                drop,
+            },
         })?;
-        Ok(held.map(|held| Self { copies: Copies { words: Vec::new(), packs: Some(held) }, ..self.clone() }))
+        Ok(held.map(|held| Self {
+            copies: Copies {
+                words: Vec::new(),
+                packs: Some(held),
+            },
+            ..self.clone()
+        }))
     }
 
     /// One encryption for each chunk, for each query with its packing key and RGSW bodies; `None` if no
@@ -61,20 +81,33 @@ impl Prepared {
             .collect();
         let encryption = |words: &[u32]| {
             let (a, b) = words.split_at(words.len() / 2);
-            Rlwe { a: Poly::from_residues(a), b: Poly::from_residues(b) }
+            Rlwe {
+                a: Poly::from_residues(a),
+                b: Poly::from_residues(b),
+            }
         };
         let words = 4 * params.layout().degree;
         let results = held.evaluate(&queries).ok()?;
-        Some(parallel::map(&results, |all| all.chunks_exact(words).map(encryption).collect()))
+        Some(parallel::map(&results, |all| {
+            all.chunks_exact(words).map(encryption).collect()
+        }))
     }
 }
 
 fn ring_of(ring: &Ring) -> DeviceRing {
     let primes = ring.primes().map(|prime| prime.value());
-    DeviceRing { degree: ring.degree(), primes, roots: [0, 1].map(|prime| ring.table(prime).root()) }
+    DeviceRing {
+        degree: ring.degree(),
+        primes,
+        roots: [0, 1].map(|prime| ring.table(prime).root()),
+    }
 }
 
 /// The residues of polynomials, one after another.
 fn residues<'a, F: Form>(polys: impl IntoIterator<Item = &'a Poly<F>>) -> Vec<u32> {
-    polys.into_iter().flat_map(Poly::residues).copied().collect()
+    polys
+        .into_iter()
+        .flat_map(Poly::residues)
+        .copied()
+        .collect()
 }

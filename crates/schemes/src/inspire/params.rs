@@ -22,7 +22,9 @@ pub use super::literal::{KeyBits, Literal};
 use super::noise::Noise;
 use crate::shared::matrices::Selector;
 use crate::shared::messages::SEED_BYTES;
-use crate::shared::parameters::{READ_RATE, check_failure, refused, score, sealed, sealed_public, unfit};
+use crate::shared::parameters::{
+    READ_RATE, check_failure, refused, score, sealed, sealed_public, unfit,
+};
 
 /// Seconds of one external product of two digits, to compare candidates.
 const EXTERNAL_PRODUCT: f64 = 5e-5;
@@ -30,7 +32,12 @@ const EXTERNAL_PRODUCT: f64 = 5e-5;
 /// Levels are timed as the two of four elements, with all that t > 1 costs.
 const ROTATION_LEVELS: f64 = 0.25;
 /// Labels of the RGSW encryptions of each variable's point.
-const RGSW: [&str; MAX_VARIABLES] = ["inspire/rgsw", "inspire/rgsw/1", "inspire/rgsw/2", "inspire/rgsw/3"];
+const RGSW: [&str; MAX_VARIABLES] = [
+    "inspire/rgsw",
+    "inspire/rgsw/1",
+    "inspire/rgsw/2",
+    "inspire/rgsw/3",
+];
 
 /// Checked parameters with the tables built from them.
 #[derive(Clone, Debug)]
@@ -68,7 +75,10 @@ impl Params {
     /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not
     /// fit together.
     pub fn insecure(literal: Literal) -> Result<Self> {
-        Self::build(literal, RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?)
+        Self::build(
+            literal,
+            RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?,
+        )
     }
 
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
@@ -79,7 +89,15 @@ impl Params {
         let (key_switch, rgsw) = (gadget(literal.key_switch)?, gadget(literal.rgsw)?);
         let noise = Noise::compute(&literal, &layout, modulus as f64);
         let failure_log2 = noise.failure_log2(&layout, modulus as f64, &literal);
-        Ok(Self { literal, layout, rlwe, key_switch, rgsw, noise, failure_log2 })
+        Ok(Self {
+            literal,
+            layout,
+            rlwe,
+            key_switch,
+            rgsw,
+            noise,
+            failure_log2,
+        })
     }
 
     /// The values.
@@ -133,9 +151,19 @@ impl Params {
     /// variable by variable, RGSW bodies; no RGSW bodies if a column is a single point.
     pub fn key_elements(&self) -> Vec<u32> {
         let levels = self.literal.key_switch.levels;
-        let counts = [levels, levels, self.layout.interpolation.variables().len() * self.rgsw_rows()];
+        let counts = [
+            levels,
+            levels,
+            self.layout.interpolation.variables().len() * self.rgsw_rows(),
+        ];
         let of_kind = |(bits, count)| std::iter::repeat_n(bits, count);
-        self.literal.key_bits.all().into_iter().zip(counts).flat_map(of_kind).collect()
+        self.literal
+            .key_bits
+            .all()
+            .into_iter()
+            .zip(counts)
+            .flat_map(of_kind)
+            .collect()
     }
 
     /// The selector of a column.
@@ -154,25 +182,36 @@ impl Params {
     /// # Errors
     /// None for checked parameters: those of a gadget that does not fit.
     pub fn packing(&self, seed: &Seed) -> Result<Inspiring> {
-        Inspiring::new(&self.rlwe, &self.key_switch, self.layout.degree, seed).map_err(refused(NAME))
+        Inspiring::new(&self.rlwe, &self.key_switch, self.layout.degree, seed)
+            .map_err(refused(NAME))
     }
 
     /// Masks of the RGSW encryptions, variable by variable; none if a column is a single point.
     pub fn rgsw_masks(&self, seed: &Seed) -> Vec<Poly<Values>> {
-        let labels = RGSW.iter().take(self.layout.interpolation.variables().len());
-        labels.flat_map(|label| rgsw::masks(self.rlwe.ring(), seed, label, &self.rgsw)).collect()
+        let labels = RGSW
+            .iter()
+            .take(self.layout.interpolation.variables().len());
+        labels
+            .flat_map(|label| rgsw::masks(self.rlwe.ring(), seed, label, &self.rgsw))
+            .collect()
     }
 
     /// Payload bytes of the selector, and of the key material.
     pub fn query_parts(&self) -> (usize, usize) {
         let element = |bits| packed_len(self.layout.degree, bits);
         let keys = self.key_elements().into_iter().map(element).sum();
-        (packed_len(self.layout.columns, self.literal.query_bits), keys)
+        (
+            packed_len(self.layout.columns, self.literal.query_bits),
+            keys,
+        )
     }
 
     /// Payload bytes of an answer.
     pub(super) fn answer_bytes(&self) -> usize {
-        let (coefficients, (a, b)) = (self.layout.chunks * self.layout.degree, self.literal.answer_bits);
+        let (coefficients, (a, b)) = (
+            self.layout.chunks * self.layout.degree,
+            self.literal.answer_bits,
+        );
         packed_len(coefficients, a) + packed_len(coefficients, b)
     }
 
@@ -226,25 +265,32 @@ impl Params {
     /// Work of an answer. Slices are packs.
     pub(super) fn answering(&self) -> DividedWork {
         let (layout, groups, keys) = (&self.layout, self.groups(), self.key_elements().len());
-        let &Layout { degree, chunks, columns, .. } = layout;
+        let &Layout {
+            degree,
+            chunks,
+            columns,
+            ..
+        } = layout;
         let matrices = layout.packs() as f64 * self.matrix_bytes() as f64;
         // Polynomials in one variable that threads evaluate in parallel.
         let polynomials = layout.packs() / layout.interpolation.variables().next().unwrap_or(1);
         // Selector, keys and rows are unpacked, split into planes or lifted; results are rounded
         // and packed.
-        let [read, taken, given] = [2 * columns + keys * degree, layout.rows(), (keys + 4 * chunks) * degree]
-            .map(|words| words as f64);
+        let [read, taken, given] = [
+            2 * columns + keys * degree,
+            layout.rows(),
+            (keys + 4 * chunks) * degree,
+        ]
+        .map(|words| words as f64);
         DividedWork {
             slices: Counts::new()
                 .with(Operation::Select16, layout.matrix_bytes() as f64, groups)
                 .with(Operation::Matrix, matrices, groups)
                 .with(Operation::Word, taken, 1),
             shard: Counts::new().with(Operation::Word, read, 1),
-            combiner: Counts::new().with(Operation::ExternalProduct, self.products(), polynomials).with(
-                Operation::Word,
-                given,
-                1,
-            ),
+            combiner: Counts::new()
+                .with(Operation::ExternalProduct, self.products(), polynomials)
+                .with(Operation::Word, given, 1),
             // The masks of all packs.
             combiner_bytes: 8 * (layout.packs() * degree) as u64,
         }
@@ -263,7 +309,11 @@ impl Params {
             .with(Operation::HintTransform, transforms, self.groups())
             .with(Operation::Pack, packs as f64 * pack, packs)
             .with(Operation::Encode16, words, columns)
-            .with(Operation::Interpolate, words * (levels + ROTATION_LEVELS * rotations), columns)
+            .with(
+                Operation::Interpolate,
+                words * (levels + ROTATION_LEVELS * rotations),
+                columns,
+            )
     }
 
     /// Bytes of a query and its answer.
@@ -274,7 +324,9 @@ impl Params {
 
     /// Rough seconds of one core for an answer, to compare candidates.
     pub(super) fn rough_seconds(&self) -> f64 {
-        let Sizes { database, material, .. } = self.sizes();
+        let Sizes {
+            database, material, ..
+        } = self.sizes();
         (database + material) as f64 / READ_RATE + self.products() * EXTERNAL_PRODUCT
     }
 
@@ -291,8 +343,14 @@ impl Params {
     /// Returns true if the material is at most 1.02 times the database, four times that for the
     /// least communication. A single pack in a chunk is always allowed.
     pub(super) fn affordable(&self, goal: Goal) -> bool {
-        let Sizes { database, material, .. } = self.sizes();
-        let times = if goal == Goal::MinCommunication { 4.0 } else { 1.0 };
+        let Sizes {
+            database, material, ..
+        } = self.sizes();
+        let times = if goal == Goal::MinCommunication {
+            4.0
+        } else {
+            1.0
+        };
         self.layout.points == 1 || material as f64 <= 1.02 * times * database as f64
     }
 }

@@ -11,7 +11,8 @@ use papir_core::device::{Device, HeldPacks, TileShape, Words};
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read, parallel,
+    AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
+    parallel,
 };
 use papir_lattice::packing::inspiring::{Inspiring, OnlineKey as Expanded};
 use papir_lattice::packing::{Bodies, LweMasks, OnlineKey};
@@ -49,7 +50,10 @@ pub(super) struct Exceptions {
 impl Exceptions {
     pub(super) fn new(parts: &[Vec<[u32; 2]>], section: &'static str) -> Result<Self> {
         let all = Blob::copy_of(bytemuck::cast_slice(&parts.concat()));
-        Ok(Self { all: BlobSlice::new(all, section)?, counts: parts.iter().map(Vec::len).collect() })
+        Ok(Self {
+            all: BlobSlice::new(all, section)?,
+            counts: parts.iter().map(Vec::len).collect(),
+        })
     }
 
     pub(super) fn of_part(&self, part: usize) -> &[[u32; 2]] {
@@ -96,16 +100,27 @@ impl Prepared {
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let (tiles, exceptions) = match Self::find_encoded(&sections, layout, seeds.len(), scratch)? {
+        let (tiles, exceptions) = match Self::find_encoded(&sections, layout, seeds.len(), scratch)?
+        {
             Some(encoded) => encoded,
             None => Self::encode_parts(&sections, layout, &seeds, records, scratch, progress)?,
         };
         let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         progress.stage("pack", layout.packs() as u64);
         let masks = pack_masks((params, layout), &seeds, &tiles, &exceptions, progress);
-        let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
+        let packs =
+            PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
         let copies = Copies::default();
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, copies })
+        Ok(Self {
+            sections,
+            layout: *layout,
+            seeds,
+            tiles,
+            exceptions,
+            packing,
+            packs,
+            copies,
+        })
     }
 
     /// Encodes all parts in memory of `scratch`, and keeps matrices and exceptions there.
@@ -120,10 +135,16 @@ impl Prepared {
         let bytes = seeds.len() * layout.matrix_bytes() as usize;
         let mut tiles = scratch.zeroed(sections.database, bytes)?;
         let mut exceptions = Vec::with_capacity(seeds.len());
-        for (i, (seed, tiles)) in
-            seeds.iter().zip(tiles.slice_mut().chunks_exact_mut(part_words(layout))).enumerate()
+        for (i, (seed, tiles)) in seeds
+            .iter()
+            .zip(tiles.slice_mut().chunks_exact_mut(part_words(layout)))
+            .enumerate()
         {
-            let part = Part { records, first: i as u64 * layout.shape.records(), shape: layout.shape };
+            let part = Part {
+                records,
+                first: i as u64 * layout.shape.records(),
+                shape: layout.shape,
+            };
             let of_part = encode(layout, seed, &part, tiles, progress)?;
             let kept = AlignedBytes::copy_of(bytemuck::cast_slice(&of_part));
             scratch.keep(&part_name(sections, i), kept)?;
@@ -142,23 +163,38 @@ impl Prepared {
         scratch: &dyn Scratch,
     ) -> Result<Option<(BlobSlice<i16>, Exceptions)>> {
         let bytes = parts * layout.matrix_bytes() as usize;
-        let Some(tiles) = scratch.find(sections.database)?.filter(|tiles| tiles.len() == bytes) else {
+        let Some(tiles) = scratch
+            .find(sections.database)?
+            .filter(|tiles| tiles.len() == bytes)
+        else {
             return Ok(None);
         };
         let mut exceptions = Vec::with_capacity(parts);
         for part in 0..parts {
-            let Some(kept) = scratch.find(&part_name(sections, part))? else { return Ok(None) };
+            let Some(kept) = scratch.find(&part_name(sections, part))? else {
+                return Ok(None);
+            };
             exceptions.push(kept.slice_of(sections.exceptions)?.to_vec());
         }
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
-        Ok(Some((BlobSlice::new(tiles, sections.database)?, exceptions)))
+        Ok(Some((
+            BlobSlice::new(tiles, sections.database)?,
+            exceptions,
+        )))
     }
 
     /// Writes all sections.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         let seeds: Vec<u8> = self.seeds.iter().flat_map(|seed| seed.0).collect();
-        let counts = self.exceptions.counts.iter().flat_map(|&count| (count as u64).to_le_bytes());
-        sink.put(self.sections.header, &[&seeds, &counts.collect::<Vec<u8>>()])?;
+        let counts = self
+            .exceptions
+            .counts
+            .iter()
+            .flat_map(|&count| (count as u64).to_le_bytes());
+        sink.put(
+            self.sections.header,
+            &[&seeds, &counts.collect::<Vec<u8>>()],
+        )?;
         sink.put(self.sections.database, &[self.tiles.bytes()])?;
         sink.put(self.sections.exceptions, &[self.exceptions.all.bytes()])?;
         self.packs.save(sink)
@@ -173,13 +209,26 @@ impl Prepared {
         source: &dyn SectionSource,
     ) -> Result<Self> {
         let (seeds, counts) = read_header(&sections, parts, source)?;
-        let tiles = sized(source, sections.database, parts * layout.matrix_bytes() as usize)?;
+        let tiles = sized(
+            source,
+            sections.database,
+            parts * layout.matrix_bytes() as usize,
+        )?;
         let exceptions = load_exceptions(&sections, layout, counts, source)?;
         let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
         let all = layout.packs();
         let packs = PreparedPacks::load(sections.packs, &packing, (0..all, all), source)?;
         let copies = Copies::default();
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, copies })
+        Ok(Self {
+            sections,
+            layout: *layout,
+            seeds,
+            tiles,
+            exceptions,
+            packing,
+            packs,
+            copies,
+        })
     }
 
     /// Reads some packs of the only part from what [`Self::save`] wrote.
@@ -196,13 +245,25 @@ impl Prepared {
         let tiles = ranged(source, sections.database, bytes, matrix_bytes)?;
         let [first, end] = [range.start, range.end].map(|pack| (pack * layout.degree) as u32);
         let all = load_exceptions(&sections, layout, counts, source)?;
-        let here = all.of_part(0).iter().filter(|[row, _]| (first..end).contains(row));
+        let here = all
+            .of_part(0)
+            .iter()
+            .filter(|[row, _]| (first..end).contains(row));
         let here = here.map(|[row, column]| [row - first, *column]).collect();
         let exceptions = Exceptions::new(&[here], sections.exceptions)?;
         let packing = params.packing(&seeds[0])?;
         let packs = PreparedPacks::load(sections.packs, &packing, (range, packs), source)?;
         let copies = Copies::default();
-        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs, copies })
+        Ok(Self {
+            sections,
+            layout: *layout,
+            seeds,
+            tiles,
+            exceptions,
+            packing,
+            packs,
+            copies,
+        })
     }
 
     /// The same parts, whose matrices a device holds too.
@@ -216,16 +277,34 @@ impl Prepared {
         };
         let words = (0..self.seeds.len()).map(hold).collect::<Result<_>>()?;
         let packs = self.packs.on_device(&self.packing, device)?;
-        Ok(Self { copies: Copies { words, packs: None }, packs, ..self.clone() })
+        Ok(Self {
+            copies: Copies { words, packs: None },
+            packs,
+            ..self.clone()
+        })
     }
 
     /// The matrices that a device holds of `parts` parts.
-    pub(super) fn device_matrices((params, layout): (&Params, &Layout), parts: usize) -> Vec<TileShape> {
+    pub(super) fn device_matrices(
+        (params, layout): (&Params, &Layout),
+        parts: usize,
+    ) -> Vec<TileShape> {
         let (rows, columns) = (layout.rows(), layout.columns);
-        let mut all = vec![TileShape { words: Words::Signed16, rows, columns }; parts];
+        let mut all = vec![
+            TileShape {
+                words: Words::Signed16,
+                rows,
+                columns
+            };
+            parts
+        ];
         let columns = params.literal().key_switch.levels * params.layout().degree;
         let rows = layout.packs() * params.layout().degree;
-        all.push(TileShape { words: Words::Signed32, rows, columns });
+        all.push(TileShape {
+            words: Words::Signed32,
+            rows,
+            columns,
+        });
         all
     }
 
@@ -242,11 +321,22 @@ impl Prepared {
 
     /// A part for decoding its columns; `exceptions` must include those of the decoded columns.
     pub(super) fn columns(&self, part: usize, exceptions: &[[u32; 2]]) -> Columns<'_> {
-        Columns::new(&self.layout, &self.seeds[part], self.tiles_of(part), exceptions)
+        Columns::new(
+            &self.layout,
+            &self.seeds[part],
+            self.tiles_of(part),
+            exceptions,
+        )
     }
 
     /// Reads records of all parts, which have this shape, as [`Records::read_packed`] does.
-    pub(crate) fn read_packed(&self, shape: Shape, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+    pub(crate) fn read_packed(
+        &self,
+        shape: Shape,
+        first: u64,
+        count: u64,
+        out: &mut [u8],
+    ) -> Result<()> {
         check_read(&shape, first, count, out.len())?;
         let (mut next, mut out) = (first, out);
         while next < first + count {
@@ -257,9 +347,17 @@ impl Prepared {
             // A database is often read column by column: sort the exceptions of these columns only.
             let [from, to] = [within, within + run].map(|index| self.layout.locate(index).column);
             let near = |[_, column]: &&[u32; 2]| (from..=to).contains(column);
-            let exceptions: Vec<_> = self.exceptions.of_part(part).iter().filter(near).copied().collect();
+            let exceptions: Vec<_> = self
+                .exceptions
+                .of_part(part)
+                .iter()
+                .filter(near)
+                .copied()
+                .collect();
             let (columns, points) = (self.columns(part, &exceptions), self.layout.points as u64);
-            read_columns(&self.layout.unit_layout, points, (within, run), here, |i| columns.decode(i))?;
+            read_columns(&self.layout.unit_layout, points, (within, run), here, |i| {
+                columns.decode(i)
+            })?;
             (next, out) = (next + run, rest);
         }
         Ok(())
@@ -272,20 +370,29 @@ impl Prepared {
         // For each part, for each query, a sum for each row.
         let mut sums: Vec<Vec<Vec<u64>>> = parallel::map(0..self.seeds.len(), |part| {
             let entries = part * columns..(part + 1) * columns;
-            let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
+            let selectors: Vec<&[u64]> =
+                selectors.iter().map(|all| &all[entries.clone()]).collect();
             let matrix = WordMatrix::new(columns, self.tiles_of(part));
             let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
-            match self.copies.words.get(part).and_then(|held| held.products(&selectors, bits)) {
+            match self
+                .copies
+                .words
+                .get(part)
+                .and_then(|held| held.products(&selectors, bits))
+            {
                 Some(products) => matrix.select_from(products, &selectors, bits),
                 None => matrix.select(&selectors, bits),
             }
         });
         let joined = match &mut sums[..] {
             [one] => std::mem::take(one),
-            _ => (0..selectors.len()).map(|query| self.interleave(&sums, query)).collect(),
+            _ => (0..selectors.len())
+                .map(|query| self.interleave(&sums, query))
+                .collect(),
         };
         let (ring, degree) = (params.rlwe().ring(), params.layout().degree);
-        let bodies = |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.packs.packs.len(), sums, bits);
+        let bodies =
+            |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.packs.packs.len(), sums, bits);
         joined.iter().map(bodies).collect()
     }
 
@@ -293,7 +400,8 @@ impl Prepared {
     fn interleave(&self, sums: &[Vec<Vec<u64>>], query: usize) -> Vec<u64> {
         let rows = self.layout.degree;
         let of_pack = |pack: usize| {
-            sums.iter().flat_map(move |of_part| of_part[query][pack * rows..][..rows].iter().copied())
+            sums.iter()
+                .flat_map(move |of_part| of_part[query][pack * rows..][..rows].iter().copied())
         };
         (0..self.layout.packs()).flat_map(of_pack).collect()
     }
@@ -304,7 +412,9 @@ impl Prepared {
     /// [`Error::Parameters`] for a key of another packing.
     pub(super) fn packing_key(&self, params: &Params, words: &[u64]) -> Result<PackingKey> {
         let bits = params.literal().key_bits;
-        self.sections.packs.online_key(&self.packing, &[bits.y_g, bits.y_h], words)
+        self.sections
+            .packs
+            .online_key(&self.packing, &[bits.y_g, bits.y_h], words)
     }
 
     /// Packs the selected bodies of each query, in one pass over the packing matrices.
@@ -324,8 +434,14 @@ pub(super) fn read_header(
 ) -> Result<(Vec<Seed>, Vec<usize>)> {
     let header = source.get(sections.header)?;
     let mut reader = Reader::new(sections.header, &header);
-    let seeds = (0..parts).map(|_| reader.array().map(Seed)).collect::<Result<Vec<_>>>()?;
-    let count = |_| reader.u64().map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    let seeds = (0..parts)
+        .map(|_| reader.array().map(Seed))
+        .collect::<Result<Vec<_>>>()?;
+    let count = |_| {
+        reader
+            .u64()
+            .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+    };
     let counts = (0..parts).map(count).collect::<Result<Vec<_>>>()?;
     reader.finish()?;
     Ok((seeds, counts))
@@ -338,10 +454,17 @@ fn load_exceptions(
     counts: Vec<usize>,
     source: &dyn SectionSource,
 ) -> Result<Exceptions> {
-    let all = counts.iter().fold(0usize, |all, count| all.saturating_add(*count));
-    let all = sized(source, sections.exceptions, all.saturating_mul(size_of::<[u32; 2]>()))?;
+    let all = counts
+        .iter()
+        .fold(0usize, |all, count| all.saturating_add(*count));
+    let all = sized(
+        source,
+        sections.exceptions,
+        all.saturating_mul(size_of::<[u32; 2]>()),
+    )?;
     let exceptions = Exceptions { all, counts };
-    (0..exceptions.counts.len()).try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
+    (0..exceptions.counts.len())
+        .try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
     Ok(exceptions)
 }
 
@@ -369,10 +492,20 @@ pub(super) fn pack_masks<'a>(
         let masks = params.selector().masks(seed, params.layout().degree);
         // A pack counts once, not for each part.
         let progress = if i == 0 { progress } else { &NoProgress };
-        RowMasks { ring: params.rlwe().ring(), matrix: matrix.into(), masks, rows: layout.degree, progress }
+        RowMasks {
+            ring: params.rlwe().ring(),
+            matrix: matrix.into(),
+            masks,
+            rows: layout.degree,
+            progress,
+        }
     };
-    let parts: Vec<_> =
-        seeds.iter().zip(tiles.chunks_exact(part_words(layout))).enumerate().map(part).collect();
+    let parts: Vec<_> = seeds
+        .iter()
+        .zip(tiles.chunks_exact(part_words(layout)))
+        .enumerate()
+        .map(part)
+        .collect();
     move |pack| match &parts[..] {
         [one] => one.of_pack(pack),
         parts => LweMasks::joined(parts[0].ring, parts.iter().map(|part| part.of_pack(pack))),
@@ -403,10 +536,18 @@ fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
     let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
     if let Some([row, column]) = exceptions.iter().find(outside) {
         let expected = format!("{rows} rows, {columns} columns");
-        return Err(Error::malformed(what, format!("row {row}, column {column}"), expected));
+        return Err(Error::malformed(
+            what,
+            format!("row {row}, column {column}"),
+            expected,
+        ));
     }
     if !exceptions.is_sorted_by(|a, b| a < b) {
-        return Err(Error::malformed(what, "places out of order", "each place once, in order"));
+        return Err(Error::malformed(
+            what,
+            "places out of order",
+            "each place once, in order",
+        ));
     }
     Ok(())
 }

@@ -51,7 +51,11 @@ impl Parted for Inspire {
         header: "inspire/header",
         database: "inspire/database",
         exceptions: "inspire/exceptions",
-        packs: Names { scheme: NAME, words: "inspire/matrices", packs: "inspire/packs" },
+        packs: Names {
+            scheme: NAME,
+            words: "inspire/matrices",
+            packs: "inspire/packs",
+        },
     };
     /// RGSW encryptions of two points under one secret must not share masks.
     const SHARES_KEYS: bool = false;
@@ -72,7 +76,11 @@ impl Parted for Inspire {
     /// A setup costs less from about half of the columns on.
     fn update_work(params: &Params, columns: usize) -> Counts {
         let sizes = params.sizes();
-        params.preparing(2 * columns).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+        params.preparing(2 * columns).with(
+            Operation::Copy,
+            (sizes.database + sizes.material) as f64,
+            1,
+        )
     }
 }
 
@@ -116,7 +124,14 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let seeds = random_seeds::<S>(&params, rng);
-        Self::with_seeds(params, seeds, first.shared_packing(), records, &mut InMemory, progress)
+        Self::with_seeds(
+            params,
+            seeds,
+            first.shared_packing(),
+            records,
+            &mut InMemory,
+            progress,
+        )
     }
 
     fn params(&self) -> &S::Params {
@@ -141,7 +156,9 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
             None => self.results(&queries, &keys, progress)?,
         };
         progress.stage("switch", count);
-        Ok(parallel::map(&results, |results| switch(self.ring_params(), results)))
+        Ok(parallel::map(&results, |results| {
+            switch(self.ring_params(), results)
+        }))
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -150,12 +167,25 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
             0 => Counts::new(),
             columns => S::update_work(&self.params, columns),
         };
-        Ok(UpdateEstimate { update, setup: self.params.describe().work.setup })
+        Ok(UpdateEstimate {
+            update,
+            setup: self.params.describe().work.setup,
+        })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
-        Ok(Self { prepared: self.prepared.update(self.ring_params(), changes, progress)?, ..self.clone() })
+        Ok(Self {
+            prepared: self
+                .prepared
+                .update(self.ring_params(), changes, progress)?,
+            ..self.clone()
+        })
     }
 
     fn device_matrices(params: &S::Params) -> Vec<TileShape> {
@@ -163,11 +193,15 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     }
 
     fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        Ok(Self { prepared: self.prepared.on_device(self.ring_params(), device)?, ..self.clone() })
+        Ok(Self {
+            prepared: self.prepared.on_device(self.ring_params(), device)?,
+            ..self.clone()
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.prepared.read_packed(self.params.shape(), first, count, out)
+        self.prepared
+            .read_packed(self.params.shape(), first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -178,7 +212,11 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         Self::load_with(params, None, source)
     }
 
-    fn load_sharing_keys(first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+    fn load_sharing_keys(
+        first: &Self,
+        params: S::Params,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
         Self::load_with(params, first.shared_packing(), source)
     }
 }
@@ -221,11 +259,23 @@ impl<S: Parted> PartsServer<S> {
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
         let layouts = S::layouts(&params);
-        let prepared = Prepared::prepare(S::SECTIONS, layouts, seeds, packing, records, scratch, progress)?;
+        let prepared = Prepared::prepare(
+            S::SECTIONS,
+            layouts,
+            seeds,
+            packing,
+            records,
+            scratch,
+            progress,
+        )?;
         Ok(Self::assemble(params, prepared))
     }
 
-    fn load_with(params: S::Params, packing: Option<Inspiring>, source: &dyn SectionSource) -> Result<Self> {
+    fn load_with(
+        params: S::Params,
+        packing: Option<Inspiring>,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
         let (layouts, parts) = (S::layouts(&params), S::parts(&params));
         let prepared = Prepared::load(S::SECTIONS, layouts, parts, packing, source)?;
         Ok(Self::assemble(params, prepared))
@@ -233,7 +283,12 @@ impl<S: Parted> PartsServer<S> {
 
     fn assemble(params: S::Params, prepared: Prepared) -> Self {
         let evaluation = Evaluation::new(S::layouts(&params).0, &prepared.seeds[0]);
-        Self { public: S::public(&prepared.seeds), params, prepared, evaluation }
+        Self {
+            public: S::public(&prepared.seeds),
+            params,
+            prepared,
+            evaluation,
+        }
     }
 
     /// The packing, for a database with the same keys.
@@ -252,24 +307,39 @@ impl<S: Parted> PartsServer<S> {
         keys: &[Keys],
         progress: &dyn Progress,
     ) -> Option<Vec<Vec<Rlwe>>> {
-        let keys: Vec<_> = keys.iter().map(|keys| (&keys.packing, keys.rgsw.as_slice())).collect();
-        self.prepared.evaluate_on_device(self.ring_params(), queries, &keys, progress)
+        let keys: Vec<_> = keys
+            .iter()
+            .map(|keys| (&keys.packing, keys.rgsw.as_slice()))
+            .collect();
+        self.prepared
+            .evaluate_on_device(self.ring_params(), queries, &keys, progress)
     }
 
     /// Lines 7 to 12 and EVALPOLY: one result for each chunk, for each query.
-    fn results(&self, queries: &[&Query], keys: &[Keys], progress: &dyn Progress) -> Result<Vec<Vec<Rlwe>>> {
+    fn results(
+        &self,
+        queries: &[&Query],
+        keys: &[Keys],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Vec<Rlwe>>> {
         progress.stage("select", queries.len() as u64);
         let bodies = self.select(queries);
         progress.stage("pack", queries.len() as u64);
         let packed = self.pack(bodies, keys)?;
         progress.stage("evaluate", queries.len() as u64);
-        Ok(parallel::map(packed.into_iter().zip(keys), |(packed, keys)| self.evaluate(packed, keys)))
+        Ok(parallel::map(
+            packed.into_iter().zip(keys),
+            |(packed, keys)| self.evaluate(packed, keys),
+        ))
     }
 
     /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
     /// database.
     pub fn select(&self, queries: &[&Query]) -> Vec<Bodies> {
-        let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
+        let selectors: Vec<&[u64]> = queries
+            .iter()
+            .map(|query| query.selector.as_slice())
+            .collect();
         self.prepared.select(self.ring_params(), &selectors)
     }
 
@@ -295,11 +365,15 @@ impl<S: Parted> PartsServer<S> {
         let keys: Vec<_> = keys.iter().map(|keys| &keys.packing).collect();
         let packed = self.prepared.pack(bodies, &keys)?;
         let (ring, packs) = (self.ring_params().rlwe().ring(), &self.prepared.packs.packs);
-        Ok(packed.iter().map(|bodies| encryptions(ring, packs, bodies)).collect())
+        Ok(packed
+            .iter()
+            .map(|bodies| encryptions(ring, packs, bodies))
+            .collect())
     }
 
     /// EVALPOLY: one result for each chunk.
     pub fn evaluate(&self, packed: Vec<Rlwe>, keys: &Keys) -> Vec<Rlwe> {
-        self.evaluation.evaluate(self.ring_params(), packed, &keys.rgsw)
+        self.evaluation
+            .evaluate(self.ring_params(), packed, &keys.rgsw)
     }
 }

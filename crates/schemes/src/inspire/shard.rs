@@ -36,7 +36,11 @@ impl Shard<Inspire> for InspireShard {
 
     fn division(params: &Params) -> Result<Division> {
         let (layout, word_bits) = (params.layout(), params.rlwe().ring().modulus_bits());
-        Ok(Division { words: layout.rows(), slice_words: layout.degree, word_bits })
+        Ok(Division {
+            words: layout.rows(),
+            slice_words: layout.degree,
+            word_bits,
+        })
     }
 
     fn work(params: &Params) -> Result<DividedWork> {
@@ -61,7 +65,13 @@ impl Shard<Inspire> for InspireShard {
         progress: &dyn Progress,
     ) -> Result<AlignedBytes> {
         check_source(NAME, params.shape(), records)?;
-        divided::encode(params.layout(), &random_seeds::<Inspire>(params, rng)[0], columns, records, progress)
+        divided::encode(
+            params.layout(),
+            &random_seeds::<Inspire>(params, rng)[0],
+            columns,
+            records,
+            progress,
+        )
     }
 
     fn prepare(
@@ -84,14 +94,24 @@ impl Shard<Inspire> for InspireShard {
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let (params, count) = (&self.params, queries.len() as u64);
         progress.stage("read_keys", count);
-        let key = |query: &&Query| self.prepared.packing_key(params, params.split_keys(&query.keys).0);
+        let key = |query: &&Query| {
+            self.prepared
+                .packing_key(params, params.split_keys(&query.keys).0)
+        };
         let keys = parallel::try_map(queries, key)?;
         progress.stage("select", count);
-        let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
+        let selectors: Vec<&[u64]> = queries
+            .iter()
+            .map(|query| query.selector.as_slice())
+            .collect();
         let bodies = self.prepared.select(params, &selectors);
         progress.stage("pack", count);
-        let packed = self.prepared.pack(bodies, &keys.iter().collect::<Vec<_>>())?;
-        Ok(parallel::map(&packed, |bodies| bodies.to_words(params.rlwe().ring())))
+        let packed = self
+            .prepared
+            .pack(bodies, &keys.iter().collect::<Vec<_>>())?;
+        Ok(parallel::map(&packed, |bodies| {
+            bodies.to_words(params.rlwe().ring())
+        }))
     }
 }
 
@@ -111,7 +131,12 @@ impl Combiner<Inspire> for InspireCombiner {
         // Last digits are the shards'.
         packs.iter_mut().for_each(|pack| pack.last = Vec::new());
         let evaluation = Evaluation::new(&params, &seeds[0]);
-        Ok(Self { public: Inspire::public(&seeds), params, packs, evaluation })
+        Ok(Self {
+            public: Inspire::public(&seeds),
+            params,
+            packs,
+            evaluation,
+        })
     }
 
     fn params(&self) -> &Params {
@@ -123,15 +148,28 @@ impl Combiner<Inspire> for InspireCombiner {
     }
 
     /// EVALPOLY of Algorithm 9.
-    fn combine_many(&self, batch: &[(&Query, &[u64])], progress: &dyn Progress) -> Result<Vec<Answer>> {
+    fn combine_many(
+        &self,
+        batch: &[(&Query, &[u64])],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
         let (params, ring) = (&self.params, self.params.rlwe().ring());
         progress.stage("evaluate", batch.len() as u64);
         let answer = |(query, words): &(&Query, &[u64])| {
-            Error::check_length("the words of all packs", words.len(), params.layout().rows())?;
+            Error::check_length(
+                "the words of all packs",
+                words.len(),
+                params.layout().rows(),
+            )?;
             let bodies = Bodies::from_words(ring, params.layout().degree, words);
             let (_, rgsw) = params.split_keys(&query.keys);
             let packed = encryptions(ring, &self.packs, &bodies);
-            Ok(switch(params, &self.evaluation.evaluate(params, packed, &Evaluation::lift(params, rgsw))))
+            Ok(switch(
+                params,
+                &self
+                    .evaluation
+                    .evaluate(params, packed, &Evaluation::lift(params, rgsw)),
+            ))
         };
         parallel::try_map(batch, answer)
     }

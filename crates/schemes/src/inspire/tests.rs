@@ -31,7 +31,11 @@ fn elements_hold_whole_records() {
         let four = Interpolation::of_points(4, 2048).unwrap();
         let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, four).unwrap();
         assert_eq!(
-            (layout.unit_layout.stored_bits, layout.per_element(), layout.chunks),
+            (
+                layout.unit_layout.stored_bits,
+                layout.per_element(),
+                layout.chunks
+            ),
             (stored, per_element, chunks)
         );
         let last = layout.locate(99_999);
@@ -42,9 +46,14 @@ fn elements_hold_whole_records() {
 #[test]
 fn a_variable_has_at_most_2d_points() {
     let shape = Shape::new(10, 8).unwrap();
-    let layout = |sizes: &[usize]| Layout::new(shape, 64, Interpolation::of_variables(sizes).unwrap());
+    let layout =
+        |sizes: &[usize]| Layout::new(shape, 64, Interpolation::of_variables(sizes).unwrap());
     for sizes in [&[][..], &[3], &[127], &[128], &[128, 2], &[128, 5, 128]] {
-        assert_eq!(layout(sizes).unwrap().points, sizes.iter().product::<usize>(), "{sizes:?}");
+        assert_eq!(
+            layout(sizes).unwrap().points,
+            sizes.iter().product::<usize>(),
+            "{sizes:?}"
+        );
     }
     assert!(layout(&[129]).is_err() && layout(&[2, 256]).is_err());
 }
@@ -52,7 +61,10 @@ fn a_variable_has_at_most_2d_points() {
 fn bound(columns: u64, points: usize) -> f64 {
     let shape = Shape::of_bytes(columns * points as u64, 4096).unwrap();
     let interpolation = Interpolation::of_points(points, 2048).unwrap();
-    squared_sums(&Layout::new(shape, 2048, interpolation).unwrap(), FailureBound::DEFAULT)
+    squared_sums(
+        &Layout::new(shape, 2048, interpolation).unwrap(),
+        FailureBound::DEFAULT,
+    )
 }
 
 /// One column under many points is a single square: its largest value counts, not its mean.
@@ -72,22 +84,44 @@ fn an_answer_opened_under_a_foreign_secret_is_refused() {
     let shape = Shape::of_bytes(100, 32).unwrap();
     let reserving = Params::with_points(shape, 1).unwrap();
     assert!(reserving.literal().reserved);
-    let server = Server::setup(reserving, &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
+    let server = Server::setup(
+        reserving,
+        &RecordBuffer::zeroed(shape),
+        &mut rng,
+        &NoProgress,
+    )
+    .unwrap();
     let client = Client::new(server.params().clone(), *server.public()).unwrap();
     let (own, query) = client.query(None, &[7], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
 
-    let without = Params::new(Literal { reserved: false, ..*server.params().literal() }).unwrap();
+    let without = Params::new(Literal {
+        reserved: false,
+        ..*server.params().literal()
+    })
+    .unwrap();
     let open = |params: &Params, secret: &Secret| {
-        extract(params, params.layout(), &[server.public().seed], secret, &answer)
+        extract(
+            params,
+            params.layout(),
+            &[server.public().seed],
+            secret,
+            &answer,
+        )
     };
     assert_eq!(open(server.params(), &own).unwrap(), [vec![0; 32]]);
     assert_eq!(open(&without, &own).unwrap(), [vec![0; 32]]);
     let mut passed = 0;
     for _ in 0..10_000 {
         let key = Arc::new(SecretKey::generate(server.params().rlwe(), &mut rng));
-        let foreign = Secret { key, locations: own.locations.clone() };
-        assert!(matches!(open(server.params(), &foreign), Err(Error::NotDecodable)));
+        let foreign = Secret {
+            key,
+            locations: own.locations.clone(),
+        };
+        assert!(matches!(
+            open(server.params(), &foreign),
+            Err(Error::NotDecodable)
+        ));
         passed += usize::from(open(&without, &foreign).is_ok());
     }
     // e^(−2048/65537) of random words.
@@ -98,7 +132,17 @@ fn an_answer_opened_under_a_foreign_secret_is_refused() {
 fn parameters_without_a_reserve_are_refused() {
     let shape = Shape::of_bytes(100, 32).unwrap();
     let reserving = Params::with_points(shape, 4).unwrap();
-    assert_eq!(Params::decode(&reserving.encode()).unwrap().literal(), reserving.literal());
-    let without = Params::new(Literal { reserved: false, ..*reserving.literal() }).unwrap();
-    assert_eq!(Params::decode(&without.encode()).unwrap_err().code(), "malformed");
+    assert_eq!(
+        Params::decode(&reserving.encode()).unwrap().literal(),
+        reserving.literal()
+    );
+    let without = Params::new(Literal {
+        reserved: false,
+        ..*reserving.literal()
+    })
+    .unwrap();
+    assert_eq!(
+        Params::decode(&without.encode()).unwrap_err().code(),
+        "malformed"
+    );
 }

@@ -89,17 +89,31 @@ impl<'a> Draft<'a> {
     fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
         let recoded = parallel::try_map(edits, |edit| self.recode(edit))?;
         let recoded: Vec<Recoded> = recoded.into_iter().flatten().collect();
-        for Recoded { part, column, touched } in &recoded {
-            self.touched.iter_mut().zip(touched).for_each(|(all, one)| *all |= one);
+        for Recoded {
+            part,
+            column,
+            touched,
+        } in &recoded
+        {
+            self.touched
+                .iter_mut()
+                .zip(touched)
+                .for_each(|(all, one)| *all |= one);
             let (columns, exceptions) = &mut self.changed[*part];
             columns.push(column.index);
             exceptions.extend(&column.exceptions);
         }
         for of_part in recoded.chunk_by(|a, b| a.part == b.part) {
-            let tiles = self.tiles.get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
+            let tiles = self
+                .tiles
+                .get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
             let (part, words) = (of_part[0].part, part_words(&self.old.layout));
             let columns: Vec<&Column> = of_part.iter().map(|one| &one.column).collect();
-            replace(&self.old.layout, &mut tiles.slice_mut()[part * words..][..words], &columns);
+            replace(
+                &self.old.layout,
+                &mut tiles.slice_mut()[part * words..][..words],
+                &columns,
+            );
         }
         Ok(())
     }
@@ -107,25 +121,35 @@ impl<'a> Draft<'a> {
     /// A column after its changes; `None` if it stays the same.
     fn recode(&self, edit: &[Placed<'_>]) -> Result<Option<Recoded>> {
         let layout = &self.old.layout;
-        let (part, index) = (edit[0].column / layout.columns, edit[0].column % layout.columns);
+        let (part, index) = (
+            edit[0].column / layout.columns,
+            edit[0].column % layout.columns,
+        );
         let before = self.before[part].decode(index);
         let mut after = before.clone();
         for placed in edit {
             let location = layout.locate(self.old.place(placed.change.index).1);
             let unit = location.block as usize * layout.unit_layout.unit_bytes;
             let unit = &mut after[unit..][..layout.unit_layout.unit_bytes];
-            layout.unit_layout.set_slot(unit, location.slot, &placed.change.record)?;
+            layout
+                .unit_layout
+                .set_slot(unit, location.slot, &placed.change.record)?;
         }
         if after == before {
             return Ok(None);
         }
         let mut touched = vec![false; layout.chunks];
-        let [before, elements] = [&before, &after].map(|bytes| bytes.chunks_exact(layout.element_bytes()));
+        let [before, elements] =
+            [&before, &after].map(|bytes| bytes.chunks_exact(layout.element_bytes()));
         for (i, (before, after)) in before.zip(elements).enumerate() {
             touched[i % layout.chunks] |= before != after;
         }
         let column = Column::encode(layout, &self.old.seeds[part], index, &after);
-        Ok(Some(Recoded { part, column, touched }))
+        Ok(Some(Recoded {
+            part,
+            column,
+            touched,
+        }))
     }
 
     /// Prepares the packs whose rows differ again and copies the others.
@@ -133,16 +157,30 @@ impl<'a> Draft<'a> {
         let Some(tiles) = self.tiles.take() else {
             return Ok(self.old.clone());
         };
-        let Prepared { sections, layout, seeds, packing, .. } = self.old;
+        let Prepared {
+            sections,
+            layout,
+            seeds,
+            packing,
+            ..
+        } = self.old;
         let tiles = BlobSlice::new(tiles.into(), sections.database)?;
-        let parts: Vec<_> = (0..seeds.len()).map(|part| self.exceptions_of(part)).collect();
+        let parts: Vec<_> = (0..seeds.len())
+            .map(|part| self.exceptions_of(part))
+            .collect();
         let exceptions = Exceptions::new(&parts, sections.exceptions)?;
         let chunks = self.touched.iter().filter(|&&touched| touched).count();
         progress.stage("pack", (chunks * layout.points) as u64);
         let masks = pack_masks((params, layout), seeds, &tiles, &exceptions, progress);
         let touched = |pack: usize| self.touched[pack / layout.points];
         let packs = self.old.packs.refresh(packing, touched, masks)?;
-        Ok(Prepared { tiles, exceptions, packs, copies: Copies::default(), ..self.old.clone() })
+        Ok(Prepared {
+            tiles,
+            exceptions,
+            packs,
+            copies: Copies::default(),
+            ..self.old.clone()
+        })
     }
 
     /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.

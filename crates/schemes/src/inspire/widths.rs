@@ -20,8 +20,11 @@ use crate::shared::parameters::refused;
 
 /// Primes of the moduli that are tried, below 2⁵³, 2⁵⁵ and 2^55.9. Of two with equal messages the
 /// search takes the smaller one, which is more secure.
-pub(super) const MODULI: [[u32; 2]; 3] =
-    [[134_176_769, 67_104_769], [268_369_921, 134_176_769], DEFAULT_PRIMES];
+pub(super) const MODULI: [[u32; 2]; 3] = [
+    [134_176_769, 67_104_769],
+    [268_369_921, 134_176_769],
+    DEFAULT_PRIMES,
+];
 /// Digits of the packing keys. One is too few for d − 1 switches.
 pub(super) const PACKING_LEVELS: [usize; 2] = [2, 3];
 /// Digits of RGSW encryptions. One is enough for a few products.
@@ -54,15 +57,29 @@ pub(super) struct Modulus {
 impl Modulus {
     /// Builds the tables.
     pub(super) fn new(primes: [u32; 2]) -> Result<Self> {
-        let literal = RlweLiteral { primes, ..RlweLiteral::DEFAULT };
+        let literal = RlweLiteral {
+            primes,
+            ..RlweLiteral::DEFAULT
+        };
         let rlwe = RlweParams::new(literal).map_err(refused(NAME))?;
         let value = rlwe.ring().modulus();
-        let (packing, rgsw) = (PACKING_LEVELS.map(|_| Vec::new()), RGSW_LEVELS.map(|_| Vec::new()));
-        let mut modulus =
-            Self { literal, value: value as f64, most_bits: value.ilog2(), packing, rgsw, rlwe };
+        let (packing, rgsw) = (
+            PACKING_LEVELS.map(|_| Vec::new()),
+            RGSW_LEVELS.map(|_| Vec::new()),
+        );
+        let mut modulus = Self {
+            literal,
+            value: value as f64,
+            most_bits: value.ilog2(),
+            packing,
+            rgsw,
+            rlwe,
+        };
         let fits = |gadget: &GadgetParams| check_matrix(literal.degree, *gadget).is_ok();
-        modulus.packing = PACKING_LEVELS.map(|levels| modulus.gadgets(levels, Setting::key_switch, fits));
-        modulus.rgsw = RGSW_LEVELS.map(|levels| modulus.gadgets(levels, Setting::external_product, |_| true));
+        modulus.packing =
+            PACKING_LEVELS.map(|levels| modulus.gadgets(levels, Setting::key_switch, fits));
+        modulus.rgsw =
+            RGSW_LEVELS.map(|levels| modulus.gadgets(levels, Setting::external_product, |_| true));
         Ok(modulus)
     }
 
@@ -73,13 +90,21 @@ impl Modulus {
         variance: Variance,
         fits: impl Fn(&GadgetParams) -> bool,
     ) -> Vec<Rounded> {
-        let gadgets = LOG_BASES.filter_map(|log_base| least_drop(&self.rlwe, levels, log_base)).filter(fits);
-        useful(gadgets.map(|gadget| self.rounded(gadget, variance)).collect())
+        let gadgets = LOG_BASES
+            .filter_map(|log_base| least_drop(&self.rlwe, levels, log_base))
+            .filter(fits);
+        useful(
+            gadgets
+                .map(|gadget| self.rounded(gadget, variance))
+                .collect(),
+        )
     }
 
     /// The variances of a gadget for each number of key bits.
     pub(super) fn rounded(&self, gadget: GadgetParams, variance: Variance) -> Rounded {
-        let variance = (0..=self.most_bits).map(|bits| variance(&self.setting(bits), gadget)).collect();
+        let variance = (0..=self.most_bits)
+            .map(|bits| variance(&self.setting(bits), gadget))
+            .collect();
         Rounded { gadget, variance }
     }
 
@@ -97,18 +122,31 @@ type Variance = fn(&Setting, GadgetParams) -> f64;
 fn least_drop(rlwe: &RlweParams, levels: usize, log_base: u32) -> Option<GadgetParams> {
     let bits = rlwe.ring().modulus().ilog2();
     let first = bits.saturating_sub(levels as u32 * log_base);
-    let gadgets = (first..first + 3).map(|drop| GadgetParams { levels, log_base, drop });
-    gadgets.into_iter().find(|&gadget| Gadget::new(rlwe.ring(), gadget).is_ok())
+    let gadgets = (first..first + 3).map(|drop| GadgetParams {
+        levels,
+        log_base,
+        drop,
+    });
+    gadgets
+        .into_iter()
+        .find(|&gadget| Gadget::new(rlwe.ring(), gadget).is_ok())
 }
 
 /// The gadgets that are best for some number of bits.
 fn useful(all: Vec<Rounded>) -> Vec<Rounded> {
     let mut least = vec![f64::INFINITY; all.first().map_or(0, |one| one.variance.len())];
     for one in &all {
-        least.iter_mut().zip(&one.variance).for_each(|(least, &variance)| *least = least.min(variance));
+        least
+            .iter_mut()
+            .zip(&one.variance)
+            .for_each(|(least, &variance)| *least = least.min(variance));
     }
     let is_best = |one: &Rounded| {
-        let mut compared = one.variance.iter().zip(&least).skip(LEAST_KEY_BITS as usize);
+        let mut compared = one
+            .variance
+            .iter()
+            .zip(&least)
+            .skip(LEAST_KEY_BITS as usize);
         compared.any(|(variance, least)| variance <= least)
     };
     all.into_iter().filter(is_best).collect()
@@ -123,8 +161,14 @@ pub(super) const RGSW: usize = 3;
 pub(super) const MASK: usize = 4;
 pub(super) const BODY: usize = 5;
 /// Fewest bits that are tried.
-pub(super) const LEAST: Widths =
-    [20, LEAST_KEY_BITS, LEAST_KEY_BITS, LEAST_KEY_BITS, LEAST_ANSWER_BITS, LEAST_ANSWER_BITS];
+pub(super) const LEAST: Widths = [
+    20,
+    LEAST_KEY_BITS,
+    LEAST_KEY_BITS,
+    LEAST_KEY_BITS,
+    LEAST_ANSWER_BITS,
+    LEAST_ANSWER_BITS,
+];
 /// Most bits of an answer's coefficient.
 const MOST_ANSWER: u32 = 32;
 
@@ -159,12 +203,16 @@ impl Frame<'_> {
         self.tried.set(self.tried.get() + 1);
         let Modulus { literal, value, .. } = self.modulus;
         let points = self.layout.points as f64;
-        let least = |gadget: Option<(f64, GadgetParams)>| gadget.map_or(f64::INFINITY, |least| least.0);
+        let least =
+            |gadget: Option<(f64, GadgetParams)>| gadget.map_or(f64::INFINITY, |least| least.0);
         match part {
             0 => self.squared_sums * noise::selector(literal.sigma, *value, widths[QUERY]),
             1 => points * least(self.keys(widths)),
             2 => (points - 1.0) * least(self.point(widths)),
-            _ => self.modulus.setting(0).response_switch(widths[MASK], widths[BODY]),
+            _ => self
+                .modulus
+                .setting(0)
+                .response_switch(widths[MASK], widths[BODY]),
         }
     }
 
@@ -172,7 +220,9 @@ impl Frame<'_> {
     fn keys(&self, widths: &Widths) -> Option<(f64, GadgetParams)> {
         let switches = (self.layout.degree - 2) as f64;
         let [y_g, y_h] = [Y_G, Y_H].map(|place| widths[place] as usize);
-        least(self.packing, |one| switches * one.variance[y_g] + one.variance[y_h])
+        least(self.packing, |one| {
+            switches * one.variance[y_g] + one.variance[y_h]
+        })
     }
 
     /// The RGSW gadget that adds least, after the variance of one product.
@@ -187,13 +237,24 @@ impl Frame<'_> {
 
     /// Bits of all messages.
     pub(super) fn bits(&self, widths: &Widths) -> u64 {
-        self.coefficients.iter().zip(widths).map(|(count, &width)| count * u64::from(width)).sum()
+        self.coefficients
+            .iter()
+            .zip(widths)
+            .map(|(count, &width)| count * u64::from(width))
+            .sum()
     }
 
     /// Full precision.
     pub(super) fn widest(&self) -> Widths {
         let most = self.modulus.most_bits;
-        [MAX_QUERY_BITS.min(most), most, most, most, MOST_ANSWER, MOST_ANSWER]
+        [
+            MAX_QUERY_BITS.min(most),
+            most,
+            most,
+            most,
+            MOST_ANSWER,
+            MOST_ANSWER,
+        ]
     }
 
     /// Returns true if the widths are valid.
@@ -215,10 +276,14 @@ impl Frame<'_> {
         loop {
             let left = self.allowed - parts.iter().sum::<f64>();
             let fits = |&(_, _, added): &Change| added <= left;
-            let worth =
-                |(place, _, added): &Change| self.coefficients[*place] as f64 / added.max(f64::MIN_POSITIVE);
-            let changes = self.changes(&widths, &parts, u32::wrapping_sub).filter(fits);
-            let Some((place, part, _)) = changes.max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
+            let worth = |(place, _, added): &Change| {
+                self.coefficients[*place] as f64 / added.max(f64::MIN_POSITIVE)
+            };
+            let changes = self
+                .changes(&widths, &parts, u32::wrapping_sub)
+                .filter(fits);
+            let Some((place, part, _)) = changes.max_by(|a, b| worth(a).total_cmp(&worth(b)))
+            else {
                 return widths;
             };
             widths[place] -= 1;
@@ -290,7 +355,11 @@ impl Frame<'_> {
             key_switch: self.keys(widths)?.1,
             rgsw: self.point(widths)?.1,
             query_bits: widths[QUERY],
-            key_bits: KeyBits { y_g: widths[Y_G], y_h: widths[Y_H], rgsw },
+            key_bits: KeyBits {
+                y_g: widths[Y_G],
+                y_h: widths[Y_H],
+                rgsw,
+            },
             answer_bits: (widths[MASK], widths[BODY]),
             reserved: true,
             failure: self.failure,

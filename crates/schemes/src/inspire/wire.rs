@@ -22,14 +22,26 @@ pub struct Query {
 
 impl Query {
     /// Reads a query with this many selector entries.
-    pub(super) fn read(params: &Params, what: &'static str, entries: usize, bytes: &[u8]) -> Result<Self> {
+    pub(super) fn read(
+        params: &Params,
+        what: &'static str,
+        entries: usize,
+        bytes: &[u8],
+    ) -> Result<Self> {
         let (width, (_, keys)) = (params.literal().query_bits, params.query_parts());
         Error::check_length(what, bytes.len(), packed_len(entries, width) + keys)?;
         let mut reader = Reader::new(what, bytes);
         let selector = unpack(&mut reader, what, width, entries)?;
         let element = |width| unpack(&mut reader, "key material", width, params.layout().degree);
-        let keys = params.key_elements().into_iter().map(element).collect::<Result<Vec<_>>>()?;
-        Ok(Self { selector, keys: keys.concat() })
+        let keys = params
+            .key_elements()
+            .into_iter()
+            .map(element)
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            selector,
+            keys: keys.concat(),
+        })
     }
 }
 
@@ -38,7 +50,11 @@ impl Wire<Params> for Query {
         let mut bytes = Vec::new();
         pack(&self.selector, params.literal().query_bits, &mut bytes);
         // d is a multiple of 64: ring elements are whole bytes.
-        for (words, width) in self.keys.chunks_exact(params.layout().degree).zip(params.key_elements()) {
+        for (words, width) in self
+            .keys
+            .chunks_exact(params.layout().degree)
+            .zip(params.key_elements())
+        {
             pack(words, width, &mut bytes);
         }
         bytes

@@ -72,7 +72,8 @@ pub const QUERY_SIGMA: f64 = 3.19;
 pub(crate) const RECORD_SIGMA: f64 = 3.19;
 
 // The tails of their samples are bounded ([`papir_ring::sample::EXCESS`]).
-const _: () = assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_SIGMA == SIGMAS[2]);
+const _: () =
+    assert!(RECORD_SIGMA == SIGMAS[0] && QUERY_SIGMA == SIGMAS[0] && RESPONSE_SIGMA == SIGMAS[2]);
 
 /// The ring's q, the largest prime below 2⁵⁰ that is 1 modulo 2¹². Secrets are ternary.
 pub const PRIME: u64 = (1 << LOG2_Q) - 16_383;
@@ -95,12 +96,26 @@ pub(super) const RESPONSE_KEY_BITS: u32 = 27;
 
 /// Short keys for single bits and for digits, without their lengths.
 const SHORT: [SwitchParams; 2] = [
-    SwitchParams { dimension: 0, log2_q: 15, sigma: 3.19, log_base: 2 },
-    SwitchParams { dimension: 0, log2_q: 20, sigma: 3.19, log_base: 2 },
+    SwitchParams {
+        dimension: 0,
+        log2_q: 15,
+        sigma: 3.19,
+        log_base: 2,
+    },
+    SwitchParams {
+        dimension: 0,
+        log2_q: 20,
+        sigma: 3.19,
+        log_base: 2,
+    },
 ];
 
 /// Gadget of RGSW(bits of the short key for digits).
-const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 12, drop: 14 };
+const DIGITS_GADGET: GadgetParams = GadgetParams {
+    levels: 3,
+    log_base: 12,
+    drop: 14,
+};
 
 /// Granularity of the keys that make gates: small keys, or gates of few digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,22 +130,42 @@ impl Grain {
     /// Gadget of RGSW(bits of the short key for bits).
     const fn bits(self) -> GadgetParams {
         match self {
-            Self::Coarse => GadgetParams { levels: 3, log_base: 12, drop: 14 },
-            Self::Fine => GadgetParams { levels: 4, log_base: 9, drop: 14 },
+            Self::Coarse => GadgetParams {
+                levels: 3,
+                log_base: 12,
+                drop: 14,
+            },
+            Self::Fine => GadgetParams {
+                levels: 4,
+                log_base: 9,
+                drop: 14,
+            },
         }
     }
 
     /// Gadget of the automorphism keys and of RLWE′(s²).
     const fn conversion(self) -> GadgetParams {
         match self {
-            Self::Coarse => GadgetParams { levels: 7, log_base: 6, drop: 8 },
-            Self::Fine => GadgetParams { levels: 9, log_base: 5, drop: 5 },
+            Self::Coarse => GadgetParams {
+                levels: 7,
+                log_base: 6,
+                drop: 8,
+            },
+            Self::Fine => GadgetParams {
+                levels: 9,
+                log_base: 5,
+                drop: 5,
+            },
         }
     }
 }
 
 /// Gadget of the keys to the response ring.
-const RING_SWITCH: GadgetParams = GadgetParams { levels: 7, log_base: 4, drop: 0 };
+const RING_SWITCH: GadgetParams = GadgetParams {
+    levels: 7,
+    log_base: 4,
+    drop: 0,
+};
 
 /// A short key's parameters: the switch to it and the rotation by it.
 #[derive(Clone, Debug)]
@@ -177,15 +212,24 @@ impl Chain {
     fn new<T: ParameterSet>(grain: Grain) -> Result<Self> {
         let ring = |degree, prime| Ring::new(degree, prime).map_err(refused(T::NAME));
         let (rlwe, response) = (ring(DEGREE, PRIME)?, ring(RESPONSE_DEGREE, RESPONSE_PRIME)?);
-        let rlwe = RlweParams::over(rlwe, Secret::Ternary, RECORD_SIGMA).map_err(refused(T::NAME))?;
-        let response =
-            RlweParams::over(response, Secret::ErrorLike, RESPONSE_SIGMA).map_err(refused(T::NAME))?;
-        let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
-        let gadget =
-            |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(refused(T::NAME));
+        let rlwe =
+            RlweParams::over(rlwe, Secret::Ternary, RECORD_SIGMA).map_err(refused(T::NAME))?;
+        let response = RlweParams::over(response, Secret::ErrorLike, RESPONSE_SIGMA)
+            .map_err(refused(T::NAME))?;
+        let [bits, digits] = [0, 1].map(|i| SwitchParams {
+            dimension: T::DIMENSIONS[i],
+            ..SHORT[i]
+        });
+        let gadget = |params: &RlweParams, gadget| {
+            Gadget::new(params.ring(), gadget).map_err(refused(T::NAME))
+        };
         let short = |switch: SwitchParams, params| -> Result<ShortParams> {
             let error = Gaussian::new(switch.sigma).map_err(refused(T::NAME))?;
-            Ok(ShortParams { switch, error, gadget: gadget(&rlwe, params)? })
+            Ok(ShortParams {
+                switch,
+                error,
+                gadget: gadget(&rlwe, params)?,
+            })
         };
         let weakest = match T::PRIVACY {
             Privacy::Private => weakest(T::NAME, [&bits, &digits], [&rlwe, &response])?,
@@ -241,11 +285,20 @@ fn weakest(
     rings: [&RlweParams; 2],
 ) -> Result<Option<&'static Row>> {
     let estimate = |params: &SwitchParams| {
-        let SwitchParams { dimension, log2_q, sigma, .. } = *params;
-        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(refused(scheme))
+        let SwitchParams {
+            dimension,
+            log2_q,
+            sigma,
+            ..
+        } = *params;
+        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma)
+            .map_err(refused(scheme))
     };
-    let own =
-        |params: &RlweParams| params.security().ok_or_else(|| refused(scheme)("a ring without an estimate"));
+    let own = |params: &RlweParams| {
+        params
+            .security()
+            .ok_or_else(|| refused(scheme)("a ring without an estimate"))
+    };
     // Queries are under the ring's key, but at 2³², where a sample is weaker than at q.
     let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
     let all = [
@@ -263,5 +316,9 @@ fn weakest(
 
 /// x/2 modulo an odd q.
 pub(crate) fn half_modulo(x: u64, q: u64) -> u64 {
-    if x.is_multiple_of(2) { x / 2 } else { x / 2 + q.div_ceil(2) }
+    if x.is_multiple_of(2) {
+        x / 2
+    } else {
+        x / 2 + q.div_ceil(2)
+    }
 }

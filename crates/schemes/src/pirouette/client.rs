@@ -31,7 +31,8 @@ pub trait Path:
     >
 {
     /// Encrypts a query for an item.
-    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query;
+    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng)
+    -> Self::Query;
 }
 
 /// Secret of one query: the keys, and the record's item and place in it.
@@ -48,7 +49,11 @@ pub struct RetrievalClient<S: Path> {
 }
 
 impl<S: Path> RetrievalClient<S> {
-    fn register_with(&self, kept: Option<&State>, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+    fn register_with(
+        &self,
+        kept: Option<&State>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(State, Keys)>> {
         let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let state = State::generate(&self.params, kept, &mut rng)?;
         let keys = Keys::generate(&self.params, &state.0, seed, &mut rng);
@@ -69,7 +74,11 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         self.register_with(None, rng)
     }
 
-    fn register_again(&self, kept: &State, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+    fn register_again(
+        &self,
+        kept: &State,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(State, Keys)>> {
         self.register_with(Some(kept), rng)
     }
 
@@ -84,10 +93,19 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(RetrievalSecret, S::Query)> {
         check_indices(S::NAME, &self.params.shape(), indices, 1)?;
-        let state = state.ok_or(Error::Session { scheme: S::NAME, what: "client state" })?;
+        let state = state.ok_or(Error::Session {
+            scheme: S::NAME,
+            what: "client state",
+        })?;
         let location = Box::new(self.params.layout().unit_layout.location(indices[0], 1));
         let query = S::ask(&self.params, state, location.unit, rng);
-        Ok((RetrievalSecret { secrets: Arc::clone(&state.0), location }, query))
+        Ok((
+            RetrievalSecret {
+                secrets: Arc::clone(&state.0),
+                location,
+            },
+            query,
+        ))
     }
 
     /// Takes the same time whether the answer decodes or not.
@@ -95,7 +113,11 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         let (mut item, distance) = decrypt(&self.params, &secret, &answer);
         self.public.remove(secret.location.unit, &mut item);
         let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
-        let record = self.params.layout().unit_layout.select(&item, secret.location.slot);
+        let record = self
+            .params
+            .layout()
+            .unit_layout
+            .select(&item, secret.location.slot);
         if distance as f64 > DECODING_PART * half as f64 {
             return Err(Error::NotDecodable);
         }
@@ -110,11 +132,20 @@ pub(super) fn decrypt<P: RetrievalParams>(
     answer: &RetrievalAnswer,
 ) -> (Zeroizing<Vec<u8>>, u64) {
     let (bits, span) = (params.common().answer_bits, params.layout().span);
-    let planes = answer.masks.chunks_exact(RESPONSE_DEGREE).zip(answer.bodies.chunks_exact(span));
+    let planes = answer
+        .masks
+        .chunks_exact(RESPONSE_DEGREE)
+        .zip(answer.bodies.chunks_exact(span));
     let (mut item, mut worst) = (Zeroizing::new(Vec::with_capacity(answer.bodies.len())), 0);
     for (mask, body) in planes {
         for (i, &body) in body.iter().enumerate() {
-            let phase = phase(bits, &secret.secrets.response, mask, i * (RESPONSE_DEGREE / span), body);
+            let phase = phase(
+                bits,
+                &secret.secrets.response,
+                mask,
+                i * (RESPONSE_DEGREE / span),
+                body,
+            );
             let (message, distance) = bits.nearest(phase, LOG2_P);
             item.push(message as u8);
             worst = worst.max(distance);
@@ -134,12 +165,22 @@ pub(crate) fn encrypt<P: RetrievalParams>(
     let mut seed = Seed([0; 32]);
     rng.fill_bytes(&mut seed.0[..params.seed_bytes()]);
     let mut error = Zeroizing::new(vec![0; 1]);
-    params.chain().query_error.fill(&mut SecretRng::new(rng), &mut error);
+    params
+        .chain()
+        .query_error
+        .fill(&mut SecretRng::new(rng), &mut error);
     let mask = PirouetteQuery::mask(&seed);
     let product = |(&a, &s): (&u32, &i32)| a.wrapping_mul(s as u32);
-    let inner = mask.iter().zip(state.0.ring.coefficients()).map(product).fold(0, u32::wrapping_add);
+    let inner = mask
+        .iter()
+        .zip(state.0.ring.coefficients())
+        .map(product)
+        .fold(0, u32::wrapping_add);
     let message = (item as u32) << (LOG2_QUERY - params.layout().index_bits() - 1);
-    PirouetteQuery { seed, body: message.wrapping_add(error[0] as u32).wrapping_sub(inner) }
+    PirouetteQuery {
+        seed,
+        body: message.wrapping_add(error[0] as u32).wrapping_sub(inner),
+    }
 }
 
 /// b·2^(a − b) plus coefficient `index` of mask·key, modulo 2^a.
@@ -147,7 +188,20 @@ fn phase(bits: ResponseBits, key: &SecretKey, mask: &[u64], index: usize, body: 
     let (low, high) = mask.split_at(index + 1);
     let (first, rest) = key.coefficients().split_at(index + 1);
     let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
-    let positive = low.iter().rev().zip(first).map(product).fold(0, u64::wrapping_add);
-    let negative = high.iter().rev().zip(rest).map(product).fold(0, u64::wrapping_add);
-    (body << (bits.a - bits.b)).wrapping_add(positive).wrapping_sub(negative) & ((1 << bits.a) - 1)
+    let positive = low
+        .iter()
+        .rev()
+        .zip(first)
+        .map(product)
+        .fold(0, u64::wrapping_add);
+    let negative = high
+        .iter()
+        .rev()
+        .zip(rest)
+        .map(product)
+        .fold(0, u64::wrapping_add);
+    (body << (bits.a - bits.b))
+        .wrapping_add(positive)
+        .wrapping_sub(negative)
+        & ((1 << bits.a) - 1)
 }

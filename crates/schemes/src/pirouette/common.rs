@@ -6,7 +6,8 @@ use papir_core::codec::Reader;
 use papir_core::cost::{Counts, Operation, Rates, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{
-    Description, FailureBound, Formats, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
+    Description, FailureBound, Formats, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes,
+    UpdateCost,
 };
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::GadgetParams;
@@ -19,7 +20,8 @@ use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE, TERNARY};
 use super::layout::{LEAST_SPAN, LOG2_GROUP, Layout, SHARE};
 use super::noise::Noise;
 use crate::shared::parameters::{
-    self, check_default_only, one_record, refused, score, sealed, sealed_public, security, successes,
+    self, check_default_only, one_record, refused, score, sealed, sealed_public, security,
+    successes,
 };
 
 /// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
@@ -37,7 +39,11 @@ pub(crate) const FORMATS: Formats = Formats {
 ///
 /// # Errors
 /// [`papir_core::Error::Format`] for a format that is not read, and [`papir_core::Error::Length`].
-pub(crate) fn numbered<'a>(formats: &Formats, bytes: &'a [u8], unnumbered: usize) -> Result<&'a [u8]> {
+pub(crate) fn numbered<'a>(
+    formats: &Formats,
+    bytes: &'a [u8],
+    unnumbered: usize,
+) -> Result<&'a [u8]> {
     if bytes.len() == unnumbered {
         formats.check(1)?;
         return Ok(bytes);
@@ -83,14 +89,29 @@ impl Common {
     ) -> Result<Self> {
         let (answer_bits, failure_log2) = noise
             .answer_bits(&chain, layout.planes * layout.span)
-            .ok_or_else(|| refused(scheme)(format!("the noise of {layout:?} exceeds the decoding limit")))?;
-        Ok(Self { shape, chain, layout, gate, form: Form::Compact, answer_bits, failure_log2 })
+            .ok_or_else(|| {
+                refused(scheme)(format!(
+                    "the noise of {layout:?} exceeds the decoding limit"
+                ))
+            })?;
+        Ok(Self {
+            shape,
+            chain,
+            layout,
+            gate,
+            form: Form::Compact,
+            answer_bits,
+            failure_log2,
+        })
     }
 
     /// Bytes of an answer's masks and of its bodies.
     pub(crate) fn answer_parts(&self) -> [usize; 2] {
         let (Layout { planes, span, .. }, bits) = (&self.layout, self.answer_bits);
-        [packed_len(planes * RESPONSE_DEGREE, bits.a), packed_len(planes * span, bits.b)]
+        [
+            packed_len(planes * RESPONSE_DEGREE, bits.a),
+            packed_len(planes * span, bits.b),
+        ]
     }
 
     /// A description with these parameters and the scheme's own.
@@ -103,7 +124,14 @@ impl Common {
         work: Work,
     ) -> Description {
         let (ring, gate, answer) = (self.chain.ring(), &self.gate, self.answer_bits);
-        let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
+        let Layout {
+            log2_rows,
+            log2_columns,
+            log2_slots,
+            span,
+            planes,
+            ..
+        } = self.layout;
         let mut parameters = vec![
             ("N", DEGREE.to_string()),
             ("log2 Q", format!("{:.2}", (ring.modulus() as f64).log2())),
@@ -113,7 +141,10 @@ impl Common {
             ("nu2", log2_columns.to_string()),
             ("nu3", log2_slots.to_string()),
             ("item bytes", (span * planes).to_string()),
-            ("gate digits", format!("{} of {} bits", gate.levels(), gate.params().log_base)),
+            (
+                "gate digits",
+                format!("{} of {} bits", gate.levels(), gate.params().log_base),
+            ),
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
         ];
         parameters.extend(own);
@@ -143,7 +174,11 @@ impl Common {
     /// Work of retrieving polynomials' items, given that of a query and of its selection.
     pub(crate) fn work(&self, query: Counts, selection: Counts) -> Work {
         let (layout, planes, columns) = (&self.layout, self.layout.planes, self.layout.columns());
-        let transform = if self.form == Form::Fast { TRANSFORMED } else { COMPACT };
+        let transform = if self.form == Form::Fast {
+            TRANSFORMED
+        } else {
+            COMPACT
+        };
         let first = (planes * layout.rows * columns) as f64 * transform;
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
         let products = first + gates * external(&self.gate);
@@ -227,14 +262,22 @@ pub trait RetrievalParams: Parameters {
 /// The gadget of gates with this many digits and log₂ of their base, for the ring's q of 50 bits.
 pub(crate) fn gate_params((levels, log_base): (usize, u32)) -> Option<GadgetParams> {
     let drop = LOG2_Q.checked_sub(log_base.checked_mul(levels as u32)?)?;
-    Some(GadgetParams { levels, log_base, drop })
+    Some(GadgetParams {
+        levels,
+        log_base,
+        drop,
+    })
 }
 
 /// The same with its table.
 ///
 /// # Errors
 /// [`papir_core::Error::Parameters`] for digits that do not fit q.
-pub(crate) fn gate_gadget(scheme: &'static str, chain: &Chain, gate: (usize, u32)) -> Result<Gadget> {
+pub(crate) fn gate_gadget(
+    scheme: &'static str,
+    chain: &Chain,
+    gate: (usize, u32),
+) -> Result<Gadget> {
     let params = gate_params(gate).ok_or_else(|| refused(scheme)(format!("digits of {gate:?}")))?;
     Gadget::new(chain.ring(), params).map_err(refused(scheme))
 }
@@ -263,13 +306,22 @@ const EXPECTATIONS: &str = "errors of keys are counted by their expected varianc
 
 /// The part of a label for the seeds of queries: nothing for those of 32 bytes.
 pub(crate) fn seeds(seed_bytes: usize) -> &'static str {
-    if seed_bytes == 16 { ", seeds of 16 B" } else { "" }
+    if seed_bytes == 16 {
+        ", seeds of 16 B"
+    } else {
+        ""
+    }
 }
 
 /// Bytes of items that records fit in, from the least on.
 pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
-    let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
-    (0..).map(move |shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE)
+    let least = shape
+        .record_bytes()
+        .clamp(LEAST_SPAN, RESPONSE_DEGREE)
+        .next_power_of_two();
+    (0..)
+        .map(move |shift| least << shift)
+        .take_while(|&span| span <= RESPONSE_DEGREE)
 }
 
 /// Returns the parameters of least cost.
@@ -287,10 +339,15 @@ pub(crate) fn best<P: Parameters>(
         let Description { sizes, work, .. } = params.describe();
         let seconds = work.answer.core_seconds(&Rates::BUILT_IN);
         // Prefers the faster of equally short messages.
-        let tie = if goal == Goal::MinCommunication { seconds * 1e-3 } else { 0.0 };
+        let tie = if goal == Goal::MinCommunication {
+            seconds * 1e-3
+        } else {
+            0.0
+        };
         score(goal, (sizes.query + sizes.answer) as f64, seconds) + tie
     };
-    let best = parameters::best(successes(choices)?, cost).ok_or_else(|| refused(scheme)("no items"))?;
+    let best =
+        parameters::best(successes(choices)?, cost).ok_or_else(|| refused(scheme)("no items"))?;
     check_default_only(scheme, best.describe().failure_log2, failure, EXPECTATIONS)?;
     Ok(best)
 }

@@ -69,13 +69,18 @@ impl<P: RetrievalParams> Wire<P> for State {
     fn encode(&self, _params: &P) -> Vec<u8> {
         let keys = [&self.0.ring, &self.0.response];
         let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
-        bytes.extend(keys.into_iter().flat_map(SecretKey::coefficients).map(|&c| c as i8 as u8));
+        bytes.extend(
+            keys.into_iter()
+                .flat_map(SecretKey::coefficients)
+                .map(|&c| c as i8 as u8),
+        );
         bytes
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         Error::check_length(STATE, bytes.len(), DEGREE + RESPONSE_DEGREE)?;
-        let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
+        let coefficients =
+            |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
         let (ring, response) = bytes.split_at(DEGREE);
         let bound = params.chain().response.error().bound();
         let within = |bytes: &[u8], bound| bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound);
@@ -105,21 +110,38 @@ pub(super) enum Part {
 impl Part {
     /// All parts of keys with this many short ones, in the order of their bytes.
     pub(super) fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
-        let count = |which: usize| if which < shorts { chain.short(which).switch.dimension } else { 0 };
+        let count = |which: usize| {
+            if which < shorts {
+                chain.short(which).switch.dimension
+            } else {
+                0
+            }
+        };
         let bits = (0..count(0)).map(Self::Bit);
         let digits = (0..count(1)).map(Self::Digit);
         let steps = (0..LOG2_DEGREE as usize).map(Self::Galois);
-        bits.chain(digits).chain(steps).chain([Self::Square, Self::RingSwitch]).collect()
+        bits.chain(digits)
+            .chain(steps)
+            .chain([Self::Square, Self::RingSwitch])
+            .collect()
     }
 
     /// Source of its masks: label, position under that label, and number of rows.
     fn place(self, chain: &Chain) -> (&'static str, usize, usize) {
         match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
-            Self::Digit(i) => ("pirouette/rotation-digits", i, 2 * chain.digits.gadget.levels()),
+            Self::Digit(i) => (
+                "pirouette/rotation-digits",
+                i,
+                2 * chain.digits.gadget.levels(),
+            ),
             Self::Galois(step) => ("pirouette/automorphism", step, chain.conversion.levels()),
             Self::Square => ("pirouette/square", 0, chain.conversion.levels()),
-            Self::RingSwitch => ("pirouette/ring-switch", 0, RING_PARTS * chain.ring_switch.levels()),
+            Self::RingSwitch => (
+                "pirouette/ring-switch",
+                0,
+                RING_PARTS * chain.ring_switch.levels(),
+            ),
         }
     }
 
@@ -137,7 +159,12 @@ impl Part {
 
     pub(super) fn masks(self, chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
         let (label, place, rows) = self.place(chain);
-        masks_from(self.ring(chain).0.ring(), seed, label, place * rows..(place + 1) * rows)
+        masks_from(
+            self.ring(chain).0.ring(),
+            seed,
+            label,
+            place * rows..(place + 1) * rows,
+        )
     }
 
     fn packed_bytes(self, chain: &Chain) -> usize {
@@ -146,7 +173,13 @@ impl Part {
     }
 
     /// Fresh encryptions, packed.
-    fn generate(self, chain: &Chain, own: &Own<'_>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+    fn generate(
+        self,
+        chain: &Chain,
+        own: &Own<'_>,
+        seed: &Seed,
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<u8> {
         let ((params, key_bits), masks) = (self.ring(chain), self.masks(chain, seed));
         let (rlwe, ring_key) = (&chain.rlwe, &own.secrets.ring);
         let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
@@ -156,7 +189,9 @@ impl Part {
         let bodies = match self {
             Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
             Self::Digit(i) => bit(1, i, &chain.digits.gadget, rng),
-            Self::Galois(step) => galois::bodies(rlwe, ring_key, step, &masks, &chain.conversion, rng),
+            Self::Galois(step) => {
+                galois::bodies(rlwe, ring_key, step, &masks, &chain.conversion, rng)
+            }
             Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.conversion, rng),
             Self::RingSwitch => {
                 let (source, target) = (ring_key.coefficients(), &own.secrets.response);
@@ -164,7 +199,11 @@ impl Part {
             }
         };
         let mut packed = Vec::with_capacity(self.packed_bytes(chain));
-        pack(&round_elements(params.ring(), key_bits, bodies), key_bits, &mut packed);
+        pack(
+            &round_elements(params.ring(), key_bits, bodies),
+            key_bits,
+            &mut packed,
+        );
         packed
     }
 
@@ -173,9 +212,20 @@ impl Part {
         let (params, key_bits) = self.ring(chain);
         let ring = params.ring();
         let mut reader = Reader::new(WHAT, packed);
-        let words = unpack(&mut reader, WHAT, key_bits, self.rows(chain) * ring.degree())?;
-        let bodies = lift_elements(ring, key_bits, &words).into_iter().map(|body| ring.forward(body));
-        Ok(Rows::new(ring, &self.masks(chain, seed), &bodies.collect::<Vec<_>>()))
+        let words = unpack(
+            &mut reader,
+            WHAT,
+            key_bits,
+            self.rows(chain) * ring.degree(),
+        )?;
+        let bodies = lift_elements(ring, key_bits, &words)
+            .into_iter()
+            .map(|body| ring.forward(body));
+        Ok(Rows::new(
+            ring,
+            &self.masks(chain, seed),
+            &bodies.collect::<Vec<_>>(),
+        ))
     }
 }
 
@@ -192,7 +242,9 @@ const SWITCH_LABELS: [&str; 2] = ["pirouette/switch-bits", "pirouette/switch-dig
 pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
     let switch = |params: &SwitchParams| packed_len(DEGREE * params.levels(), params.log2_q);
     let switches = (0..shorts).map(|which| switch(&chain.short(which).switch));
-    let parts = Part::all(chain, shorts).into_iter().map(|part| part.packed_bytes(chain));
+    let parts = Part::all(chain, shorts)
+        .into_iter()
+        .map(|part| part.packed_bytes(chain));
     SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
 }
 
@@ -238,7 +290,10 @@ impl Evaluation {
             switches.push(SwitchKey::new(params, &seed, label, &bodies));
         }
         let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
-        let places = Part::all(chain, shorts).into_iter().map(place).collect::<Result<Vec<_>>>()?;
+        let places = Part::all(chain, shorts)
+            .into_iter()
+            .map(place)
+            .collect::<Result<Vec<_>>>()?;
         let mut rows = parallel::try_map(places, |(part, bytes)| part.expand(chain, &seed, bytes))?;
         let mut last = || rows.pop().unwrap_or_default();
         let (ring_switch, square) = (last(), last());
@@ -246,7 +301,10 @@ impl Evaluation {
         let short = |(which, switch)| {
             let short = chain.short(which);
             let bits = rows.by_ref().take(short.switch.dimension).collect();
-            ShortKey { switch, rotation: RotationKey::new(bits, short.gadget.clone()) }
+            ShortKey {
+                switch,
+                rotation: RotationKey::new(bits, short.gadget.clone()),
+            }
         };
         Ok(Self {
             shorts: switches.into_iter().enumerate().map(short).collect(),
@@ -276,7 +334,10 @@ impl Keys {
     ) -> Self {
         let (chain, source) = (params.chain(), secrets.ring.coefficients());
         let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
-        let own = Own { secrets, short: (0..P::SHORTS).map(key).collect() };
+        let own = Own {
+            secrets,
+            short: (0..P::SHORTS).map(key).collect(),
+        };
         let mut packed = Vec::with_capacity(packed_bytes(chain, P::SHORTS));
         packed.extend_from_slice(&seed.0);
         for (which, key) in own.short.iter().enumerate() {
@@ -285,15 +346,20 @@ impl Keys {
             pack(&bodies, short.switch.log2_q, &mut packed);
         }
         // Each part has a generator of its own, so that threads share the work.
-        let mut parts: Vec<_> =
-            Part::all(chain, P::SHORTS).into_iter().map(|part| (part, SecretRng::new(rng))).collect();
+        let mut parts: Vec<_> = Part::all(chain, P::SHORTS)
+            .into_iter()
+            .map(|part| (part, SecretRng::new(rng)))
+            .collect();
         let generate = |(part, rng): &mut (Part, SecretRng)| part.generate(chain, &own, &seed, rng);
         packed.append(&mut parallel::map(&mut parts, generate).concat());
         Self::of(packed)
     }
 
     pub(super) fn of(packed: Vec<u8>) -> Self {
-        Self { packed, expanded: Mutex::new(Weak::new()) }
+        Self {
+            packed,
+            expanded: Mutex::new(Weak::new()),
+        }
     }
 
     pub(super) fn place(&self) -> MutexGuard<'_, Weak<Evaluation>> {
@@ -306,7 +372,10 @@ impl Keys {
     }
 
     /// Splits a batch into parts of at most this many clients, in order.
-    pub(super) fn parts<'a, 'b, Q>(batch: &'b [(&'a Self, Q)], clients: usize) -> Vec<&'b [(&'a Self, Q)]> {
+    pub(super) fn parts<'a, 'b, Q>(
+        batch: &'b [(&'a Self, Q)],
+        clients: usize,
+    ) -> Vec<&'b [(&'a Self, Q)]> {
         let (mut parts, mut rest) = (Vec::new(), batch);
         while !rest.is_empty() {
             let mut seen: Vec<*const Self> = Vec::new();

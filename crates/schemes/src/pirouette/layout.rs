@@ -51,24 +51,43 @@ impl Layout {
     pub fn new(scheme: &'static str, shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
             let expected = format!("a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}");
-            return Err(refused(scheme)(format!("items of {span} bytes: expected {expected}")));
+            return Err(refused(scheme)(format!(
+                "items of {span} bytes: expected {expected}"
+            )));
         }
         let planes = shape.record_bytes().div_ceil(span);
         if planes > 1 && span < RESPONSE_DEGREE {
-            let reason = format!("records of {} bytes in items of {span}", shape.record_bytes());
+            let reason = format!(
+                "records of {} bytes in items of {span}",
+                shape.record_bytes()
+            );
             return Err(refused(scheme)(reason));
         }
         let unit_layout = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
         let polys = unit_layout.units().div_ceil(1 << log2_slots);
-        let log2_columns = polys.div_ceil(1 << log2_rows).next_power_of_two().trailing_zeros();
+        let log2_columns = polys
+            .div_ceil(1 << log2_rows)
+            .next_power_of_two()
+            .trailing_zeros();
         let found = log2_rows + log2_columns + log2_slots;
         if found > MOST_INDEX_BITS {
-            let expected = format!("at most {MOST_INDEX_BITS}, in items of up to {RESPONSE_DEGREE} bytes");
-            return Err(refused(scheme)(format!("{found} bits of an item's number: expected {expected}")));
+            let expected =
+                format!("at most {MOST_INDEX_BITS}, in items of up to {RESPONSE_DEGREE} bytes");
+            return Err(refused(scheme)(format!(
+                "{found} bits of an item's number: expected {expected}"
+            )));
         }
         let rows = polys.div_ceil(1 << log2_columns) as usize;
-        Ok(Self { unit_layout, span, planes, rows, log2_rows, log2_columns, log2_slots })
+        Ok(Self {
+            unit_layout,
+            span,
+            planes,
+            rows,
+            log2_rows,
+            log2_columns,
+            log2_slots,
+        })
     }
 
     /// [`Layout::new`] with a row for each polynomial.
@@ -119,12 +138,20 @@ impl Layout {
     /// The places of one plane.
     #[cfg(test)]
     pub(crate) fn of_one_plane(&self) -> Self {
-        Self { planes: 1, ..self.clone() }
+        Self {
+            planes: 1,
+            ..self.clone()
+        }
     }
 
     /// The same slots in a single polynomial of each plane.
     pub(crate) fn of_one_poly(&self) -> Self {
-        Self { rows: 1, log2_rows: 0, log2_columns: 0, ..self.clone() }
+        Self {
+            rows: 1,
+            log2_rows: 0,
+            log2_columns: 0,
+            ..self.clone()
+        }
     }
 
     /// Reads the items of polynomial `index`, one after the other, with zeros beyond the last
@@ -134,7 +161,8 @@ impl Layout {
     /// Errors of the source.
     pub(crate) fn items(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
         let mut items = vec![0; self.slots() * self.unit_layout.unit_bytes];
-        self.unit_layout.read(records, (index * self.slots()) as u64, &mut items)?;
+        self.unit_layout
+            .read(records, (index * self.slots()) as u64, &mut items)?;
         Ok(items)
     }
 
@@ -144,7 +172,9 @@ impl Layout {
         let mut polys = vec![0; self.planes * DEGREE];
         for (slot, item) in items.chunks_exact(self.unit_layout.unit_bytes).enumerate() {
             for (part, poly) in item.chunks_exact(span).zip(polys.chunks_exact_mut(DEGREE)) {
-                part.iter().zip(poly[slot..].iter_mut().step_by(slots)).for_each(|(&byte, out)| *out = byte);
+                part.iter()
+                    .zip(poly[slot..].iter_mut().step_by(slots))
+                    .for_each(|(&byte, out)| *out = byte);
             }
         }
         polys
@@ -167,7 +197,11 @@ impl Layout {
         let plane = self.polys() * DEGREE;
         for (p, part) in bytes.chunks_exact(self.span).enumerate() {
             let poly = &mut database[p * plane + poly * DEGREE..][..DEGREE];
-            poly[slot..].iter_mut().step_by(self.slots()).zip(part).for_each(|(out, &byte)| *out = byte);
+            poly[slot..]
+                .iter_mut()
+                .step_by(self.slots())
+                .zip(part)
+                .for_each(|(out, &byte)| *out = byte);
         }
     }
 }

@@ -78,14 +78,22 @@ impl<T: ParameterSet> Scheme for Pirouette<T> {
 }
 
 impl<T: ParameterSet> Path for Pirouette<T> {
-    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query {
+    fn ask(
+        params: &Self::Params,
+        state: &State,
+        item: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> Self::Query {
         client::encrypt(params, state, item, rng)
     }
 }
 
 impl<T: ParameterSet> Selecting for Pirouette<T> {
-    const SECTIONS: Sections =
-        Sections { seed: "pirouette/seed", bytes: "pirouette/database", values: "pirouette/transforms" };
+    const SECTIONS: Sections = Sections {
+        seed: "pirouette/seed",
+        bytes: "pirouette/database",
+        values: "pirouette/transforms",
+    };
 
     fn select(
         params: &Self::Params,

@@ -20,8 +20,8 @@ use papir_lattice::noise::{Products, Setting, Tails, digit, failure_log2_with_pr
 use papir_lattice::response::ResponseBits;
 
 use super::chain::{
-    Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA, RESPONSE_DEGREE,
-    RESPONSE_WEIGHT, TERNARY,
+    Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA,
+    RESPONSE_DEGREE, RESPONSE_WEIGHT, TERNARY,
 };
 use super::layout::Layout;
 
@@ -86,9 +86,17 @@ pub(crate) struct Constants {
 impl Constants {
     /// Errors of `single`, a variance of the coefficient that holds the message, and of a trace of
     /// which the last `expanded` steps are an expansion.
-    pub(crate) fn new(ring: &Setting, conversion: GadgetParams, single: f64, expanded: u32) -> Self {
+    pub(crate) fn new(
+        ring: &Setting,
+        conversion: GadgetParams,
+        single: f64,
+        expanded: u32,
+    ) -> Self {
         let trace = ring.trace(conversion, LOG2_DEGREE as usize, expanded as usize);
-        Self { energy: single + trace.energy, largest: single + trace.largest }
+        Self {
+            energy: single + trace.energy,
+            largest: single + trace.largest,
+        }
     }
 }
 
@@ -107,7 +115,10 @@ impl Retrieved {
         let energy = f64::from(count) * gate.levels as f64 * origin.energy;
         let products = Products::of_errors(ring.digit_times_key(gate) / q2, energy, origin.largest);
         Self {
-            rows: Gate { keyed: rows.keyed / q2, plain: rows.plain / q2 },
+            rows: Gate {
+                keyed: rows.keyed / q2,
+                plain: rows.plain / q2,
+            },
             selector: 0.0,
             first,
             gates: f64::from(count) * ring.gate(gate, rows) / q2,
@@ -127,9 +138,19 @@ impl Retrieved {
         // Whitened bytes are uniform from −128 to 127.
         let energy = 2f64.powi(rows as i32) * selector.energy;
         let first = Products::of_errors(digit(LOG2_P) / q2, energy, selector.largest);
-        let picked = Self::picked(ring, conversion, gate, columns + slots, (first.total(), origin));
+        let picked = Self::picked(
+            ring,
+            conversion,
+            gate,
+            columns + slots,
+            (first.total(), origin),
+        );
         let products = [first, picked.products[1]];
-        Self { selector: selector.energy / q2, products, ..picked }
+        Self {
+            selector: selector.energy / q2,
+            products,
+            ..picked
+        }
     }
 
     /// The same noise if selectors and gates are outputs of one expansion. Their errors are then
@@ -139,8 +160,14 @@ impl Retrieved {
     pub(crate) fn of_one_expansion(self) -> Self {
         let [first, gates] = self.products;
         let variance = first.variance.max(gates.variance);
-        let joint = Products { terms: (first.total() + gates.total()) / variance, variance };
-        Self { products: [Products::default(), joint], ..self }
+        let joint = Products {
+            terms: (first.total() + gates.total()) / variance,
+            variance,
+        };
+        Self {
+            products: [Products::default(), joint],
+            ..self
+        }
     }
 
     /// Variance of an answer's phase, with the response ring's noise and rounding to these bits.
@@ -156,8 +183,16 @@ impl Retrieved {
 
     /// log₂ of the probability that one of `coefficients` of an answer with these bits does not
     /// decode.
-    pub(crate) fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
-        self.beyond_log2(DECODING_PART / 2f64.powi(LOG2_P as i32 + 1), (chain, coefficients, bits))
+    pub(crate) fn failure_log2(
+        &self,
+        chain: &Chain,
+        coefficients: usize,
+        bits: ResponseBits,
+    ) -> f64 {
+        self.beyond_log2(
+            DECODING_PART / 2f64.powi(LOG2_P as i32 + 1),
+            (chain, coefficients, bits),
+        )
     }
 
     /// log₂ of the probability that the error of one of `coefficients` of an answer with these bits
@@ -168,7 +203,12 @@ impl Retrieved {
         (chain, coefficients, bits): (&Chain, usize, ResponseBits),
     ) -> f64 {
         let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
-        let rest = variance - self.products.iter().map(|products| products.total()).sum::<f64>();
+        let rest = variance
+            - self
+                .products
+                .iter()
+                .map(|products| products.total())
+                .sum::<f64>();
         failure_log2_with_products(threshold, rest, &self.products, coefficients as f64)
     }
 }
@@ -185,7 +225,13 @@ pub struct Noise {
 impl Noise {
     /// The noise for these parameters.
     pub fn compute(input: &NoiseInput) -> Self {
-        let NoiseInput { ring, short, gadgets, gate, dimensions } = *input;
+        let NoiseInput {
+            ring,
+            short,
+            gadgets,
+            gate,
+            dimensions,
+        } = *input;
         let [rows, columns, slots] = dimensions;
         let rotation = ring.rotation(gadgets.bits, short[0].dimension);
         let box_rotation = ring.rotation(gadgets.digits, short[1].dimension);
@@ -202,22 +248,36 @@ impl Noise {
         let left = fresh() + f64::from(found + rows - LOG2_DIGIT) * relative;
         let exponent = left + ring.switch(&short[1], f64::from(ORDER));
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
-        let digits = Tails::Gaussian.failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
+        let digits =
+            Tails::Gaussian.failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
         Self {
-            retrieved: Retrieved::new(&ring, gadgets.conversion, gate, dimensions, (selector, origin)),
+            retrieved: Retrieved::new(
+                &ring,
+                gadgets.conversion,
+                gate,
+                dimensions,
+                (selector, origin),
+            ),
             index_failure_log2: (bits.exp2() + digits.exp2()).log2(),
         }
     }
 
     /// Returns the fewest bits of an answer's mask and body with which `coefficients` coefficients
     /// decode, and log₂ of the failure probability.
-    pub(crate) fn answer_bits(&self, chain: &Chain, coefficients: usize) -> Option<(ResponseBits, f64)> {
+    pub(crate) fn answer_bits(
+        &self,
+        chain: &Chain,
+        coefficients: usize,
+    ) -> Option<(ResponseBits, f64)> {
         let failure = |bits: ResponseBits| {
             let answer = self.retrieved.failure_log2(chain, coefficients, bits);
             (answer.exp2() + self.index_failure_log2.exp2()).log2()
         };
         let fits = |bits: ResponseBits| failure(bits) <= FailureBound::DEFAULT.log2();
-        if !fits(ResponseBits { a: MOST_BITS, b: MOST_BITS }) {
+        if !fits(ResponseBits {
+            a: MOST_BITS,
+            b: MOST_BITS,
+        }) {
             return None;
         }
         // More bits of the mask never fail more often, so the fewest are found by bisection.
@@ -225,12 +285,20 @@ impl Noise {
             let (mut few, mut enough) = (b, MOST_BITS);
             while few < enough {
                 let a = (few + enough) / 2;
-                if fits(ResponseBits { a, b }) { enough = a } else { few = a + 1 }
+                if fits(ResponseBits { a, b }) {
+                    enough = a
+                } else {
+                    few = a + 1
+                }
             }
             Some(ResponseBits { a: few, b }).filter(|bits| fits(*bits))
         };
-        let sent = |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients;
-        let best = (LOG2_P + 2..=MOST_BITS).filter_map(of_body).min_by_key(sent)?;
+        let sent = |bits: &ResponseBits| {
+            bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients
+        };
+        let best = (LOG2_P + 2..=MOST_BITS)
+            .filter_map(of_body)
+            .min_by_key(sent)?;
         Some((best, failure(best)))
     }
 }

@@ -11,8 +11,8 @@ use super::chain::{
     BOX_SWITCHES, Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams,
 };
 use super::common::{
-    Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch, numbered, seeds,
-    spans,
+    Common, FORMATS, Form, GATES, RetrievalParams, best, external, gate_gadget, key_switch,
+    numbered, seeds, spans,
 };
 use super::keys::{expanded_bytes, packed_bytes};
 use super::layout::Layout;
@@ -56,31 +56,55 @@ impl<T: ParameterSet> PirouetteParams<T> {
     /// # Errors
     /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
-        let Literal { span, tau, gate, seed_bytes, form } = literal;
+        let Literal {
+            span,
+            tau,
+            gate,
+            seed_bytes,
+            form,
+        } = literal;
         if tau > 4 || !(1..OUTPUTS).contains(&gate.0) || !SEED_BYTES.contains(&seed_bytes) {
-            let expected = format!("tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
-            return Err(refused(T::NAME)(format!("{literal:?}: expected {expected}")));
+            let expected = format!(
+                "tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes",
+                OUTPUTS - 1
+            );
+            return Err(refused(T::NAME)(format!(
+                "{literal:?}: expected {expected}"
+            )));
         }
         let chain = Chain::get::<T>(Grain::Coarse)?;
         let layout = Layout::new(T::NAME, shape, span, LOG2_DIGIT + tau)?;
         let gate = gate_gadget(T::NAME, &chain, gate)?;
         let noise = Noise::compute(&noise::input(&chain, &layout, gate.params()));
         let common = Common::new(T::NAME, shape, chain, layout, gate, &noise)?;
-        Ok(Self { literal, common: Common { form, ..common }, set: PhantomData })
+        Ok(Self {
+            literal,
+            common: Common { form, ..common },
+            set: PhantomData,
+        })
     }
 
     /// Work of phase 0: bits one after another, boxes, then the gates' digits.
     pub fn selection(&self) -> Counts {
         let (chain, k) = (self.chain(), self.layout().index_bits());
-        let rotation = |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
+        let rotation =
+            |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
         let boxes = 1 << self.literal.tau;
         let switch = key_switch(&chain.conversion);
         let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let expansion = f64::from(BOX_SWITCHES) * switch;
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
         Counts::new()
-            .with(Operation::WideProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)
-            .with(Operation::WideProduct, boxes as f64 * (rotation(&chain.digits) + expansion), boxes)
+            .with(
+                Operation::WideProduct,
+                f64::from(k - LOG2_DIGIT) * rotation(&chain.bits),
+                1,
+            )
+            .with(
+                Operation::WideProduct,
+                boxes as f64 * (rotation(&chain.digits) + expansion),
+                boxes,
+            )
             .with(Operation::WideProduct, digits as f64 * traces, digits)
     }
 
@@ -96,11 +120,9 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let bits = (ROUNDS * together) as f64;
         let rotation = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digit = f64::from(LOG2_DEGREE + 1) * key_switch(&chain.conversion);
-        Counts::new().with(Operation::WideProduct, bits * rotation, together).with(
-            Operation::WideProduct,
-            bits * 4.0 * digit,
-            4 * together,
-        )
+        Counts::new()
+            .with(Operation::WideProduct, bits * rotation, together)
+            .with(Operation::WideProduct, bits * 4.0 * digit, 4 * together)
     }
 }
 
@@ -124,20 +146,45 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
         let goal = target.goal;
-        let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
-        let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
+        let form = if goal == Goal::MinTime {
+            Form::Fast
+        } else {
+            Form::Compact
+        };
+        let seed_bytes = if goal == Goal::MinCommunication {
+            16
+        } else {
+            32
+        };
         let choices = spans(shape).flat_map(|span| (0..=4).map(move |tau| (span, tau)));
         let choices = choices.flat_map(|(span, tau)| GATES.map(move |gate| (span, tau, gate)));
-        let made =
-            choices.map(|(span, tau, gate)| Self::new(shape, Literal { span, tau, gate, seed_bytes, form }));
+        let made = choices.map(|(span, tau, gate)| {
+            Self::new(
+                shape,
+                Literal {
+                    span,
+                    tau,
+                    gate,
+                    seed_bytes,
+                    form,
+                },
+            )
+        });
         best(T::NAME, target, made)
     }
 
     fn label(&self) -> String {
         let Layout { rows, span, .. } = *self.layout();
-        let form = if self.literal.form == Form::Fast { ", transformed" } else { "" };
+        let form = if self.literal.form == Form::Fast {
+            ", transformed"
+        } else {
+            ""
+        };
         let seeds = seeds(self.literal.seed_bytes);
-        format!("{rows} rows, {} columns, items of {span} B{form}{seeds}", self.layout().columns())
+        format!(
+            "{rows} rows, {} columns, items of {span} B{form}{seeds}",
+            self.layout().columns()
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -154,7 +201,10 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
         let own = vec![
             ("n", chain.bits.switch.dimension.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("bytes of a client's expanded keys", expanded_bytes(chain, Self::SHORTS).to_string()),
+            (
+                "bytes of a client's expanded keys",
+                expanded_bytes(chain, Self::SHORTS).to_string(),
+            ),
         ];
         // One inner product. Keys are made once and not counted.
         let query = Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1);
@@ -166,18 +216,38 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
         let mut writer = Writer::new();
         writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
-        let Literal { span, tau, gate, seed_bytes, form } = self.literal;
-        writer.u32(span as u32).u32(tau).u32(gate.0 as u32).u32(gate.1);
+        let Literal {
+            span,
+            tau,
+            gate,
+            seed_bytes,
+            form,
+        } = self.literal;
+        writer
+            .u32(span as u32)
+            .u32(tau)
+            .u32(gate.0 as u32)
+            .u32(gate.1);
         writer.raw(&[seed_bytes as u8, u8::from(form == Form::Fast)]);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, span, tau, gate, [seed_bytes, form]) =
-            read_all("pirouette's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
-                let (shape, span, tau) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
-                Ok((shape, span, tau, (reader.u32()? as usize, reader.u32()?), reader.array()?))
-            })?;
+        let (shape, span, tau, gate, [seed_bytes, form]) = read_all(
+            "pirouette's parameters",
+            numbered(&FORMATS, bytes, UNNUMBERED)?,
+            |reader| {
+                let (shape, span, tau) =
+                    (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
+                Ok((
+                    shape,
+                    span,
+                    tau,
+                    (reader.u32()? as usize, reader.u32()?),
+                    reader.array()?,
+                ))
+            },
+        )?;
         let form = match form {
             0 => Form::Compact,
             1 => Form::Fast,
@@ -186,6 +256,15 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
                 return Err(refused(T::NAME)(reason));
             }
         };
-        Self::new(shape, Literal { span, tau, gate, seed_bytes: seed_bytes.into(), form })
+        Self::new(
+            shape,
+            Literal {
+                span,
+                tau,
+                gate,
+                seed_bytes: seed_bytes.into(),
+                form,
+            },
+        )
     }
 }

@@ -41,17 +41,31 @@ pub(super) fn select<T: ParameterSet>(
 ) -> Vec<Selection> {
     let (layout, count) = (params.layout(), batch.len() as u64);
     let (index, gates) = (layout.index_bits(), layout.log2_columns + layout.log2_slots);
-    let plan = Plan { index, found: index - LOG2_DIGIT, gates };
-    let finders: Vec<Finder<'_>> = batch.iter().map(|(keys, _)| Finder::new(params, keys)).collect();
+    let plan = Plan {
+        index,
+        found: index - LOG2_DIGIT,
+        gates,
+    };
+    let finders: Vec<Finder<'_>> = batch
+        .iter()
+        .map(|(keys, _)| Finder::new(params, keys))
+        .collect();
     progress.stage("bits", count);
-    let bits =
-        parallel::map(finders.iter().zip(batch), |(finder, (_, query))| finder.bits(query.lwe(), plan));
+    let bits = parallel::map(finders.iter().zip(batch), |(finder, (_, query))| {
+        finder.bits(query.lwe(), plan)
+    });
     progress.stage("gates", count);
     let found = || finders.iter().zip(&bits);
     let gates = parallel::map(found(), |(finder, bits)| finder.gates(bits));
     progress.stage("selectors", count);
-    let selectors = parallel::map(found(), |(finder, bits)| finder.selectors(bits, layout.rows));
-    gates.into_iter().zip(selectors).map(|(gates, selectors)| Selection { gates, selectors }).collect()
+    let selectors = parallel::map(found(), |(finder, bits)| {
+        finder.selectors(bits, layout.rows)
+    });
+    gates
+        .into_iter()
+        .zip(selectors)
+        .map(|(gates, selectors)| Selection { gates, selectors })
+        .collect()
 }
 
 /// Bits to extract, and their use.
@@ -79,7 +93,11 @@ impl Left {
     /// The next bit as half a turn.
     fn shifted(&self, shift: u32) -> Lwe {
         let mut bit = self.lwe.shifted(shift);
-        let own = self.recent.iter().enumerate().filter_map(|(age, parts)| parts.get(age));
+        let own = self
+            .recent
+            .iter()
+            .enumerate()
+            .filter_map(|(age, parts)| parts.get(age));
         own.for_each(|part| bit.add_shifted(part, 0));
         bit
     }
@@ -127,7 +145,11 @@ pub(super) struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     pub(super) fn new<P: RetrievalParams>(params: &'a P, keys: &'a Evaluation) -> Self {
-        Self { chain: params.chain(), keys, gate: params.gate() }
+        Self {
+            chain: params.chain(),
+            keys,
+            gate: params.gate(),
+        }
     }
 
     pub(super) fn ring(&self) -> &'a Ring {
@@ -139,11 +161,18 @@ impl<'a> Finder<'a> {
         let (levels, places) = (self.gate.levels(), plan.index + 1);
         let direct = direct_subtractions(levels) as usize;
         let (mut gates, mut halves) = (Vec::new(), Vec::new());
-        let mut left = Left { lwe: query, recent: VecDeque::new(), direct };
+        let mut left = Left {
+            lwe: query,
+            recent: VecDeque::new(),
+            direct,
+        };
         for place in 0..plan.found {
             // For the next bits the bit's present weight; for all later ones its weight in the
             // query.
-            let mut outputs: Vec<u64> = (2..).take(direct).map(|log2| self.minus_turns(log2)).collect();
+            let mut outputs: Vec<u64> = (2..)
+                .take(direct)
+                .map(|log2| self.minus_turns(log2))
+                .collect();
             outputs.push(self.minus_turns(places - place));
             match place < plan.gates {
                 true => outputs.extend((0..levels).map(|i| self.gate.factor(i))),
@@ -157,7 +186,11 @@ impl<'a> Finder<'a> {
                 false => halves.push(extract(direct + 1)),
             }
         }
-        Bits { gates, halves, rest: left.all() }
+        Bits {
+            gates,
+            halves,
+            rest: left.all(),
+        }
     }
 
     /// round(q/2^log2_parts), for 1 to 63.
@@ -178,13 +211,24 @@ impl<'a> Finder<'a> {
         let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
         // −output/2 around phase 0 and +output/2 around half a turn; adding output/2 gives 0 or
         // output.
-        let table =
-            |i: usize| if i < DEGREE / 2 { (q - halved(i % OUTPUTS)) % q } else { halved(i % OUTPUTS) };
+        let table = |i: usize| {
+            if i < DEGREE / 2 {
+                (q - halved(i % OUTPUTS)) % q
+            } else {
+                halved(i % OUTPUTS)
+            }
+        };
         let mut accumulator = Rlwe::zero(ring);
         accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
-        let exponents = self.keys.shorts[0].switch.exponents(lwe, ORDER, OUTPUTS as u32);
-        self.keys.shorts[0].rotation.rotate(ring, &mut accumulator, &exponents);
-        let rest: Vec<u64> = (0..DEGREE).map(|i| if i < OUTPUTS { halved(i) } else { 0 }).collect();
+        let exponents = self.keys.shorts[0]
+            .switch
+            .exponents(lwe, ORDER, OUTPUTS as u32);
+        self.keys.shorts[0]
+            .rotation
+            .rotate(ring, &mut accumulator, &exponents);
+        let rest: Vec<u64> = (0..DEGREE)
+            .map(|i| if i < OUTPUTS { halved(i) } else { 0 })
+            .collect();
         ring.add_assign(&mut accumulator.b, &ring.from_words(&rest));
         accumulator
     }
@@ -204,9 +248,16 @@ impl<'a> Finder<'a> {
     pub(super) fn isolated(&self, rlwe: &Rlwe, coefficient: usize) -> Rlwe {
         let ring = self.ring();
         let mut constant = Rlwe::zero(ring);
-        rotate(ring, rlwe, (ORDER as usize - coefficient) % ORDER as usize, &mut constant);
+        rotate(
+            ring,
+            rlwe,
+            (ORDER as usize - coefficient) % ORDER as usize,
+            &mut constant,
+        );
         let mut constant = self.divided_by_degree(&constant);
-        self.keys.galois.trace(ring, &mut constant, LOG2_DEGREE as usize);
+        self.keys
+            .galois
+            .trace(ring, &mut constant, LOG2_DEGREE as usize);
         constant
     }
 
@@ -214,7 +265,10 @@ impl<'a> Finder<'a> {
     fn divided_by_degree(&self, rlwe: &Rlwe) -> Rlwe {
         let (ring, q) = (self.ring(), self.ring().modulus());
         let inverse = (0..LOG2_DEGREE).fold(1, |x, _| half_modulo(x, q));
-        Rlwe { a: ring.scale(&rlwe.a, inverse), b: ring.scale(&rlwe.b, inverse) }
+        Rlwe {
+            a: ring.scale(&rlwe.a, inverse),
+            b: ring.scale(&rlwe.b, inverse),
+        }
     }
 
     /// One-hot encryptions of the row, one of `rows`.
@@ -247,10 +301,18 @@ impl<'a> Finder<'a> {
         let mut accumulator = Rlwe::zero(ring);
         accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
         let mut lwe = bits.rest.clone();
-        let set = bits.halves.iter().enumerate().filter(|(i, _)| chi >> i & 1 == 1);
+        let set = bits
+            .halves
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| chi >> i & 1 == 1);
         set.for_each(|(_, half)| lwe.add_shifted(half, 0));
         let digits = &self.keys.shorts[1];
-        digits.rotation.rotate(ring, &mut accumulator, &digits.switch.exponents(&lwe, ORDER, 1));
+        digits.rotation.rotate(
+            ring,
+            &mut accumulator,
+            &digits.switch.exponents(&lwe, ORDER, 1),
+        );
         accumulator
     }
 }

@@ -82,7 +82,11 @@ impl Polynomials {
     ///
     /// # Errors
     /// Errors of the source, and [`Error::Length`] unless the lengths are the layout's.
-    pub(crate) fn load(common: &Common, source: &dyn SectionSource, names: Sections) -> Result<Self> {
+    pub(crate) fn load(
+        common: &Common,
+        source: &dyn SectionSource,
+        names: Sections,
+    ) -> Result<Self> {
         let get = |name, length: u64| {
             let blob = source.get(name)?;
             Error::check_length("the polynomials of a database", blob.len(), length as usize)?;
@@ -94,7 +98,13 @@ impl Polynomials {
             Form::Compact => None,
             Form::Fast => Some(get(names.values, layout.transformed_bytes())?),
         };
-        Ok(Self { public: PublicSeed { seed: load_seed(source, names.seed)? }, bytes, values })
+        Ok(Self {
+            public: PublicSeed {
+                seed: load_seed(source, names.seed)?,
+            },
+            bytes,
+            values,
+        })
     }
 
     /// Writes the seed, the bytes, and the transforms if there are any.
@@ -104,7 +114,9 @@ impl Polynomials {
     pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
         sink.put(names.seed, &[&self.public.seed.0])?;
         sink.put(names.bytes, &[&self.bytes])?;
-        self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values]))
+        self.values
+            .as_ref()
+            .map_or(Ok(()), |values| sink.put(names.values, &[values]))
     }
 
     fn of(common: &Common, public: PublicSeed, bytes: Blob) -> Result<Self> {
@@ -112,7 +124,11 @@ impl Polynomials {
             Form::Compact => None,
             Form::Fast => Some(transforms(common, &bytes).into()),
         };
-        Ok(Self { public, bytes, values })
+        Ok(Self {
+            public,
+            bytes,
+            values,
+        })
     }
 
     /// Applies changes in order under the same stream; equal to encoding the changed records, byte
@@ -129,7 +145,10 @@ impl Polynomials {
         let mut bytes = AlignedBytes::copy_of(&self.bytes);
         progress.stage("change records", changes.len() as u64);
         for change in changes {
-            let (layout, (number, _)) = (&common.layout, common.layout.unit_layout.locate(change.index));
+            let (layout, (number, _)) = (
+                &common.layout,
+                common.layout.unit_layout.locate(change.index),
+            );
             let mut item = self.item(layout, bytes.bytes_mut(), number);
             layout.unit_layout.set(&mut item, change)?;
             whiten(&self.public.seed, number, &mut item);
@@ -143,10 +162,19 @@ impl Polynomials {
     ///
     /// # Errors
     /// The errors of [`papir_core::scheme::Server::read_packed`].
-    pub(crate) fn read_packed(&self, layout: &Layout, range: (u64, u64), out: &mut [u8]) -> Result<()> {
+    pub(crate) fn read_packed(
+        &self,
+        layout: &Layout,
+        range: (u64, u64),
+        out: &mut [u8],
+    ) -> Result<()> {
         read_each(&layout.unit_layout.shape, range, out, |index| {
             let (item, slot) = layout.unit_layout.locate(index);
-            Ok(Some(layout.unit_layout.select(&self.item(layout, &self.bytes, item), slot)))
+            Ok(Some(
+                layout
+                    .unit_layout
+                    .select(&self.item(layout, &self.bytes, item), slot),
+            ))
         })
     }
 
@@ -160,7 +188,9 @@ impl Polynomials {
     /// A plane of `polys` polynomials.
     pub(super) fn plane(&self, plane: usize, polys: usize) -> Plane<'_> {
         match &self.values {
-            Some(values) => Plane::Values(&values[plane * polys * TRANSFORMED..][..polys * TRANSFORMED]),
+            Some(values) => {
+                Plane::Values(&values[plane * polys * TRANSFORMED..][..polys * TRANSFORMED])
+            }
             None => Plane::Bytes(&self.bytes[plane * polys * DEGREE..][..polys * DEGREE]),
         }
     }
@@ -168,7 +198,11 @@ impl Polynomials {
 
 /// Transforms all polynomials, column by column in each plane.
 fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
-    let (ring, rows, columns) = (common.chain.ring(), common.layout.rows, common.layout.columns());
+    let (ring, rows, columns) = (
+        common.chain.ring(),
+        common.layout.rows,
+        common.layout.columns(),
+    );
     let mut values = AlignedBytes::zeroed(common.layout.transformed_bytes() as usize);
     let places = values.bytes_mut().chunks_exact_mut(TRANSFORMED).enumerate();
     parallel::for_each(places, |(place, out)| {
@@ -207,9 +241,10 @@ impl Plane<'_> {
                 wide::from_bytes_lazy(out, bytes, ring.prime());
                 ring.table().forward_lazy(out);
             }
-            Self::Values(values) => {
-                unpack(out, &values[(column * rows + row) * TRANSFORMED..][..TRANSFORMED])
-            }
+            Self::Values(values) => unpack(
+                out,
+                &values[(column * rows + row) * TRANSFORMED..][..TRANSFORMED],
+            ),
         }
     }
 }
@@ -234,12 +269,24 @@ pub(super) fn columns(
                 plane.transform(ring, [first + row, column], [rows, columns], out);
             }
             for (sums, selectors) in sums.iter_mut().zip(selectors) {
-                add_products(ring, polys, (first, count), selectors, &mut sums[place], &mut product);
+                add_products(
+                    ring,
+                    polys,
+                    (first, count),
+                    selectors,
+                    &mut sums[place],
+                    &mut product,
+                );
             }
         }
     }
-    let rlwe = |[a, b]: [Poly<Values>; 2]| Rlwe { a: ring.inverse(a), b: ring.inverse(b) };
-    sums.into_iter().map(|sums| sums.into_iter().map(rlwe).collect()).collect()
+    let rlwe = |[a, b]: [Poly<Values>; 2]| Rlwe {
+        a: ring.inverse(a),
+        b: ring.inverse(b),
+    };
+    sums.into_iter()
+        .map(|sums| sums.into_iter().map(rlwe).collect())
+        .collect()
 }
 
 /// `sum` += Σ polyᵢ·selector_{first + i}.
@@ -251,8 +298,17 @@ fn add_products(
     sum: &mut [Poly<Values>; 2],
     product: &mut [Poly<Values>; 2],
 ) {
-    let selectors = selectors.residues(ring, 0).map(|part| &part[first * DEGREE..(first + count) * DEGREE]);
+    let selectors = selectors
+        .residues(ring, 0)
+        .map(|part| &part[first * DEGREE..(first + count) * DEGREE]);
     let [a, b] = product;
-    wide::dot_pair([a.residues_mut(), b.residues_mut()], polys, selectors, ring.prime());
-    sum.iter_mut().zip(product).for_each(|(sum, product)| ring.add_assign(sum, product));
+    wide::dot_pair(
+        [a.residues_mut(), b.residues_mut()],
+        polys,
+        selectors,
+        ring.prime(),
+    );
+    sum.iter_mut()
+        .zip(product)
+        .for_each(|(sum, product)| ring.add_assign(sum, product));
 }

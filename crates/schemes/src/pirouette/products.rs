@@ -32,22 +32,42 @@ impl Products {
     /// No error for the constants of this module.
     pub fn new(gates: usize) -> Result<Self> {
         let chain = Chain::get::<Standard>(Grain::Coarse)?;
-        let params =
-            GadgetParams { levels: LEVELS, log_base: LOG_BASE, drop: LOG2_Q - LEVELS as u32 * LOG_BASE };
+        let params = GadgetParams {
+            levels: LEVELS,
+            log_base: LOG_BASE,
+            drop: LOG2_Q - LEVELS as u32 * LOG_BASE,
+        };
         let gadget = Gadget::new(chain.ring(), params).map_err(refused(Standard::NAME))?;
         let masks = masks_from(chain.ring(), &Seed([0; 32]), "products", 0..2 * LEVELS);
         let rows = Rows::new(chain.ring(), &masks, &masks);
-        Ok(Self { gates: vec![rows; gates.max(1)], chain, gadget })
+        Ok(Self {
+            gates: vec![rows; gates.max(1)],
+            chain,
+            gadget,
+        })
     }
 
     /// Computes `times` external products one after another, starting at gate `start`, and returns a
     /// word of the last.
     pub fn run(&self, start: usize, times: usize) -> u64 {
         let ring = self.chain.ring();
-        let uniform = |stream| ring.inverse(ring.uniform(&mut Seed([1; 32]).expand("product", stream)));
+        let uniform =
+            |stream| ring.inverse(ring.uniform(&mut Seed([1; 32]).expand("product", stream)));
         let mut work = Workspace::new(ring, 2 * LEVELS);
-        let (mut rlwe, mut product) = (Rlwe { a: uniform(0), b: uniform(1) }, Rlwe::zero(ring));
-        for gate in self.gates.iter().cycle().skip(start % self.gates.len()).take(times) {
+        let (mut rlwe, mut product) = (
+            Rlwe {
+                a: uniform(0),
+                b: uniform(1),
+            },
+            Rlwe::zero(ring),
+        );
+        for gate in self
+            .gates
+            .iter()
+            .cycle()
+            .skip(start % self.gates.len())
+            .take(times)
+        {
             work.external_product(ring, &self.gadget, &rlwe, gate, &mut product);
             std::mem::swap(&mut rlwe, &mut product);
         }

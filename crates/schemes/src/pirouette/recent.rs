@@ -16,7 +16,10 @@ pub(super) struct Recent<T> {
 impl<T> Recent<T> {
     /// Keeps values of at most this many bytes together, and always the last one.
     pub(super) const fn new(most_bytes: usize) -> Self {
-        Self { most_bytes, kept: Mutex::new(VecDeque::new()) }
+        Self {
+            most_bytes,
+            kept: Mutex::new(VecDeque::new()),
+        }
     }
 
     /// Number of values of this many bytes that are kept together: at least one.
@@ -30,7 +33,8 @@ impl<T> Recent<T> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(other, _)| !Arc::ptr_eq(other, value));
         kept.push_back((Arc::clone(value), bytes));
-        while kept.len() > 1 && kept.iter().map(|(_, bytes)| bytes).sum::<usize>() > self.most_bytes {
+        while kept.len() > 1 && kept.iter().map(|(_, bytes)| bytes).sum::<usize>() > self.most_bytes
+        {
             dropped.extend(kept.pop_front());
         }
         // Large values are freed without the lock.
@@ -46,7 +50,12 @@ mod tests {
     fn the_values_used_last_are_kept() {
         let recent = Recent::new(100);
         let values: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
-        let kept = || values.iter().map(|value| Arc::strong_count(value) == 2).collect::<Vec<_>>();
+        let kept = || {
+            values
+                .iter()
+                .map(|value| Arc::strong_count(value) == 2)
+                .collect::<Vec<_>>()
+        };
         for value in &values[..2] {
             recent.touch(value, 40);
         }
@@ -55,7 +64,11 @@ mod tests {
         recent.touch(&values[2], 40);
         assert_eq!(kept(), [true, false, true, false]);
         recent.touch(&values[3], 1000);
-        assert_eq!(kept(), [false, false, false, true], "one is kept however large it is");
+        assert_eq!(
+            kept(),
+            [false, false, false, true],
+            "one is kept however large it is"
+        );
         assert_eq!([recent.room(30), recent.room(1000)], [3, 1]);
     }
 }

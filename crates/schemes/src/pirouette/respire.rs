@@ -51,7 +51,9 @@ use super::polynomials::Sections;
 use super::retrieval::Selection;
 use super::server::{RetrievalServer, Selecting};
 use super::wire::RetrievalAnswer;
-use crate::shared::messages::{PublicSeed, SEED_BYTES, pack, read_all, read_shape, unpack, write_shape};
+use crate::shared::messages::{
+    PublicSeed, SEED_BYTES, pack, read_all, read_shape, unpack, write_shape,
+};
 use crate::shared::parameters::refused;
 
 /// Respire.
@@ -78,25 +80,47 @@ impl Scheme for Respire {
 
 impl Path for Respire {
     /// Only the body's words at multiples of the stride are sent.
-    fn ask(params: &RespireParams, state: &State, item: u64, rng: &mut dyn CryptoRng) -> RespireQuery {
+    fn ask(
+        params: &RespireParams,
+        state: &State,
+        item: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> RespireQuery {
         let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let (chain, stride) = (params.chain(), 1 << params.log2_stride());
         let ring = chain.ring();
         let mut message = Zeroizing::new(vec![0; DEGREE]);
         let values = selection(params, item);
-        message.iter_mut().step_by(stride).zip(values.iter()).for_each(|(out, &value)| *out = value);
+        message
+            .iter_mut()
+            .step_by(stride)
+            .zip(values.iter())
+            .for_each(|(out, &value)| *out = value);
         let message = Zeroizing::new(ring.forward(ring.from_words(&message)));
-        let body = encrypt(&chain.rlwe, &state.0.ring, &mask(ring, &seed), &message, &mut rng);
+        let body = encrypt(
+            &chain.rlwe,
+            &state.0.ring,
+            &mask(ring, &seed),
+            &message,
+            &mut rng,
+        );
         let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
         let body = ring.to_words(&ring.inverse(body));
-        let body = body.into_iter().step_by(stride).map(|word| switch.down(word)).collect();
+        let body = body
+            .into_iter()
+            .step_by(stride)
+            .map(|word| switch.down(word))
+            .collect();
         RespireQuery { seed, body }
     }
 }
 
 impl Selecting for Respire {
-    const SECTIONS: Sections =
-        Sections { seed: "respire/seed", bytes: "respire/database", values: "respire/transforms" };
+    const SECTIONS: Sections = Sections {
+        seed: "respire/seed",
+        bytes: "respire/database",
+        values: "respire/transforms",
+    };
 
     fn select(
         params: &RespireParams,
@@ -128,7 +152,15 @@ impl Wire<RespireParams> for RespireQuery {
         Error::check_length(what, bytes.len(), params.query_bytes())?;
         let mut reader = Reader::new(what, bytes);
         let seed = Seed(reader.array()?);
-        Ok(Self { seed, body: unpack(&mut reader, what, params.literal.query_bits, params.query_words())? })
+        Ok(Self {
+            seed,
+            body: unpack(
+                &mut reader,
+                what,
+                params.literal.query_bits,
+                params.query_words(),
+            )?,
+        })
     }
 }
 
@@ -152,7 +184,11 @@ fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
     for bit in 0..below {
         let set = (item >> bit & 1).ct_eq(&1);
         for level in 0..params.gate().levels() {
-            values.push(u64::conditional_select(&0, &divided(params.gate().factor(level)), set));
+            values.push(u64::conditional_select(
+                &0,
+                &divided(params.gate().factor(level)),
+                set,
+            ));
         }
     }
     values
@@ -166,11 +202,15 @@ fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Se
     let mut parts = keys.galois.expand(ring, encryption, steps);
     let mut digits = parts.split_off(1 << params.layout().log2_rows).into_iter();
     let bits = params.layout().log2_columns + params.layout().log2_slots;
-    let gates: Vec<Vec<Rlwe>> =
-        (0..bits).map(|_| digits.by_ref().take(params.gate().levels()).collect()).collect();
+    let gates: Vec<Vec<Rlwe>> = (0..bits)
+        .map(|_| digits.by_ref().take(params.gate().levels()).collect())
+        .collect();
     let gates = parallel::map(gates, |levels| keys.square.rgsw(ring, levels));
     parts.truncate(params.layout().rows);
-    Selection { gates, selectors: Rows::of(ring, parts) }
+    Selection {
+        gates,
+        selectors: Rows::of(ring, parts),
+    }
 }
 
 /// The query's encryption. Coefficients that were not sent are set to zero, because the trace
@@ -180,8 +220,13 @@ fn encryption(params: &RespireParams, query: &RespireQuery) -> Rlwe {
     let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
     let mut body = vec![0; DEGREE];
     let places = body.iter_mut().step_by(1 << params.log2_stride());
-    places.zip(&query.body).for_each(|(out, &word)| *out = switch.up(word));
-    Rlwe { a: ring.inverse(mask(ring, &query.seed)), b: ring.from_words(&body) }
+    places
+        .zip(&query.body)
+        .for_each(|(out, &word)| *out = switch.up(word));
+    Rlwe {
+        a: ring.inverse(mask(ring, &query.seed)),
+        b: ring.from_words(&body),
+    }
 }
 
 /// Bits of a row's number.
@@ -218,11 +263,21 @@ impl RespireParams {
     /// # Errors
     /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
-        let Literal { span, log2_rows, gate, query_bits } = literal;
-        if !LOG2_ROWS.contains(&log2_rows) || !QUERY_BITS.contains(&query_bits) || !(1..=8).contains(&gate.0)
+        let Literal {
+            span,
+            log2_rows,
+            gate,
+            query_bits,
+        } = literal;
+        if !LOG2_ROWS.contains(&log2_rows)
+            || !QUERY_BITS.contains(&query_bits)
+            || !(1..=8).contains(&gate.0)
         {
-            let expected = "4 to 9 bits of rows, 28 to 48 of a query's words, 1 to 8 digits in gates";
-            return Err(refused(Respire::NAME)(format!("{literal:?}: expected {expected}")));
+            let expected =
+                "4 to 9 bits of rows, 28 to 48 of a query's words, 1 to 8 digits in gates";
+            return Err(refused(Respire::NAME)(format!(
+                "{literal:?}: expected {expected}"
+            )));
         }
         let chain = Chain::get::<Standard>(Grain::Coarse)?;
         let layout = Layout::new(Respire::NAME, shape, span, log2_rows)?;
@@ -268,13 +323,19 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u
     // A trace keeps one coefficient's error and multiplies it by d.
     let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
     let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
-    let (conversion, expanded) = (chain.conversion.params(), words(layout, gate).trailing_zeros());
+    let (conversion, expanded) = (
+        chain.conversion.params(),
+        words(layout, gate).trailing_zeros(),
+    );
     let made = Constants::new(&ring, conversion, fresh, expanded);
     let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
-    let retrieved =
-        Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made)).of_one_expansion();
+    let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made))
+        .of_one_expansion();
     // A query of ring encryptions is read without error.
-    Noise { retrieved, index_failure_log2: f64::NEG_INFINITY }
+    Noise {
+        retrieved,
+        index_failure_log2: f64::NEG_INFINITY,
+    }
 }
 
 /// Coefficients of a query that carry a message.
@@ -301,16 +362,33 @@ impl Parameters for RespireParams {
         let gates = |(span, log2_rows)| GATES.map(move |gate| (span, log2_rows, gate));
         let made = |(span, log2_rows, gate)| {
             // The fewest bits of the query whose noise closes.
-            let new = |query_bits| Self::new(shape, Literal { span, log2_rows, gate, query_bits });
+            let new = |query_bits| {
+                Self::new(
+                    shape,
+                    Literal {
+                        span,
+                        log2_rows,
+                        gate,
+                        query_bits,
+                    },
+                )
+            };
             let closing = QUERY_BITS.step_by(4).find_map(|bits| new(bits).ok());
             closing.map_or_else(|| new(*QUERY_BITS.end()), Ok)
         };
-        best(Respire::NAME, target.into(), spans(shape).flat_map(rows).flat_map(gates).map(made))
+        best(
+            Respire::NAME,
+            target.into(),
+            spans(shape).flat_map(rows).flat_map(gates).map(made),
+        )
     }
 
     fn label(&self) -> String {
         let Layout { rows, span, .. } = *self.layout();
-        format!("{rows} rows, {} columns, items of {span} B", self.layout().columns())
+        format!(
+            "{rows} rows, {} columns, items of {span} B",
+            self.layout().columns()
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -318,31 +396,59 @@ impl Parameters for RespireParams {
     }
 
     fn describe(&self) -> Description {
-        let own =
-            vec![("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits))];
+        let own = vec![(
+            "query words",
+            format!("{} of {} bits", self.query_words(), self.literal.query_bits),
+        )];
         let query = Counts::new().with(Operation::Encrypt, 1.0, 1);
         let selection = Counts::new().with(Operation::WideProduct, self.selection(), 1);
         let work = self.common.work(query, selection);
-        let sizes = self.sizes(packed_bytes(self.chain(), Self::SHORTS), [self.layout().bytes(), 0]);
-        self.common.describe(Respire::NAME, Respire::PRIVACY, sizes, own, work)
+        let sizes = self.sizes(
+            packed_bytes(self.chain(), Self::SHORTS),
+            [self.layout().bytes(), 0],
+        );
+        self.common
+            .describe(Respire::NAME, Respire::PRIVACY, sizes, own, work)
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
-        let Literal { span, log2_rows, gate, query_bits } = self.literal;
-        writer.u32(span as u32).u32(log2_rows).u32(gate.0 as u32).u32(gate.1).u32(query_bits);
+        let Literal {
+            span,
+            log2_rows,
+            gate,
+            query_bits,
+        } = self.literal;
+        writer
+            .u32(span as u32)
+            .u32(log2_rows)
+            .u32(gate.0 as u32)
+            .u32(gate.1)
+            .u32(query_bits);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, literal) =
-            read_all("respire's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
-                let (shape, span, log2_rows) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
+        let (shape, literal) = read_all(
+            "respire's parameters",
+            numbered(&FORMATS, bytes, UNNUMBERED)?,
+            |reader| {
+                let (shape, span, log2_rows) =
+                    (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
                 let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
-                Ok((shape, Literal { span, log2_rows, gate, query_bits }))
-            })?;
+                Ok((
+                    shape,
+                    Literal {
+                        span,
+                        log2_rows,
+                        gate,
+                        query_bits,
+                    },
+                ))
+            },
+        )?;
         Self::new(shape, literal)
     }
 }

@@ -35,38 +35,61 @@ impl Retrieval<'_> {
     /// Returns, for each selection, the encryptions of its item's planes in the same ring: signed
     /// bytes times q/p at multiples of d/span.
     pub(super) fn run(&self, selections: &[Selection], progress: &dyn Progress) -> Vec<Vec<Rlwe>> {
-        let Layout { planes, log2_columns, .. } = self.common.layout;
+        let Layout {
+            planes,
+            log2_columns,
+            ..
+        } = self.common.layout;
         // Phases 1 and 2 process groups of columns one after another.
         let log2_group = log2_columns.min(LOG2_GROUP);
         let groups = 1 << (log2_columns - log2_group);
         // For each query, the groups of all planes.
         let mut folded: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::new()).collect();
-        for (plane, group) in (0..planes).flat_map(|plane| (0..groups).map(move |group| (plane, group))) {
+        for (plane, group) in
+            (0..planes).flat_map(|plane| (0..groups).map(move |group| (plane, group)))
+        {
             progress.stage("first", 1);
             let start = group << log2_group;
             let columns = self.first(plane, start..start + (1 << log2_group), selections);
             progress.stage("fold", 1);
             for ((selection, columns), folded) in selections.iter().zip(columns).zip(&mut folded) {
-                folded.push(self.gates().fold_in_parallel(self.column_gates(selection), columns));
+                folded.push(
+                    self.gates()
+                        .fold_in_parallel(self.column_gates(selection), columns),
+                );
             }
         }
         progress.stage("rotate", selections.len() as u64);
         let rotate = |selection: &Selection, groups: &[Rlwe]| {
             let gates = &self.column_gates(selection)[log2_group as usize..];
             let mut rlwe = self.gates().fold_in_parallel(gates, groups.to_vec());
-            self.gates().rotate(&selection.gates[..self.common.layout.log2_slots as usize], &mut rlwe);
+            self.gates().rotate(
+                &selection.gates[..self.common.layout.log2_slots as usize],
+                &mut rlwe,
+            );
             rlwe
         };
         let planes = |(selection, folded): (&Selection, Vec<Rlwe>)| {
-            folded.chunks(groups).map(|groups| rotate(selection, groups)).collect()
+            folded
+                .chunks(groups)
+                .map(|groups| rotate(selection, groups))
+                .collect()
         };
         selections.iter().zip(folded).map(planes).collect()
     }
 
     /// Phase 1: returns, for each query, the encryptions of some columns of a plane.
-    fn first(&self, plane: usize, columns: Range<usize>, selections: &[Selection]) -> Vec<Vec<Rlwe>> {
+    fn first(
+        &self,
+        plane: usize,
+        columns: Range<usize>,
+        selections: &[Selection],
+    ) -> Vec<Vec<Rlwe>> {
         let (layout, ring) = (&self.common.layout, self.common.chain.ring());
-        let selectors: Vec<&Rows> = selections.iter().map(|selection| &selection.selectors).collect();
+        let selectors: Vec<&Rows> = selections
+            .iter()
+            .map(|selection| &selection.selectors)
+            .collect();
         let plane = self.polynomials.plane(plane, layout.polys());
         let part = |offset: usize| {
             let first = columns.start + offset * SHARE;
@@ -74,9 +97,14 @@ impl Retrieval<'_> {
             polynomials::columns(ring, plane, (layout.columns(), range), &selectors)
         };
         let parts = parallel::map(0..columns.len().div_ceil(SHARE), part);
-        let mut all: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::with_capacity(columns.len())).collect();
+        let mut all: Vec<Vec<Rlwe>> = selections
+            .iter()
+            .map(|_| Vec::with_capacity(columns.len()))
+            .collect();
         for part in parts {
-            all.iter_mut().zip(part).for_each(|(all, mut part)| all.append(&mut part));
+            all.iter_mut()
+                .zip(part)
+                .for_each(|(all, mut part)| all.append(&mut part));
         }
         all
     }
@@ -103,14 +131,26 @@ pub(super) struct Gates<'a> {
 impl<'a> Gates<'a> {
     pub(super) fn new(ring: &'a Ring, gadget: &'a Gadget) -> Self {
         let work = Workspace::new(ring, 2 * gadget.levels());
-        Self { ring, gadget, work, difference: Rlwe::zero(ring), product: Rlwe::zero(ring) }
+        Self {
+            ring,
+            gadget,
+            work,
+            difference: Rlwe::zero(ring),
+            product: Rlwe::zero(ring),
+        }
     }
 
     /// CMUX: `zero` becomes `one` where the gate's bit is set.
     pub(super) fn choose(&mut self, gate: &Rows, zero: &mut Rlwe, one: &Rlwe) {
         self.difference.clone_from(one);
         self.difference.sub_assign(self.ring, zero);
-        self.work.external_product(self.ring, self.gadget, &self.difference, gate, &mut self.product);
+        self.work.external_product(
+            self.ring,
+            self.gadget,
+            &self.difference,
+            gate,
+            &mut self.product,
+        );
         zero.add_assign(self.ring, &self.product);
     }
 
@@ -119,7 +159,10 @@ impl<'a> Gates<'a> {
     /// names that neighbour.
     pub(super) fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
         let mut left = list.len();
-        for gate in gates.iter().take(left.next_power_of_two().trailing_zeros() as usize) {
+        for gate in gates
+            .iter()
+            .take(left.next_power_of_two().trailing_zeros() as usize)
+        {
             for pair in 0..left / 2 {
                 let (zero, one) = (2 * pair, 2 * pair + 1);
                 let [zero_part, one_part] = [zero, one].map(|i| std::mem::take(&mut list[i]));
@@ -139,7 +182,10 @@ impl<'a> Gates<'a> {
         let (ring, gadget) = (self.ring, self.gadget);
         let shares = list.chunks_mut(SHARE);
         let mut parts = parallel::map(shares, |share| Gates::new(ring, gadget).fold(gates, share));
-        self.fold(&gates[SHARE.min(list.len()).trailing_zeros() as usize..], &mut parts)
+        self.fold(
+            &gates[SHARE.min(list.len()).trailing_zeros() as usize..],
+            &mut parts,
+        )
     }
 
     /// Multiplies by X^(−slot), with one gate for each bit of the slot.
@@ -160,13 +206,18 @@ pub(super) fn respond<P: RetrievalParams>(
 ) -> RetrievalAnswer {
     let (chain, bits) = (params.chain(), params.common().answer_bits);
     let small = chain.response.ring();
-    let mut answer = RetrievalAnswer { masks: Vec::new(), bodies: Vec::new() };
+    let mut answer = RetrievalAnswer {
+        masks: Vec::new(),
+        bodies: Vec::new(),
+    };
     for plane in planes {
         let switched = key.switch(chain.ring(), small, plane);
         let words = small.to_words(&switched.b).into_iter();
         let item = words.step_by(RESPONSE_DEGREE / params.layout().span);
         answer.masks.append(&mut bits.mask(small, &switched.a));
-        answer.bodies.append(&mut bits.body(small, &item.collect::<Vec<_>>()));
+        answer
+            .bodies
+            .append(&mut bits.body(small, &item.collect::<Vec<_>>()));
     }
     answer
 }

@@ -40,7 +40,10 @@ pub struct RetrievalServer<S: Path> {
 impl<S: Selecting> RetrievalServer<S> {
     /// Phases 1 to 3.
     pub(super) fn retrieval(&self) -> Retrieval<'_> {
-        Retrieval { common: self.params.common(), polynomials: &self.polynomials }
+        Retrieval {
+            common: self.params.common(),
+            polynomials: &self.polynomials,
+        }
     }
 }
 
@@ -52,8 +55,12 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
-        let polynomials = Polynomials::encode(params.common(), Seed::random(rng), records, progress)?;
-        Ok(Self { params, polynomials })
+        let polynomials =
+            Polynomials::encode(params.common(), Seed::random(rng), records, progress)?;
+        Ok(Self {
+            params,
+            polynomials,
+        })
     }
 
     fn params(&self) -> &S::Params {
@@ -69,21 +76,30 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         batch: Vec<(Session<'_, S>, &S::Query)>,
         progress: &dyn Progress,
     ) -> Result<Vec<RetrievalAnswer>> {
-        let batch = batch.into_iter().map(|(session, query)| Ok((session.require_keys()?, query)));
+        let batch = batch
+            .into_iter()
+            .map(|(session, query)| Ok((session.require_keys()?, query)));
         let batch = batch.collect::<Result<Vec<_>>>()?;
         let (mut selections, mut switches) = (Vec::new(), Vec::new());
         for part in Keys::parts(&batch, Keys::clients_together(&self.params)) {
             progress.stage("expand keys", part.len() as u64);
             let expanded = part.iter().map(|(keys, _)| keys.expanded(&self.params));
             let expanded = expanded.collect::<Result<Vec<_>>>()?;
-            let queries: Vec<_> =
-                expanded.iter().zip(part).map(|(keys, (_, query))| (&**keys, *query)).collect();
+            let queries: Vec<_> = expanded
+                .iter()
+                .zip(part)
+                .map(|(keys, (_, query))| (&**keys, *query))
+                .collect();
             selections.append(&mut S::select(&self.params, &queries, progress));
             switches.extend(expanded.iter().map(|keys| Arc::clone(&keys.ring_switch)));
         }
         let items = self.retrieval().run(&selections, progress);
         progress.stage("switch", items.len() as u64);
-        Ok(switches.iter().zip(&items).map(|(switch, item)| respond(&self.params, switch, item)).collect())
+        Ok(switches
+            .iter()
+            .zip(&items)
+            .map(|(switch, item)| respond(&self.params, switch, item))
+            .collect())
     }
 
     fn keys_fit(&self, _keys: &Keys) -> bool {
@@ -93,18 +109,36 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
         let setup = self.params.describe().work.setup;
-        let copied = if changes.is_empty() { 0.0 } else { self.params.layout().bytes() as f64 };
-        Ok(UpdateEstimate { update: Counts::new().with(Operation::Copy, copied, 1), setup })
+        let copied = if changes.is_empty() {
+            0.0
+        } else {
+            self.params.layout().bytes() as f64
+        };
+        Ok(UpdateEstimate {
+            update: Counts::new().with(Operation::Copy, copied, 1),
+            setup,
+        })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
-        let polynomials = self.polynomials.update(self.params.common(), changes, progress)?;
-        Ok(Self { params: self.params.clone(), polynomials })
+        let polynomials = self
+            .polynomials
+            .update(self.params.common(), changes, progress)?;
+        Ok(Self {
+            params: self.params.clone(),
+            polynomials,
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.polynomials.read_packed(self.params.layout(), (first, count), out)
+        self.polynomials
+            .read_packed(self.params.layout(), (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -113,6 +147,9 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
 
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self> {
         let polynomials = Polynomials::load(params.common(), source, S::SECTIONS)?;
-        Ok(Self { params, polynomials })
+        Ok(Self {
+            params,
+            polynomials,
+        })
     }
 }

@@ -27,7 +27,9 @@ use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::wide::Poly;
 use rand_core::CryptoRng;
 
-use super::chain::{BOX_SWITCHES, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_Q, ORDER, OUTPUTS, ParameterSet};
+use super::chain::{
+    BOX_SWITCHES, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_Q, ORDER, OUTPUTS, ParameterSet,
+};
 use super::client::encrypt;
 use super::common::{RetrievalParams, gate_gadget};
 use super::keys::{Evaluation, Keys, State};
@@ -39,8 +41,12 @@ use crate::shared::parameters::refused;
 
 /// The switch to the paper's key for digits, at the largest modulus with 128 bits of security
 /// instead of 2⁴².
-pub const PRINTED_SWITCH: SwitchParams =
-    SwitchParams { dimension: 600, log2_q: 14, sigma: 3.19, log_base: 3 };
+pub const PRINTED_SWITCH: SwitchParams = SwitchParams {
+    dimension: 600,
+    log2_q: 14,
+    sigma: 3.19,
+    log_base: 3,
+};
 
 /// Rotations of circuit bootstrapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +115,11 @@ impl<T: ParameterSet> Trial<T> {
         let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let state = State::generate(&params, None, &mut rng)?;
         let keys = Keys::generate(&params, &state.0, seed, &mut rng).expanded(&params)?;
-        Ok(Self { params, state, keys })
+        Ok(Self {
+            params,
+            state,
+            keys,
+        })
     }
 
     /// Encrypts an item's number.
@@ -138,19 +148,27 @@ impl<T: ParameterSet> Trial<T> {
         // The paper's message has no bit above the index's.
         let spare = self.params.layout().index_bits() + 1 - split.index_bits();
         let short = &self.keys.shorts[1];
-        let rotator = Rotator { ring: finder.ring(), switch: &short.switch, rotation: &short.rotation };
+        let rotator = Rotator {
+            ring: finder.ring(),
+            switch: &short.switch,
+            rotation: &short.rotation,
+        };
         let bits = rotator.decompose(&query.lwe().shifted(spare), split.digits, split.bits);
         progress.stage("gates", bits.len() as u64);
         let to_gate = |bit: &Lwe| {
             let factors: Vec<u64> = (0..gate.levels()).map(|i| gate.factor(i)).collect();
             let rotated: Vec<(Rlwe, usize)> = match tables {
-                Tables::Single => parallel::map(&factors, |&factor| (finder.rotate_bit(bit, &[factor]), 0)),
+                Tables::Single => {
+                    parallel::map(&factors, |&factor| (finder.rotate_bit(bit, &[factor]), 0))
+                }
                 Tables::Together => {
                     let all = finder.rotate_bit(bit, &factors);
                     (0..factors.len()).map(|i| (all.clone(), i)).collect()
                 }
             };
-            let isolated = parallel::map(&rotated, |(rlwe, coefficient)| finder.isolated(rlwe, *coefficient));
+            let isolated = parallel::map(&rotated, |(rlwe, coefficient)| {
+                finder.isolated(rlwe, *coefficient)
+            });
             self.keys.square.rgsw(finder.ring(), isolated)
         };
         let gates = parallel::map(&bits, to_gate);
@@ -162,15 +180,25 @@ impl<T: ParameterSet> Trial<T> {
 
     /// Gadgets of the paper's gates and of its selectors.
     fn gadgets(&self, split: Split) -> Result<(Gadget, Gadget)> {
-        let Split { digits, bits, log2_rows, gate } = split;
+        let Split {
+            digits,
+            bits,
+            log2_rows,
+            gate,
+        } = split;
         let most = self.params.layout().index_bits();
         let fits = digits > 0 && (2..=8).contains(&bits) && (1..=OUTPUTS).contains(&gate.0);
         if !fits || split.index_bits() > most || log2_rows > split.index_bits() {
-            let expected = format!("digits of 2 to 8 bits, {most} in all, and 1 to {OUTPUTS} digits a gate");
+            let expected =
+                format!("digits of 2 to 8 bits, {most} in all, and 1 to {OUTPUTS} digits a gate");
             return Err(refused(T::NAME)(format!("{split:?}: expected {expected}")));
         }
         let chain = self.params.chain();
-        let selectors = GadgetParams { levels: 2, log_base: 4, drop: LOG2_Q - 8 };
+        let selectors = GadgetParams {
+            levels: 2,
+            log_base: 4,
+            drop: LOG2_Q - 8,
+        };
         let selectors = Gadget::new(chain.ring(), selectors).map_err(refused(T::NAME))?;
         Ok((gate_gadget(T::NAME, chain, gate)?, selectors))
     }
@@ -181,7 +209,11 @@ impl<T: ParameterSet> Trial<T> {
         let boxes = 1usize << (layout.log2_rows - LOG2_DIGIT);
         let gates = (layout.log2_columns + layout.log2_slots) as usize;
         let rotations = [(layout.index_bits() - LOG2_DIGIT) as usize, boxes];
-        self.counted(rotations, 0, gates * levels * self.conversions() + boxes * BOX_SWITCHES as usize)
+        self.counted(
+            rotations,
+            0,
+            gates * levels * self.conversions() + boxes * BOX_SWITCHES as usize,
+        )
     }
 
     /// Operations of the paper's phase 0. The last digit needs one rotation, the others three.
@@ -205,7 +237,12 @@ impl<T: ParameterSet> Trial<T> {
         let [bit_rotations, digit_rotations] = rotations;
         let [bits, digits] = self.dimensions();
         let external_products = bit_rotations * bits + digit_rotations * digits + products;
-        Operations { bit_rotations, digit_rotations, external_products, key_switches }
+        Operations {
+            bit_rotations,
+            digit_rotations,
+            external_products,
+            key_switches,
+        }
     }
 
     /// n of the short keys for bits and for digits.
@@ -226,7 +263,11 @@ impl<T: ParameterSet> Trial<T> {
     /// Digits of papir's gates, rows of its selectors, and bits of its index.
     pub fn sizes(&self) -> (usize, usize, u32) {
         let layout = self.params.layout();
-        (self.params.gate().levels(), layout.rows, layout.index_bits())
+        (
+            self.params.gate().levels(),
+            layout.rows,
+            layout.index_bits(),
+        )
     }
 
     /// The item that papir's phase 0 selected; `None` unless gates and selectors encrypt one item.
@@ -235,7 +276,9 @@ impl<T: ParameterSet> Trial<T> {
         let low = self.bits(&selection.gates, self.params.gate())?;
         let scale = (ring.modulus() + (1 << (LOG2_P - 1))) >> LOG2_P;
         let count = selection.selectors.count();
-        let row = one_hot((0..count).map(|r| self.constant(&self.phase(&selection.selectors, r), scale)))?;
+        let row = one_hot(
+            (0..count).map(|r| self.constant(&self.phase(&selection.selectors, r), scale)),
+        )?;
         Some((row as u64) << selection.gates.len() | low)
     }
 
@@ -248,7 +291,10 @@ impl<T: ParameterSet> Trial<T> {
         let (ring, secret) = (self.params.chain().ring(), &self.state.0.ring);
         let selector = |rows: &Vec<Rlwe>| {
             let bits = rows.iter().zip(0..).map(|(row, level)| {
-                self.constant(&ring.to_centred(&row.phase(ring, secret)), levels.factor(level))
+                self.constant(
+                    &ring.to_centred(&row.phase(ring, secret)),
+                    levels.factor(level),
+                )
             });
             // All digits of a selector encrypt the same bit.
             let bits: Vec<bool> = bits.collect::<Option<_>>()?;
@@ -264,18 +310,24 @@ impl<T: ParameterSet> Trial<T> {
     fn bits(&self, gates: &[Rows], gadget: &Gadget) -> Option<u64> {
         let top = gadget.levels() - 1;
         let bit = |gate: &Rows| {
-            let bit = self.constant(&self.phase(gate, gadget.levels() + top), gadget.factor(top))?;
-            self.is_keyed(&self.phase(gate, top), bit, gadget.factor(top)).then_some(bit)
+            let bit =
+                self.constant(&self.phase(gate, gadget.levels() + top), gadget.factor(top))?;
+            self.is_keyed(&self.phase(gate, top), bit, gadget.factor(top))
+                .then_some(bit)
         };
-        gates.iter().rev().try_fold(0, |number, gate| Some(2 * number + u64::from(bit(gate)?)))
+        gates
+            .iter()
+            .rev()
+            .try_fold(0, |number, gate| Some(2 * number + u64::from(bit(gate)?)))
     }
 
     /// A row's message plus error, centred.
     fn phase(&self, rows: &Rows, row: usize) -> Vec<i64> {
         let (ring, secret) = (self.params.chain().ring(), &self.state.0.ring);
         let d = ring.degree();
-        let [a, b] =
-            rows.residues(ring, 0).map(|part| ring.inverse(Poly::from_residues(&part[row * d..][..d])));
+        let [a, b] = rows
+            .residues(ring, 0)
+            .map(|part| ring.inverse(Poly::from_residues(&part[row * d..][..d])));
         ring.to_centred(&Rlwe { a, b }.phase(ring, secret))
     }
 
@@ -283,7 +335,8 @@ impl<T: ParameterSet> Trial<T> {
     fn constant(&self, phase: &[i64], scale: u64) -> Option<bool> {
         let (scale, first) = (scale as i64, *phase.first()?);
         let bit = first > scale / 2;
-        let near = |(i, &x): (usize, &i64)| (x - if i == 0 && bit { scale } else { 0 }).abs() < scale / 4;
+        let near =
+            |(i, &x): (usize, &i64)| (x - if i == 0 && bit { scale } else { 0 }).abs() < scale / 4;
         phase.iter().enumerate().all(near).then_some(bit)
     }
 
@@ -291,7 +344,10 @@ impl<T: ParameterSet> Trial<T> {
     fn is_keyed(&self, phase: &[i64], bit: bool, scale: u64) -> bool {
         let scale = scale as i64;
         let expected = |s: i32| if bit { i64::from(s) * scale } else { 0 };
-        phase.iter().zip(self.state.0.ring.coefficients()).all(|(x, &s)| (x - expected(s)).abs() < scale / 4)
+        phase
+            .iter()
+            .zip(self.state.0.ring.coefficients())
+            .all(|(x, &s)| (x - expected(s)).abs() < scale / 4)
     }
 }
 

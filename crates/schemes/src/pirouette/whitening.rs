@@ -33,5 +33,10 @@ impl Whitening for EmptyPublic {
 /// Adds the stream to item `number`, or removes it. Adjacent items of one polynomial are whitened
 /// together, with `number` counting such runs.
 pub(super) fn whiten(seed: &Seed, number: u64, bytes: &mut [u8]) {
-    matrices::whiten(seed, "pirouette/whitening", number * bytes.len() as u64, bytes);
+    matrices::whiten(
+        seed,
+        "pirouette/whitening",
+        number * bytes.len() as u64,
+        bytes,
+    );
 }

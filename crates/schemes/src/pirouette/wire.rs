@@ -38,14 +38,19 @@ impl PirouetteQuery {
     /// The encryption on the torus.
     pub(super) fn lwe(&self) -> Lwe {
         let lift = |word: u32| u64::from(word) << (u64::BITS - LOG2_QUERY);
-        Lwe { a: Self::mask(&self.seed).into_iter().map(lift).collect(), b: lift(self.body) }
+        Lwe {
+            a: Self::mask(&self.seed).into_iter().map(lift).collect(),
+            b: lift(self.body),
+        }
     }
 }
 
 impl<P: RetrievalParams> Wire<P> for PirouetteQuery {
     fn encode(&self, params: &P) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.raw(&self.seed.0[..params.seed_bytes()]).u32(self.body);
+        writer
+            .raw(&self.seed.0[..params.seed_bytes()])
+            .u32(self.body);
         writer.finish()
     }
 
@@ -55,7 +60,10 @@ impl<P: RetrievalParams> Wire<P> for PirouetteQuery {
         let mut seed = Seed([0; 32]);
         let length = params.seed_bytes();
         seed.0[..length].copy_from_slice(reader.raw(length)?);
-        Ok(Self { seed, body: reader.u32()? })
+        Ok(Self {
+            seed,
+            body: reader.u32()?,
+        })
     }
 }
 

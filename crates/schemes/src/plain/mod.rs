@@ -12,11 +12,13 @@
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
-use papir_core::scheme::{Client, Never, Parameters, Scheme, Server, Session, Target, Wire, check_indices};
+use papir_core::scheme::{
+    Client, Never, Parameters, Scheme, Server, Session, Target, Wire, check_indices,
+};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Change, Description, Error, FailureBound, Limits, MAX_RECORD_BITS, Privacy, Progress, Record,
-    Records, Result, Shape, Sizes, UpdateCost, copy_packed, extract_bits,
+    Blob, Change, Description, Error, FailureBound, Limits, MAX_RECORD_BITS, Privacy, Progress,
+    Record, Records, Result, Shape, Sizes, UpdateCost, copy_packed, extract_bits,
 };
 use rand_core::CryptoRng;
 
@@ -94,7 +96,10 @@ impl Parameters for PlainParams {
             security: None,
             failure_log2: f64::NEG_INFINITY,
             failure_bound: FailureBound::DEFAULT,
-            limits: Limits { batch: BATCH, ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord) },
+            limits: Limits {
+                batch: BATCH,
+                ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord)
+            },
             parameters: Vec::new(),
             work: Work::default(),
         }
@@ -107,7 +112,9 @@ impl Parameters for PlainParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        Ok(Self { shape: read_all("plain's parameters", bytes, read_shape)? })
+        Ok(Self {
+            shape: read_all("plain's parameters", bytes, read_shape)?,
+        })
     }
 }
 
@@ -139,13 +146,23 @@ impl Wire<PlainParams> for PlainQuery {
         Error::check_length("plain's query", bytes.len(), params.query_bytes())?;
         let mut reader = Reader::new("plain's query", bytes);
         let (nonce, count) = (reader.array()?, usize::from(reader.u8()?));
-        let mut indices = (0..BATCH).map(|_| reader.u64()).collect::<Result<Vec<_>>>()?;
+        let mut indices = (0..BATCH)
+            .map(|_| reader.u64())
+            .collect::<Result<Vec<_>>>()?;
         let unused = indices.split_off(count.min(BATCH));
         if let Some(found) = unused.iter().find(|&&index| index != 0) {
-            return Err(Error::malformed("an unused slot of plain's query", found, 0));
+            return Err(Error::malformed(
+                "an unused slot of plain's query",
+                found,
+                0,
+            ));
         }
         if count > BATCH {
-            return Err(Error::BatchSize { scheme: Plain::NAME, found: count, capacity: BATCH });
+            return Err(Error::BatchSize {
+                scheme: Plain::NAME,
+                found: count,
+                capacity: BATCH,
+            });
         }
         check_indices(Plain::NAME, &params.shape(), &indices, BATCH)?;
         Ok(Self { nonce, indices })
@@ -155,7 +172,9 @@ impl Wire<PlainParams> for PlainQuery {
 impl Wire<PlainParams> for PlainAnswer {
     fn encode(&self, params: &PlainParams) -> Vec<u8> {
         let mut bytes = self.nonce.to_vec();
-        self.records.iter().for_each(|record| bytes.extend_from_slice(record));
+        self.records
+            .iter()
+            .for_each(|record| bytes.extend_from_slice(record));
         bytes.resize(params.answer_bytes(), 0);
         bytes
     }
@@ -166,7 +185,12 @@ impl Wire<PlainParams> for PlainAnswer {
         let nonce = reader.array()?;
         let shape = params.shape();
         let slots = reader.rest().chunks(shape.record_bytes());
-        Ok(Self { nonce, records: slots.map(|slot| extract_bits(slot, 0, shape.record_bits())).collect() })
+        Ok(Self {
+            nonce,
+            records: slots
+                .map(|slot| extract_bits(slot, 0, shape.record_bits()))
+                .collect(),
+        })
     }
 }
 
@@ -199,8 +223,17 @@ impl Client<Plain> for PlainClient {
         check_indices(Plain::NAME, &self.params.shape(), indices, BATCH)?;
         let mut nonce = [0; NONCE_BYTES];
         rng.fill_bytes(&mut nonce);
-        let secret = PlainSecret { nonce, indices: indices.len() };
-        Ok((secret, PlainQuery { nonce, indices: indices.to_vec() }))
+        let secret = PlainSecret {
+            nonce,
+            indices: indices.len(),
+        };
+        Ok((
+            secret,
+            PlainQuery {
+                nonce,
+                indices: indices.to_vec(),
+            },
+        ))
     }
 
     fn extract(&self, secret: PlainSecret, answer: PlainAnswer) -> Result<Vec<Record>> {
@@ -246,15 +279,29 @@ impl Server<Plain> for PlainServer {
         progress.stage("answer", batch.len() as u64);
         let bits = self.params.shape().record_bits();
         let answer = |query: &PlainQuery| {
-            let records = query.indices.iter().map(|index| extract_bits(&self.packed, index * bits, bits));
-            PlainAnswer { nonce: query.nonce, records: records.collect() }
+            let records = query
+                .indices
+                .iter()
+                .map(|index| extract_bits(&self.packed, index * bits, bits));
+            PlainAnswer {
+                nonce: query.nonce,
+                records: records.collect(),
+            }
         };
         Ok(batch.into_iter().map(|(_, query)| answer(query)).collect())
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, _progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<Self> {
         let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
-        Ok(Self { params: self.params.clone(), packed })
+        Ok(Self {
+            params: self.params.clone(),
+            packed,
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {

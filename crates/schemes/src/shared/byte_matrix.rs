@@ -67,29 +67,46 @@ impl Layout {
         let most = all.min(limits.units);
         if units == 0 || units > most {
             let expected = format!("1 to {most}");
-            return Err(Error::out_of_bounds("the number of units in a column", units, expected));
+            return Err(Error::out_of_bounds(
+                "the number of units in a column",
+                units,
+                expected,
+            ));
         }
         let (rows, columns) = (units.saturating_mul(unit_bytes), all.div_ceil(units));
         let (most_rows, most_columns) = (limits.rows, limits.columns);
-        for (what, found, most) in
-            [("the number of rows", rows, most_rows), ("the number of columns", columns, most_columns)]
-        {
+        for (what, found, most) in [
+            ("the number of rows", rows, most_rows),
+            ("the number of columns", columns, most_columns),
+        ] {
             if found > most {
                 return Err(Error::out_of_bounds(what, found, format!("at most {most}")));
             }
         }
-        Ok(Self { unit_layout, units: units as usize, rows: rows as usize, columns: columns as usize })
+        Ok(Self {
+            unit_layout,
+            units: units as usize,
+            rows: rows as usize,
+            columns: columns as usize,
+        })
     }
 
     /// Place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> Place {
         let ((unit, slot), units) = (self.unit_layout.locate(index), self.units as u64);
-        Place { column: unit / units, unit: unit % units, slot }
+        Place {
+            column: unit / units,
+            unit: unit % units,
+            slot,
+        }
     }
 
     /// Number of units that hold changes in any column.
     pub(crate) fn changed_units(&self, changes: &[Change]) -> usize {
-        let units: BTreeSet<u64> = changes.iter().map(|change| self.place(change.index).unit).collect();
+        let units: BTreeSet<u64> = changes
+            .iter()
+            .map(|change| self.place(change.index).unit)
+            .collect();
         units.len()
     }
 
@@ -97,13 +114,18 @@ impl Layout {
     ///
     /// # Errors
     /// The errors of the source.
-    pub(crate) fn encode(&self, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
+    pub(crate) fn encode(
+        &self,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<ByteMatrix> {
         let (rows, columns) = (self.rows, self.columns);
         progress.stage("encode", columns as u64);
         let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
         write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
             progress.advance(1);
-            self.unit_layout.read(records, (column * self.units) as u64, &mut out[..rows])
+            self.unit_layout
+                .read(records, (column * self.units) as u64, &mut out[..rows])
         })?;
         Ok(ByteMatrix::new(rows, columns, tiles.into()))
     }
@@ -124,12 +146,19 @@ impl Layout {
             let Place { column, unit, .. } = self.place(change.index);
             let (column, first) = (column as usize, unit as usize * self.unit_layout.unit_bytes);
             let rows = first..first + self.unit_layout.unit_bytes;
-            let mut unit: Vec<u8> = rows.clone().map(|row| bytes[matrix.position(row, column)]).collect();
+            let mut unit: Vec<u8> = rows
+                .clone()
+                .map(|row| bytes[matrix.position(row, column)])
+                .collect();
             self.unit_layout.set(&mut unit, change)?;
             for (row, new) in rows.zip(unit) {
                 let byte = &mut bytes[matrix.position(row, column)];
                 if new != *byte {
-                    differences.push(Difference { row, column, by: i32::from(new) - i32::from(*byte) });
+                    differences.push(Difference {
+                        row,
+                        column,
+                        by: i32::from(new) - i32::from(*byte),
+                    });
                     *byte = new;
                 }
             }
@@ -142,8 +171,15 @@ impl Layout {
     ///
     /// # Errors
     /// The errors of [`Records::read_packed`].
-    pub(crate) fn read_packed(&self, matrix: &ByteMatrix, range: (u64, u64), out: &mut [u8]) -> Result<()> {
-        read_columns(&self.unit_layout, self.units as u64, range, out, |column| matrix.column(column))
+    pub(crate) fn read_packed(
+        &self,
+        matrix: &ByteMatrix,
+        range: (u64, u64),
+        out: &mut [u8],
+    ) -> Result<()> {
+        read_columns(&self.unit_layout, self.units as u64, range, out, |column| {
+            matrix.column(column)
+        })
     }
 
     /// The record at a secret (unit, slot) of a column. Reads the whole column.
@@ -151,7 +187,10 @@ impl Layout {
         let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
         for (i, other) in (0u64..).zip(column.chunks_exact(self.unit_layout.unit_bytes)) {
             let mask = i.ct_eq(&unit).unwrap_u8().wrapping_neg();
-            bytes.iter_mut().zip(other).for_each(|(out, byte)| *out |= byte & mask);
+            bytes
+                .iter_mut()
+                .zip(other)
+                .for_each(|(out, byte)| *out |= byte & mask);
         }
         self.unit_layout.select(&bytes, slot)
     }
@@ -183,8 +222,10 @@ pub(crate) fn held_products(
     if held.is_nowhere() {
         return matrix.products(queries, bits, centre);
     }
-    let vectors: Vec<Vec<u64>> =
-        queries.iter().map(|query| query.iter().map(|&x| x.into()).collect()).collect();
+    let vectors: Vec<Vec<u64>> = queries
+        .iter()
+        .map(|query| query.iter().map(|&x| x.into()).collect())
+        .collect();
     let vectors: Vec<&[u64]> = vectors.iter().map(Vec::as_slice).collect();
     match held.products(&vectors, bits) {
         Some(products) => matrix.products_from(&products, queries, centre),
@@ -200,7 +241,9 @@ pub(crate) fn multiply(
     progress: &dyn Progress,
 ) -> AlignedBytes {
     let mut words = AlignedBytes::zeroed(4 * matrix.rows() * lwe.n());
-    products.add_matrix(lwe, matrix, words.slice_mut(), |rows| progress.advance(rows as u64));
+    products.add_matrix(lwe, matrix, words.slice_mut(), |rows| {
+        progress.advance(rows as u64)
+    });
     words
 }
 

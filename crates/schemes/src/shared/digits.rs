@@ -25,7 +25,8 @@ impl Digits {
     /// [`Self::split`] with 2^(D − 1) subtracted from each digit.
     pub fn split_centred(self, word: u64) -> impl Iterator<Item = i16> {
         let half = self.half() as i32;
-        self.split(word).map(move |digit| (digit as i32 - half) as i16)
+        self.split(word)
+            .map(move |digit| (digit as i32 - half) as i16)
     }
 
     /// The digit that a centred one modulo 2^D stands for.
@@ -35,7 +36,9 @@ impl Digits {
 
     /// The word of these digits.
     pub fn join(self, digits: impl DoubleEndedIterator<Item = u64>) -> u64 {
-        digits.rev().fold(0, |word, digit| word << self.bits | digit)
+        digits
+            .rev()
+            .fold(0, |word, digit| word << self.bits | digit)
     }
 
     /// Low bits of a word modulo 2³² that the digits omit.

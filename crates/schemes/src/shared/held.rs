@@ -14,7 +14,12 @@ impl Held {
     ///
     /// # Errors
     /// The device's, and [`papir_core::Error::Length`] if the tiles are not whole row groups.
-    pub(crate) fn on(device: &dyn Device, words: Words, columns: usize, tiles: &[u8]) -> Result<Self> {
+    pub(crate) fn on(
+        device: &dyn Device,
+        words: Words,
+        columns: usize,
+        tiles: &[u8],
+    ) -> Result<Self> {
         Ok(Self(Some(device.hold(Tiles::new(words, columns, tiles)?)?)))
     }
 

@@ -27,7 +27,9 @@ pub(crate) fn encode_columns(
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<i16>> + Sync,
 ) -> Result<()> {
-    fill(columns, progress, column, |first, words| write_columns(tiles.slice_mut(), columns, first, words))
+    fill(columns, progress, column, |first, words| {
+        write_columns(tiles.slice_mut(), columns, first, words)
+    })
 }
 
 /// Returns the matrix of columns whose bytes `column` gives, for all rows.
@@ -71,7 +73,10 @@ pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) 
     stream.seek(position);
     let mut mask = Zeroizing::new(vec![0; bytes.len()]);
     stream.fill(&mut mask);
-    bytes.iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
+    bytes
+        .iter_mut()
+        .zip(mask.iter())
+        .for_each(|(byte, mask)| *byte ^= mask);
 }
 
 /// Rows of one matrix and the masks of its selector, both split into packs.
@@ -88,7 +93,11 @@ impl RowMasks<'_> {
     /// Masks of the rows of one pack.
     pub(crate) fn of_pack(&self, pack: usize) -> LweMasks {
         self.progress.advance(1);
-        self.masks.of_rows(self.ring, self.matrix, pack * self.rows..(pack + 1) * self.rows)
+        self.masks.of_rows(
+            self.ring,
+            self.matrix,
+            pack * self.rows..(pack + 1) * self.rows,
+        )
     }
 }
 
@@ -126,7 +135,15 @@ impl Selector<'_> {
         rng: &mut dyn CryptoRng,
     ) -> Vec<u64> {
         let masks = (0..).map(|block| self.mask(seed, block));
-        let bodies = encrypt_selector(self.rlwe, key, masks, self.columns, selected, self.scale, rng);
+        let bodies = encrypt_selector(
+            self.rlwe,
+            key,
+            masks,
+            self.columns,
+            selected,
+            self.scale,
+            rng,
+        );
         let switch = PowerSwitch::new(self.rlwe.ring().modulus(), self.bits);
         bodies.into_iter().map(|body| switch.down(body)).collect()
     }

@@ -28,8 +28,13 @@ pub(crate) fn unpack(
     count: usize,
 ) -> Result<Vec<u64>> {
     let mut words = Vec::new();
-    bits::unpack(reader.raw(bits::packed_len(count, width))?, width, count, &mut words)
-        .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
+    bits::unpack(
+        reader.raw(bits::packed_len(count, width))?,
+        width,
+        count,
+        &mut words,
+    )
+    .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
     Ok(words)
 }
 
@@ -43,7 +48,10 @@ pub(crate) fn unpack_u32(
     width: u32,
     count: usize,
 ) -> Result<Vec<u32>> {
-    Ok(unpack(reader, what, width, count)?.into_iter().map(|word| word as u32).collect())
+    Ok(unpack(reader, what, width, count)?
+        .into_iter()
+        .map(|word| word as u32)
+        .collect())
 }
 
 /// Reads a message with `read` and checks that nothing is left.
@@ -93,7 +101,11 @@ pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
     match *reader.rest() {
         [] => Ok(FailureBound::DEFAULT),
         [bits] if bits != FailureBound::DEFAULT.bits() => FailureBound::of_bits(bits.into()),
-        [bits] => Err(Error::out_of_bounds("the failure bound of parameters", bits.into(), "41 to 128")),
+        [bits] => Err(Error::out_of_bounds(
+            "the failure bound of parameters",
+            bits.into(),
+            "41 to 128",
+        )),
         ref longer => Err(Error::Length {
             what: "the failure bound of parameters",
             found: longer.len() as u64,
@@ -104,7 +116,11 @@ pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
 
 /// Appends degree, both primes and σ.
 pub(crate) fn write_ring(writer: &mut Writer, rlwe: &RlweLiteral) {
-    writer.u32(rlwe.degree as u32).u32(rlwe.primes[0]).u32(rlwe.primes[1]).u64(rlwe.sigma.to_bits());
+    writer
+        .u32(rlwe.degree as u32)
+        .u32(rlwe.primes[0])
+        .u32(rlwe.primes[1])
+        .u64(rlwe.sigma.to_bits());
 }
 
 /// Reads what [`write_ring`] wrote.
@@ -139,7 +155,11 @@ pub(crate) fn gadget_values(gadget: GadgetParams) -> [u32; 3] {
 
 /// The gadget of [`gadget_values`].
 pub(crate) fn gadget_of([levels, log_base, drop]: [u32; 3]) -> GadgetParams {
-    GadgetParams { levels: levels as usize, log_base, drop }
+    GadgetParams {
+        levels: levels as usize,
+        log_base,
+        drop,
+    }
 }
 
 /// Bytes of a seed.
@@ -158,7 +178,9 @@ impl<P> Wire<P> for PublicSeed {
     }
 
     fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
-        Ok(Self { seed: read_all("a public seed", bytes, |reader| Ok(Seed(reader.array()?)))? })
+        Ok(Self {
+            seed: read_all("a public seed", bytes, |reader| Ok(Seed(reader.array()?)))?,
+        })
     }
 }
 
@@ -167,7 +189,9 @@ impl<P> Wire<P> for PublicSeed {
 /// # Errors
 /// [`Error::MissingSection`] or [`Error::Length`].
 pub(crate) fn load_seed(source: &dyn SectionSource, section: &'static str) -> Result<Seed> {
-    read_all(section, &source.get(section)?, |reader| Ok(Seed(reader.array()?)))
+    read_all(section, &source.get(section)?, |reader| {
+        Ok(Seed(reader.array()?))
+    })
 }
 
 /// The public part of schemes whose clients start from the parameters alone: no bytes.

@@ -43,7 +43,8 @@ impl Names {
         bits: &[u32],
         words: &[u64],
     ) -> Result<OnlineKey<P::Expanded>> {
-        let key = RoundedKey::new(packing.shape(), bits, words).and_then(|key| packing.online_key(&key));
+        let key =
+            RoundedKey::new(packing.shape(), bits, words).and_then(|key| packing.online_key(&key));
         key.map_err(|error| self.refused(error))
     }
 }
@@ -60,7 +61,12 @@ pub(crate) struct PreparedPacks<P: RingPacking> {
 impl<P: RingPacking> Clone for PreparedPacks<P> {
     fn clone(&self) -> Self {
         let (words, packs, held) = (self.words.clone(), self.packs.clone(), self.held.clone());
-        Self { names: self.names, words, packs, held }
+        Self {
+            names: self.names,
+            words,
+            packs,
+            held,
+        }
     }
 }
 
@@ -81,27 +87,52 @@ impl<P: RingPacking> PreparedPacks<P> {
             return Ok(found);
         }
         let mut words = scratch.zeroed(names.words, packing.words(packs) * size_of::<P::Word>())?;
-        let packs = packing.prepare_all(packs, masks, words.slice_mut()).map_err(|e| names.refused(e))?;
+        let packs = packing
+            .prepare_all(packs, masks, words.slice_mut())
+            .map_err(|e| names.refused(e))?;
         let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
-        Ok(Self { names, words, packs, held })
+        Ok(Self {
+            names,
+            words,
+            packs,
+            held,
+        })
     }
 
     /// Finds packs that tasks prepared.
-    fn find(names: Names, packing: &P, packs: usize, scratch: &dyn Scratch) -> Result<Option<Self>> {
+    fn find(
+        names: Names,
+        packing: &P,
+        packs: usize,
+        scratch: &dyn Scratch,
+    ) -> Result<Option<Self>> {
         let part = |name, bytes| Ok(scratch.find(name)?.filter(|part| part.len() == bytes));
         let words = part(names.words, packing.words(packs) * size_of::<P::Word>())?;
         let residues = part(names.packs, packs * 4 * pack_residues(packing))?;
-        let (Some(words), Some(residues)) = (words, residues) else { return Ok(None) };
+        let (Some(words), Some(residues)) = (words, residues) else {
+            return Ok(None);
+        };
         let packs = read_packs(packing, residues.slice_of(names.packs)?, names.packs)?;
-        Ok(Some(Self { names, words: BlobSlice::new(words, names.words)?, packs, held: Held::default() }))
+        Ok(Some(Self {
+            names,
+            words: BlobSlice::new(words, names.words)?,
+            packs,
+            held: Held::default(),
+        }))
     }
 
     /// Both sections, as pieces of the parts that [`Self::prepare`] finds.
     pub(crate) fn into_pieces(self) -> [Piece; 2] {
         let residues: Vec<&[u32]> = self.packs.iter().flat_map(residues).collect();
         let residues = Blob::copy_of(bytemuck::cast_slice(&residues.concat()));
-        [(self.names.words, self.words.into_blob()), (self.names.packs, residues)]
-            .map(|(part, bytes)| Piece { part: part.to_owned(), bytes })
+        [
+            (self.names.words, self.words.into_blob()),
+            (self.names.packs, residues),
+        ]
+        .map(|(part, bytes)| Piece {
+            part: part.to_owned(),
+            bytes,
+        })
     }
 
     /// Prepares the wanted packs again and copies the others.
@@ -127,9 +158,17 @@ impl<P: RingPacking> PreparedPacks<P> {
         });
         let fresh = packing.prepare_where(self.packs.len(), wanted, masks, words.slice_mut());
         let fresh = fresh.map_err(|error| names.refused(error))?;
-        let packs = fresh.into_iter().zip(&self.packs).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
+        let packs = fresh
+            .into_iter()
+            .zip(&self.packs)
+            .map(|(new, old)| new.unwrap_or_else(|| old.clone()));
         let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
-        Ok(Self { names, words, packs: packs.collect(), held })
+        Ok(Self {
+            names,
+            words,
+            packs: packs.collect(),
+            held,
+        })
     }
 
     /// Packs the bodies for each key, in one pass over the words.
@@ -149,7 +188,10 @@ impl<P: RingPacking> PreparedPacks<P> {
 
     /// Masks of all packs, switched to the bits of an answer.
     pub(crate) fn answer_masks(&self, ring: &Ring, bits: ResponseBits) -> Vec<u64> {
-        self.packs.iter().flat_map(|pack| bits.mask(ring, &pack.a)).collect()
+        self.packs
+            .iter()
+            .flat_map(|pack| bits.mask(ring, &pack.a))
+            .collect()
     }
 
     /// Writes both sections.
@@ -158,7 +200,12 @@ impl<P: RingPacking> PreparedPacks<P> {
     /// The sink's.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(self.names.words, &[self.words.bytes()])?;
-        let parts: Vec<&[u8]> = self.packs.iter().flat_map(residues).map(bytemuck::cast_slice).collect();
+        let parts: Vec<&[u8]> = self
+            .packs
+            .iter()
+            .flat_map(residues)
+            .map(bytemuck::cast_slice)
+            .collect();
         sink.put(self.names.packs, &parts)
     }
 
@@ -174,7 +221,12 @@ impl<P: RingPacking> PreparedPacks<P> {
     ) -> Result<Self> {
         let words = load_words(packing, names.words, (packs.clone(), all), source)?;
         let packs = load_packs(names, packing, (packs, all), source)?;
-        Ok(Self { names, words, packs, held: Held::default() })
+        Ok(Self {
+            names,
+            words,
+            packs,
+            held: Held::default(),
+        })
     }
 
     fn last(&self) -> Vec<&[Poly<Values>]> {
@@ -189,7 +241,10 @@ impl<P: MatrixPacking> PreparedPacks<P> {
     /// The device's.
     pub(crate) fn on_device(&self, packing: &P, device: &dyn Device) -> Result<Self> {
         let columns = matrix_columns(packing);
-        Ok(Self { held: Held::on(device, Words::Signed32, columns, self.words.bytes())?, ..self.clone() })
+        Ok(Self {
+            held: Held::on(device, Words::Signed32, columns, self.words.bytes())?,
+            ..self.clone()
+        })
     }
 
     /// [`Self::pack`], with the products of the device that holds the words.
@@ -203,7 +258,9 @@ impl<P: MatrixPacking> PreparedPacks<P> {
         keys: &[&OnlineKey<P::Expanded>],
     ) -> Result<Vec<Bodies>> {
         let multiply = |vectors: &[&[u64]], bits| {
-            self.held.products(vectors, bits).unwrap_or_else(|| multiply(&self.words, vectors, bits))
+            self.held
+                .products(vectors, bits)
+                .unwrap_or_else(|| multiply(&self.words, vectors, bits))
         };
         let packed = packing.pack_bodies_by(multiply, &self.last(), bodies, keys);
         packed.map_err(|error| self.names.refused(error))
@@ -226,7 +283,12 @@ pub(crate) fn load_words<P: RingPacking>(
     source: &dyn SectionSource,
 ) -> Result<BlobSlice<P::Word>> {
     let bytes = |packs| packing.words(packs) * size_of::<P::Word>();
-    ranged(source, section, bytes(packs.start)..bytes(packs.end), bytes(all))
+    ranged(
+        source,
+        section,
+        bytes(packs.start)..bytes(packs.end),
+        bytes(all),
+    )
 }
 
 /// Reads masks and last digits of these of all packs.
@@ -247,7 +309,10 @@ pub(crate) fn load_packs<P: RingPacking>(
 
 /// Packed encryptions: masks known in advance and the bodies of one query.
 pub(crate) fn encryptions(ring: &Ring, packs: &[Preprocessed], bodies: &Bodies) -> Vec<Rlwe> {
-    let encryption = |(i, pack): (usize, &Preprocessed)| Rlwe { a: pack.a.clone(), b: bodies.poly(ring, i) };
+    let encryption = |(i, pack): (usize, &Preprocessed)| Rlwe {
+        a: pack.a.clone(),
+        b: bodies.poly(ring, i),
+    };
     packs.iter().enumerate().map(encryption).collect()
 }
 
@@ -296,9 +361,15 @@ fn read_packs<P: RingPacking>(
     let pack = |words: &[u32]| {
         let mut polys = words.chunks_exact(2 * ring.degree());
         let a = Poly::from_residues(polys.next().unwrap_or_default());
-        Preprocessed { a, last: polys.map(Poly::from_residues).collect() }
+        Preprocessed {
+            a,
+            last: polys.map(Poly::from_residues).collect(),
+        }
     };
-    Ok(residues.chunks_exact(pack_residues(packing)).map(pack).collect())
+    Ok(residues
+        .chunks_exact(pack_residues(packing))
+        .map(pack)
+        .collect())
 }
 
 /// All residues must be reduced: the kernels rely on it.
@@ -306,7 +377,11 @@ fn check_residues(residues: &[u32], ring: &Ring, name: &'static str) -> Result<(
     for (i, part) in residues.chunks_exact(ring.degree()).enumerate() {
         let prime = ring.primes()[i % 2].value();
         if let Some(residue) = part.iter().find(|&&residue| residue >= prime) {
-            return Err(Error::malformed(name, residue, format!("residues below {prime}")));
+            return Err(Error::malformed(
+                name,
+                residue,
+                format!("residues below {prime}"),
+            ));
         }
     }
     Ok(())

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use papir_core::cost::Counts;
 use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{
-    Change, Error, FailureBound, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost, envelope,
+    Change, Error, FailureBound, Goal, Limits, MAX_RECORDS, Result, Security, Sizes, UpdateCost,
+    envelope,
 };
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Tails, squares_of_uniform, squares_of_uniform_within};
@@ -63,14 +64,20 @@ pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<V
 /// Heights from half the ideal one to twice, within a range; evenly spaced where there are many.
 pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Iterator<Item = u64> {
     let (least, most) = range.into_inner();
-    let (from, to) = ((ideal / 2).clamp(least, most), (ideal * 2 + 1).clamp(least, most));
+    let (from, to) = (
+        (ideal / 2).clamp(least, most),
+        (ideal * 2 + 1).clamp(least, most),
+    );
     (from..=to).step_by(((to - from) / HEIGHTS + 1) as usize)
 }
 
 /// Whole numbers from `least` to `most`, `per_octave` for each doubling.
 pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
     let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64;
-    let mut numbers: Vec<u64> = (0..).map(scale).take_while(|&number| number <= most).collect();
+    let mut numbers: Vec<u64> = (0..)
+        .map(scale)
+        .take_while(|&number| number <= most)
+        .collect();
     numbers.dedup();
     numbers
 }
@@ -79,7 +86,9 @@ pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
 pub(crate) fn unfit(scheme: &'static str) -> impl Fn(ParamsError) -> Error {
     move |error| match error {
         ParamsError::Insecure(error) => Error::Insecure {
-            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
+            found: error
+                .bits
+                .map_or("no estimated".to_owned(), |bits| bits.to_string()),
             expected: MINIMUM_BITS as u32,
         },
         other => refused(scheme)(other),
@@ -88,7 +97,10 @@ pub(crate) fn unfit(scheme: &'static str) -> impl Fn(ParamsError) -> Error {
 
 /// Maps a reason, or the error of a gadget or a packing, to [`Error::Parameters`].
 pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error {
-    move |reason| Error::Parameters { scheme, reason: reason.to_string() }
+    move |reason| Error::Parameters {
+        scheme,
+        reason: reason.to_string(),
+    }
 }
 
 /// Checks the failure probability of an answer, given as log₂, against the bound that the
@@ -96,11 +108,17 @@ pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error 
 ///
 /// # Errors
 /// [`Error::Parameters`] above the bound and for NaN.
-pub(crate) fn check_failure(scheme: &'static str, failure_log2: f64, bound: FailureBound) -> Result<()> {
+pub(crate) fn check_failure(
+    scheme: &'static str,
+    failure_log2: f64,
+    bound: FailureBound,
+) -> Result<()> {
     if failure_log2 <= bound.log2() + FAILURE_TOLERANCE {
         return Ok(());
     }
-    Err(refused(scheme)(format!("an answer fails with probability 2^{failure_log2:.1}, above {bound}")))
+    Err(refused(scheme)(format!(
+        "an answer fails with probability 2^{failure_log2:.1}, above {bound}"
+    )))
 }
 
 /// Checks that a scheme whose noise is bounded for the default only is asked for no less. `found`
@@ -117,20 +135,34 @@ pub(crate) fn check_default_only(
     if bound.is_default() {
         return Ok(());
     }
-    let asked = format!("a failure probability of {bound} was asked for, and 2^{found:.1} is computed");
-    Err(refused(scheme)(format!("{asked}; no bound below 2^-40 is proved: {reason}")))
+    let asked =
+        format!("a failure probability of {bound} was asked for, and 2^{found:.1} is computed");
+    Err(refused(scheme)(format!(
+        "{asked}; no bound below 2^-40 is proved: {reason}"
+    )))
 }
 
 /// The model of tails for a bound. By default products of digits and errors, or of rounding and a
 /// secret, count as Gaussians. Below 2⁻⁴⁰ they do not: `terms` is the fewest products in such a
 /// sum.
 pub(crate) fn tails(bound: FailureBound, terms: usize) -> Tails {
-    if bound.is_default() { Tails::Gaussian } else { Tails::Products { terms: terms as f64 } }
+    if bound.is_default() {
+        Tails::Gaussian
+    } else {
+        Tails::Products {
+            terms: terms as f64,
+        }
+    }
 }
 
 /// Bound on the sum of squares of `count` whitened words up to `largest`, which are uniform and
 /// centred, in any of `rows` rows. Below 2⁻⁴⁰ it is exceeded with probability 2^[`words_log2`].
-pub(crate) fn squares_of_whitened(count: usize, largest: f64, rows: usize, bound: FailureBound) -> f64 {
+pub(crate) fn squares_of_whitened(
+    count: usize,
+    largest: f64,
+    rows: usize,
+    bound: FailureBound,
+) -> f64 {
     if bound.is_default() {
         return squares_of_uniform(count as f64, largest);
     }
@@ -166,11 +198,20 @@ pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
 
 /// Security as the table of estimates states it.
 pub(crate) fn security(row: &'static Row) -> Security {
-    Security { bits: row.matzov, source: row.set }
+    Security {
+        bits: row.matzov,
+        source: row.set,
+    }
 }
 
 /// A gadget's base, digits and dropped bits.
-pub(crate) fn gadget(GadgetParams { levels, log_base, drop }: GadgetParams) -> String {
+pub(crate) fn gadget(
+    GadgetParams {
+        levels,
+        log_base,
+        drop,
+    }: GadgetParams,
+) -> String {
     format!("z = 2^{log_base}, l = {levels}, {drop} low bits dropped")
 }
 
@@ -198,6 +239,13 @@ pub(crate) fn estimate(
 ) -> Result<UpdateEstimate> {
     check_changes(&params.shape(), changes)?;
     let description = params.describe();
-    let update = if changes.is_empty() { Counts::new() } else { update(&description.sizes) };
-    Ok(UpdateEstimate { update, setup: description.work.setup })
+    let update = if changes.is_empty() {
+        Counts::new()
+    } else {
+        update(&description.sizes)
+    };
+    Ok(UpdateEstimate {
+        update,
+        setup: description.work.setup,
+    })
 }

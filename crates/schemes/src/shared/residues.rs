@@ -27,15 +27,22 @@ impl System {
     /// A system of different primes, for numbers of `digits` digits of `bits` bits. Sums of
     /// products of digits with half a prime must stay below 2⁶¹.
     pub fn new(primes: Vec<u32>, digits: usize, bits: u32) -> Self {
-        let product = primes.iter().fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
-        let cofactors: Vec<Vec<u64>> = primes.iter().map(|prime| divided(&product, *prime).0).collect();
-        let inverses = primes
+        let product = primes
             .iter()
-            .zip(&cofactors)
-            .map(|(prime, cofactor)| inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32);
+            .fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
+        let cofactors: Vec<Vec<u64>> = primes
+            .iter()
+            .map(|prime| divided(&product, *prime).0)
+            .collect();
+        let inverses = primes.iter().zip(&cofactors).map(|(prime, cofactor)| {
+            inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32
+        });
         let inverses = inverses.collect();
         let cofactors = cofactors.into_iter().chain([product]).collect();
-        let reciprocals = primes.iter().map(|prime| f64::from(*prime).recip()).collect();
+        let reciprocals = primes
+            .iter()
+            .map(|prime| f64::from(*prime).recip())
+            .collect();
         Self {
             powers: powers(&primes, digits, bits, |_| 1),
             primes,
@@ -73,14 +80,22 @@ impl System {
     }
 
     /// [`System::residues`] by other factors of the digits.
-    pub fn residues_by(&self, powers: &[i32], part: usize, numbers: [&[i32]; 2]) -> [[u32; ROWS]; 2] {
+    pub fn residues_by(
+        &self,
+        powers: &[i32],
+        part: usize,
+        numbers: [&[i32]; 2],
+    ) -> [[u32; ROWS]; 2] {
         let mut sums = [[0i64; ROWS]; 2];
         let tile = &powers[part * self.digits * ROWS..][..numbers[0].len() * ROWS];
         let [first, second] = &mut sums;
         mat32::accumulate(tile, numbers[0], numbers[1], first, second);
         sums.map(|sums| {
             let mut residues = [0; ROWS];
-            let primes = self.primes_of(part).iter().zip(&self.reciprocals[part * ROWS..]);
+            let primes = self
+                .primes_of(part)
+                .iter()
+                .zip(&self.reciprocals[part * ROWS..]);
             for ((residue, sum), (prime, reciprocal)) in residues.iter_mut().zip(sums).zip(primes) {
                 *residue = remainder(sum, *prime, *reciprocal);
             }
@@ -133,7 +148,11 @@ fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32
 
 /// The residue between −p/2 and p/2.
 pub fn centred(residue: u32, prime: u32) -> i32 {
-    if residue > prime / 2 { (i64::from(residue) - i64::from(prime)) as i32 } else { residue as i32 }
+    if residue > prime / 2 {
+        (i64::from(residue) - i64::from(prime)) as i32
+    } else {
+        residue as i32
+    }
 }
 
 /// a·b, one word longer where needed.
@@ -194,7 +213,11 @@ mod tests {
                 .flat_map(|k| near(k).into_iter().chain(near(-k)));
             for sum in sums.chain([1 << 61, -(1 << 61), 0x0123_4567_89ab_cdef]) {
                 let expected = sum.rem_euclid(p) as u32;
-                assert_eq!(remainder(sum, prime, f64::from(prime).recip()), expected, "{sum} modulo {prime}");
+                assert_eq!(
+                    remainder(sum, prime, f64::from(prime).recip()),
+                    expected,
+                    "{sum} modulo {prime}"
+                );
             }
         }
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use papir_core::scheme::check_changes;
 use papir_core::sections::SectionSource;
 use papir_core::{
-    AlignedBytes, Blob, Change, Error, Progress, Record, RecordBuffer, Records, Result, Shape, check_read,
-    parallel,
+    AlignedBytes, Blob, Change, Error, Progress, Record, RecordBuffer, Records, Result, Shape,
+    check_read, parallel,
 };
 
 use super::units::Units;
@@ -21,7 +21,11 @@ pub fn check_source(scheme: &'static str, shape: Shape, records: &dyn Records) -
         return Ok(());
     }
     let words = |s: Shape| format!("{} records of {} bits", s.records(), s.record_bits());
-    let reason = format!("chosen for {}, the source has {}", words(shape), words(found));
+    let reason = format!(
+        "chosen for {}, the source has {}",
+        words(shape),
+        words(found)
+    );
     Err(Error::Parameters { scheme, reason })
 }
 
@@ -41,7 +45,9 @@ pub fn copy(
     check_source(scheme, shape, records)?;
     progress.stage("copy records", shape.records());
     let mut packed = AlignedBytes::zeroed(shape.total_bytes() as usize);
-    let parts = packed.bytes_mut().chunks_mut((READ_RECORDS * shape.record_bits() / 8) as usize);
+    let parts = packed
+        .bytes_mut()
+        .chunks_mut((READ_RECORDS * shape.record_bits() / 8) as usize);
     for (i, part) in parts.enumerate() {
         let first = i as u64 * READ_RECORDS;
         let count = READ_RECORDS.min(shape.records() - first);
@@ -70,7 +76,11 @@ pub fn change(shape: Shape, packed: &[u8], changes: &[Change]) -> Result<Blob> {
 /// [`Error::MissingSection`] or [`Error::Length`].
 pub fn load(shape: Shape, source: &dyn SectionSource, section: &str) -> Result<Blob> {
     let packed = source.get(section)?;
-    Error::check_length("the section of records", packed.len(), shape.total_bytes() as usize)?;
+    Error::check_length(
+        "the section of records",
+        packed.len(),
+        shape.total_bytes() as usize,
+    )?;
     Ok(packed)
 }
 
@@ -133,17 +143,27 @@ pub(crate) fn read_each(
 
 /// Packs a range of records of a column.
 fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
-    let (bits, unit_bits) = (unit_layout.shape.record_bits(), 8 * unit_layout.unit_bytes as u64);
+    let (bits, unit_bits) = (
+        unit_layout.shape.record_bits(),
+        8 * unit_layout.unit_bytes as u64,
+    );
     let mut next = wanted.start;
     while next < wanted.end {
         let (unit, slot) = unit_layout.locate(next);
         // Without gaps, a run of records is one of bits.
-        let run = match (unit_layout.stored_bits == bits, unit_layout.per_unit * bits == unit_bits) {
+        let run = match (
+            unit_layout.stored_bits == bits,
+            unit_layout.per_unit * bits == unit_bits,
+        ) {
             (true, true) => wanted.end - next,
             (true, false) => (unit_layout.per_unit - slot).min(wanted.end - next),
             (false, _) => 1,
         };
-        packer.put(column, unit * unit_bits + slot * unit_layout.stored_bits, run * bits);
+        packer.put(
+            column,
+            unit * unit_bits + slot * unit_layout.stored_bits,
+            run * bits,
+        );
         next += run;
     }
 }
@@ -165,13 +185,20 @@ impl<'a> Packer<'a> {
     fn put(&mut self, source: &[u8], from: u64, bits: u64) {
         let mut done = 0;
         if from.is_multiple_of(8) && self.written.is_multiple_of(8) {
-            let (start, to, bytes) = ((from / 8) as usize, (self.written / 8) as usize, (bits / 8) as usize);
+            let (start, to, bytes) = (
+                (from / 8) as usize,
+                (self.written / 8) as usize,
+                (bits / 8) as usize,
+            );
             self.out[to..to + bytes].copy_from_slice(&source[start..start + bytes]);
             done = bits / 8 * 8;
         }
         while done < bits {
             let taken = (bits - done).min(56);
-            self.or(self.written + done, window(source, from + done) & ((1 << taken) - 1));
+            self.or(
+                self.written + done,
+                window(source, from + done) & ((1 << taken) - 1),
+            );
             done += taken;
         }
         self.written += bits;
@@ -181,7 +208,8 @@ impl<'a> Packer<'a> {
     fn or(&mut self, position: u64, bits: u64) {
         let tail = self.out[(position / 8) as usize..].iter_mut();
         let shifted = bits << (position % 8);
-        tail.zip(shifted.to_le_bytes()).for_each(|(out, byte)| *out |= byte);
+        tail.zip(shifted.to_le_bytes())
+            .for_each(|(out, byte)| *out |= byte);
     }
 }
 

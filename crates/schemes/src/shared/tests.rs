@@ -8,13 +8,28 @@ use super::units::Units;
 
 #[test]
 fn units_hold_whole_records() {
-    for (bits, stored, per_unit) in [(1, 1, 256), (3, 3, 80), (8, 8, 32), (13, 16, 16), (250, 256, 1)] {
+    for (bits, stored, per_unit) in [
+        (1, 1, 256),
+        (3, 3, 80),
+        (8, 8, 32),
+        (13, 16, 16),
+        (250, 256, 1),
+    ] {
         let unit_layout = Units::new(Shape::new(1000, bits).unwrap(), 32).unwrap();
-        assert_eq!((unit_layout.stored_bits, unit_layout.per_unit), (stored, per_unit), "{bits} bits");
+        assert_eq!(
+            (unit_layout.stored_bits, unit_layout.per_unit),
+            (stored, per_unit),
+            "{bits} bits"
+        );
         assert_eq!(unit_layout.units(), 1000u64.div_ceil(per_unit));
     }
-    let error = Units::new(Shape::new(9, 257).unwrap(), 32).unwrap_err().to_string();
-    assert_eq!(error, "the record length in bits is 257: expected at most 256, a unit of 32 bytes");
+    let error = Units::new(Shape::new(9, 257).unwrap(), 32)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "the record length in bits is 257: expected at most 256, a unit of 32 bytes"
+    );
 }
 
 #[test]
@@ -32,8 +47,20 @@ fn records_are_read_set_and_selected() {
             let (unit, slot) = unit_layout.locate(index);
             let mut bytes = vec![0; 32];
             unit_layout.read(&records, unit, &mut bytes).unwrap();
-            assert_eq!(unit_layout.select(&bytes, slot), value(index), "{bits} bits, record {index}");
-            unit_layout.set(&mut bytes, &Change { index, record: value(index + 1) }).unwrap();
+            assert_eq!(
+                unit_layout.select(&bytes, slot),
+                value(index),
+                "{bits} bits, record {index}"
+            );
+            unit_layout
+                .set(
+                    &mut bytes,
+                    &Change {
+                        index,
+                        record: value(index + 1),
+                    },
+                )
+                .unwrap();
             assert_eq!(unit_layout.select(&bytes, slot), value(index + 1));
             if slot > 0 {
                 assert_eq!(unit_layout.select(&bytes, slot - 1), value(index - 1));
@@ -46,37 +73,67 @@ fn records_are_read_set_and_selected() {
 fn units_give_back_what_was_read_into_them() {
     for bits in [1, 3, 8, 13, 57, 64, 250, 256] {
         let shape = Shape::new(613, bits).unwrap();
-        let bytes = (0..shape.total_bytes()).map(|i| (i * 151 + i * i / 7) as u8).collect();
+        let bytes = (0..shape.total_bytes())
+            .map(|i| (i * 151 + i * i / 7) as u8)
+            .collect();
         let records = RecordBuffer::from_packed(shape, bytes).unwrap();
         let unit_layout = Units::new(shape, 32).unwrap();
         let decode = |column: usize| {
             let mut bytes = vec![0; 3 * 32 + 5];
-            unit_layout.read(&records, 3 * column as u64, &mut bytes[..96]).unwrap();
+            unit_layout
+                .read(&records, 3 * column as u64, &mut bytes[..96])
+                .unwrap();
             bytes
         };
-        for (first, count) in [(0, 613), (0, 1), (8, 77), (304, 309), (608, 5), (16, 0), (0, 0), (608, 1)] {
+        for (first, count) in [
+            (0, 613),
+            (0, 1),
+            (8, 77),
+            (304, 309),
+            (608, 5),
+            (16, 0),
+            (0, 0),
+            (608, 1),
+        ] {
             let length = (count * bits).div_ceil(8) as usize;
             let (mut found, mut expected) = (vec![0xFF; length], vec![0; length]);
             records.read_packed(first, count, &mut expected).unwrap();
             read_columns(&unit_layout, 3, (first, count), &mut found, decode).unwrap();
-            assert!(found == expected, "{bits} bits, {count} records from {first}");
+            assert!(
+                found == expected,
+                "{bits} bits, {count} records from {first}"
+            );
         }
-        let read =
-            |range, out: &mut [u8]| read_columns(&unit_layout, 3, range, out, decode).unwrap_err().code();
+        let read = |range, out: &mut [u8]| {
+            read_columns(&unit_layout, 3, range, out, decode)
+                .unwrap_err()
+                .code()
+        };
         assert_eq!(read((608, 6), &mut [0; 300]), "index_out_of_range");
-        assert_eq!(read((0, 8), &mut vec![0; bits as usize + 1]), "wrong_length");
+        assert_eq!(
+            read((0, 8), &mut vec![0; bits as usize + 1]),
+            "wrong_length"
+        );
     }
 }
 
 #[test]
 fn digits_make_the_word() {
-    for digits in [Digits { bits: 14, count: 2 }, Digits { bits: 7, count: 4 }, Digits { bits: 16, count: 2 }]
-    {
+    for digits in [
+        Digits { bits: 14, count: 2 },
+        Digits { bits: 7, count: 4 },
+        Digits { bits: 16, count: 2 },
+    ] {
         let top = (1u64 << digits.word_bits()) - 1;
         for word in [0, 1, top / 2, top / 2 + 1, top / 3, top - 1, top] {
             let split: Vec<i16> = digits.split_centred(word).collect();
             let half = 1i32 << (digits.bits - 1);
-            assert!(split.iter().all(|&digit| (-half..half).contains(&i32::from(digit))), "{split:?}");
+            assert!(
+                split
+                    .iter()
+                    .all(|&digit| (-half..half).contains(&i32::from(digit))),
+                "{split:?}"
+            );
             let modulo = |digit: &i16| i32::from(*digit).rem_euclid(2 * half) as u32;
             let joined = digits.join(split.iter().map(|digit| digits.uncentred(modulo(digit))));
             assert_eq!(joined, word, "{digits:?}");
@@ -106,7 +163,10 @@ fn digits_stand_for_the_rounded_word() {
             let split: Vec<u64> = digits.split(digits.leading(word)).collect();
             let limit = 1i32 << (bits - 1);
             assert_eq!(split.len(), count);
-            assert!(split.iter().all(|&digit| digit < 2 * limit as u64), "{word:#x}: {split:?}");
+            assert!(
+                split.iter().all(|&digit| digit < 2 * limit as u64),
+                "{word:#x}: {split:?}"
+            );
             let centred: Vec<i16> = digits.split_centred(digits.leading(word)).collect();
             let in_range = |&digit: &i16| (-limit..limit).contains(&i32::from(digit));
             assert!(centred.iter().all(in_range), "{centred:?}");
@@ -115,7 +175,10 @@ fn digits_stand_for_the_rounded_word() {
             let joined = digits.join_leading(uncentred);
             assert_eq!(joined, digits.join_leading(split.into_iter()));
             let error = i64::from(word.wrapping_sub(joined) as i32);
-            assert!((-half..=half).contains(&error), "{word:#x} in {digits:?}: off by {error}");
+            assert!(
+                (-half..=half).contains(&error),
+                "{word:#x} in {digits:?}: off by {error}"
+            );
         }
     }
 }

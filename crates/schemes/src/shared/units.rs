@@ -28,10 +28,23 @@ impl Units {
         let (tight, loose) = (capacity / bits / 8 * 8, capacity / padded);
         if loose == 0 {
             let expected = format!("at most {capacity}, a unit of {unit_bytes} bytes");
-            return Err(Error::out_of_bounds("the record length in bits", bits, expected));
+            return Err(Error::out_of_bounds(
+                "the record length in bits",
+                bits,
+                expected,
+            ));
         }
-        let (stored_bits, per_unit) = if tight > loose { (bits, tight) } else { (padded, loose) };
-        Ok(Self { shape, unit_bytes, stored_bits, per_unit })
+        let (stored_bits, per_unit) = if tight > loose {
+            (bits, tight)
+        } else {
+            (padded, loose)
+        };
+        Ok(Self {
+            shape,
+            unit_bytes,
+            stored_bits,
+            per_unit,
+        })
     }
 
     /// Number of units of all records.
@@ -58,7 +71,11 @@ impl Units {
         }
         let bits = self.shape.record_bits();
         if self.per_unit * bits == 8 * self.unit_bytes as u64 {
-            return records.read_packed(start, count, &mut out[..(count * bits).div_ceil(8) as usize]);
+            return records.read_packed(
+                start,
+                count,
+                &mut out[..(count * bits).div_ceil(8) as usize],
+            );
         }
         // The source is read from a byte boundary: 8 records always end on one.
         let aligned = start / 8 * 8;
@@ -80,7 +97,12 @@ impl Units {
             return;
         }
         for i in 0..count {
-            copy_bits(packed, (from + i) * bits, bits, &mut unit[(i * self.stored_bits / 8) as usize..]);
+            copy_bits(
+                packed,
+                (from + i) * bits,
+                bits,
+                &mut unit[(i * self.stored_bits / 8) as usize..],
+            );
         }
     }
 
@@ -89,7 +111,11 @@ impl Units {
         let mut selected = vec![0; self.shape.record_bytes()];
         for i in 0..self.per_unit {
             let wanted = i.ct_eq(&slot);
-            let record = Zeroizing::new(extract_bits(unit, i * self.stored_bits, self.shape.record_bits()));
+            let record = Zeroizing::new(extract_bits(
+                unit,
+                i * self.stored_bits,
+                self.shape.record_bits(),
+            ));
             for (out, &byte) in selected.iter_mut().zip(record.iter()) {
                 out.conditional_assign(&byte, wanted);
             }
@@ -155,7 +181,12 @@ impl Units {
     /// Place of a record in columns of `blocks` units. No branch depends on the index.
     pub(crate) fn location(&self, index: u64, blocks: usize) -> Location {
         let ((unit, slot), blocks) = (self.locate(index), blocks as u64);
-        Location { unit, column: (unit / blocks) as u32, block: (unit % blocks) as u32, slot }
+        Location {
+            unit,
+            column: (unit / blocks) as u32,
+            block: (unit % blocks) as u32,
+            slot,
+        }
     }
 }
 
@@ -169,7 +200,13 @@ pub(crate) struct Placed<'a> {
 /// Sorts changes by column; those of one column keep their order.
 pub(crate) fn by_column(changes: &[Change], column: impl Fn(u64) -> usize) -> Vec<Placed<'_>> {
     let place = |change: &Change| column(change.index);
-    let mut placed: Vec<_> = changes.iter().map(|change| Placed { column: place(change), change }).collect();
+    let mut placed: Vec<_> = changes
+        .iter()
+        .map(|change| Placed {
+            column: place(change),
+            change,
+        })
+        .collect();
     placed.sort_by_key(|placed| placed.column);
     placed
 }

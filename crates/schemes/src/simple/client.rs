@@ -53,9 +53,23 @@ impl Client<Simple> for SimpleClient {
         let Place { column, unit, slot } = self.params.layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
         let SimpleParams { lwe, layout, .. } = &self.params;
-        let secret = SimpleSecret { key: lwe.key(&mut rng).to_vec(), unit, slot };
-        let column = UnitVector { selected: column, length: layout.columns, log2_delta: LOG2_DELTA };
-        let values = lwe.encrypt(&masks(self.public.seed), &secret.key, column, LOG2_Q, &mut rng);
+        let secret = SimpleSecret {
+            key: lwe.key(&mut rng).to_vec(),
+            unit,
+            slot,
+        };
+        let column = UnitVector {
+            selected: column,
+            length: layout.columns,
+            log2_delta: LOG2_DELTA,
+        };
+        let values = lwe.encrypt(
+            &masks(self.public.seed),
+            &secret.key,
+            column,
+            LOG2_Q,
+            &mut rng,
+        );
         Ok((secret, SimpleQuery { values }))
     }
 
@@ -64,7 +78,11 @@ impl Client<Simple> for SimpleClient {
         if distance > self.params.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![self.params.layout.select((secret.unit, secret.slot), &column)])
+        Ok(vec![
+            self.params
+                .layout
+                .select((secret.unit, secret.slot), &column),
+        ])
     }
 }
 
@@ -80,7 +98,11 @@ impl SimpleClient {
             worst = worst.max(distance);
             (word as u8).wrapping_add(CENTRE)
         };
-        let column = hint.chunks_exact(N).zip(&answer.values).map(decode_one).collect();
+        let column = hint
+            .chunks_exact(N)
+            .zip(&answer.values)
+            .map(decode_one)
+            .collect();
         Ok((Zeroizing::new(column), worst))
     }
 }

@@ -9,7 +9,9 @@ use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
-use papir_core::{Description, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
+use papir_core::{
+    Description, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost,
+};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
@@ -18,7 +20,9 @@ use papir_ring::prg::Seed;
 
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
 use crate::shared::byte_matrix::{Layout, Limits};
-use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
+use crate::shared::messages::{
+    SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
+};
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
 };
@@ -54,7 +58,12 @@ pub(super) fn masks(seed: Seed) -> Masks {
 pub(super) fn units_of(shape: &Shape) -> Units {
     let bits = shape.record_bits();
     let per_unit = 8 >> bits.trailing_zeros().min(3);
-    Units { shape: *shape, unit_bytes: (per_unit * bits / 8) as usize, stored_bits: bits, per_unit }
+    Units {
+        shape: *shape,
+        unit_bytes: (per_unit * bits / 8) as usize,
+        stored_bits: bits,
+        per_unit,
+    }
 }
 
 /// The matrix with `units` units in each column.
@@ -62,7 +71,15 @@ pub(super) fn units_of(shape: &Shape) -> Units {
 /// # Errors
 /// [`papir_core::Error::OutOfBounds`] for too many rows or columns, or no unit in a column.
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
-    Layout::new(units_of(shape), units, &Limits { rows: MAX_ROWS, columns: MAX_COLUMNS, units: u64::MAX })
+    Layout::new(
+        units_of(shape),
+        units,
+        &Limits {
+            rows: MAX_ROWS,
+            columns: MAX_COLUMNS,
+            units: u64::MAX,
+        },
+    )
 }
 
 /// Range of units in a column, from the widest matrix to the highest.
@@ -72,12 +89,20 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
 pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
     let unit_layout = units_of(shape);
     let (units, unit_bytes) = (unit_layout.units(), unit_layout.unit_bytes as u64);
-    let (least, most) = (units.div_ceil(MAX_COLUMNS), (MAX_ROWS / unit_bytes).min(units));
+    let (least, most) = (
+        units.div_ceil(MAX_COLUMNS),
+        (MAX_ROWS / unit_bytes).min(units),
+    );
     if least <= most {
         return Ok(least..=most);
     }
-    let found = format!("{} bytes in {units} units of {unit_bytes}", shape.total_bytes());
-    Err(refused(scheme)(format!("{found}: at most {MAX_ROWS} rows × {MAX_COLUMNS} columns")))
+    let found = format!(
+        "{} bytes in {units} units of {unit_bytes}",
+        shape.total_bytes()
+    );
+    Err(refused(scheme)(format!(
+        "{found}: at most {MAX_ROWS} rows × {MAX_COLUMNS} columns"
+    )))
 }
 
 /// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each column,
@@ -86,7 +111,11 @@ pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
     let (bytes, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
     let setup = Counts::new().with(Operation::Encode8, bytes, 1);
     Work {
-        setup: setup.with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, groups),
+        setup: setup.with(
+            Operation::HintProduct8,
+            transformed_bytes(rows, columns) as f64,
+            groups,
+        ),
         query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1),
         answer: Counts::new().with(Operation::Select8, bytes, groups),
         extract: Counts::new().with(Operation::DecryptRow, rows as f64, 1),
@@ -99,7 +128,9 @@ impl SimpleParams {
     pub(crate) fn answering(&self) -> DividedWork {
         let Layout { rows, columns, .. } = self.layout;
         DividedWork {
-            slices: work(&self.layout).answer.with(Operation::Word, rows as f64, 1),
+            slices: work(&self.layout)
+                .answer
+                .with(Operation::Word, rows as f64, 1),
             shard: Counts::new().with(Operation::Word, 2.0 * columns as f64, 1),
             combiner: Counts::new(),
             combiner_bytes: self.hint_bytes() as u64,
@@ -123,9 +154,17 @@ impl SimpleParams {
     pub fn failing_less(shape: Shape, column_units: u64, failure: FailureBound) -> Result<Self> {
         let layout = layout_of(&shape, column_units)?;
         let budget = noise::budget(layout.rows, layout.columns, failure).ok_or_else(|| {
-            refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
+            refused(NAME)(format!(
+                "the noise of {} columns exceeds the decoding limit",
+                layout.columns
+            ))
         })?;
-        Ok(Self { layout, failure, budget, lwe: LweParams::new().map_err(unfit(NAME))? })
+        Ok(Self {
+            layout,
+            failure,
+            budget,
+            lwe: LweParams::new().map_err(unfit(NAME))?,
+        })
     }
 
     /// Bits of a word of the answer.
@@ -170,10 +209,13 @@ impl Parameters for SimpleParams {
         let unit_layout = units_of(&shape);
         // Without padding, the sum of upload and download is least if both cost the same.
         let (column_cost, row_cost) = costs(goal);
-        let ideal = (unit_layout.units() as f64 * column_cost / (unit_layout.unit_bytes as f64 * row_cost))
+        let ideal = (unit_layout.units() as f64 * column_cost
+            / (unit_layout.unit_bytes as f64 * row_cost))
             .sqrt() as u64;
         let heights = heights_near(ideal, heights);
-        let layouts = heights.map(|height| layout_of(&shape, height)).collect::<Result<Vec<_>>>()?;
+        let layouts = heights
+            .map(|height| layout_of(&shape, height))
+            .collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
             let bytes = matrix_bytes(layout.rows, layout.columns) as f64;
             let padded = if goal == Goal::MinTime { bytes } else { 0.0 };
@@ -221,7 +263,10 @@ impl Parameters for SimpleParams {
                 ("rows", rows.to_string()),
                 ("columns", columns.to_string()),
                 ("answer bits", self.answer_bits().to_string()),
-                ("log2 noise", format!("{:.2}", noise::deviation(columns).log2())),
+                (
+                    "log2 noise",
+                    format!("{:.2}", noise::deviation(columns).log2()),
+                ),
             ],
             work: Work { answer, ..work },
         }
@@ -236,7 +281,9 @@ impl Parameters for SimpleParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, read_failure(reader)?));
+        let read = |reader: &mut Reader<'_>| {
+            Ok((read_shape(reader)?, reader.u64()?, read_failure(reader)?))
+        };
         let (shape, column_units, failure) = read_all("simple's parameters", bytes, read)?;
         Self::failing_less(shape, column_units, failure)
     }

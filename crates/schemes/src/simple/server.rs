@@ -58,7 +58,12 @@ impl Server<Simple> for SimpleServer {
         progress.stage("hint", database.rows() as u64);
         let products = MaskProducts::new(&params.lwe, &masks(seed), database.columns(), CENTRE);
         let hint = multiply(&params.lwe, &products, &database, progress).into();
-        Ok(Self { params, public: SimplePublic { seed, hint }, database, held: Held::default() })
+        Ok(Self {
+            params,
+            public: SimplePublic { seed, hint },
+            database,
+            held: Held::default(),
+        })
     }
 
     fn params(&self) -> &SimpleParams {
@@ -75,8 +80,16 @@ impl Server<Simple> for SimpleServer {
         progress: &dyn Progress,
     ) -> Result<Vec<SimpleAnswer>> {
         let queries: Vec<&SimpleQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let rows = rounded_products(&self.params, (&self.database, &self.held), &queries, progress);
-        Ok(rows.into_iter().map(|values| SimpleAnswer { values }).collect())
+        let rows = rounded_products(
+            &self.params,
+            (&self.database, &self.held),
+            &queries,
+            progress,
+        );
+        Ok(rows
+            .into_iter()
+            .map(|values| SimpleAnswer { values })
+            .collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -89,38 +102,78 @@ impl Server<Simple> for SimpleServer {
                 // A row of n words is added to, instead of multiplied with a key.
                 return copy.with(Operation::DecryptRow, bytes as f64, 1);
             }
-            copy.with(Operation::HintProduct8, transformed_bytes(rows, layout.columns) as f64, rows)
+            copy.with(
+                Operation::HintProduct8,
+                transformed_bytes(rows, layout.columns) as f64,
+                rows,
+            )
         })
     }
 
     /// Keeps the public seed and gives the same bytes as a setup of the changed records.
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let Some((database, differences)) = self.params.layout.change(&self.database, changes)? else {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let Some((database, differences)) = self.params.layout.change(&self.database, changes)?
+        else {
             return Ok(self.clone());
         };
         let mut hint = AlignedBytes::copy_of(&self.public.hint);
-        let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
+        let rows: BTreeSet<usize> = differences
+            .iter()
+            .map(|difference| difference.row)
+            .collect();
         if few(differences.len(), rows.len(), database.columns()) {
-            add_differences(&masks(self.public.seed), differences, hint.slice_mut(), progress);
+            add_differences(
+                &masks(self.public.seed),
+                differences,
+                hint.slice_mut(),
+                progress,
+            );
         } else {
             self.multiply_rows(&database, &rows, hint.slice_mut(), progress);
         }
-        let public = SimplePublic { seed: self.public.seed, hint: hint.into() };
-        Ok(Self { params: self.params.clone(), public, database, held: Held::default() })
+        let public = SimplePublic {
+            seed: self.public.seed,
+            hint: hint.into(),
+        };
+        Ok(Self {
+            params: self.params.clone(),
+            public,
+            database,
+            held: Held::default(),
+        })
     }
 
     fn device_matrices(params: &SimpleParams) -> Vec<TileShape> {
         let Layout { rows, columns, .. } = params.layout;
-        vec![TileShape { words: Words::Unsigned8, rows: rows.next_multiple_of(ROWS), columns }]
+        vec![TileShape {
+            words: Words::Unsigned8,
+            rows: rows.next_multiple_of(ROWS),
+            columns,
+        }]
     }
 
     fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        let held = Held::on(device, Words::Unsigned8, self.database.columns(), self.database.tiles())?;
-        Ok(Self { held, ..self.clone() })
+        let held = Held::on(
+            device,
+            Words::Unsigned8,
+            self.database.columns(),
+            self.database.tiles(),
+        )?;
+        Ok(Self {
+            held,
+            ..self.clone()
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.params.layout.read_packed(&self.database, (first, count), out)
+        self.params
+            .layout
+            .read_packed(&self.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -131,7 +184,12 @@ impl Server<Simple> for SimpleServer {
 
     fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
         let database = load_matrix(source, DATABASE, params.layout.rows, params.layout.columns)?;
-        Ok(Self { public: load_public(&params, source)?, params, database, held: Held::default() })
+        Ok(Self {
+            public: load_public(&params, source)?,
+            params,
+            database,
+            held: Held::default(),
+        })
     }
 }
 
@@ -147,7 +205,10 @@ impl SimpleServer {
         progress.stage("hint", rows.len() as u64);
         let lwe = &self.params.lwe;
         let products = MaskProducts::new(lwe, &masks(self.public.seed), database.columns(), CENTRE);
-        let changed = hint.chunks_exact_mut(N).enumerate().filter(|(row, _)| rows.contains(row));
+        let changed = hint
+            .chunks_exact_mut(N)
+            .enumerate()
+            .filter(|(row, _)| rows.contains(row));
         parallel::for_each(changed, |(row, words)| {
             words.copy_from_slice(&row_products(lwe, &products, database, row));
             progress.advance(1);
@@ -159,7 +220,10 @@ impl SimpleServer {
 ///
 /// # Errors
 /// [`Error::MissingSection`] or [`Error::Length`].
-pub(super) fn load_public(params: &SimpleParams, source: &dyn SectionSource) -> Result<SimplePublic> {
+pub(super) fn load_public(
+    params: &SimpleParams,
+    source: &dyn SectionSource,
+) -> Result<SimplePublic> {
     let (seed, hint) = (load_seed(source, SEED)?, source.get(HINT)?);
     Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
     Ok(SimplePublic { seed, hint })
@@ -173,10 +237,16 @@ pub(super) fn rounded_products(
     progress: &dyn Progress,
 ) -> Vec<Vec<u64>> {
     progress.stage("answer", queries.len() as u64);
-    let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
+    let values: Vec<&[u32]> = queries
+        .iter()
+        .map(|query| query.values.as_slice())
+        .collect();
     let dropped = params.budget.dropped_bits;
     let rounded = |sums: &Vec<u32>| sums.iter().map(|&sum| round(sum, dropped).into()).collect();
-    held_products(rows, held, &values, LOG2_Q, CENTRE).iter().map(rounded).collect()
+    held_products(rows, held, &values, LOG2_Q, CENTRE)
+        .iter()
+        .map(rounded)
+        .collect()
 }
 
 /// Adds ΔD·A to the hint, one byte of ΔD at a time.

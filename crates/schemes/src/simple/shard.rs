@@ -25,14 +25,22 @@ pub struct SimpleShard {
 
 impl Shard<Simple> for SimpleShard {
     fn division(params: &SimpleParams) -> Result<Division> {
-        Ok(Division { words: params.layout.rows, slice_words: ROWS, word_bits: params.answer_bits() })
+        Ok(Division {
+            words: params.layout.rows,
+            slice_words: ROWS,
+            word_bits: params.answer_bits(),
+        })
     }
 
     fn work(params: &SimpleParams) -> Result<DividedWork> {
         Ok(params.answering())
     }
 
-    fn load(params: SimpleParams, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
+    fn load(
+        params: SimpleParams,
+        slices: Range<usize>,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
         let (layout, rows) = (&params.layout, Self::division(&params)?.words_of(&slices)?);
         let bytes = |rows| matrix_bytes(rows, layout.columns) as usize;
         Error::check_length(DATABASE, source.length(DATABASE)?, bytes(layout.rows))?;
@@ -45,8 +53,17 @@ impl Shard<Simple> for SimpleShard {
         &self.params
     }
 
-    fn partial_many(&self, queries: &[&SimpleQuery], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
-        Ok(rounded_products(&self.params, (&self.rows, &Held::default()), queries, progress))
+    fn partial_many(
+        &self,
+        queries: &[&SimpleQuery],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Vec<u64>>> {
+        Ok(rounded_products(
+            &self.params,
+            (&self.rows, &Held::default()),
+            queries,
+            progress,
+        ))
     }
 }
 
@@ -58,7 +75,10 @@ pub struct SimpleCombiner {
 
 impl Combiner<Simple> for SimpleCombiner {
     fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
-        Ok(Self { public: load_public(&params, source)?, params })
+        Ok(Self {
+            public: load_public(&params, source)?,
+            params,
+        })
     }
 
     fn params(&self) -> &SimpleParams {
@@ -75,8 +95,14 @@ impl Combiner<Simple> for SimpleCombiner {
         _progress: &dyn Progress,
     ) -> Result<Vec<SimpleAnswer>> {
         let answer = |(_, words): &(&SimpleQuery, &[u64])| {
-            Error::check_length("the words of all rows", words.len(), self.params.layout.rows)?;
-            Ok(SimpleAnswer { values: words.to_vec() })
+            Error::check_length(
+                "the words of all rows",
+                words.len(),
+                self.params.layout.rows,
+            )?;
+            Ok(SimpleAnswer {
+                values: words.to_vec(),
+            })
         };
         batch.iter().map(answer).collect()
     }

@@ -4,8 +4,8 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{
-    Change, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape, Sizes,
-    extract_bits,
+    Change, Description, Error, FailureBound, Goal, NoProgress, RecordBuffer, Records, Shape,
+    Sizes, extract_bits,
 };
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA, dot};
 use papir_ring::prg::SecretRng;
@@ -21,7 +21,11 @@ use crate::shared::messages::SHAPE_BYTES;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
 
-fn setup(records: &RecordBuffer, column_units: u64, seed: u64) -> (SimpleServer, SimpleClient, ChaCha20Rng) {
+fn setup(
+    records: &RecordBuffer,
+    column_units: u64,
+    seed: u64,
+) -> (SimpleServer, SimpleClient, ChaCha20Rng) {
     let params = SimpleParams::new(records.shape(), column_units).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let server = SimpleServer::setup(params, records, &mut rng, &NoProgress).unwrap();
@@ -33,7 +37,10 @@ fn setup(records: &RecordBuffer, column_units: u64, seed: u64) -> (SimpleServer,
 fn extreme_records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
-    records.packed_mut().iter_mut().for_each(|byte| *byte = (*byte & 1).wrapping_neg());
+    records
+        .packed_mut()
+        .iter_mut()
+        .for_each(|byte| *byte = (*byte & 1).wrapping_neg());
     records
 }
 
@@ -45,7 +52,10 @@ fn measured_noise(index: u64, seed: u64) -> Vec<f64> {
     let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
     let sums = &server.database.products(&[&query.values], LOG2_Q, CENTRE)[0];
     let hint: &[u32] = bytemuck::cast_slice(&server.public.hint);
-    let phase = hint.chunks_exact(N).zip(sums).map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key)));
+    let phase = hint
+        .chunks_exact(N)
+        .zip(sums)
+        .map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key)));
     let column = (layout.place(index).column as usize) * layout.rows;
     let words = &records.packed()[column..][..layout.rows];
     let noise = phase.zip(words).map(|(phase, word)| {
@@ -74,7 +84,10 @@ fn an_answer_opens_under_its_own_secret_only() {
     let (second, _) = client.query(None, &[3], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     assert!(client.extract(second, answer.clone()).is_err());
-    assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
+    assert_eq!(
+        client.extract(first, answer).unwrap(),
+        [records.get(3).unwrap()]
+    );
 }
 
 #[test]
@@ -88,36 +101,60 @@ fn a_query_is_the_encrypted_unit_vector() {
             masks(server.public().seed).row(column, &mut row);
             let inner = dot(&row, &secret.key);
             let selected = if column == 777 { DELTA } else { 0 };
-            f64::from(query.values[column].wrapping_sub(inner).wrapping_sub(selected) as i32)
+            f64::from(
+                query.values[column]
+                    .wrapping_sub(inner)
+                    .wrapping_sub(selected) as i32,
+            )
         })
         .collect();
     Moments::of(errors).assert_within(SIGMA * SIGMA, 0.12, 1.12);
-    Moments::of(secret.key.iter().map(|s| f64::from(*s as i32))).assert_within(SIGMA * SIGMA, 0.25, 1.25);
+    Moments::of(secret.key.iter().map(|s| f64::from(*s as i32))).assert_within(
+        SIGMA * SIGMA,
+        0.25,
+        1.25,
+    );
 }
 
 #[test]
 fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(100, 1).unwrap());
     let (server, client, mut rng) = setup(&records, 10, 3);
-    let keys: Vec<Vec<u32>> =
-        (0..4).map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.clone()).collect();
+    let keys: Vec<Vec<u32>> = (0..4)
+        .map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.clone())
+        .collect();
     // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
     // that the public seed starts.
     let from = |rng: &mut dyn CryptoRng| {
         let mut guess = vec![0i32; N];
         Gaussian::new(SIGMA).unwrap().fill(rng, &mut guess);
-        guess.into_iter().map(|word| word as u32).collect::<Vec<_>>()
+        guess
+            .into_iter()
+            .map(|word| word as u32)
+            .collect::<Vec<_>>()
     };
     let public = || ChaCha20Rng::from_seed(server.public().seed.0);
-    let guesses = [vec![0; N], from(&mut public()), from(&mut SecretRng::new(&mut public()))];
+    let guesses = [
+        vec![0; N],
+        from(&mut public()),
+        from(&mut SecretRng::new(&mut public())),
+    ];
     for (i, key) in keys.iter().enumerate() {
-        assert!(keys[..i].iter().chain(&guesses).all(|other| other != key), "key {i} is known");
+        assert!(
+            keys[..i].iter().chain(&guesses).all(|other| other != key),
+            "key {i} is known"
+        );
     }
 }
 
 fn changed(index: u64, shape: &Shape) -> Change {
-    let bytes: Vec<u8> = (0..shape.record_bytes()).map(|i| (i as u64 * 37 + index * 5 + 1) as u8).collect();
-    Change { index, record: extract_bits(&bytes, 0, shape.record_bits()) }
+    let bytes: Vec<u8> = (0..shape.record_bytes())
+        .map(|i| (i as u64 * 37 + index * 5 + 1) as u8)
+        .collect();
+    Change {
+        index,
+        record: extract_bits(&bytes, 0, shape.record_bits()),
+    }
 }
 
 #[test]
@@ -127,25 +164,41 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let mut records = RecordBuffer::zeroed(shape);
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, column_units, 4);
-        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3].map(|index| changed(index, &shape)).into();
-        changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3]
+            .map(|index| changed(index, &shape))
+            .into();
+        changes
+            .iter()
+            .for_each(|change| records.set(change.index, &change.record).unwrap());
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, column_units, 4);
         assert_eq!(updated.public.seed, fresh.public.seed);
-        assert!(**updated.database.tiles() == **fresh.database.tiles(), "{bits} bits: database");
-        assert!(*updated.public.hint == *fresh.public.hint, "{bits} bits: hint");
-        assert!(**server.database.tiles() != **updated.database.tiles(), "{bits} bits: nothing changed");
+        assert!(
+            **updated.database.tiles() == **fresh.database.tiles(),
+            "{bits} bits: database"
+        );
+        assert!(
+            *updated.public.hint == *fresh.public.hint,
+            "{bits} bits: hint"
+        );
+        assert!(
+            **server.database.tiles() != **updated.database.tiles(),
+            "{bits} bits: nothing changed"
+        );
     }
 }
 
 #[test]
 fn chosen_parameters_of_a_large_shape_have_the_described_hint() {
-    let params = SimpleParams::choose(Shape::of_bytes(1 << 24, 64).unwrap(), Goal::Balanced).unwrap();
+    let params =
+        SimpleParams::choose(Shape::of_bytes(1 << 24, 64).unwrap(), Goal::Balanced).unwrap();
     assert_eq!(params.describe().sizes.hint, params.hint_bytes() as u64);
 }
 
 fn described(records: u64, bits: u64, goal: Goal) -> Description {
-    SimpleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
+    SimpleParams::choose(Shape::new(records, bits).unwrap(), goal)
+        .unwrap()
+        .describe()
 }
 
 #[test]
@@ -158,8 +211,14 @@ fn choices_fit_their_goals() {
         assert!(balanced.hint <= least.hint && fast.database <= least.database);
         let bytes = Shape::new(records, bits).unwrap().total_bytes() as f64;
         let optimum = 2.0 * (4.0 * 9.0 / 8.0 * bytes).sqrt();
-        assert!(traffic(least) as f64 <= 1.05 * optimum + 200.0, "{records} × {bits} bits");
-        assert!((fast.database as f64) < 1.02 * bytes.max(1e6), "{records} × {bits} bits");
+        assert!(
+            traffic(least) as f64 <= 1.05 * optimum + 200.0,
+            "{records} × {bits} bits"
+        );
+        assert!(
+            (fast.database as f64) < 1.02 * bytes.max(1e6),
+            "{records} × {bits} bits"
+        );
     }
 }
 
@@ -167,30 +226,55 @@ fn choices_fit_their_goals() {
 fn parameters_survive_their_bytes() {
     let params = SimpleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
     let again = SimpleParams::decode(&params.encode()).unwrap();
-    assert_eq!((again.describe(), params.encode().len()), (params.describe(), SHAPE_BYTES + 8));
+    assert_eq!(
+        (again.describe(), params.encode().len()),
+        (params.describe(), SHAPE_BYTES + 8)
+    );
 }
 
 #[test]
 fn extremes_are_taken_or_refused_with_a_reason() {
-    for (records, bits) in [(1 << 40, 1), (1 << 32, 8), (1, 1 << 21), (1 << 16, 1 << 21), (9, (1 << 21) - 1)]
-    {
+    for (records, bits) in [
+        (1 << 40, 1),
+        (1 << 32, 8),
+        (1, 1 << 21),
+        (1 << 16, 1 << 21),
+        (9, (1 << 21) - 1),
+    ] {
         let description = described(records, bits, Goal::Balanced);
-        assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
+        assert!(
+            description.failure_log2 <= -40.0,
+            "{records} × {bits}: {}",
+            description.failure_log2
+        );
         assert!(description.security.unwrap().bits >= 128.0);
     }
     for (records, bits) in [(1 << 32, 512), (1 << 40, 1 << 21)] {
-        let error = SimpleParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
+        let error =
+            SimpleParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
         assert!(matches!(error, Error::Parameters { .. }), "{error}");
     }
 }
 
 #[test]
 fn units_fill_whole_bytes() {
-    let cases =
-        [(1, 8, 1), (3, 8, 3), (4, 2, 1), (6, 4, 3), (8, 1, 1), (12, 2, 3), (13, 8, 13), (264, 1, 33)];
+    let cases = [
+        (1, 8, 1),
+        (3, 8, 3),
+        (4, 2, 1),
+        (6, 4, 3),
+        (8, 1, 1),
+        (12, 2, 3),
+        (13, 8, 13),
+        (264, 1, 33),
+    ];
     for (bits, records, bytes) in cases {
         let unit_layout = units_of(&Shape::new(9, bits).unwrap());
-        assert_eq!((unit_layout.per_unit, unit_layout.unit_bytes), (records, bytes), "{bits} bits");
+        assert_eq!(
+            (unit_layout.per_unit, unit_layout.unit_bytes),
+            (records, bytes),
+            "{bits} bits"
+        );
     }
 }
 
@@ -198,7 +282,11 @@ fn units_fill_whole_bytes() {
 fn places_are_distinct_and_columns_are_runs() {
     let layout = layout_of(&Shape::new(1000, 3).unwrap(), 5).unwrap();
     assert_eq!(
-        (layout.rows, layout.columns, layout.units as u64 * layout.unit_layout.per_unit),
+        (
+            layout.rows,
+            layout.columns,
+            layout.units as u64 * layout.unit_layout.per_unit
+        ),
         (15, 25, 40)
     );
     for index in 0..1000 {
@@ -219,7 +307,12 @@ fn layouts_that_do_not_fit_are_refused() {
 
 #[test]
 fn the_largest_matrix_decodes() {
-    let budget = budget(MAX_ROWS as usize, MAX_COLUMNS as usize, FailureBound::DEFAULT).unwrap();
+    let budget = budget(
+        MAX_ROWS as usize,
+        MAX_COLUMNS as usize,
+        FailureBound::DEFAULT,
+    )
+    .unwrap();
     assert!(budget.failure_log2 <= -40.0);
 }
 

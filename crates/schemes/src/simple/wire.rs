@@ -44,7 +44,10 @@ impl Wire<SimpleParams> for SimplePublic {
         let mut reader = Reader::new("simple's public part", bytes);
         let (seed, hint) = (Seed(reader.array()?), reader.rest());
         Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
-        Ok(Self { seed, hint: Blob::copy_of(hint) })
+        Ok(Self {
+            seed,
+            hint: Blob::copy_of(hint),
+        })
     }
 }
 
@@ -55,7 +58,14 @@ impl Wire<SimpleParams> for SimpleQuery {
 
     fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("simple's query", bytes.len(), params.query_bytes())?;
-        Ok(Self { values: bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect() })
+        Ok(Self {
+            values: bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|word| u32::from_le_bytes(*word))
+                .collect(),
+        })
     }
 }
 
@@ -70,6 +80,8 @@ impl Wire<SimpleParams> for SimpleAnswer {
         let what = "simple's answer";
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
         let mut reader = Reader::new(what, bytes);
-        Ok(Self { values: unpack(&mut reader, what, params.answer_bits(), params.layout.rows)? })
+        Ok(Self {
+            values: unpack(&mut reader, what, params.answer_bits(), params.layout.rows)?,
+        })
     }
 }

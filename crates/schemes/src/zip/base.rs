@@ -110,7 +110,13 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     fn describe(&self) -> Vec<(&'static str, String)>;
 
     /// Encrypts the place of a record under a key under H, n bits, and otherwise fresh keys.
-    fn encrypt(&self, seed: Seed, index: u64, key: &[u32], rng: &mut SecretRng) -> Encrypted<Self::Secret>;
+    fn encrypt(
+        &self,
+        seed: Seed,
+        index: u64,
+        key: &[u32],
+        rng: &mut SecretRng,
+    ) -> Encrypted<Self::Secret>;
 
     /// Decodes the record from all messages, those of the hint's rows first. Takes the same time
     /// whether it succeeds.
@@ -123,7 +129,12 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// None for a matrix of this layout.
-    fn prepare(&self, seed: Seed, database: ByteMatrix, progress: &dyn Progress) -> Result<Self::Stored>;
+    fn prepare(
+        &self,
+        seed: Seed,
+        database: ByteMatrix,
+        progress: &dyn Progress,
+    ) -> Result<Self::Stored>;
 
     /// The matrix of bytes.
     fn database(stored: &Self::Stored) -> &ByteMatrix;

@@ -90,7 +90,13 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         let key = Arc::new(key.map_err(malformed("a fresh Paillier key"))?);
         // The masks' plaintexts are secret, the seed is not.
         let seed = Seed::random(rng);
-        let state = State { key, seed, next: 0, ahead: Vec::new(), sent: Vec::new() };
+        let state = State {
+            key,
+            seed,
+            next: 0,
+            ahead: Vec::new(),
+            sent: Vec::new(),
+        };
         let keys = state.keys();
         Ok(Some((state, keys)))
     }
@@ -117,10 +123,15 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         let compression = &self.params.compression;
         let known = |wanted: &u64| state.ahead.iter().any(|(number, _)| number == wanted);
         let queries = queries.saturating_sub(self.held(state));
-        let numbers: Vec<u64> = (state.next..).take(queries).filter(|number| !known(number)).collect();
+        let numbers: Vec<u64> = (state.next..)
+            .take(queries)
+            .filter(|number| !known(number))
+            .collect();
         progress.stage("masks", (numbers.len() * compression.plaintexts()) as u64);
         for number in numbers {
-            state.ahead.push((number, state.decrypt_masks(compression, number, progress)));
+            state
+                .ahead
+                .push((number, state.decrypt_masks(compression, number, progress)));
         }
         Ok(())
     }
@@ -129,10 +140,15 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         let (key, offsets) = self.masked_key(state, &mut SecretRng::new(rng))?;
         let number = key.number;
         state.sent.retain(|sent| {
-            sent.digest == key.digest && (sent.plaintexts.is_some() || number - sent.number <= PATIENCE)
+            sent.digest == key.digest
+                && (sent.plaintexts.is_some() || number - sent.number <= PATIENCE)
         });
         state.sent.push(key);
-        Ok(ZipQuery { number, offsets: Some(offsets), parts: None })
+        Ok(ZipQuery {
+            number,
+            offsets: Some(offsets),
+            parts: None,
+        })
     }
 
     /// # Errors
@@ -144,9 +160,17 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
             return Err(Error::malformed(WHAT, "words", "ciphertexts"));
         };
         let waits = |sent: &&mut SentKey| sent.number == number && sent.plaintexts.is_none();
-        let sent = state.sent.iter_mut().find(waits).filter(|sent| sent.digest == self.public.digest);
+        let sent = state
+            .sent
+            .iter_mut()
+            .find(waits)
+            .filter(|sent| sent.digest == self.public.digest);
         let sent = sent.ok_or_else(|| {
-            Error::malformed(WHAT, format!("number {number}"), "the number of a key without an answer")
+            Error::malformed(
+                WHAT,
+                format!("number {number}"),
+                "the number of a key without an answer",
+            )
         })?;
         sent.plaintexts = Some(decrypt(&state.key, ciphertexts, WHAT)?);
         Ok(())
@@ -159,20 +183,47 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(ZipSecret<B>, ZipQuery)> {
         check_indices(B::NAME, &self.params.shape(), indices, 1)?;
-        let state = state.ok_or(Error::Session { scheme: B::NAME, what: "client state" })?;
+        let state = state.ok_or(Error::Session {
+            scheme: B::NAME,
+            what: "client state",
+        })?;
         let mut rng = SecretRng::new(rng);
-        let (SentKey { number, key, plaintexts: held, .. }, offsets) = match self.take_held(state) {
+        let (
+            SentKey {
+                number,
+                key,
+                plaintexts: held,
+                ..
+            },
+            offsets,
+        ) = match self.take_held(state) {
             Some(key) => (key, None),
             None => {
                 let (key, offsets) = self.masked_key(state, &mut rng)?;
                 (key, Some(offsets))
             }
         };
-        let Encrypted { secret: base, parts } =
-            self.params.base.encrypt(self.public.seed, indices[0], &key, &mut rng);
+        let Encrypted {
+            secret: base,
+            parts,
+        } = self
+            .params
+            .base
+            .encrypt(self.public.seed, indices[0], &key, &mut rng);
         let weights = Weights::of(&key, self.params.compression.key_bits);
-        let opening = Opening { key: Arc::clone(&state.key), weights, held };
-        Ok((ZipSecret { opening, key, base }, ZipQuery { number, offsets, parts: Some(parts) }))
+        let opening = Opening {
+            key: Arc::clone(&state.key),
+            weights,
+            held,
+        };
+        Ok((
+            ZipSecret { opening, key, base },
+            ZipQuery {
+                number,
+                offsets,
+                parts: Some(parts),
+            },
+        ))
     }
 
     /// Takes the same time whether the answer decodes or not.
@@ -199,10 +250,17 @@ impl<B: Base> ZipClient<B> {
     ///
     /// # Errors
     /// [`Error::Session`] if no number is left.
-    fn masked_key(&self, state: &mut State, rng: &mut SecretRng) -> Result<(SentKey, Vec<Vec<u16>>)> {
+    fn masked_key(
+        &self,
+        state: &mut State,
+        rng: &mut SecretRng,
+    ) -> Result<(SentKey, Vec<Vec<u16>>)> {
         let (compression, number) = (&self.params.compression, state.next);
         if number >= SENT_AHEAD {
-            return Err(Error::Session { scheme: B::NAME, what: "an unused number" });
+            return Err(Error::Session {
+                scheme: B::NAME,
+                what: "an unused number",
+            });
         }
         state.next += 1;
         let key = compression.lwe.key(rng);
@@ -212,17 +270,32 @@ impl<B: Base> ZipClient<B> {
         let known = known.filter(|masks| masks.len() == compression.plaintexts());
         let masks = known.unwrap_or_else(|| state.decrypt_masks(compression, number, &NoProgress));
         let offsets = state.offsets(compression, &key, &masks)?;
-        Ok((SentKey { number, digest: self.public.digest, key, plaintexts: None }, offsets))
+        Ok((
+            SentKey {
+                number,
+                digest: self.public.digest,
+                key,
+                plaintexts: None,
+            },
+            offsets,
+        ))
     }
 
     /// Messages and distances of all rows: those of the hint, then those sent with their masks.
-    pub(super) fn rows(&self, secret: &ZipSecret<B>, answer: ZipAnswer) -> Result<Zeroizing<Vec<Row>>> {
-        let mut rows = secret.opening.rows(&self.params.compression, answer.product)?;
+    pub(super) fn rows(
+        &self,
+        secret: &ZipSecret<B>,
+        answer: ZipAnswer,
+    ) -> Result<Zeroizing<Vec<Row>>> {
+        let mut rows = secret
+            .opening
+            .rows(&self.params.compression, answer.product)?;
         let online = answer.online.chunks_exact(secret.key.len() + 1).map(|row| {
             let (masks, body) = row.split_at(row.len() - 1);
             let product = masks.iter().zip(secret.key.iter());
-            let product =
-                product.fold(0u16, |sum, (mask, bit)| sum.wrapping_add(mask.wrapping_mul(*bit as u16)));
+            let product = product.fold(0u16, |sum, (mask, bit)| {
+                sum.wrapping_add(mask.wrapping_mul(*bit as u16))
+            });
             decode(body[0].wrapping_sub(product), B::LEVEL.message_bits)
         });
         rows.extend(online);
@@ -233,7 +306,10 @@ impl<B: Base> ZipClient<B> {
 impl State {
     /// The registered keys.
     fn keys(&self) -> Keys {
-        Keys { public: self.key.public().clone(), seed: self.seed }
+        Keys {
+            public: self.key.public().clone(),
+            seed: self.seed,
+        }
     }
 
     /// Line 4: decrypts pt_r.
@@ -252,14 +328,22 @@ impl State {
     }
 
     /// Line 11, ck_o = s − pt_r modulo m, t bits of s in each.
-    fn offsets(&self, compression: &Compression, key: &[u32], masks: &[Plaintext]) -> Result<Vec<Vec<u16>>> {
+    fn offsets(
+        &self,
+        compression: &Compression,
+        key: &[u32],
+        masks: &[Plaintext],
+    ) -> Result<Vec<Vec<u16>>> {
         let public = self.key.public();
         let offset = |(bits, mask): (&[u32], &Plaintext)| {
             let bits = slots::of_bits(bits);
             let bits = public.plaintext(&bits).map_err(malformed("an LWE key"))?;
             Ok(slots::of_words(public.plain_difference(&bits, mask).words()).collect())
         };
-        key.chunks(compression.key_bits).zip(masks).map(offset).collect()
+        key.chunks(compression.key_bits)
+            .zip(masks)
+            .map(offset)
+            .collect()
     }
 }
 
@@ -272,10 +356,18 @@ impl Opening {
         let plaintexts = self.plaintexts(compression, product)?;
         let (t, each) = (compression.key_bits, compression.rows_each);
         let row = |(row, value): (usize, u16)| {
-            decode(self.weights.phase(value, row == 0), compression.message_bits)
+            decode(
+                self.weights.phase(value, row == 0),
+                compression.message_bits,
+            )
         };
         let rows = plaintexts.iter().flat_map(|plaintext| {
-            slots::of_words(plaintext.words()).skip(t - 1).step_by(t).take(each).enumerate().map(row)
+            slots::of_words(plaintext.words())
+                .skip(t - 1)
+                .step_by(t)
+                .take(each)
+                .enumerate()
+                .map(row)
         });
         Ok(Zeroizing::new(rows.take(compression.rows).collect()))
     }
@@ -291,7 +383,11 @@ impl Opening {
                     let words = public.plaintext(&words).map_err(malformed(what))?;
                     Ok(public.plain_sum(&words, held))
                 };
-                slots.chunks(compression.slots()).zip(held).map(add).collect()
+                slots
+                    .chunks(compression.slots())
+                    .zip(held)
+                    .map(add)
+                    .collect()
             }
             (_, None) => Err(Error::malformed(what, "words", "ciphertexts")),
             (_, Some(_)) => Err(Error::malformed(what, "ciphertexts", "words")),
@@ -300,11 +396,18 @@ impl Opening {
 }
 
 /// Decrypts received ciphertexts.
-fn decrypt(key: &SecretKey, ciphertexts: Vec<Vec<u64>>, what: &'static str) -> Result<Vec<Plaintext>> {
+fn decrypt(
+    key: &SecretKey,
+    ciphertexts: Vec<Vec<u64>>,
+    what: &'static str,
+) -> Result<Vec<Plaintext>> {
     let public = key.public();
-    let ciphertexts = ciphertexts.into_iter().map(|words| public.ciphertext(words));
-    let ciphertexts: Vec<Ciphertext> =
-        ciphertexts.collect::<papir_paillier::Result<_>>().map_err(malformed(what))?;
+    let ciphertexts = ciphertexts
+        .into_iter()
+        .map(|words| public.ciphertext(words));
+    let ciphertexts: Vec<Ciphertext> = ciphertexts
+        .collect::<papir_paillier::Result<_>>()
+        .map_err(malformed(what))?;
     let parts = parallel::map(ciphertexts.chunks(LANES), |some| key.decrypt_many(some));
     Ok(parts.into_iter().flatten().collect())
 }
@@ -312,7 +415,8 @@ fn decrypt(key: &SecretKey, ciphertexts: Vec<Vec<u64>>, what: &'static str) -> R
 impl<B: Base> Wire<ZipParams<B>> for State {
     fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
         // The final length: growing would leave copies of the key behind.
-        let fixed = SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
+        let fixed =
+            SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
         let sent: usize = self.sent.iter().map(SentKey::bytes).sum();
         let mut bytes = Vec::with_capacity(fixed + sent);
         bytes.extend_from_slice(&self.key.to_bytes());
@@ -333,7 +437,13 @@ impl<B: Base> Wire<ZipParams<B>> for State {
         while !rest.is_empty() {
             sent.push(SentKey::read(key.public(), compression, &mut rest)?);
         }
-        Ok(Self { key: Arc::new(key), seed, next, ahead: Vec::new(), sent })
+        Ok(Self {
+            key: Arc::new(key),
+            seed,
+            next,
+            ahead: Vec::new(),
+            sent,
+        })
     }
 }
 
@@ -343,19 +453,32 @@ impl SentKey {
     }
 
     fn bytes(&self) -> usize {
-        NUMBER_BYTES + size_of::<Digest>() + self.key.len().div_ceil(8) + 1 + 8 * self.words().count()
+        NUMBER_BYTES
+            + size_of::<Digest>()
+            + self.key.len().div_ceil(8)
+            + 1
+            + 8 * self.words().count()
     }
 
     fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(&self.digest);
-        let byte = |bits: &[u32]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | *bit as u8);
+        let byte = |bits: &[u32]| {
+            bits.iter()
+                .rev()
+                .fold(0, |byte, bit| byte << 1 | *bit as u8)
+        };
         bytes.extend(self.key.chunks(8).map(byte));
         bytes.push(self.plaintexts.is_some().into());
-        self.words().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        self.words()
+            .for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
     }
 
-    fn read(public: &PublicKey, compression: &Compression, reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(
+        public: &PublicKey,
+        compression: &Compression,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self> {
         const WHAT: &str = "a key sent ahead";
         let (number, digest) = (reader.u64()?, reader.array()?);
         let bits = reader.raw(compression.lwe.n().div_ceil(8))?;
@@ -372,8 +495,19 @@ impl SentKey {
                 let numbers = wire::numbers(numbers, compression.paillier.plaintext_bytes());
                 Some(numbers.into_iter().map(plaintext).collect::<Result<_>>()?)
             }
-            flag => return Err(Error::malformed("the flag of a key sent ahead", flag, "0 or 1")),
+            flag => {
+                return Err(Error::malformed(
+                    "the flag of a key sent ahead",
+                    flag,
+                    "0 or 1",
+                ));
+            }
         };
-        Ok(Self { number, digest, key, plaintexts })
+        Ok(Self {
+            number,
+            digest,
+            key,
+            plaintexts,
+        })
     }
 }

@@ -51,7 +51,14 @@ impl Compression {
         let lwe = LweParams::binary().map_err(unfit(B::NAME))?;
         let paillier = B::Set::paillier().map_err(refused(B::NAME))?;
         let rows_each = slots::rows_each(paillier.modulus_bits(), lwe.n(), key_bits);
-        Ok(Self { rows: 0, lwe, paillier, key_bits, message_bits: B::LEVEL.message_bits, rows_each })
+        Ok(Self {
+            rows: 0,
+            lwe,
+            paillier,
+            key_bits,
+            message_bits: B::LEVEL.message_bits,
+            rows_each,
+        })
     }
 
     /// ⌈n/t⌉, plaintexts of a compression key.
@@ -81,7 +88,10 @@ impl Compression {
 
     /// H as a matrix of wide integers.
     pub(super) fn dimensions(&self) -> Dimensions {
-        Dimensions { rows: self.ciphertexts(), columns: self.plaintexts() }
+        Dimensions {
+            rows: self.ciphertexts(),
+            columns: self.plaintexts(),
+        }
     }
 
     /// Digits of a plaintext.
@@ -97,7 +107,10 @@ impl Compression {
 
     /// The residue number system of the second product.
     pub(super) fn residues(&self) -> Residues {
-        Residues::new(self.product_bits(), self.plaintext_digits().max(self.exponent_digits()))
+        Residues::new(
+            self.product_bits(),
+            self.plaintext_digits().max(self.exponent_digits()),
+        )
     }
 
     /// Bytes of H's residues.

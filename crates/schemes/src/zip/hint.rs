@@ -46,9 +46,19 @@ impl CompressedHint {
         row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let parts = [compression.exponent_bytes(), compression.sums_bytes(), compression.residue_bytes()];
+        let parts = [
+            compression.exponent_bytes(),
+            compression.sums_bytes(),
+            compression.residue_bytes(),
+        ];
         let all = (0..compression.rows).collect();
-        Self::with_rows(compression, &all, row, parts.map(AlignedBytes::zeroed), progress)
+        Self::with_rows(
+            compression,
+            &all,
+            row,
+            parts.map(AlignedBytes::zeroed),
+            progress,
+        )
     }
 
     /// H with some rows replaced.
@@ -62,8 +72,18 @@ impl CompressedHint {
         row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let parts = [self.exponents.bytes(), self.sums.bytes(), self.residues.bytes()];
-        Self::with_rows(compression, rows, row, parts.map(AlignedBytes::copy_of), progress)
+        let parts = [
+            self.exponents.bytes(),
+            self.sums.bytes(),
+            self.residues.bytes(),
+        ];
+        Self::with_rows(
+            compression,
+            rows,
+            row,
+            parts.map(AlignedBytes::copy_of),
+            progress,
+        )
     }
 
     /// Writes some rows into exponents, sums and residues.
@@ -75,23 +95,43 @@ impl CompressedHint {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let (plaintexts, digits) = (compression.plaintexts(), compression.exponent_digits());
-        let (each, t, system) = (compression.rows_each, compression.key_bits, compression.residues());
+        let (each, t, system) = (
+            compression.rows_each,
+            compression.key_bits,
+            compression.residues(),
+        );
         progress.stage("hint", rows.len() as u64);
-        let parts = exponents.slice_mut::<u16>().chunks_exact_mut(plaintexts * digits);
-        let parts = parts.zip(sums.slice_mut::<RowSums>().chunks_mut(each)).enumerate();
+        let parts = exponents
+            .slice_mut::<u16>()
+            .chunks_exact_mut(plaintexts * digits);
+        let parts = parts
+            .zip(sums.slice_mut::<RowSums>().chunks_mut(each))
+            .enumerate();
         parallel::for_each(parts, |(i, (exponents, sums))| {
             for &r in rows.range(i * each..i * each + sums.len()) {
                 let slot = (r - i * each) * t;
-                sums[r - i * each] = RowSums::write(&row(r), t, exponents.chunks_exact_mut(digits), slot);
+                sums[r - i * each] =
+                    RowSums::write(&row(r), t, exponents.chunks_exact_mut(digits), slot);
                 progress.advance(1);
             }
         });
         let ciphertexts: BTreeSet<usize> = rows.iter().map(|row| row / each).collect();
         let exponents: BlobSlice<u16> = BlobSlice::new(exponents.into(), EXPONENTS)?;
-        let exponent = |i: usize, column: usize| &exponents[(i * plaintexts + column) * digits..][..digits];
-        system.fill(compression.dimensions(), &ciphertexts, exponent, (residues.slice_mut(), progress));
+        let exponent =
+            |i: usize, column: usize| &exponents[(i * plaintexts + column) * digits..][..digits];
+        system.fill(
+            compression.dimensions(),
+            &ciphertexts,
+            exponent,
+            (residues.slice_mut(), progress),
+        );
         let residues = BlobSlice::new(residues.into(), RESIDUES)?;
-        Ok(Self::from_parts(exponents, residues, BlobSlice::new(sums.into(), SUMS)?, system))
+        Ok(Self::from_parts(
+            exponents,
+            residues,
+            BlobSlice::new(sums.into(), SUMS)?,
+            system,
+        ))
     }
 
     fn from_parts(
@@ -102,7 +142,13 @@ impl CompressedHint {
     ) -> Self {
         let mut digest = [0; DIGEST_BYTES];
         digest.copy_from_slice(&blake3::hash(sums.bytes()).as_bytes()[..DIGEST_BYTES]);
-        Self { exponents, residues, sums, digest, system }
+        Self {
+            exponents,
+            residues,
+            sums,
+            digest,
+            system,
+        }
     }
 
     pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -117,7 +163,12 @@ impl CompressedHint {
         let exponents = sized(source, EXPONENTS, compression.exponent_bytes())?;
         let residues = sized(source, RESIDUES, compression.residue_bytes())?;
         let sums = sized(source, SUMS, compression.sums_bytes())?;
-        Ok(Self::from_parts(exponents, residues, sums, compression.residues()))
+        Ok(Self::from_parts(
+            exponents,
+            residues,
+            sums,
+            compression.residues(),
+        ))
     }
 
     /// The slots of each ciphertext whose digits differ from those of an earlier version; only
@@ -125,14 +176,20 @@ impl CompressedHint {
     fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<(usize, Vec<usize>)> {
         let digits = compression.exponent_digits();
         let each = compression.plaintexts() * digits;
-        let pairs = self.exponents.chunks_exact(each).zip(earlier.exponents.chunks_exact(each));
+        let pairs = self
+            .exponents
+            .chunks_exact(each)
+            .zip(earlier.exponents.chunks_exact(each));
         let changed = parallel::map(pairs.enumerate(), |(i, (new, old))| {
             if new == old {
                 return None;
             }
             let mut differs = vec![false; digits];
             for (new, old) in new.chunks_exact(digits).zip(old.chunks_exact(digits)) {
-                differs.iter_mut().zip(new.iter().zip(old)).for_each(|(differs, (a, b))| *differs |= a != b);
+                differs
+                    .iter_mut()
+                    .zip(new.iter().zip(old))
+                    .for_each(|(differs, (a, b))| *differs |= a != b);
             }
             Some((i, (0..digits).filter(|slot| differs[*slot]).collect()))
         });
@@ -152,17 +209,23 @@ impl CompressedHint {
         progress: &dyn Progress,
     ) -> Result<()> {
         let changes = self.changes_since(earlier, compression);
-        let few = |(_, slots): &(usize, Vec<usize>)| SLOTS_PER_CHANGE * slots.len() <= compression.slots();
+        let few = |(_, slots): &(usize, Vec<usize>)| {
+            SLOTS_PER_CHANGE * slots.len() <= compression.slots()
+        };
         let (few, many): (Vec<_>, Vec<_>) = changes.into_iter().partition(few);
         let many: Vec<usize> = many.into_iter().map(|(i, _)| i).collect();
         let fresh = self.of_ticket(compression, keys, (number, &many), progress)?;
-        many.into_iter().zip(fresh).for_each(|(i, ciphertext)| ciphertexts[i] = ciphertext);
+        many.into_iter()
+            .zip(fresh)
+            .for_each(|(i, ciphertext)| ciphertexts[i] = ciphertext);
         if few.is_empty() {
             return Ok(());
         }
         let difference = Difference::new(compression, [earlier, self], &few);
         let changed = difference.multiply(keys, number, ciphertexts, progress)?;
-        few.into_iter().zip(changed).for_each(|((i, _), ciphertext)| ciphertexts[i] = ciphertext);
+        few.into_iter()
+            .zip(changed)
+            .for_each(|((i, _), ciphertext)| ciphertexts[i] = ciphertext);
         Ok(())
     }
 
@@ -182,20 +245,35 @@ impl CompressedHint {
             return Ok(Vec::new());
         }
         let key = keys.masks(number, compression);
-        let exponents = Stored { compression, hint: self, ciphertexts };
+        let exponents = Stored {
+            compression,
+            hint: self,
+            ciphertexts,
+        };
         let products = multiply(&keys.public, &key, exponents, progress)?;
         progress.advance(ciphertexts.len() as u64);
-        Ok(products.iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
+        Ok(products
+            .iter()
+            .map(|ciphertext| ciphertext.words().to_vec())
+            .collect())
     }
 
     /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
     /// read of the hint.
-    pub(super) fn products(&self, compression: &Compression, queries: &[&[Vec<u16>]]) -> Vec<Vec<Vec<u64>>> {
-        let vectors: Vec<_> = queries.iter().map(|offsets| self.system.vector(offsets)).collect();
+    pub(super) fn products(
+        &self,
+        compression: &Compression,
+        queries: &[&[Vec<u16>]],
+    ) -> Vec<Vec<Vec<u64>>> {
+        let vectors: Vec<_> = queries
+            .iter()
+            .map(|offsets| self.system.vector(offsets))
+            .collect();
         if vectors.is_empty() {
             return Vec::new();
         }
-        self.system.products(compression.dimensions(), &self.residues, &vectors)
+        self.system
+            .products(compression.dimensions(), &self.residues, &vectors)
     }
 
     /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
@@ -210,11 +288,19 @@ impl CompressedHint {
         (words, products): (&[u16], &[Vec<u64>]),
     ) -> Result<Vec<Vec<u64>>> {
         let slots = slots::spread(words, compression.key_bits);
-        let parts = slots.chunks(compression.slots()).zip(products).zip(&ticket.ciphertexts);
+        let parts = slots
+            .chunks(compression.slots())
+            .zip(products)
+            .zip(&ticket.ciphertexts);
         parallel::try_map(parts, |((slots, product), hint)| {
             let sum = keys.public.reduce(&with_slots(product, slots));
-            let hint = keys.public.ciphertext(hint.clone()).map_err(malformed("a ticket"))?;
-            Ok(PublicKey::add_plain(&keys.public, &hint, &sum).words().to_vec())
+            let hint = keys
+                .public
+                .ciphertext(hint.clone())
+                .map_err(malformed("a ticket"))?;
+            Ok(PublicKey::add_plain(&keys.public, &hint, &sum)
+                .words()
+                .to_vec())
         })
     }
 
@@ -231,7 +317,10 @@ impl CompressedHint {
 /// Adds slots to a product.
 fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
     let (mut sum, mut carry) = (product.to_vec(), false);
-    for (out, addend) in sum.iter_mut().zip(slots::words(slots).chain(std::iter::repeat(0))) {
+    for (out, addend) in sum
+        .iter_mut()
+        .zip(slots::words(slots).chain(std::iter::repeat(0)))
+    {
         let (first, over) = out.overflowing_add(addend);
         let (second, again) = first.overflowing_add(u64::from(carry));
         (*out, carry) = (second, over || again);
@@ -263,7 +352,10 @@ impl Exponents for Stored<'_> {
         let digits = self.compression.exponent_digits();
         let place = self.ciphertexts[row] * self.columns() + column;
         let exponent = &self.hint.exponents[place * digits..][..digits];
-        words.iter_mut().zip(slots::words(exponent)).for_each(|(out, word)| *out = word);
+        words
+            .iter_mut()
+            .zip(slots::words(exponent))
+            .for_each(|(out, word)| *out = word);
     }
 }
 
@@ -302,10 +394,23 @@ impl<'a> Difference<'a> {
         hints: [&'a CompressedHint; 2],
         changes: &[(usize, Vec<usize>)],
     ) -> Self {
-        let place = |product| move |slot: &usize| Place { product, position: *slot as u32 };
-        let places = changes.iter().enumerate().flat_map(|(i, (_, slots))| slots.iter().map(place(i)));
+        let place = |product| {
+            move |slot: &usize| Place {
+                product,
+                position: *slot as u32,
+            }
+        };
+        let places = changes
+            .iter()
+            .enumerate()
+            .flat_map(|(i, (_, slots))| slots.iter().map(place(i)));
         let ciphertexts = changes.iter().map(|(i, _)| *i).collect();
-        Self { compression, hints, ciphertexts, places: places.collect() }
+        Self {
+            compression,
+            hints,
+            ciphertexts,
+            places: places.collect(),
+        }
     }
 
     /// The changed ciphertexts of a ticket, in order.
@@ -321,16 +426,26 @@ impl<'a> Difference<'a> {
     ) -> Result<Vec<Vec<u64>>> {
         const WHAT: &str = "a ticket";
         progress.stage("difference", self.ciphertexts.len() as u64);
-        let starts = self.ciphertexts.iter().map(|i| keys.public.ciphertext(ticket[*i].clone()));
-        let starts: Vec<_> = starts.collect::<papir_paillier::Result<_>>().map_err(malformed(WHAT))?;
+        let starts = self
+            .ciphertexts
+            .iter()
+            .map(|i| keys.public.ciphertext(ticket[*i].clone()));
+        let starts: Vec<_> = starts
+            .collect::<papir_paillier::Result<_>>()
+            .map_err(malformed(WHAT))?;
         let key = keys.masks(number, self.compression);
         let mut factors = multiply(&keys.public, &key, self, progress)?;
         let divisor = factors.split_off(self.places.len());
         let (factors, divisor) = ((&self.places[..], &factors[..]), (&divisor[0], SLOT_BITS));
-        let changed = multiply_shifted(&keys.public, &starts, factors, divisor, || progress.advance(0));
+        let changed = multiply_shifted(&keys.public, &starts, factors, divisor, || {
+            progress.advance(0)
+        });
         progress.advance(self.ciphertexts.len() as u64);
         let changed = changed.map_err(malformed(WHAT))?;
-        Ok(changed.iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
+        Ok(changed
+            .iter()
+            .map(|ciphertext| ciphertext.words().to_vec())
+            .collect())
     }
 }
 
@@ -354,7 +469,10 @@ impl Exponents for Difference<'_> {
             u64::from(hint.exponents[exponent * digits + place.position as usize])
         };
         let [old, new] = self.hints;
-        let difference = self.places.get(row).map(|place| (digit(old, place), digit(new, place)));
+        let difference = self
+            .places
+            .get(row)
+            .map(|place| (digit(old, place), digit(new, place)));
         let (old, new) = difference.unwrap_or_default();
         words[0] = (1 << SLOT_BITS) + new - old;
     }

@@ -89,7 +89,10 @@ impl Level {
         let limit = FILL * f64::from(1u32 << (SLOT_BITS - self.message_bits - 1));
         (self.least_bits..=LOG2_Q).find_map(|query_bits| {
             let bound = self.deviation(count, n, query_bits) * deviations + EXACT;
-            (bound <= limit).then_some(Budget { query_bits, bound: bound.ceil() as u16 })
+            (bound <= limit).then_some(Budget {
+                query_bits,
+                bound: bound.ceil() as u16,
+            })
         })
     }
 }

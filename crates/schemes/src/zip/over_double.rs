@@ -21,8 +21,8 @@ use super::noise::{Budget, Level};
 use super::slots::{Row, centred_row, worst_distance};
 use crate::double::client::decode_unit;
 use crate::double::levels::{
-    BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows, first_masks,
-    from_scratch,
+    BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows,
+    first_masks, from_scratch,
 };
 use crate::double::noise::{FIRST, TAIL_LOG2, first_bound};
 use crate::double::params::{MAX_RECORD_BITS, MAX_SIDE, layout_of, units_of, work};
@@ -33,8 +33,12 @@ const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";
 const MASKS: &str = "zipdouble/masks";
 /// The second level.
-pub(super) const LEVEL: Level =
-    Level { word: CENTRE as f64, message_bits: DIGIT_BITS, default_tail_log2: TAIL_LOG2, least_bits: 1 };
+pub(super) const LEVEL: Level = Level {
+    word: CENTRE as f64,
+    message_bits: DIGIT_BITS,
+    default_tail_log2: TAIL_LOG2,
+    least_bits: 1,
+};
 
 /// A matrix of bytes in DoublePIR's layout, with both levels' encryption.
 #[derive(Clone, Debug)]
@@ -74,7 +78,10 @@ fn second_masks(seed: Seed) -> Masks {
 impl<T> Levels<T> {
     /// Rows and columns of both levels' matrices.
     fn sides(&self) -> [(usize, usize); 2] {
-        [(self.layout.rows, self.layout.columns), (digit_rows(&self.layout), self.layout.units)]
+        [
+            (self.layout.rows, self.layout.columns),
+            (digit_rows(&self.layout), self.layout.units),
+        ]
     }
 
     /// Ciphertexts sent with their masks: digits of the first answer.
@@ -86,7 +93,13 @@ impl<T> Levels<T> {
     fn over(&self, seed: Seed, first: FirstLevel, progress: &dyn Progress) -> Result<StoredLevels> {
         let mut hint = first.hint(&self.first, progress);
         let masks = second_masks(seed);
-        let second = SecondLevel::new(&self.second, &self.layout, hint.slice_mut(), &masks, progress)?;
+        let second = SecondLevel::new(
+            &self.second,
+            &self.layout,
+            hint.slice_mut(),
+            &masks,
+            progress,
+        )?;
         Ok(StoredLevels { first, second })
     }
 }
@@ -111,15 +124,27 @@ impl<T: ParameterSet> Base for Levels<T> {
         other: Option<&Self>,
     ) -> Result<Option<Self>> {
         let layout = layout_of(shape, height)?;
-        let first = (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits, failure)?)));
+        let first =
+            (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits, failure)?)));
         let second = LEVEL.budget(coefficients(&layout), layout.units, lwe.n(), failure);
-        let Some(((first_bits, first_bound), budget)) = first.zip(second) else { return Ok(None) };
+        let Some(((first_bits, first_bound), budget)) = first.zip(second) else {
+            return Ok(None);
+        };
         let first = match other {
             Some(other) => other.first.clone(),
             None => LweParams::new().map_err(unfit(T::ZIP_DOUBLE.0))?,
         };
         let second = lwe.clone();
-        Ok(Some(Self { layout, failure, first_bits, first_bound, budget, first, second, set: PhantomData }))
+        Ok(Some(Self {
+            layout,
+            failure,
+            first_bits,
+            first_bound,
+            budget,
+            first,
+            second,
+            set: PhantomData,
+        }))
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
@@ -144,9 +169,15 @@ impl<T: ParameterSet> Base for Levels<T> {
         let (layout, n) = (&self.layout, self.second.n());
         Figures {
             hint_rows: digit_rows(layout),
-            query: vec![(layout.columns, self.first_bits), (layout.units, self.budget.query_bits)],
+            query: vec![
+                (layout.columns, self.first_bits),
+                (layout.units, self.budget.query_bits),
+            ],
             online_words: self.online_rows() * (n + 1),
-            matrices: self.sides().map(|(rows, columns)| matrix_bytes(rows, columns)).to_vec(),
+            matrices: self
+                .sides()
+                .map(|(rows, columns)| matrix_bytes(rows, columns))
+                .to_vec(),
             masks_bytes: 4 * (n * digit_rows(layout)) as u64,
             security: Some(security(self.first.security())),
             failure_log2: 1.0 + LEVEL.tail_log2(self.failure),
@@ -159,7 +190,10 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn label(&self) -> String {
-        format!("{} units, {} columns", self.layout.units, self.layout.columns)
+        format!(
+            "{} units, {} columns",
+            self.layout.units, self.layout.columns
+        )
     }
 
     fn describe(&self) -> Vec<(&'static str, String)> {
@@ -167,30 +201,61 @@ impl<T: ParameterSet> Base for Levels<T> {
         vec![
             ("n of the first level", N.to_string()),
             ("log2 q", LOG2_Q.to_string()),
-            ("log2 delta of the second level", LEVEL.log2_delta().to_string()),
+            (
+                "log2 delta of the second level",
+                LEVEL.log2_delta().to_string(),
+            ),
             ("sigma", format!("{SIGMA} and {MODULE_SIGMA}")),
             ("unit bytes", layout.unit_layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
-            ("query bits", format!("{} and {}", self.first_bits, self.budget.query_bits)),
+            (
+                "query bits",
+                format!("{} and {}", self.first_bits, self.budget.query_bits),
+            ),
         ]
     }
 
-    fn encrypt(&self, seed: Seed, index: u64, key: &[u32], rng: &mut SecretRng) -> Encrypted<FirstKey> {
+    fn encrypt(
+        &self,
+        seed: Seed,
+        index: u64,
+        key: &[u32],
+        rng: &mut SecretRng,
+    ) -> Encrypted<FirstKey> {
         let layout = &self.layout;
         let place = layout.place(index);
         let first = self.first.key(rng);
-        let column =
-            UnitVector { selected: place.column, length: layout.columns, log2_delta: FIRST.log2_delta };
-        let unit = UnitVector { selected: place.unit, length: layout.units, log2_delta: LEVEL.log2_delta() };
-        let column = self.first.encrypt(&first_masks(seed), &first, column, self.first_bits, rng);
-        let unit = self.second.encrypt(&second_masks(seed), key, unit, self.budget.query_bits, rng);
-        let secret = FirstKey { key: first.to_vec(), slot: place.slot };
-        Encrypted { secret, parts: vec![column, unit] }
+        let column = UnitVector {
+            selected: place.column,
+            length: layout.columns,
+            log2_delta: FIRST.log2_delta,
+        };
+        let unit = UnitVector {
+            selected: place.unit,
+            length: layout.units,
+            log2_delta: LEVEL.log2_delta(),
+        };
+        let column = self
+            .first
+            .encrypt(&first_masks(seed), &first, column, self.first_bits, rng);
+        let unit = self
+            .second
+            .encrypt(&second_masks(seed), key, unit, self.budget.query_bits, rng);
+        let secret = FirstKey {
+            key: first.to_vec(),
+            slot: place.slot,
+        };
+        Encrypted {
+            secret,
+            parts: vec![column, unit],
+        }
     }
 
     fn decode(&self, secret: &FirstKey, rows: &[Row]) -> Result<Record> {
-        let digits = rows.iter().map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));
+        let digits = rows
+            .iter()
+            .map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));
         let digits: Zeroizing<Vec<u8>> = Zeroizing::new(digits.collect());
         let (unit, distance) = decode_unit(&self.layout, &secret.key, &digits);
         if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
@@ -199,7 +264,12 @@ impl<T: ParameterSet> Base for Levels<T> {
         Ok(self.layout.unit_layout.select(&unit, secret.slot))
     }
 
-    fn prepare(&self, seed: Seed, database: ByteMatrix, progress: &dyn Progress) -> Result<StoredLevels> {
+    fn prepare(
+        &self,
+        seed: Seed,
+        database: ByteMatrix,
+        progress: &dyn Progress,
+    ) -> Result<StoredLevels> {
         self.over(seed, FirstLevel::new(seed, database), progress)
     }
 
@@ -215,14 +285,25 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     /// DoublePIR's two levels.
     fn select(&self, stored: &StoredLevels, queries: &[&[Vec<u32>]]) -> Vec<Selected> {
-        let [columns, units] =
-            [0, 1].map(|part| queries.iter().map(|parts| &parts[part][..]).collect::<Vec<_>>());
+        let [columns, units] = [0, 1].map(|part| {
+            queries
+                .iter()
+                .map(|parts| &parts[part][..])
+                .collect::<Vec<_>>()
+        });
         let firsts = stored.first.answers(&columns, self.first_bits);
-        let seconds = stored.second.answers(&self.second, &units, self.budget.query_bits, &firsts);
+        let seconds = stored
+            .second
+            .answers(&self.second, &units, self.budget.query_bits, &firsts);
         let select = |Ciphertexts { mut bodies, masks }: Ciphertexts| {
             let online = bodies.split_off(digit_rows(&self.layout));
             let online = masks.chunks_exact(self.second.n()).zip(online);
-            Selected { bodies, online: online.flat_map(|(mask, body)| centred_row(mask, body)).collect() }
+            Selected {
+                bodies,
+                online: online
+                    .flat_map(|(mask, body)| centred_row(mask, body))
+                    .collect(),
+            }
         };
         seconds.into_iter().map(select).collect()
     }
@@ -231,10 +312,19 @@ impl<T: ParameterSet> Base for Levels<T> {
     fn change_cost(&self, changes: &[Change]) -> Counts {
         let (layout, units) = (&self.layout, self.layout.changed_units(changes));
         let [(rows, columns), (digits, digit_columns)] = self.sides();
-        let changed = if from_scratch(layout, units) { rows } else { units * layout.unit_layout.unit_bytes };
-        let [first, second] = [(changed, columns), (digits, digit_columns)].map(|(rows, columns)| {
-            Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
-        });
+        let changed = if from_scratch(layout, units) {
+            rows
+        } else {
+            units * layout.unit_layout.unit_bytes
+        };
+        let [first, second] =
+            [(changed, columns), (digits, digit_columns)].map(|(rows, columns)| {
+                Counts::new().with(
+                    Operation::HintProduct8,
+                    transformed_bytes(rows, columns) as f64,
+                    rows,
+                )
+            });
         first.and(second)
     }
 
@@ -250,13 +340,21 @@ impl<T: ParameterSet> Base for Levels<T> {
             return Ok(None);
         };
         if from_scratch(layout, units.len()) {
-            return Ok(Some(Changed { stored: self.over(seed, first, progress)?, rows: None }));
+            return Ok(Some(Changed {
+                stored: self.over(seed, first, progress)?,
+                rows: None,
+            }));
         }
         progress.stage("update", units.len() as u64);
         let hint = first.hint_rows(&self.first, layout, &units);
         let lwe = (&self.second, &second_masks(seed));
-        let second = stored.second.change(lwe, layout, (&units, &hint), progress)?;
-        Ok(Some(Changed { stored: StoredLevels { first, second }, rows: None }))
+        let second = stored
+            .second
+            .change(lwe, layout, (&units, &hint), progress)?;
+        Ok(Some(Changed {
+            stored: StoredLevels { first, second },
+            rows: None,
+        }))
     }
 
     fn save(&self, stored: &StoredLevels, sink: &mut dyn SectionSink) -> Result<()> {
@@ -272,6 +370,9 @@ impl<T: ParameterSet> Base for Levels<T> {
         let masks = BlobSlice::new(source.get(MASKS)?, MASKS)?;
         let products = MaskProducts::new(&self.second, &second_masks(seed), units, CENTRE);
         let second = SecondLevel::from_parts(&self.second, &self.layout, digits, products, masks)?;
-        Ok(StoredLevels { first: FirstLevel::new(seed, database), second })
+        Ok(StoredLevels {
+            first: FirstLevel::new(seed, database),
+            second,
+        })
     }
 }

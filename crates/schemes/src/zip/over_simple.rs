@@ -12,7 +12,9 @@ use papir_core::cost::{Counts, Operation, Work};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, FailureBound, MAX_RECORD_BITS, Progress, Record, Result, Shape};
 use papir_lattice::lwe32::matrix::transformed_bytes;
-use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, UnitVector, matrix_bytes};
+use papir_lattice::lwe32::{
+    LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, UnitVector, matrix_bytes,
+};
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -25,8 +27,12 @@ use crate::simple::params::{heights, layout_of, work};
 /// Amount subtracted from a byte to centre it.
 const CENTRE: u8 = 128;
 const DATABASE: &str = "zip/database";
-pub(super) const LEVEL: Level =
-    Level { word: CENTRE as f64, message_bits: 8, default_tail_log2: -44.0, least_bits: LOG2_Q - 8 };
+pub(super) const LEVEL: Level = Level {
+    word: CENTRE as f64,
+    message_bits: 8,
+    default_tail_log2: -44.0,
+    least_bits: LOG2_Q - 8,
+};
 
 /// A matrix of bytes in SimplePIR's layout.
 #[derive(Clone, Debug)]
@@ -71,7 +77,13 @@ impl<T: ParameterSet> Base for Columns<T> {
     ) -> Result<Option<Self>> {
         let layout = layout_of(shape, height)?;
         let budget = LEVEL.budget(layout.rows, layout.columns, lwe.n(), failure);
-        Ok(budget.map(|budget| Self { layout, failure, budget, lwe: lwe.clone(), set: PhantomData }))
+        Ok(budget.map(|budget| Self {
+            layout,
+            failure,
+            budget,
+            lwe: lwe.clone(),
+            set: PhantomData,
+        }))
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
@@ -121,13 +133,31 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     /// Line 14 of Algorithm 5: the column's unit vector under the LWE key.
-    fn encrypt(&self, seed: Seed, index: u64, key: &[u32], rng: &mut SecretRng) -> Encrypted<Position> {
+    fn encrypt(
+        &self,
+        seed: Seed,
+        index: u64,
+        key: &[u32],
+        rng: &mut SecretRng,
+    ) -> Encrypted<Position> {
         let place = self.layout.place(index);
         let (length, log2_delta) = (self.layout.columns, LEVEL.log2_delta());
-        let unit = UnitVector { selected: place.column, length, log2_delta };
-        let values = self.lwe.encrypt(&masks(seed), key, unit, self.budget.query_bits, rng);
-        let secret = Position { unit: place.unit, slot: place.slot };
-        Encrypted { secret, parts: vec![values] }
+        let unit = UnitVector {
+            selected: place.column,
+            length,
+            log2_delta,
+        };
+        let values = self
+            .lwe
+            .encrypt(&masks(seed), key, unit, self.budget.query_bits, rng);
+        let secret = Position {
+            unit: place.unit,
+            slot: place.slot,
+        };
+        Encrypted {
+            secret,
+            parts: vec![values],
+        }
     }
 
     fn decode(&self, secret: &Position, rows: &[Row]) -> Result<Record> {
@@ -139,7 +169,12 @@ impl<T: ParameterSet> Base for Columns<T> {
         Ok(self.layout.select((secret.unit, secret.slot), &column))
     }
 
-    fn prepare(&self, _seed: Seed, database: ByteMatrix, _progress: &dyn Progress) -> Result<ByteMatrix> {
+    fn prepare(
+        &self,
+        _seed: Seed,
+        database: ByteMatrix,
+        _progress: &dyn Progress,
+    ) -> Result<ByteMatrix> {
         Ok(database)
     }
 
@@ -159,8 +194,15 @@ impl<T: ParameterSet> Base for Columns<T> {
         let values: Vec<&[u32]> = queries.iter().map(|parts| &parts[0][..]).collect();
         let mut sums = database.products(&values, bits, CENTRE);
         // Modulo q again.
-        sums.iter_mut().flatten().for_each(|sum| *sum <<= LOG2_Q - bits);
-        sums.into_iter().map(|bodies| Selected { bodies, online: Vec::new() }).collect()
+        sums.iter_mut()
+            .flatten()
+            .for_each(|sum| *sum <<= LOG2_Q - bits);
+        sums.into_iter()
+            .map(|bodies| Selected {
+                bodies,
+                online: Vec::new(),
+            })
+            .collect()
     }
 
     fn change_cost(&self, changes: &[Change]) -> Counts {
@@ -179,8 +221,14 @@ impl<T: ParameterSet> Base for Columns<T> {
     ) -> Result<Option<Changed<ByteMatrix>>> {
         let changed = self.layout.change(database, changes)?;
         Ok(changed.map(|(stored, differences)| {
-            let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
-            Changed { stored, rows: Some(rows) }
+            let rows: BTreeSet<usize> = differences
+                .iter()
+                .map(|difference| difference.row)
+                .collect();
+            Changed {
+                stored,
+                rows: Some(rows),
+            }
         }))
     }
 

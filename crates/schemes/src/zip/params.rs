@@ -13,7 +13,9 @@ use papir_kernels::matvec_u8::ROWS;
 
 use super::base::{Base, Figures, ParameterSet};
 use super::compression::{Compression, DIGEST_BYTES, MAX_KEY_BITS, NUMBER_BYTES};
-use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
+use crate::shared::messages::{
+    SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
+};
 use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security};
 
 /// Candidate heights compared for each number of key bits.
@@ -48,16 +50,26 @@ impl<B: Base> ZipParams<B> {
     ///
     /// # Errors
     /// The errors of [`Self::new`].
-    pub fn failing_less(shape: Shape, height: u64, key_bits: usize, failure: FailureBound) -> Result<Self> {
+    pub fn failing_less(
+        shape: Shape,
+        height: u64,
+        key_bits: usize,
+        failure: FailureBound,
+    ) -> Result<Self> {
         let compression = Compression::new::<B>(key_bits)?;
         let base = B::new(&shape, height, failure, &compression.lwe, None)?.ok_or_else(|| {
-            refused(B::NAME)(format!("the noise of columns of {height} units exceeds the decoding limit"))
+            refused(B::NAME)(format!(
+                "the noise of columns of {height} units exceeds the decoding limit"
+            ))
         })?;
         Ok(Self::compressed(base, &compression))
     }
 
     fn compressed(base: B, compression: &Compression) -> Self {
-        let compression = Compression { rows: base.figures().hint_rows, ..compression.clone() };
+        let compression = Compression {
+            rows: base.figures().hint_rows,
+            ..compression.clone()
+        };
         Self { base, compression }
     }
 
@@ -66,14 +78,21 @@ impl<B: Base> ZipParams<B> {
     ///
     /// # Errors
     /// The errors of [`Self::new`].
-    pub fn choose_packed(shape: Shape, target: impl Into<Target>, key_bits: Option<usize>) -> Result<Self> {
+    pub fn choose_packed(
+        shape: Shape,
+        target: impl Into<Target>,
+        key_bits: Option<usize>,
+    ) -> Result<Self> {
         let Target { goal, failure } = target.into();
         let (least, most) = B::heights(&shape)?.into_inner();
         let any = Self::failing_less(shape, most, key_bits.unwrap_or(1), failure)?;
         let mut best = (f64::INFINITY, most, key_bits.unwrap_or(1));
         for key_bits in key_bits.map_or(1..=MAX_KEY_BITS, |bits| bits..=bits) {
             let compression = Compression::new::<B>(key_bits)?;
-            for height in (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]) {
+            for height in (least..=most)
+                .step_by(((most - least) / CANDIDATES + 1) as usize)
+                .chain([most])
+            {
                 let base = B::new(&shape, height, failure, &compression.lwe, Some(&any.base))?;
                 let Some(base) = base else { continue };
                 let cost = Self::compressed(base, &compression).cost(goal);
@@ -88,13 +107,17 @@ impl<B: Base> ZipParams<B> {
     /// Bytes of a query and of an answer.
     fn message_bytes(&self, figures: &Figures) -> [usize; 2] {
         let answer = 2 * figures.online_words + self.compression.joined_bytes();
-        [NUMBER_BYTES + 1 + self.compression.offsets_bytes() + parts_bytes(figures), answer]
+        [
+            NUMBER_BYTES + 1 + self.compression.offsets_bytes() + parts_bytes(figures),
+            answer,
+        ]
     }
 
     fn sizes(&self, figures: &Figures) -> Sizes {
         let (compression, [query, answer]) = (&self.compression, self.message_bytes(figures));
         let (offsets, parts) = (compression.offsets_bytes(), parts_bytes(figures));
-        let hint = compression.exponent_bytes() + compression.residue_bytes() + compression.sums_bytes();
+        let hint =
+            compression.exponent_bytes() + compression.residue_bytes() + compression.sums_bytes();
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + DIGEST_BYTES),
             keys: sealed(compression.keys_bytes()),
@@ -115,7 +138,10 @@ impl<B: Base> ZipParams<B> {
     fn work(&self) -> Work {
         let (work, residues) = (self.base.work(), self.compression.residue_bytes() as f64);
         let groups = self.compression.rows.div_ceil(ROWS);
-        Work { answer: work.answer.with(Operation::Matrix, residues, groups), ..work }
+        Work {
+            answer: work.answer.with(Operation::Matrix, residues, groups),
+            ..work
+        }
     }
 
     /// Cost under a goal, in bytes sent or read.
@@ -134,7 +160,10 @@ impl<B: Base> ZipParams<B> {
     /// The lower of both levels' security, at most that of 3,072 bits; `None` for a short modulus.
     fn security(&self, other: Option<Security>) -> Option<Security> {
         let one = security(self.compression.lwe.security());
-        let one = Security { bits: one.bits.min(MODULUS_SECURITY), ..one };
+        let one = Security {
+            bits: one.bits.min(MODULUS_SECURITY),
+            ..one
+        };
         let least = other.filter(|other| other.bits < one.bits).unwrap_or(one);
         self.compression.paillier.is_secure().then_some(least)
     }
@@ -142,7 +171,11 @@ impl<B: Base> ZipParams<B> {
 
 /// Bytes of all parts of the query below.
 fn parts_bytes(figures: &Figures) -> usize {
-    figures.query.iter().map(|&(count, bits)| packed_len(count, bits)).sum()
+    figures
+        .query
+        .iter()
+        .map(|&(count, bits)| packed_len(count, bits))
+        .sum()
 }
 
 impl<B: Base> Parameters for ZipParams<B> {
@@ -160,7 +193,11 @@ impl<B: Base> Parameters for ZipParams<B> {
     }
 
     fn label(&self) -> String {
-        format!("{}, {} key bits", self.base.label(), self.compression.key_bits)
+        format!(
+            "{}, {} key bits",
+            self.base.label(),
+            self.compression.key_bits
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -190,14 +227,21 @@ impl<B: Base> Parameters for ZipParams<B> {
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         write_shape(&mut writer, self.shape());
-        writer.u64(self.base.layout().units as u64).u32(self.compression.key_bits as u32);
+        writer
+            .u64(self.base.layout().units as u64)
+            .u32(self.compression.key_bits as u32);
         write_failure(&mut writer, self.base.figures().failure_bound);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let (shape, height, key_bits, failure) = read_all("ZipPIR parameters", bytes, |reader| {
-            Ok((read_shape(reader)?, reader.u64()?, reader.u32()?, read_failure(reader)?))
+            Ok((
+                read_shape(reader)?,
+                reader.u64()?,
+                reader.u32()?,
+                read_failure(reader)?,
+            ))
         })?;
         Self::failing_less(shape, height, key_bits as usize, failure)
     }

@@ -48,9 +48,14 @@ pub(super) fn primes_for(bits: u32) -> usize {
 impl Residues {
     /// A system for sums of this many bits, of numbers with this many 16-bit digits.
     pub(super) fn new(bits: u32, digits: usize) -> Self {
-        let primes: Vec<u32> =
-            (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
-        Self { system: System::new(primes, digits, HALF_BITS) }
+        let primes: Vec<u32> = (0..u32::MAX)
+            .rev()
+            .filter(|n| is_prime(u64::from(*n)))
+            .take(primes_for(bits))
+            .collect();
+        Self {
+            system: System::new(primes, digits, HALF_BITS),
+        }
     }
 
     /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
@@ -64,15 +69,26 @@ impl Residues {
     ) {
         let prime_words = dimensions.columns * ROWS;
         progress.stage("residues", rows.len() as u64);
-        let groups = words.chunks_exact_mut(self.system.primes().len() * prime_words).enumerate();
+        let groups = words
+            .chunks_exact_mut(self.system.primes().len() * prime_words)
+            .enumerate();
         for (group, words) in groups {
-            let rows: Vec<usize> = rows.range(group * ROWS..(group + 1) * ROWS).copied().collect();
+            let rows: Vec<usize> = rows
+                .range(group * ROWS..(group + 1) * ROWS)
+                .copied()
+                .collect();
             let parts = words.chunks_mut(ROWS * prime_words).enumerate();
             parallel::for_each(parts, |(part, words)| {
                 for column in 0..dimensions.columns {
                     for two in rows.chunks(2) {
-                        let numbers = [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
-                        self.put_two(part, (two, column), numbers.each_ref().map(Vec::as_slice), words);
+                        let numbers =
+                            [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
+                        self.put_two(
+                            part,
+                            (two, column),
+                            numbers.each_ref().map(Vec::as_slice),
+                            words,
+                        );
                     }
                 }
             });
@@ -110,11 +126,19 @@ impl Residues {
             let residues: Vec<[u32; ROWS]> = residues.collect();
             let primes = self.system.primes_of(part).len();
             let half = |lane: usize, shift: u32| {
-                residues.iter().map(|words| (words[lane] >> shift & 0xffff) as i32).collect()
+                residues
+                    .iter()
+                    .map(|words| (words[lane] >> shift & 0xffff) as i32)
+                    .collect()
             };
-            (0..primes).map(|lane| [half(lane, 0), half(lane, HALF_BITS)]).collect::<Vec<_>>()
+            (0..primes)
+                .map(|lane| [half(lane, 0), half(lane, HALF_BITS)])
+                .collect::<Vec<_>>()
         };
-        parallel::map(0..self.system.parts(), of_part).into_iter().flatten().collect()
+        parallel::map(0..self.system.parts(), of_part)
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Multiplies a matrix by vectors in one read. Returns, for each vector and row, the exact sum
@@ -129,13 +153,21 @@ impl Residues {
         let tiles = matrix.chunks_exact(prime_words).enumerate();
         let count = self.system.primes().len();
         let residues = parallel::map(tiles, |(i, tile)| {
-            let ys: Vec<[&[i32]; 2]> =
-                vectors.iter().map(|vector| vector[i % count].each_ref().map(Vec::as_slice)).collect();
-            pass(tile, dimensions.columns, &ys, self.system.primes()[i % count])
+            let ys: Vec<[&[i32]; 2]> = vectors
+                .iter()
+                .map(|vector| vector[i % count].each_ref().map(Vec::as_slice))
+                .collect();
+            pass(
+                tile,
+                dimensions.columns,
+                &ys,
+                self.system.primes()[i % count],
+            )
         });
         let value = |vector: usize, row: usize| {
             let of_group = &residues[row / ROWS * count..][..count];
-            self.system.lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
+            self.system
+                .lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
         };
         let rows = |vector| parallel::map(0..dimensions.rows, |row| value(vector, row));
         (0..vectors.len()).map(rows).collect()
@@ -150,8 +182,10 @@ fn widened(digits: &[u16]) -> Vec<i32> {
 /// Multiplies one prime's tile by vectors in halves, modulo the prime.
 fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u32; ROWS]> {
     let mut sums = vec![[[0i64; ROWS]; 2]; ys.len()];
-    let mut outs: Vec<[&mut [i64]; 2]> =
-        sums.iter_mut().map(|both| both.each_mut().map(|sums| &mut sums[..])).collect();
+    let mut outs: Vec<[&mut [i64]; 2]> = sums
+        .iter_mut()
+        .map(|both| both.each_mut().map(|sums| &mut sums[..]))
+        .collect();
     mat32::pass_many(tile, columns, ys, &mut outs);
     let prime = i64::from(prime);
     let join = |[low, high]: &[[i64; ROWS]; 2]| {

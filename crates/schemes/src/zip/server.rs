@@ -55,14 +55,22 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         progress.stage(B::SELECT, count);
         let mut selected = self.select(&queries).into_iter();
         progress.stage("second_product", count);
-        let offsets: Vec<_> = queries.iter().filter_map(|query| query.offsets.as_deref()).collect();
+        let offsets: Vec<_> = queries
+            .iter()
+            .filter_map(|query| query.offsets.as_deref())
+            .collect();
         let mut products = self.hint.products(compression, &offsets).into_iter();
         progress.stage("join", count);
         let answer = |(session, query): (Option<(&Keys, &Ticket)>, &ZipQuery)| {
             let selected = query.parts.as_ref().and_then(|_| selected.next());
             let (words, online) = match selected {
-                Some(Selected { bodies, online }) => (self.hint.words(compression, &bodies), online),
-                None => (vec![0; compression.rows], vec![0; self.params.base.figures().online_words]),
+                Some(Selected { bodies, online }) => {
+                    (self.hint.words(compression, &bodies), online)
+                }
+                None => (
+                    vec![0; compression.rows],
+                    vec![0; self.params.base.figures().online_words],
+                ),
             };
             let product = match session.zip(query.offsets.as_ref().and_then(|_| products.next())) {
                 Some((session, products)) => {
@@ -82,8 +90,15 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
     fn ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
         let compression = &self.params.compression;
         let all: Vec<usize> = (0..compression.ciphertexts()).collect();
-        let ciphertexts = self.hint.of_ticket(compression, keys, (number, &all), progress)?;
-        Ok(Ticket { number, tag: keys.tag(), digest: self.hint.digest, ciphertexts })
+        let ciphertexts = self
+            .hint
+            .of_ticket(compression, keys, (number, &all), progress)?;
+        Ok(Ticket {
+            number,
+            tag: keys.tag(),
+            digest: self.hint.digest,
+            ciphertexts,
+        })
     }
 
     /// Keeps ciphertexts with equal exponents. Where few rows changed, multiplies the difference in, and
@@ -105,21 +120,34 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
             return self.ticket(keys, number, progress);
         }
         let before = (&earlier.hint, &mut ticket.ciphertexts[..]);
-        self.hint.follow(compression, before, (keys, number), progress)?;
-        Ok(Ticket { digest: self.hint.digest, ..ticket })
+        self.hint
+            .follow(compression, before, (keys, number), progress)?;
+        Ok(Ticket {
+            digest: self.hint.digest,
+            ..ticket
+        })
     }
 
     /// Includes a copy of matrices and hint, because the old version stays in use.
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         estimate(&self.params, changes, |sizes| {
             let stored = (sizes.database + sizes.material) as f64;
-            Counts::new().with(Operation::Copy, stored, 1).and(self.params.base.change_cost(changes))
+            Counts::new()
+                .with(Operation::Copy, stored, 1)
+                .and(self.params.base.change_cost(changes))
         })
     }
 
     /// Keeps the seed; equal to a setup of the changed records with that seed, byte for byte.
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let ZipParams { base, compression, .. } = &self.params;
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let ZipParams {
+            base, compression, ..
+        } = &self.params;
         let seed = self.public.seed;
         let changed = base.change(seed, &self.stored, changes, progress)?;
         let Some(Changed { stored, rows }) = changed else {
@@ -134,7 +162,10 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.params.base.layout().read_packed(B::database(&self.stored), (first, count), out)
+        self.params
+            .base
+            .layout()
+            .read_packed(B::database(&self.stored), (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -154,7 +185,10 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
 impl<B: Base> ZipServer<B> {
     /// Selects rows for the queries that have this half.
     fn select(&self, queries: &[&ZipQuery]) -> Vec<Selected> {
-        let parts: Vec<_> = queries.iter().filter_map(|query| query.parts.as_deref()).collect();
+        let parts: Vec<_> = queries
+            .iter()
+            .filter_map(|query| query.parts.as_deref())
+            .collect();
         if parts.is_empty() {
             return Vec::new();
         }
@@ -171,12 +205,24 @@ impl<B: Base> ZipServer<B> {
         check_source(B::NAME, params.shape(), records)?;
         let database = params.base.layout().encode(records, progress)?;
         let stored = params.base.prepare(seed, database, progress)?;
-        let hint = CompressedHint::new(&params.compression, params.base.hint(seed, &stored), progress)?;
+        let hint = CompressedHint::new(
+            &params.compression,
+            params.base.hint(seed, &stored),
+            progress,
+        )?;
         Ok(Self::assemble(params, seed, stored, hint))
     }
 
     fn assemble(params: ZipParams<B>, seed: Seed, stored: B::Stored, hint: CompressedHint) -> Self {
-        Self { public: Public { seed, digest: hint.digest }, params, stored, hint }
+        Self {
+            public: Public {
+                seed,
+                digest: hint.digest,
+            },
+            params,
+            stored,
+            hint,
+        }
     }
 }
 
@@ -195,10 +241,18 @@ fn check<'a, B: Base>(
     }
     let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
     if ticket.tag != keys.tag() {
-        return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
+        return Err(Error::malformed(
+            "a ticket",
+            "one of another client",
+            "one of this client",
+        ));
     }
     if ticket.number != query.number {
-        return Err(Error::malformed("a query's ticket", query.number, ticket.number));
+        return Err(Error::malformed(
+            "a query's ticket",
+            query.number,
+            ticket.number,
+        ));
     }
     Ok(Some((keys, ticket)))
 }

@@ -100,20 +100,32 @@ impl RowSums {
 pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
     // Σ(u − 2¹⁵)/2¹⁶ units are Σ(u − 2¹⁵) in q. On average half of a key's bits are set.
     let spill = row.below(before) >> 1;
-    let centred = sum.wrapping_sub((row.rounding >> 1) as u32).wrapping_sub(spill as u32);
+    let centred = sum
+        .wrapping_sub((row.rounding >> 1) as u32)
+        .wrapping_sub(spill as u32);
     (centred.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT) as u16
 }
 
 /// Each row's word in the highest of its `key_bits` slots, and zeros in the others.
 pub(super) fn spread(words: &[u16], key_bits: usize) -> Vec<u16> {
     let mut slots = vec![0; words.len() * key_bits];
-    slots.iter_mut().skip(key_bits - 1).step_by(key_bits).zip(words).for_each(|(slot, word)| *slot = *word);
+    slots
+        .iter_mut()
+        .skip(key_bits - 1)
+        .step_by(key_bits)
+        .zip(words)
+        .for_each(|(slot, word)| *slot = *word);
     slots
 }
 
 /// Slots as words of 64 bits, the lowest first.
 pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
-    let word = |slots: &[u16]| slots.iter().rev().fold(0, |word, slot| word << SLOT_BITS | u64::from(*slot));
+    let word = |slots: &[u16]| {
+        slots
+            .iter()
+            .rev()
+            .fold(0, |word, slot| word << SLOT_BITS | u64::from(*slot))
+    };
     slots.chunks((u64::BITS / SLOT_BITS) as usize).map(word)
 }
 
@@ -125,9 +137,11 @@ pub(super) fn of_bits(bits: &[u32]) -> Zeroizing<Vec<u64>> {
 
 /// Slots of 64-bit words.
 pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
-    words
-        .iter()
-        .flat_map(|word| (0..u64::BITS).step_by(SLOT_BITS as usize).map(move |shift| (word >> shift) as u16))
+    words.iter().flat_map(|word| {
+        (0..u64::BITS)
+            .step_by(SLOT_BITS as usize)
+            .map(move |shift| (word >> shift) as u16)
+    })
 }
 
 /// Rounds a row of n mask words and its body to units, less the mean of the words' rounding errors.
@@ -156,7 +170,10 @@ impl Weights {
     pub(super) fn of(key: &[u32], key_bits: usize) -> Self {
         let last: u32 = key.iter().skip(key_bits - 1).step_by(key_bits).sum();
         let all = key.iter().sum();
-        Self { all, lowest: all - last }
+        Self {
+            all,
+            lowest: all - last,
+        }
     }
 
     /// Phase in units, modulo 2¹⁶, of a slot's value; `lowest` for a ciphertext's lowest row.
@@ -171,7 +188,8 @@ pub(super) type Row = (u8, u16);
 
 /// The largest distance of all rows, without a branch.
 pub(super) fn worst_distance(rows: &[Row]) -> u16 {
-    rows.iter().fold(0, |worst, (_, distance)| worst.max(*distance))
+    rows.iter()
+        .fold(0, |worst, (_, distance)| worst.max(*distance))
 }
 
 /// Returns the message of `message_bits` bits nearest to a phase, and the distance in units.
@@ -179,5 +197,8 @@ pub(super) fn decode(phase: u16, message_bits: u32) -> Row {
     let log2_delta = SLOT_BITS - message_bits;
     let half = 1u16 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);
-    ((shifted >> log2_delta) as u8, (shifted & (2 * half - 1)).abs_diff(half))
+    (
+        (shifted >> log2_delta) as u8,
+        (shifted & (2 * half - 1)).abs_diff(half),
+    )
 }

@@ -43,7 +43,10 @@ impl<B: Base> Wire<ZipParams<B>> for Public {
 
     fn decode(_params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
         read_all("the public part", bytes, |reader| {
-            Ok(Self { seed: Seed(reader.array()?), digest: reader.array()? })
+            Ok(Self {
+                seed: Seed(reader.array()?),
+                digest: reader.array()?,
+            })
         })
     }
 }
@@ -64,14 +67,24 @@ impl Keys {
 
     /// ck_r of a number: encryptions of numbers that only the client knows.
     pub(super) fn masks(&self, number: u64, compression: &Compression) -> Vec<Ciphertext> {
-        random_ciphertexts(&self.public, &self.seed, "zip/masks", number, compression.plaintexts())
+        random_ciphertexts(
+            &self.public,
+            &self.seed,
+            "zip/masks",
+            number,
+            compression.plaintexts(),
+        )
     }
 }
 
 impl<B: Base> Wire<ZipParams<B>> for Keys {
     fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
         let modulus = bytes_of(&[self.public.modulus()]);
-        [&modulus[..params.compression.paillier.modulus_bytes()], &self.seed.0].concat()
+        [
+            &modulus[..params.compression.paillier.modulus_bytes()],
+            &self.seed.0,
+        ]
+        .concat()
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
@@ -80,7 +93,10 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
         read_all(what, bytes, |reader| {
             let modulus = words(reader.raw(compression.paillier.modulus_bytes())?);
             let public = PublicKey::new(compression.paillier, &modulus).map_err(malformed(what))?;
-            Ok(Self { public, seed: Seed(reader.array()?) })
+            Ok(Self {
+                public,
+                seed: Seed(reader.array()?),
+            })
         })
     }
 }
@@ -116,7 +132,13 @@ impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
         let mut writer = Writer::new();
         writer.u64(self.number).u8(self.form());
         let mut bytes = writer.finish();
-        bytes.extend(self.offsets.iter().flatten().flatten().flat_map(|digit| digit.to_le_bytes()));
+        bytes.extend(
+            self.offsets
+                .iter()
+                .flatten()
+                .flatten()
+                .flat_map(|digit| digit.to_le_bytes()),
+        );
         for (part, (_, bits)) in self.parts.iter().flatten().zip(params.base.figures().query) {
             pack(part, bits, &mut bytes);
         }
@@ -130,23 +152,33 @@ impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
             if form > ONLINE {
                 return Err(Error::malformed("the form of a query", form, "0, 1 or 2"));
             }
-            let offsets = (form != ONLINE).then(|| read_offsets(reader, &params.compression)).transpose()?;
+            let offsets = (form != ONLINE)
+                .then(|| read_offsets(reader, &params.compression))
+                .transpose()?;
             let parts = || {
                 let parts = figures.query.into_iter();
-                parts.map(|(count, bits)| unpack_u32(reader, what, bits, count)).collect::<Result<_>>()
+                parts
+                    .map(|(count, bits)| unpack_u32(reader, what, bits, count))
+                    .collect::<Result<_>>()
             };
-            Ok(Self { number, offsets, parts: (form != AHEAD).then(parts).transpose()? })
+            Ok(Self {
+                number,
+                offsets,
+                parts: (form != AHEAD).then(parts).transpose()?,
+            })
         })
     }
 }
 
 fn read_offsets(reader: &mut Reader<'_>, compression: &Compression) -> Result<Vec<Vec<u16>>> {
     let offsets = reader.raw(compression.offsets_bytes())?;
-    let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {
-        let mut digits = digits(offset);
-        digits.resize(compression.plaintext_digits(), 0);
-        digits
-    });
+    let offsets = offsets
+        .chunks_exact(compression.paillier.plaintext_bytes())
+        .map(|offset| {
+            let mut digits = digits(offset);
+            digits.resize(compression.plaintext_digits(), 0);
+            digits
+        });
     Ok(offsets.collect())
 }
 
@@ -160,7 +192,11 @@ pub struct ZipAnswer {
 
 impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
     fn encode(&self, _params: &ZipParams<B>) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.online.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> = self
+            .online
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         match &self.product {
             Product::Joined(numbers) => bytes.extend(bytes_of(numbers)),
             Product::Words(words) => bytes.extend(words.iter().flat_map(|word| word.to_le_bytes())),
@@ -198,7 +234,12 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
         let mut reader = Reader::new("a ticket", bytes);
         let (number, tag, digest) = (reader.u64()?, reader.array()?, reader.array()?);
         let each = params.compression.paillier.ciphertext_bytes();
-        Ok(Self { number, tag, digest, ciphertexts: numbers(reader.rest(), each) })
+        Ok(Self {
+            number,
+            tag,
+            digest,
+            ciphertexts: numbers(reader.rest(), each),
+        })
     }
 }
 
@@ -220,18 +261,31 @@ impl Product {
             return Ok(Self::Words(digits(bytes)));
         }
         Error::check_length(what, bytes.len(), compression.joined_bytes())?;
-        Ok(Self::Joined(numbers(bytes, compression.paillier.ciphertext_bytes())))
+        Ok(Self::Joined(numbers(
+            bytes,
+            compression.paillier.ciphertext_bytes(),
+        )))
     }
 }
 
 /// Little-endian words; an odd last byte is dropped.
 fn digits(bytes: &[u8]) -> Vec<u16> {
-    bytes.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect()
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|two| u16::from_le_bytes(*two))
+        .collect()
 }
 
 /// Little-endian words; bytes of an incomplete last word are dropped.
 fn words(bytes: &[u8]) -> Vec<u64> {
-    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect()
 }
 
 /// Consecutive numbers of `each` bytes. Their user checks them.
@@ -240,7 +294,11 @@ pub(super) fn numbers(bytes: &[u8], each: usize) -> Vec<Vec<u64>> {
 }
 
 fn bytes_of(numbers: &[Vec<u64>]) -> Vec<u8> {
-    numbers.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+    numbers
+        .iter()
+        .flatten()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
 }
 
 /// Maps Paillier's error for invalid ciphertexts, plaintexts or keys.

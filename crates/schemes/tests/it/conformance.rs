@@ -74,7 +74,16 @@ conformance! {
 /// 16 bits.
 fn short_records(config: Config) -> Config {
     Config {
-        shapes: shapes(&[(1, 1), (1, 8), (3, 3), (4093, 1), (1009, 13), (1021, 8), (2, 64), (509, 24)]),
+        shapes: shapes(&[
+            (1, 1),
+            (1, 8),
+            (3, 3),
+            (4093, 1),
+            (1009, 13),
+            (1021, 8),
+            (2, 64),
+            (509, 24),
+        ]),
         thorough: shapes(&[(257, 3), (211, 16)]),
         ..config
     }
@@ -91,7 +100,13 @@ fn few_short_records(config: Config) -> Config {
 
 fn long_short_records() -> Config {
     let short = short_records(Config::long());
-    let more = shapes(&[(1_000_003, 1), (262_139, 8), (65_537, 64), (30_011, 63), (99_991, 33)]);
+    let more = shapes(&[
+        (1_000_003, 1),
+        (262_139, 8),
+        (65_537, 64),
+        (30_011, 63),
+        (99_991, 33),
+    ]);
     Config {
         shapes: short.shapes.iter().copied().chain(more).collect(),
         thorough: shapes(&[(1, 8), (257, 3), (211, 16), (100_003, 5), (4099, 32)]),
@@ -104,16 +119,28 @@ fn long_short_records() -> Config {
 /// A ZipPIR client decrypts a thousand numbers of 3072 bits for each query; a NewtonPIR client
 /// searches for primes of 1024 bits. The same schemes with short moduli run the whole suite.
 fn one_small(config: Config) -> Config {
-    Config { shapes: shapes(&[(9, 13)]), thorough: Vec::new(), ..config }
+    Config {
+        shapes: shapes(&[(9, 13)]),
+        thorough: Vec::new(),
+        ..config
+    }
 }
 
 /// One shape, as a ticket for thousands of rows takes a good part of a second for any shape.
 fn one_short(config: Config) -> Config {
-    Config { shapes: shapes(&[(257, 3)]), thorough: Vec::new(), ..config }
+    Config {
+        shapes: shapes(&[(257, 3)]),
+        thorough: Vec::new(),
+        ..config
+    }
 }
 
 fn few_columns(config: Config) -> Config {
-    Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
+    Config {
+        shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]),
+        thorough: shapes(&[(211, 16)]),
+        ..config
+    }
 }
 
 /// Few entries of 16 bits: a query works on every entry in each of thousands of slots.
@@ -128,7 +155,15 @@ fn few_entries(config: Config) -> Config {
 
 fn more_entries(config: Config) -> Config {
     Config {
-        shapes: shapes(&[(1, 1), (4093, 1), (1009, 13), (1021, 8), (2, 256), (509, 24), (300, 40)]),
+        shapes: shapes(&[
+            (1, 1),
+            (4093, 1),
+            (1009, 13),
+            (1021, 8),
+            (2, 256),
+            (509, 24),
+            (300, 40),
+        ]),
         thorough: shapes(&[(257, 3), (211, 16)]),
         ..config
     }
@@ -137,7 +172,13 @@ fn more_entries(config: Config) -> Config {
 #[test]
 fn zip_with_a_short_modulus() {
     let scheme = Erased::<Zip<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged());
-    run(&scheme, &Config { shapes: shapes(&[(1, 1), (509, 64 * 8)]), ..Config::slow() });
+    run(
+        &scheme,
+        &Config {
+            shapes: shapes(&[(1, 1), (509, 64 * 8)]),
+            ..Config::slow()
+        },
+    );
 }
 
 #[test]
@@ -151,7 +192,9 @@ fn zipdouble_with_a_short_modulus() {
 #[test]
 fn pirouette_with_short_keys() {
     run(
-        &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(
+            papir_core::NotPrivate::acknowledged(),
+        ),
         &Config::slow(),
     );
 }
@@ -159,8 +202,10 @@ fn pirouette_with_short_keys() {
 #[test]
 fn pirouette_encrypted_with_short_keys() {
     run(
-        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged())
-            .with_owner_key(Some(&crate::short::owner())),
+        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(
+            papir_core::NotPrivate::acknowledged(),
+        )
+        .with_owner_key(Some(&crate::short::owner())),
         &Config::slow(),
     );
 }
@@ -169,7 +214,9 @@ fn pirouette_encrypted_with_short_keys() {
 #[ignore = "long"]
 fn pirouette_with_short_keys_long() {
     run(
-        &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        &Erased::<Pirouette<ShortPirouette>>::allowing_insecure(
+            papir_core::NotPrivate::acknowledged(),
+        ),
         &Config::long(),
     );
 }
@@ -178,8 +225,10 @@ fn pirouette_with_short_keys_long() {
 #[ignore = "long"]
 fn pirouette_encrypted_with_short_keys_long() {
     run(
-        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(papir_core::NotPrivate::acknowledged())
-            .with_owner_key(Some(&crate::short::owner())),
+        &*Erased::<Encrypted<ShortPirouette>>::allowing_insecure(
+            papir_core::NotPrivate::acknowledged(),
+        )
+        .with_owner_key(Some(&crate::short::owner())),
         &Config::long(),
     );
 }
@@ -204,15 +253,33 @@ fn zip_with_a_short_modulus_long() {
 #[test]
 fn newton_with_a_short_modulus() {
     let word = NotPrivate::acknowledged();
-    run(&Erased::<Newton<ShortNewton>>::allowing_insecure(word), &Config::slow());
-    run(&Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word), &Config::slow());
-    run(&Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::allowing_insecure(word), &Config::slow());
+    run(
+        &Erased::<Newton<ShortNewton>>::allowing_insecure(word),
+        &Config::slow(),
+    );
+    run(
+        &Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word),
+        &Config::slow(),
+    );
+    run(
+        &Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::allowing_insecure(word),
+        &Config::slow(),
+    );
 }
 
 /// Records of at most 2 KiB, the limit of InsPIRe(2).
 fn medium_records(config: Config) -> Config {
-    let fit = |shapes: Vec<Shape>| shapes.into_iter().filter(|shape| shape.record_bits() <= 16_384).collect();
-    Config { shapes: fit(config.shapes), thorough: fit(config.thorough), ..config }
+    let fit = |shapes: Vec<Shape>| {
+        shapes
+            .into_iter()
+            .filter(|shape| shape.record_bits() <= 16_384)
+            .collect()
+    };
+    Config {
+        shapes: fit(config.shapes),
+        thorough: fit(config.thorough),
+        ..config
+    }
 }
 
 /// The name of the scheme that the module `test` tests.
@@ -223,7 +290,9 @@ fn named(test: &str) -> String {
 /// The registered scheme of this name, also one that is not private.
 fn scheme(name: &str) -> Box<dyn ErasedScheme> {
     registered();
-    let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());
+    let scheme = registry::by_name(name)
+        .unwrap()
+        .allow_insecure(NotPrivate::acknowledged());
     if name == Encrypted::<Standard>::NAME {
         scheme.with_owner_key(Some(&crate::short::owner()))
     } else {
@@ -236,7 +305,12 @@ fn names_and_numbers_are_unique_and_found() {
     for (i, scheme) in registered().iter().enumerate() {
         assert_eq!(registry::by_id(scheme.id()).unwrap().name(), scheme.name());
         assert_eq!(registry::by_name(scheme.name()).unwrap().id(), scheme.id());
-        assert!(registered()[..i].iter().all(|other| other.id() < scheme.id()), "not in order");
+        assert!(
+            registered()[..i]
+                .iter()
+                .all(|other| other.id() < scheme.id()),
+            "not in order"
+        );
     }
     assert!(registry::by_name("none").is_err() && registry::by_id(u16::MAX).is_err());
 }

@@ -3,7 +3,9 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::erased::{Erased, ErasedScheme};
-use papir_core::{Candidate, Error, FailureBound, Goal, NoProgress, Privacy, RecordBuffer, Shape, Target};
+use papir_core::{
+    Candidate, Error, FailureBound, Goal, NoProgress, Privacy, RecordBuffer, Shape, Target,
+};
 use papir_schemes::registry;
 use papir_schemes::zip::ZipDouble;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -18,12 +20,25 @@ const DEFAULT_ONLY: [(&str, &str); 4] = [
     ("depir", "moments"),
 ];
 
-fn candidate(scheme: &dyn ErasedScheme, shape: Shape, failure: FailureBound) -> Result<Candidate, Error> {
-    scheme.candidate_for(shape, Target { goal: Goal::Balanced, failure })
+fn candidate(
+    scheme: &dyn ErasedScheme,
+    shape: Shape,
+    failure: FailureBound,
+) -> Result<Candidate, Error> {
+    scheme.candidate_for(
+        shape,
+        Target {
+            goal: Goal::Balanced,
+            failure,
+        },
+    )
 }
 
 fn private() -> Vec<&'static dyn ErasedScheme> {
-    registry::all().into_iter().filter(|scheme| scheme.privacy() == Privacy::Private).collect()
+    registry::all()
+        .into_iter()
+        .filter(|scheme| scheme.privacy() == Privacy::Private)
+        .collect()
 }
 
 #[test]
@@ -31,8 +46,13 @@ fn every_private_scheme_keeps_the_bound_or_refuses_it() {
     for scheme in private() {
         let name = scheme.name();
         let only = DEFAULT_ONLY.iter().find(|(other, _)| *other == name);
-        for shape in [Shape::of_bytes(5000, 8).unwrap(), Shape::new(90_000, 3).unwrap()] {
-            let default = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().description;
+        for shape in [
+            Shape::of_bytes(5000, 8).unwrap(),
+            Shape::new(90_000, 3).unwrap(),
+        ] {
+            let default = candidate(scheme, shape, FailureBound::DEFAULT)
+                .unwrap()
+                .description;
             for bits in [41, 90, 128] {
                 let bound = FailureBound::of_bits(bits).unwrap();
                 let found = candidate(scheme, shape, bound);
@@ -42,7 +62,12 @@ fn every_private_scheme_keeps_the_bound_or_refuses_it() {
                     assert!(failure <= bound.log2(), "{name}: 2^{failure} for {bound}");
                     let never = failure == f64::NEG_INFINITY;
                     assert!(never || description.failure_bound == bound, "{name}");
-                    assert!(description.security.is_none_or(|security| security.bits >= 128.0), "{name}");
+                    assert!(
+                        description
+                            .security
+                            .is_none_or(|security| security.bits >= 128.0),
+                        "{name}"
+                    );
                     continue;
                 };
                 let error = found.unwrap_err().to_string();
@@ -61,12 +86,21 @@ fn all_candidates_keep_the_bound() {
     let shape = Shape::of_bytes(1 << 18, 8).unwrap();
     for scheme in private() {
         let Ok(offered) = scheme.candidates(shape, FailureBound::LEAST) else {
-            assert!(DEFAULT_ONLY.iter().any(|(name, _)| *name == scheme.name()), "{}", scheme.name());
+            assert!(
+                DEFAULT_ONLY.iter().any(|(name, _)| *name == scheme.name()),
+                "{}",
+                scheme.name()
+            );
             continue;
         };
         for one in offered {
             let failure = one.description.failure_log2;
-            assert!(failure <= -128.0, "{} {}: 2^{failure}", scheme.name(), one.label);
+            assert!(
+                failure <= -128.0,
+                "{} {}: 2^{failure}",
+                scheme.name(),
+                one.label
+            );
         }
     }
 }
@@ -78,20 +112,53 @@ fn the_promise_is_checked_when_parameters_are_read() {
     let shape = Shape::of_bytes(300, 8).unwrap();
     let records = RecordBuffer::zeroed(shape);
     let set_up = |scheme: &dyn ErasedScheme, parameters: &[u8]| {
-        scheme.setup_candidate(parameters, &records, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress)
+        scheme.setup_candidate(
+            parameters,
+            &records,
+            &mut ChaCha20Rng::seed_from_u64(1),
+            &NoProgress,
+        )
     };
-    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "inspire1", "double", "inspire-batch"] {
+    for name in [
+        "inspire",
+        "inspire2",
+        "inspire0",
+        "simpleypir",
+        "inspire1",
+        "double",
+        "inspire-batch",
+    ] {
         let scheme = registry::by_name(name).unwrap();
-        let parameters = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().parameters;
-        let error = set_up(scheme, &[&parameters[..], &[128]].concat()).map(drop).unwrap_err();
+        let parameters = candidate(scheme, shape, FailureBound::DEFAULT)
+            .unwrap()
+            .parameters;
+        let error = set_up(scheme, &[&parameters[..], &[128]].concat())
+            .map(drop)
+            .unwrap_err();
         assert!(matches!(error, Error::Parameters { .. }), "{name}: {error}");
     }
-    for name in ["inspire", "inspire2", "inspire0", "simpleypir", "inspire1", "double", "simple", "zip"] {
+    for name in [
+        "inspire",
+        "inspire2",
+        "inspire0",
+        "simpleypir",
+        "inspire1",
+        "double",
+        "simple",
+        "zip",
+    ] {
         let scheme = registry::by_name(name).unwrap();
-        let parameters = candidate(scheme, shape, FailureBound::DEFAULT).unwrap().parameters;
+        let parameters = candidate(scheme, shape, FailureBound::DEFAULT)
+            .unwrap()
+            .parameters;
         for end in [&[40][..], &[39], &[0], &[129], &[128, 128]] {
-            let error = set_up(scheme, &[&parameters[..], end].concat()).map(drop).unwrap_err();
-            assert!(matches!(error, Error::OutOfBounds { .. } | Error::Length { .. }), "{name}: {error}");
+            let error = set_up(scheme, &[&parameters[..], end].concat())
+                .map(drop)
+                .unwrap_err();
+            assert!(
+                matches!(error, Error::OutOfBounds { .. } | Error::Length { .. }),
+                "{name}: {error}"
+            );
         }
         let tight = candidate(scheme, shape, FailureBound::LEAST).unwrap();
         assert_eq!(tight.parameters.last(), Some(&128), "{name}");

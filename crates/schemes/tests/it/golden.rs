@@ -206,8 +206,9 @@ fn hash(bytes: &[u8]) -> String {
 /// Records of fixed bytes.
 fn database(records: u64, record_bytes: u64) -> RecordBuffer {
     let shape = Shape::of_bytes(records, record_bytes).unwrap();
-    let bytes =
-        (0..(records * record_bytes) as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes = (0..(records * record_bytes) as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     RecordBuffer::from_packed(shape, bytes).unwrap()
 }
 
@@ -227,12 +228,15 @@ fn sections(server: &dyn ErasedServer) -> Vec<u8> {
 ///
 /// ZipPIR has a short modulus here, since its tickets take minutes otherwise.
 fn scheme(name: &str, shape: Shape) -> Box<dyn ErasedScheme> {
-    const KEY: &str = "papir-owner-key-1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    const KEY: &str =
+        "papir-owner-key-1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     if name.starts_with("zip") {
         return with_short_modulus(name);
     }
     registered();
-    let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());
+    let scheme = registry::by_name(name)
+        .unwrap()
+        .allow_insecure(NotPrivate::acknowledged());
     let encrypted = scheme.plan(shape, Goal::Balanced).unwrap().limits.owner_key;
     scheme.with_owner_key(encrypted.then(|| KEY.parse().unwrap()).as_ref())
 }
@@ -244,10 +248,17 @@ fn prepared(
     rng: &mut ChaCha20Rng,
 ) -> Box<dyn ErasedServer> {
     let Some(batches) = registry::batches_named(scheme.name()) else {
-        return scheme.setup(records, Goal::Balanced, rng, &NoProgress).unwrap();
+        return scheme
+            .setup(records, Goal::Balanced, rng, &NoProgress)
+            .unwrap();
     };
-    let parameters = batches.candidate(records.shape(), Goal::Balanced, 7).unwrap().parameters;
-    scheme.setup_candidate(&parameters, records, rng, &NoProgress).unwrap()
+    let parameters = batches
+        .candidate(records.shape(), Goal::Balanced, 7)
+        .unwrap()
+        .parameters;
+    scheme
+        .setup_candidate(&parameters, records, rng, &NoProgress)
+        .unwrap()
 }
 
 fn hashes(name: &str, records: u64, record_bytes: u64) -> Vec<String> {
@@ -258,15 +269,27 @@ fn hashes(name: &str, records: u64, record_bytes: u64) -> Vec<String> {
     let server = prepared(&*scheme, &records, &mut rng);
     let client = scheme.client(&server.public()).unwrap();
     let mut registered = client.register(&mut rng).unwrap();
-    let keys = registered.as_ref().map(|(_, keys)| server.accept_keys(keys).unwrap());
-    let number = registered.as_ref().and_then(|(state, _)| client.next_ticket(state).unwrap());
-    let ticket =
-        keys.as_ref().zip(number).map(|(keys, number)| server.ticket(keys, number, &NoProgress).unwrap());
+    let keys = registered
+        .as_ref()
+        .map(|(_, keys)| server.accept_keys(keys).unwrap());
+    let number = registered
+        .as_ref()
+        .and_then(|(state, _)| client.next_ticket(state).unwrap());
+    let ticket = keys
+        .as_ref()
+        .zip(number)
+        .map(|(keys, number)| server.ticket(keys, number, &NoProgress).unwrap());
     let state = registered.as_mut().map(|(state, _)| state);
     let (secret, query) = client.query(state, &[index], &mut rng).unwrap();
-    let session = ErasedSession { keys: keys.as_ref(), ticket: ticket.as_deref() };
+    let session = ErasedSession {
+        keys: keys.as_ref(),
+        ticket: ticket.as_deref(),
+    };
     let answer = server.answer(session, &query).unwrap();
-    assert_eq!(client.extract(secret, &answer).unwrap(), [records.get(index).unwrap()]);
+    assert_eq!(
+        client.extract(secret, &answer).unwrap(),
+        [records.get(index).unwrap()]
+    );
     let mut all = vec![server.public(), query, answer, sections(&*server)];
     if let Some((state, keys)) = registered {
         all.push(keys);

@@ -15,11 +15,17 @@ fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedS
     // Records of 30 bytes; of one byte for schemes limited to short records, and for depir, which
     // sends an answer for every two bytes.
     let shapes = [30, 1].map(|bytes| Shape::of_bytes(200, bytes).unwrap());
-    let mut shapes = shapes.into_iter().filter(|shape| scheme.name() != "depir" || shape.record_bits() <= 16);
-    let shape = shapes.find(|shape| scheme.plan(*shape, Goal::Balanced).is_ok()).unwrap();
+    let mut shapes = shapes
+        .into_iter()
+        .filter(|shape| scheme.name() != "depir" || shape.record_bits() <= 16);
+    let shape = shapes
+        .find(|shape| scheme.plan(*shape, Goal::Balanced).is_ok())
+        .unwrap();
     let bytes = (0..shape.total_bytes()).map(|i| i as u8).collect();
     let records = RecordBuffer::from_packed(shape, bytes).unwrap();
-    scheme.setup(&records, Goal::Balanced, rng, &NoProgress).unwrap()
+    scheme
+        .setup(&records, Goal::Balanced, rng, &NoProgress)
+        .unwrap()
 }
 
 /// Replaces up to four bytes, mostly among the first 64, where parameters are; truncates one in
@@ -27,10 +33,15 @@ fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedS
 fn mutate(bytes: &[u8], rng: &mut ChaCha20Rng) -> Vec<u8> {
     let mut mutated = bytes.to_vec();
     for _ in 0..1 + rng.next_u32() % 4 {
-        let range = if rng.next_u32().is_multiple_of(4) { bytes.len() } else { bytes.len().min(64) };
+        let range = if rng.next_u32().is_multiple_of(4) {
+            bytes.len()
+        } else {
+            bytes.len().min(64)
+        };
         if range > 0 {
             let position = rng.next_u32() as usize % range;
-            mutated[position] = [0, 1, 0x7F, 0x80, 0xFF, rng.next_u32() as u8][rng.next_u32() as usize % 6];
+            mutated[position] =
+                [0, 1, 0x7F, 0x80, 0xFF, rng.next_u32() as u8][rng.next_u32() as usize % 6];
         }
     }
     if rng.next_u32().is_multiple_of(8) {
@@ -48,7 +59,14 @@ fn reseal(
     rng: &mut ChaCha20Rng,
 ) -> Vec<u8> {
     let payload = &message[24..message.len() - 8];
-    envelope::seal(&Header { kind, scheme, version: server.version() }, &mutate(payload, rng))
+    envelope::seal(
+        &Header {
+            kind,
+            scheme,
+            version: server.version(),
+        },
+        &mutate(payload, rng),
+    )
 }
 
 /// A client and its registration, if the scheme has one.
@@ -74,19 +92,35 @@ impl Peer {
             let parsed = server.accept_keys(&sealed).unwrap();
             (sealed, parsed)
         });
-        Self { client, state, keys }
+        Self {
+            client,
+            state,
+            keys,
+        }
     }
 
     fn send(&mut self, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Sent {
-        let number = self.state.as_ref().and_then(|state| self.client.next_ticket(state).unwrap());
+        let number = self
+            .state
+            .as_ref()
+            .and_then(|state| self.client.next_ticket(state).unwrap());
         let keys = self.keys.as_ref().map(|(_, keys)| keys);
-        let ticket = number.zip(keys).map(|(n, keys)| server.ticket(keys, n, &NoProgress).unwrap());
+        let ticket = number
+            .zip(keys)
+            .map(|(n, keys)| server.ticket(keys, n, &NoProgress).unwrap());
         let (secret, query) = self.client.query(self.state.as_mut(), &[7], rng).unwrap();
-        Sent { secret, query, ticket }
+        Sent {
+            secret,
+            query,
+            ticket,
+        }
     }
 
     fn session<'a>(&'a self, ticket: Option<&'a Vec<u8>>) -> ErasedSession<'a> {
-        ErasedSession { keys: self.keys.as_ref().map(|(_, keys)| keys), ticket: ticket.map(Vec::as_slice) }
+        ErasedSession {
+            keys: self.keys.as_ref().map(|(_, keys)| keys),
+            ticket: ticket.map(Vec::as_slice),
+        }
     }
 }
 
@@ -97,11 +131,19 @@ fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
     let server = &*server;
     let mut peer = Peer::new(scheme, server, &mut rng);
     let sent = peer.send(server, &mut rng);
-    let answer = server.answer(peer.session(sent.ticket.as_ref()), &sent.query).unwrap();
+    let answer = server
+        .answer(peer.session(sent.ticket.as_ref()), &sent.query)
+        .unwrap();
     // Slow answers: zipdouble's has thousands of rows for each byte, depir's thousands of indices.
     let slow = scheme.name().starts_with("zipdouble") || scheme.name() == "depir";
     for _ in 0..if slow { rounds / 6 } else { rounds } {
-        let public = reseal(&server.public(), Kind::Public, server, scheme.id(), &mut rng);
+        let public = reseal(
+            &server.public(),
+            Kind::Public,
+            server,
+            scheme.id(),
+            &mut rng,
+        );
         drop(scheme.client(&public));
         let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);
         drop(server.answer(peer.session(sent.ticket.as_ref()), &bad));
@@ -110,7 +152,10 @@ fn hostile_messages(scheme: &dyn ErasedScheme, rounds: usize) {
         if let Some((keys, _)) = &peer.keys {
             drop(server.accept_keys(&reseal(keys, Kind::Keys, server, scheme.id(), &mut rng)));
         }
-        let (secret, _) = peer.client.query(peer.state.as_mut(), &[7], &mut rng).unwrap();
+        let (secret, _) = peer
+            .client
+            .query(peer.state.as_mut(), &[7], &mut rng)
+            .unwrap();
         let bad = reseal(&answer, Kind::Answer, server, scheme.id(), &mut rng);
         drop(peer.client.extract(secret, &bad));
     }
@@ -127,7 +172,11 @@ fn hostile_sections(scheme: &dyn ErasedScheme, rounds: usize) {
     server.save(&mut good).unwrap();
     let names: Vec<String> = good.names().map(str::to_owned).collect();
     for name in names.iter().cycle().take(rounds * names.len()) {
-        let changed = Changed { good: &good, name, bytes: mutate(&good.get(name).unwrap(), &mut rng) };
+        let changed = Changed {
+            good: &good,
+            name,
+            bytes: mutate(&good.get(name).unwrap(), &mut rng),
+        };
         if let Ok(server) = scheme.load(&changed) {
             drop(server.answer(peer.session(sent.ticket.as_ref()), &sent.query));
         }
@@ -143,22 +192,34 @@ struct Changed<'a> {
 
 impl SectionSource for Changed<'_> {
     fn get(&self, name: &str) -> Result<Blob> {
-        if name == self.name { Ok(Blob::copy_of(&self.bytes)) } else { self.good.get(name) }
+        if name == self.name {
+            Ok(Blob::copy_of(&self.bytes))
+        } else {
+            self.good.get(name)
+        }
     }
 
     fn length(&self, name: &str) -> Result<usize> {
-        if name == self.name { Ok(self.bytes.len()) } else { self.good.length(name) }
+        if name == self.name {
+            Ok(self.bytes.len())
+        } else {
+            self.good.length(name)
+        }
     }
 }
 
 #[test]
 fn messages() {
-    all().par_iter().for_each(|scheme| hostile_messages(&**scheme, 60));
+    all()
+        .par_iter()
+        .for_each(|scheme| hostile_messages(&**scheme, 60));
 }
 
 #[test]
 fn sections() {
-    all().par_iter().for_each(|scheme| hostile_sections(&**scheme, 4));
+    all()
+        .par_iter()
+        .for_each(|scheme| hostile_sections(&**scheme, 4));
 }
 
 #[test]

@@ -56,10 +56,18 @@ fn records_are_retrieved_for_every_t() {
 fn wide_matrices_are_retrieved() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let shape = Shape::of_bytes(40_000, 128).unwrap();
-    let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+    let gadget = GadgetParams {
+        levels: 2,
+        log_base: 19,
+        drop: 18,
+    };
     let literal = Literal {
         shape,
-        rlwe: RlweLiteral { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
+        rlwe: RlweLiteral {
+            degree: 64,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        },
         interpolation: Interpolation::of_points(2, 64).unwrap(),
         key_switch: gadget,
         rgsw: gadget,
@@ -72,7 +80,11 @@ fn wide_matrices_are_retrieved() {
     let records = records(shape, 9);
     let (server, client) = prepare(Params::insecure(literal).unwrap(), &records);
     for index in [0, 1, 20_000, 39_999] {
-        assert_eq!(fetch(&server, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+        assert_eq!(
+            fetch(&server, &client, index, &mut rng),
+            records.get(index).unwrap(),
+            "index {index}"
+        );
     }
 }
 
@@ -91,12 +103,27 @@ fn an_update_is_the_setup_of_the_changed_records() {
     let shape = Shape::new(70_001, 3).unwrap();
     let mut records = records(shape, 6);
     let (server, _) = prepare(Params::with_points(shape, 4).unwrap(), &records);
-    let changes = [Change { index: 70_000, record: vec![5] }, Change { index: 0, record: vec![2] }];
+    let changes = [
+        Change {
+            index: 70_000,
+            record: vec![5],
+        },
+        Change {
+            index: 0,
+            record: vec![2],
+        },
+    ];
     let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
-    changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+    changes
+        .iter()
+        .for_each(|change| records.set(change.index, &change.record).unwrap());
     let client = Client::new(updated.params().clone(), *updated.public()).unwrap();
     for index in [0, 1, 2, 35_000, 69_999, 70_000] {
-        assert_eq!(fetch(&updated, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+        assert_eq!(
+            fetch(&updated, &client, index, &mut rng),
+            records.get(index).unwrap(),
+            "index {index}"
+        );
     }
 }
 
@@ -112,14 +139,22 @@ fn errors(
 ) -> Vec<f64> {
     let ring = params.rlwe().ring();
     let keys = server.read_keys(query).unwrap();
-    let packed = server.pack(server.select(&[query]), std::slice::from_ref(&keys)).unwrap().remove(0);
+    let packed = server
+        .pack(server.select(&[query]), std::slice::from_ref(&keys))
+        .unwrap()
+        .remove(0);
     let result = server.evaluate(packed, &keys).remove(0);
     let q = ring.modulus();
-    let expected: Vec<u64> =
-        element.iter().map(|&w| (u128::from(w) * u128::from(q) / 65537) as u64).collect();
+    let expected: Vec<u64> = element
+        .iter()
+        .map(|&w| (u128::from(w) * u128::from(q) / 65537) as u64)
+        .collect();
     let mut phase = result.phase(ring, secret.key());
     ring.sub_assign(&mut phase, &ring.from_words(&expected));
-    ring.to_centred(&phase).into_iter().map(|error| error as f64).collect()
+    ring.to_centred(&phase)
+        .into_iter()
+        .map(|error| error as f64)
+        .collect()
 }
 
 /// The words of an element of the all-zero database after whitening.
@@ -128,7 +163,9 @@ fn whitened(server: &Server, element: u64) -> Vec<u32> {
     stream.seek(element * 4096);
     let mut mask = vec![0; 4096];
     stream.fill(&mut mask);
-    mask.chunks(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect()
+    mask.chunks(2)
+        .map(|b| u16::from_le_bytes([b[0], b[1]]).into())
+        .collect()
 }
 
 /// Measured against predicted noise, for parameters that the search picks.
@@ -138,19 +175,40 @@ fn whitened(server: &Server, element: u64) -> Vec<u32> {
 #[test]
 fn measured_noise_is_as_predicted() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    for (sizes, count) in [(&[][..], 1024), (&[3], 1500), (&[8], 8192), (&[12], 3000), (&[4, 8], 2048)] {
+    for (sizes, count) in [
+        (&[][..], 1024),
+        (&[3], 1500),
+        (&[8], 8192),
+        (&[12], 3000),
+        (&[4, 8], 2048),
+    ] {
         let shape = Shape::of_bytes(count, 4096).unwrap();
         let interpolation = Interpolation::of_variables(sizes).unwrap();
         let params = Params::with_interpolation(shape, interpolation).unwrap();
         let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
         let (secret, query) = client.query(None, &[count / 3], &mut rng).unwrap();
-        let errors = errors(&params, secret, &server, &query, &whitened(&server, count / 3));
+        let errors = errors(
+            &params,
+            secret,
+            &server,
+            &query,
+            &whitened(&server, count / 3),
+        );
         let measured = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
         let predicted = params.noise().before_switching();
         let (measured, predicted) = (measured.log2() / 2.0, predicted.log2() / 2.0);
-        println!("{}: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}", params.label());
-        assert!(measured < predicted + 0.1, "2^{measured:.2} above 2^{predicted:.2}");
-        assert!(measured > predicted - 0.5, "2^{measured:.2} far below 2^{predicted:.2}");
+        println!(
+            "{}: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}",
+            params.label()
+        );
+        assert!(
+            measured < predicted + 0.1,
+            "2^{measured:.2} above 2^{predicted:.2}"
+        );
+        assert!(
+            measured > predicted - 0.5,
+            "2^{measured:.2} far below 2^{predicted:.2}"
+        );
     }
 }
 
@@ -160,40 +218,147 @@ fn parameters_that_never_decode_are_refused() {
     let shape = Shape::of_bytes(100, 64).unwrap();
     let good = *Params::with_points(shape, 2).unwrap().literal();
     assert!(Params::new(good).is_ok());
-    let gadget = |levels, log_base, drop| GadgetParams { levels, log_base, drop };
-    let rlwe = |degree, primes, sigma| RlweLiteral { degree, primes, sigma };
+    let gadget = |levels, log_base, drop| GadgetParams {
+        levels,
+        log_base,
+        drop,
+    };
+    let rlwe = |degree, primes, sigma| RlweLiteral {
+        degree,
+        primes,
+        sigma,
+    };
     for bad in [
-        Literal { key_switch: gadget(2, 1, 23), ..good },
-        Literal { key_switch: gadget(2, 8, 18), ..good },
-        Literal { rgsw: gadget(2, 8, 18), ..good },
-        Literal { key_switch: gadget(0, 19, 18), ..good },
-        Literal { key_switch: gadget(2, 0, 18), ..good },
-        Literal { key_switch: gadget(2, 29, 0), ..good },
-        Literal { key_switch: gadget(2, 19, 255), ..good },
-        Literal { rlwe: rlwe(2048, [1_073_692_673, 67_043_329], 6.4), ..good },
-        Literal { rlwe: rlwe(32, DEFAULT_PRIMES, 6.4), ..good },
-        Literal { rlwe: rlwe(0, DEFAULT_PRIMES, 6.4), ..good },
-        Literal { rlwe: rlwe(2048, [0, 0], 6.4), ..good },
-        Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, f64::NAN), ..good },
-        Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, -1.0), ..good },
-        Literal { interpolation: Interpolation::of_variables(&[4097]).unwrap(), ..good },
-        Literal { interpolation: Interpolation::of_variables(&[2, 8192]).unwrap(), ..good },
-        Literal { query_bits: 0, ..good },
-        Literal { query_bits: 56, ..good },
-        Literal { query_bits: 20, ..good },
-        Literal { key_bits: KeyBits { y_g: 64, ..good.key_bits }, ..good },
-        Literal { key_bits: KeyBits { y_g: 0, ..good.key_bits }, ..good },
-        Literal { key_bits: KeyBits { y_g: 30, ..good.key_bits }, ..good },
-        Literal { key_bits: KeyBits { y_h: 30, ..good.key_bits }, ..good },
-        Literal { key_bits: KeyBits { rgsw: 30, ..good.key_bits }, ..good },
-        Literal { answer_bits: (33, 20), ..good },
-        Literal { answer_bits: (28, 29), ..good },
-        Literal { answer_bits: (18, 17), ..good },
+        Literal {
+            key_switch: gadget(2, 1, 23),
+            ..good
+        },
+        Literal {
+            key_switch: gadget(2, 8, 18),
+            ..good
+        },
+        Literal {
+            rgsw: gadget(2, 8, 18),
+            ..good
+        },
+        Literal {
+            key_switch: gadget(0, 19, 18),
+            ..good
+        },
+        Literal {
+            key_switch: gadget(2, 0, 18),
+            ..good
+        },
+        Literal {
+            key_switch: gadget(2, 29, 0),
+            ..good
+        },
+        Literal {
+            key_switch: gadget(2, 19, 255),
+            ..good
+        },
+        Literal {
+            rlwe: rlwe(2048, [1_073_692_673, 67_043_329], 6.4),
+            ..good
+        },
+        Literal {
+            rlwe: rlwe(32, DEFAULT_PRIMES, 6.4),
+            ..good
+        },
+        Literal {
+            rlwe: rlwe(0, DEFAULT_PRIMES, 6.4),
+            ..good
+        },
+        Literal {
+            rlwe: rlwe(2048, [0, 0], 6.4),
+            ..good
+        },
+        Literal {
+            rlwe: rlwe(2048, DEFAULT_PRIMES, f64::NAN),
+            ..good
+        },
+        Literal {
+            rlwe: rlwe(2048, DEFAULT_PRIMES, -1.0),
+            ..good
+        },
+        Literal {
+            interpolation: Interpolation::of_variables(&[4097]).unwrap(),
+            ..good
+        },
+        Literal {
+            interpolation: Interpolation::of_variables(&[2, 8192]).unwrap(),
+            ..good
+        },
+        Literal {
+            query_bits: 0,
+            ..good
+        },
+        Literal {
+            query_bits: 56,
+            ..good
+        },
+        Literal {
+            query_bits: 20,
+            ..good
+        },
+        Literal {
+            key_bits: KeyBits {
+                y_g: 64,
+                ..good.key_bits
+            },
+            ..good
+        },
+        Literal {
+            key_bits: KeyBits {
+                y_g: 0,
+                ..good.key_bits
+            },
+            ..good
+        },
+        Literal {
+            key_bits: KeyBits {
+                y_g: 30,
+                ..good.key_bits
+            },
+            ..good
+        },
+        Literal {
+            key_bits: KeyBits {
+                y_h: 30,
+                ..good.key_bits
+            },
+            ..good
+        },
+        Literal {
+            key_bits: KeyBits {
+                rgsw: 30,
+                ..good.key_bits
+            },
+            ..good
+        },
+        Literal {
+            answer_bits: (33, 20),
+            ..good
+        },
+        Literal {
+            answer_bits: (28, 29),
+            ..good
+        },
+        Literal {
+            answer_bits: (18, 17),
+            ..good
+        },
     ] {
         assert!(Params::new(bad).is_err(), "{bad:?}");
     }
-    let few_bits = papir_core::Error::Insecure { found: String::new(), expected: 128 };
-    let narrow = Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, 2.55), ..good };
+    let few_bits = papir_core::Error::Insecure {
+        found: String::new(),
+        expected: 128,
+    };
+    let narrow = Literal {
+        rlwe: rlwe(2048, DEFAULT_PRIMES, 2.55),
+        ..good
+    };
     assert_eq!(Params::new(narrow).unwrap_err().code(), few_bits.code());
 }
 
@@ -207,6 +372,10 @@ fn few_columns_with_many_points_are_retrieved() {
     assert_eq!(params.layout().columns, 1);
     let (server, client) = prepare(params, &records);
     for index in 0..8 {
-        assert_eq!(fetch(&server, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+        assert_eq!(
+            fetch(&server, &client, index, &mut rng),
+            records.get(index).unwrap(),
+            "index {index}"
+        );
     }
 }

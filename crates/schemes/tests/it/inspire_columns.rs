@@ -17,28 +17,46 @@ fn records(shape: Shape) -> RecordBuffer {
     for index in 0..shape.records() {
         let mut bytes = vec![0; shape.record_bytes()];
         rng.fill_bytes(&mut bytes);
-        records.set(index, &extract_bits(&bytes, 0, shape.record_bits())).unwrap();
+        records
+            .set(index, &extract_bits(&bytes, 0, shape.record_bits()))
+            .unwrap();
     }
     records
 }
 
 /// Insecure parameters of d = 64, which decode for up to a few hundred points.
 fn small(shape: Shape, sizes: &[usize]) -> Params {
-    let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+    let gadget = GadgetParams {
+        levels: 2,
+        log_base: 19,
+        drop: 18,
+    };
     let params = Params::insecure(Literal {
         shape,
-        rlwe: RlweLiteral { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
+        rlwe: RlweLiteral {
+            degree: 64,
+            primes: DEFAULT_PRIMES,
+            sigma: 6.4,
+        },
         interpolation: Interpolation::of_variables(sizes).unwrap(),
         key_switch: gadget,
         rgsw: gadget,
         query_bits: 50,
-        key_bits: KeyBits { y_g: 55, y_h: 53, rgsw: 54 },
+        key_bits: KeyBits {
+            y_g: 55,
+            y_h: 53,
+            rgsw: 54,
+        },
         answer_bits: (28, 20),
         reserved: true,
         failure: FailureBound::DEFAULT,
     });
     let params = params.unwrap();
-    assert!(params.describe().failure_log2 < -40.0, "{sizes:?}: 2^{}", params.describe().failure_log2);
+    assert!(
+        params.describe().failure_log2 < -40.0,
+        "{sizes:?}: 2^{}",
+        params.describe().failure_log2
+    );
     params
 }
 
@@ -58,9 +76,18 @@ fn check(params: &Params) {
         let index = index.min(last);
         let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
         let answer = server.answer(Session::anonymous(), &query).unwrap();
-        assert_eq!(answer, loaded.answer(Session::anonymous(), &query).unwrap(), "loaded");
+        assert_eq!(
+            answer,
+            loaded.answer(Session::anonymous(), &query).unwrap(),
+            "loaded"
+        );
         let record = client.extract(secret, answer).unwrap().remove(0);
-        assert_eq!(record, records.get(index).unwrap(), "{}: record {index} of {shape:?}", params.label());
+        assert_eq!(
+            record,
+            records.get(index).unwrap(),
+            "{}: record {index} of {shape:?}",
+            params.label()
+        );
     }
 }
 
@@ -97,7 +124,15 @@ fn every_interpolation_at_a_small_degree() {
 
 #[test]
 fn records_of_many_lengths() {
-    for (count, bits) in [(1, 1), (999, 1), (70, 13), (90, 512), (40, 1024), (20, 1025), (9, 3000)] {
+    for (count, bits) in [
+        (1, 1),
+        (999, 1),
+        (70, 13),
+        (90, 512),
+        (40, 1024),
+        (20, 1025),
+        (9, 3000),
+    ] {
         for sizes in [&[][..], &[3], &[6], &[2, 4]] {
             check(&small(Shape::new(count, bits).unwrap(), sizes));
         }
@@ -144,7 +179,11 @@ fn the_number_of_columns_gives_t() {
     ] {
         let params = Params::with_columns(shape, asked).unwrap();
         let layout = params.layout();
-        assert_eq!((layout.points, layout.columns), (points, columns), "{asked} columns");
+        assert_eq!(
+            (layout.points, layout.columns),
+            (points, columns),
+            "{asked} columns"
+        );
     }
     assert!(Params::with_columns(Shape::of_bytes(1 << 29, 64).unwrap(), 1 << 20).is_ok());
 }
@@ -154,17 +193,37 @@ fn the_number_of_columns_gives_t() {
 fn parameters_are_read_back() {
     let shape = Shape::of_bytes(3000, 512).unwrap();
     for (sizes, length) in [(&[][..], 52), (&[12], 52), (&[3, 4], 60), (&[2, 2, 3], 64)] {
-        let params = Params::with_interpolation(shape, Interpolation::of_variables(sizes).unwrap()).unwrap();
+        let params =
+            Params::with_interpolation(shape, Interpolation::of_variables(sizes).unwrap()).unwrap();
         let bytes = params.encode();
-        assert_eq!((bytes.len(), Params::decode(&bytes).unwrap().literal()), (length, params.literal()));
+        assert_eq!(
+            (bytes.len(), Params::decode(&bytes).unwrap().literal()),
+            (length, params.literal())
+        );
         let with = |sizes: &[u32]| {
-            [&bytes[..52], &sizes.iter().flat_map(|s| s.to_le_bytes()).collect::<Vec<_>>()].concat()
+            [
+                &bytes[..52],
+                &sizes
+                    .iter()
+                    .flat_map(|s| s.to_le_bytes())
+                    .collect::<Vec<_>>(),
+            ]
+            .concat()
         };
-        for bad in [&[12][..], &[1, 12], &[12, 1], &[3, 5], &[2, 2, 2, 2, 2], &[0, 0], &[1 << 31, 1 << 31]] {
+        for bad in [
+            &[12][..],
+            &[1, 12],
+            &[12, 1],
+            &[3, 5],
+            &[2, 2, 2, 2, 2],
+            &[0, 0],
+            &[1 << 31, 1 << 31],
+        ] {
             assert!(Params::decode(&with(bad)).is_err(), "{sizes:?} as {bad:?}");
         }
         assert!(
-            Params::decode(&bytes[..51]).is_err() && Params::decode(&[&bytes[..], &[0]].concat()).is_err()
+            Params::decode(&bytes[..51]).is_err()
+                && Params::decode(&[&bytes[..], &[0]].concat()).is_err()
         );
     }
 }
@@ -172,12 +231,21 @@ fn parameters_are_read_back() {
 /// From one byte to 32 GB of 64-byte records, every goal has parameters.
 #[test]
 fn every_goal_has_parameters() {
-    for (count, bytes) in
-        [(1, 1), (1 << 24, 64), (1 << 29, 64), (1 << 20, 1 << 15), (1 << 12, 1 << 18), (20_000_000, 64)]
-    {
+    for (count, bytes) in [
+        (1, 1),
+        (1 << 24, 64),
+        (1 << 29, 64),
+        (1 << 20, 1 << 15),
+        (1 << 12, 1 << 18),
+        (20_000_000, 64),
+    ] {
         for goal in Goal::ALL {
             let params = Params::choose(Shape::of_bytes(count, bytes).unwrap(), goal).unwrap();
-            assert!(params.describe().failure_log2 <= -40.0, "{goal:?}: {}", params.label());
+            assert!(
+                params.describe().failure_log2 <= -40.0,
+                "{goal:?}: {}",
+                params.label()
+            );
         }
     }
     let large = Params::with_columns(Shape::of_bytes(1 << 29, 64).unwrap(), 1 << 20).unwrap();

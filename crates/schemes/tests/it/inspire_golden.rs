@@ -21,9 +21,15 @@ fn hash(bytes: &[u8]) -> String {
 fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
     let shape = Shape::of_bytes(300, 100).unwrap();
-    let bytes = (0..30_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes = (0..30_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     let records = RecordBuffer::from_packed(shape, bytes).unwrap();
-    let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+    let gadget = GadgetParams {
+        levels: 2,
+        log_base: 19,
+        drop: 18,
+    };
     let params = Params::new(Literal {
         shape,
         rlwe: RlweLiteral::DEFAULT,
@@ -37,7 +43,9 @@ fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
         failure: FailureBound::DEFAULT,
     });
     let scheme = registry::by_name("inspire").unwrap();
-    let server = scheme.setup_candidate(&params.unwrap().encode(), &records, &mut rng, &NoProgress).unwrap();
+    let server = scheme
+        .setup_candidate(&params.unwrap().encode(), &records, &mut rng, &NoProgress)
+        .unwrap();
     let client = scheme.client(&server.public()).unwrap();
     let (secret, query) = client.query(None, &[123], &mut rng).unwrap();
     let answer = server.answer(ErasedSession::default(), &query).unwrap();
@@ -56,18 +64,47 @@ fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
 #[test]
 fn one_two_and_eight_points() {
     for (sizes, query_bits, key_bits, expected) in [
-        (&[][..], 36, 48, ["4efe1eaf61b9b2cd", "ce0c276784789b5d", "8ac24cbb3fd90372"]),
-        (&[2], 38, 49, ["5d4ca97263518dc0", "cb9e5aded0d1474e", "8012cb56522e6f35"]),
-        (&[8], 42, 52, ["e90c437ce7c6e70a", "64b3ed93cbfea6b6", "f7a82ee20b844153"]),
+        (
+            &[][..],
+            36,
+            48,
+            ["4efe1eaf61b9b2cd", "ce0c276784789b5d", "8ac24cbb3fd90372"],
+        ),
+        (
+            &[2],
+            38,
+            49,
+            ["5d4ca97263518dc0", "cb9e5aded0d1474e", "8012cb56522e6f35"],
+        ),
+        (
+            &[8],
+            42,
+            52,
+            ["e90c437ce7c6e70a", "64b3ed93cbfea6b6", "f7a82ee20b844153"],
+        ),
     ] {
-        assert_eq!(hashes(sizes, query_bits, KeyBits::equal(key_bits)), expected, "{sizes:?}");
+        assert_eq!(
+            hashes(sizes, query_bits, KeyBits::equal(key_bits)),
+            expected,
+            "{sizes:?}"
+        );
     }
 }
 
 /// t = 3 · 4, keys rounded to three widths, and two variables.
 #[test]
 fn twelve_points_three_key_widths_and_two_variables() {
-    let key_bits = KeyBits { y_g: 52, y_h: 48, rgsw: 49 };
-    assert_eq!(hashes(&[12], 42, key_bits), ["e879354e1b71544f", "53dd458a426c5965", "34b5756f4cdaa354"]);
-    assert_eq!(hashes(&[2, 4], 42, key_bits), ["95f870257280a48c", "bad0607096436491", "b0ab47995a2c9bf0"]);
+    let key_bits = KeyBits {
+        y_g: 52,
+        y_h: 48,
+        rgsw: 49,
+    };
+    assert_eq!(
+        hashes(&[12], 42, key_bits),
+        ["e879354e1b71544f", "53dd458a426c5965", "34b5756f4cdaa354"]
+    );
+    assert_eq!(
+        hashes(&[2, 4], 42, key_bits),
+        ["95f870257280a48c", "bad0607096436491", "b0ab47995a2c9bf0"]
+    );
 }

@@ -32,9 +32,17 @@ fn rng(seed: u8) -> ChaCha20Rng {
 /// Every mask that encryptions under one secret use.
 fn all_masks(params: &Params) -> Vec<Poly<Values>> {
     let blocks = params.layout().columns.div_ceil(params.layout().degree);
-    let mut all: Vec<_> = (0..blocks).map(|i| params.selector().mask(&SEED, i)).collect();
+    let mut all: Vec<_> = (0..blocks)
+        .map(|i| params.selector().mask(&SEED, i))
+        .collect();
     let packing = params.packing(&SEED).unwrap();
-    all.extend(packing.setup().switches().iter().flat_map(|switch| switch.masks.clone()));
+    all.extend(
+        packing
+            .setup()
+            .switches()
+            .iter()
+            .flat_map(|switch| switch.masks.clone()),
+    );
     all.extend(params.rgsw_masks(&SEED));
     all
 }
@@ -48,7 +56,10 @@ fn all_bodies(params: &Params, query: &Query) -> Vec<Poly<Coefficients>> {
         lifted.resize(ring.degree(), 0);
         ring.from_words(&lifted)
     };
-    let selector = query.selector.chunks(ring.degree()).map(|words| lift(words, params.literal().query_bits));
+    let selector = query
+        .selector
+        .chunks(ring.degree())
+        .map(|words| lift(words, params.literal().query_bits));
     let keys = query.keys.chunks(ring.degree()).zip(params.key_elements());
     let keys = keys.map(|(words, bits)| lift(words, bits));
     selector.chain(keys).collect()
@@ -59,16 +70,27 @@ fn no_two_masks_under_one_secret_are_equal() {
     let params = params();
     let masks = all_masks(&params);
     assert_eq!(params.literal().rgsw.levels, 2);
-    assert_eq!(masks.len(), 2 + 2 * 2 + 2 * 4, "selector blocks, packing keys, RGSW rows of two points");
+    assert_eq!(
+        masks.len(),
+        2 + 2 * 2 + 2 * 4,
+        "selector blocks, packing keys, RGSW rows of two points"
+    );
     let distinct: HashSet<&[u32]> = masks.iter().map(Poly::residues).collect();
     assert_eq!(distinct.len(), masks.len());
     // No four successive residues occur in two masks, so the streams do not overlap.
-    let windows =
-        |mask: &Poly<Values>| mask.residues().windows(4).map(<[u32]>::to_vec).collect::<HashSet<_>>();
+    let windows = |mask: &Poly<Values>| {
+        mask.residues()
+            .windows(4)
+            .map(<[u32]>::to_vec)
+            .collect::<HashSet<_>>()
+    };
     let parts: Vec<_> = masks.iter().map(windows).collect();
     for i in 0..parts.len() {
         for j in 0..i {
-            assert!(parts[i].is_disjoint(&parts[j]), "masks {i} and {j} share residues");
+            assert!(
+                parts[i].is_disjoint(&parts[j]),
+                "masks {i} and {j} share residues"
+            );
         }
     }
 }
@@ -87,8 +109,12 @@ fn differences_of_bodies_look_uniform() {
             let mut difference = bodies[i].clone();
             ring.sub_assign(&mut difference, &bodies[j]);
             let part = &ring.to_centred(&difference)[..900];
-            let mean_square = part.iter().map(|&x| (x as f64 / q).powi(2)).sum::<f64>() / part.len() as f64;
-            assert!((mean_square * 12.0 - 1.0).abs() < 0.3, "bodies {i} and {j}: {mean_square}");
+            let mean_square =
+                part.iter().map(|&x| (x as f64 / q).powi(2)).sum::<f64>() / part.len() as f64;
+            assert!(
+                (mean_square * 12.0 - 1.0).abs() < 0.3,
+                "bodies {i} and {j}: {mean_square}"
+            );
         }
     }
 }
@@ -99,22 +125,37 @@ fn the_secret_does_not_follow_from_public_bytes() {
     let (secret, query) = client().query(None, &[0], &mut rng(2)).unwrap();
     let bytes = query.encode(&params);
     let mut candidates: Vec<[u8; 32]> = vec![[0; 32], [0xFF; 32], SEED.0];
-    candidates.extend(bytes.chunks_exact(32).take(2000).map(|part| <[u8; 32]>::try_from(part).unwrap()));
-    for label in
-        ["secret", "inspire/secret", "inspire/selector", "inspire/rgsw", "inspiring/w_g", "inspiring/w_h"]
-    {
+    candidates.extend(
+        bytes
+            .chunks_exact(32)
+            .take(2000)
+            .map(|part| <[u8; 32]>::try_from(part).unwrap()),
+    );
+    for label in [
+        "secret",
+        "inspire/secret",
+        "inspire/selector",
+        "inspire/rgsw",
+        "inspiring/w_g",
+        "inspiring/w_h",
+    ] {
         let mut derived = [0; 32];
         SEED.expand(label, 0).fill(&mut derived);
         candidates.push(derived);
     }
     for candidate in candidates {
         let direct = SecretKey::generate(params.rlwe(), &mut ChaCha20Rng::from_seed(candidate));
-        let seeded =
-            SecretKey::generate(params.rlwe(), &mut SecretRng::new(&mut ChaCha20Rng::from_seed(candidate)));
+        let seeded = SecretKey::generate(
+            params.rlwe(),
+            &mut SecretRng::new(&mut ChaCha20Rng::from_seed(candidate)),
+        );
         assert_ne!(direct.coefficients(), secret.key().coefficients());
         assert_ne!(seeded.coefficients(), secret.key().coefficients());
     }
-    assert!(secret.key().coefficients().iter().any(|&s| s != 0), "an all-zero secret");
+    assert!(
+        secret.key().coefficients().iter().any(|&s| s != 0),
+        "an all-zero secret"
+    );
 }
 
 #[test]
@@ -124,8 +165,17 @@ fn every_query_has_a_fresh_secret_and_fresh_noise() {
     let (first, a) = client.query(None, &[5], &mut rng).unwrap();
     let (second, b) = client.query(None, &[5], &mut rng).unwrap();
     assert_ne!(first.key().coefficients(), second.key().coefficients());
-    let equal = a.selector.iter().zip(&b.selector).filter(|(x, y)| x == y).count();
-    assert!(equal < 3, "{equal} of {} selector entries are equal", a.selector.len());
+    let equal = a
+        .selector
+        .iter()
+        .zip(&b.selector)
+        .filter(|(x, y)| x == y)
+        .count();
+    assert!(
+        equal < 3,
+        "{equal} of {} selector entries are equal",
+        a.selector.len()
+    );
 }
 
 /// The mean square of body + s·mask − message, over the first `count` coefficients.
@@ -142,7 +192,11 @@ fn mean_square(
     ring.sub_assign(&mut phase, message);
     let mut phase = ring.inverse(phase);
     ring.add_assign(&mut phase, body);
-    ring.to_centred(&phase)[..count].iter().map(|&e| (e as f64).powi(2)).sum::<f64>() / count as f64
+    ring.to_centred(&phase)[..count]
+        .iter()
+        .map(|&e| (e as f64).powi(2))
+        .sum::<f64>()
+        / count as f64
 }
 
 /// Every body has noise of standard deviation σ. The test fails for σ = 0, and where σ is taken for
@@ -181,9 +235,22 @@ fn every_body_carries_noise() {
     let blocks = layout.columns.div_ceil(d);
     let bodies = all_bodies(&params, &query);
     assert_eq!(bodies.len(), messages.len());
-    for (i, ((body, mask), message)) in bodies.iter().zip(&all_masks(&params)).zip(&messages).enumerate() {
-        let bits = if i < blocks { params.literal().query_bits } else { params.key_elements()[i - blocks] };
-        let count = if i < blocks { d.min(layout.columns - i * d) } else { d };
+    for (i, ((body, mask), message)) in bodies
+        .iter()
+        .zip(&all_masks(&params))
+        .zip(&messages)
+        .enumerate()
+    {
+        let bits = if i < blocks {
+            params.literal().query_bits
+        } else {
+            params.key_elements()[i - blocks]
+        };
+        let count = if i < blocks {
+            d.min(layout.columns - i * d)
+        } else {
+            d
+        };
         let grid = ring.modulus() as f64 / 2f64.powi(bits as i32);
         let expected = 6.4f64.powi(2) + grid * grid / 12.0;
         let measured = mean_square(&params, &secret, body, mask, message, count);
@@ -210,8 +277,11 @@ fn differences_of_rows_do_not_give_the_key() {
         for j in 0..i {
             let mut difference = rows[i].clone();
             ring.sub_assign(&mut difference, &rows[j]);
-            let rounded: Vec<i32> =
-                ring.to_centred(&difference).iter().map(|&x| (x as f64 / gap).round() as i32).collect();
+            let rounded: Vec<i32> = ring
+                .to_centred(&difference)
+                .iter()
+                .map(|&x| (x as f64 / gap).round() as i32)
+                .collect();
             let small = rounded.iter().filter(|x| x.abs() <= 64).count();
             assert!(small < 64, "rows {i} and {j}: {small} small quotients");
             assert_ne!(rounded, secret.key().coefficients());
@@ -227,7 +297,14 @@ fn queries_of_all_indices_have_one_length() {
     let last = params.layout().shape.records() - 1;
     let mut lengths = HashSet::new();
     for index in [0, 1, last / 2, last, rng.next_u64() % last] {
-        lengths.insert(client.query(None, &[index], &mut rng).unwrap().1.encode(&params).len());
+        lengths.insert(
+            client
+                .query(None, &[index], &mut rng)
+                .unwrap()
+                .1
+                .encode(&params)
+                .len(),
+        );
     }
     assert_eq!(lengths.len(), 1);
     assert_eq!(Inspire::PRIVACY, Privacy::Private);

@@ -12,7 +12,11 @@ use papir_schemes::registry;
 /// Opens an envelope of kind 1, changes its payload and closes it again.
 fn changed(scheme: &dyn ErasedScheme, bytes: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let (version, payload) = envelope::open(bytes, Kind::Public, scheme.id()).unwrap();
-    let header = Header { kind: Kind::Public, scheme: scheme.id(), version };
+    let header = Header {
+        kind: Kind::Public,
+        scheme: scheme.id(),
+        version,
+    };
     envelope::seal(&header, &change(payload))
 }
 
@@ -31,7 +35,9 @@ fn databases_of_older_rings_name_the_command_that_builds_them_again() {
         let owner = (name == "pirouette-encrypted").then_some(&key);
         let scheme = scheme.with_owner_key(owner);
         let records = RecordBuffer::zeroed(Shape::of_bytes(300, 100).unwrap());
-        let server = scheme.setup(&records, Goal::Balanced, rng, &NoProgress).unwrap();
+        let server = scheme
+            .setup(&records, Goal::Balanced, rng, &NoProgress)
+            .unwrap();
         let mut sections = MemorySections::default();
         server.save(&mut sections).unwrap();
         let identity = sections.get("identity").unwrap();
@@ -44,8 +50,14 @@ fn databases_of_older_rings_name_the_command_that_builds_them_again() {
                 1 => parameters[4..].to_vec(),
                 _ => [&[format, 0, 0, 0], &parameters[4..]].concat(),
             };
-            sections.put("identity", &[&changed(&*scheme, &identity, older)]).unwrap();
-            assert_eq!(scheme.load(&sections).err().unwrap().to_string(), expected, "{name}");
+            sections
+                .put("identity", &[&changed(&*scheme, &identity, older)])
+                .unwrap();
+            assert_eq!(
+                scheme.load(&sections).err().unwrap().to_string(),
+                expected,
+                "{name}"
+            );
 
             let public = changed(&*scheme, &server.public(), |payload| {
                 let mut writer = Writer::new();
@@ -53,7 +65,11 @@ fn databases_of_older_rings_name_the_command_that_builds_them_again() {
                 writer.bytes(&older(reader.bytes().unwrap()));
                 writer.finish()
             });
-            assert_eq!(scheme.client(&public).err().unwrap().to_string(), expected, "{name}");
+            assert_eq!(
+                scheme.client(&public).err().unwrap().to_string(),
+                expected,
+                "{name}"
+            );
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use papir_core::device::{Device, DeviceMemory, HeldMatrix, HeldPacks, PackQuery, Packs, TileShape, Tiles};
+use papir_core::device::{
+    Device, DeviceMemory, HeldMatrix, HeldPacks, PackQuery, Packs, TileShape, Tiles,
+};
 use papir_core::{FailureBound, Result};
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::key_switch::inner_product;
@@ -39,7 +41,10 @@ impl Device for Evaluating {
 
     fn hold_packs(&self, packs: &Packs<'_>) -> Result<Option<Arc<dyn HeldPacks>>> {
         let ring = Ring::new(packs.ring.degree, packs.ring.primes).unwrap();
-        assert_eq!(packs.ring.roots, [0, 1].map(|prime| ring.table(prime).root()));
+        assert_eq!(
+            packs.ring.roots,
+            [0, 1].map(|prime| ring.table(prime).root())
+        );
         let params = GadgetParams {
             levels: packs.gadget.levels,
             log_base: packs.gadget.log_base,
@@ -89,11 +94,20 @@ impl Held {
         let rows = 2 * self.gadget.levels();
         let points = self.point_masks.chunks(rows).zip(points.chunks(rows));
         let variables = self.variables.iter().zip(points);
-        let results = variables.fold(self.packed(query), |coefficients, (&size, (masks, bodies))| {
-            let point = Rows::new(&self.ring, masks, bodies);
-            coefficients.chunks(size).map(|polynomial| self.horner(polynomial, &point)).collect()
-        });
-        results.iter().flat_map(|one| [one.a.residues(), one.b.residues()].concat()).collect()
+        let results = variables.fold(
+            self.packed(query),
+            |coefficients, (&size, (masks, bodies))| {
+                let point = Rows::new(&self.ring, masks, bodies);
+                coefficients
+                    .chunks(size)
+                    .map(|polynomial| self.horner(polynomial, &point))
+                    .collect()
+            },
+        );
+        results
+            .iter()
+            .flat_map(|one| [one.a.residues(), one.b.residues()].concat())
+            .collect()
     }
 
     /// Selected and packed encryptions.
@@ -103,8 +117,13 @@ impl Held {
         let selected = matrix.select(&[query.selector], selector_bits).remove(0);
         let mut bodies = Bodies::from_sums(ring, ring.degree(), packs, &selected, selector_bits);
         let mut products = multiply(&self.matrices, &[query.key], key_bits).remove(0);
-        products.iter_mut().for_each(|sum| *sum &= (1 << key_bits) - 1);
-        bodies.add_assign(ring, &Bodies::from_sums(ring, ring.degree(), packs, &products, key_bits));
+        products
+            .iter_mut()
+            .for_each(|sum| *sum &= (1 << key_bits) - 1);
+        bodies.add_assign(
+            ring,
+            &Bodies::from_sums(ring, ring.degree(), packs, &products, key_bits),
+        );
         let key: Vec<Poly<Values>> = polys(ring, query.last);
         let last = self.last.chunks(self.last_levels);
         let encryption = |(pack, (a, last)): (usize, (&Poly<_>, &[Poly<Values>]))| {
@@ -112,7 +131,12 @@ impl Held {
             ring.add_assign(&mut b, &ring.inverse(inner_product(ring, last, &key)));
             Rlwe { a: a.clone(), b }
         };
-        self.masks.iter().zip(last).enumerate().map(encryption).collect()
+        self.masks
+            .iter()
+            .zip(last)
+            .enumerate()
+            .map(encryption)
+            .collect()
     }
 
     fn horner(&self, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
@@ -128,13 +152,25 @@ impl Held {
 }
 
 fn polys<F: Form>(ring: &Ring, residues: &[u32]) -> Vec<Poly<F>> {
-    residues.chunks(2 * ring.degree()).map(Poly::from_residues).collect()
+    residues
+        .chunks(2 * ring.degree())
+        .map(Poly::from_residues)
+        .collect()
 }
 
 #[test]
 fn a_device_has_all_that_an_answer_needs() {
     // One pack; several; several chunks.
     let shapes = shapes(&[(1, 8), (70_000, 512), (50, 40_000)]);
-    let config = Config { shapes, thorough: Vec::new(), failure: FailureBound::DEFAULT, ..Config::quick() };
-    run_on_device(registry::by_name("inspire").unwrap(), &config, &Evaluating::default());
+    let config = Config {
+        shapes,
+        thorough: Vec::new(),
+        failure: FailureBound::DEFAULT,
+        ..Config::quick()
+    };
+    run_on_device(
+        registry::by_name("inspire").unwrap(),
+        &config,
+        &Evaluating::default(),
+    );
 }

@@ -12,19 +12,34 @@ use papir_schemes::double::packed::{
 };
 use papir_schemes::shared::selection::SelectionBits;
 
-const SEVEN: DigitShape = DigitShape { bits: 7, mask: 3, body: 2 };
-const ELEVEN: DigitShape = DigitShape { bits: 11, mask: 2, body: 1 };
+const SEVEN: DigitShape = DigitShape {
+    bits: 7,
+    mask: 3,
+    body: 2,
+};
+const ELEVEN: DigitShape = DigitShape {
+    bits: 11,
+    mask: 2,
+    body: 1,
+};
 
 fn records(shape: Shape, seed: u8) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     let mut bytes = vec![0; shape.total_bytes() as usize];
     ChaCha20Rng::from_seed([seed; 32]).fill_bytes(&mut bytes);
     let bits = shape.record_bits();
-    (0..shape.records()).for_each(|i| records.set(i, &extract_bits(&bytes, i * bits, bits)).unwrap());
+    (0..shape.records()).for_each(|i| {
+        records
+            .set(i, &extract_bits(&bytes, i * bits, bits))
+            .unwrap()
+    });
     records
 }
 
-fn prepare<V: Variant>(params: Params<V>, records: &RecordBuffer) -> (Server<V>, Client<V>, ChaCha20Rng) {
+fn prepare<V: Variant>(
+    params: Params<V>,
+    records: &RecordBuffer,
+) -> (Server<V>, Client<V>, ChaCha20Rng) {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     let server = Server::setup(params.clone(), records, &mut rng, &NoProgress).unwrap();
     let client = Client::new(params, server.public().clone()).unwrap();
@@ -39,18 +54,29 @@ fn assert_retrieved<V: Variant>(params: Params<V>, seed: u8) {
         let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
         let answer = server.answer(Session::anonymous(), &query).unwrap();
         let found = client.extract(secret, answer).unwrap();
-        assert_eq!(found, [records.get(index).unwrap()], "{}, {label}: {index}", V::NAME);
+        assert_eq!(
+            found,
+            [records.get(index).unwrap()],
+            "{}, {label}: {index}",
+            V::NAME
+        );
     }
 }
 
 fn packed_by_inspiring((count, bits): (u64, u64), units: u64, capacity: usize) {
     let shape = Shape::new(count, bits).unwrap();
-    assert_retrieved(Params::<ByInspiring>::with_digits(shape, units, SEVEN, capacity).unwrap(), 3);
+    assert_retrieved(
+        Params::<ByInspiring>::with_digits(shape, units, SEVEN, capacity).unwrap(),
+        3,
+    );
 }
 
 fn packed_by_cdks((count, bits): (u64, u64), units: u64, digits: DigitShape) {
     let shape = Shape::new(count, bits).unwrap();
-    assert_retrieved(Params::<ByCdks>::with_digits(shape, units, digits, 2048).unwrap(), 4);
+    assert_retrieved(
+        Params::<ByCdks>::with_digits(shape, units, digits, 2048).unwrap(),
+        4,
+    );
 }
 
 /// One record, one unit, one column, more rows of packs than records, several blocks of either
@@ -82,11 +108,20 @@ fn records_of_more_odd_shapes_are_retrieved() {
 #[test]
 fn records_are_retrieved_for_every_digit_width() {
     let shape = Shape::of_bytes(3000, 2).unwrap();
-    for (bits, mask, body) in
-        [(1, 21, 14), (3, 7, 4), (4, 6, 3), (6, 4, 2), (8, 3, 2), (11, 2, 1), (13, 2, 1)]
-    {
+    for (bits, mask, body) in [
+        (1, 21, 14),
+        (3, 7, 4),
+        (4, 6, 3),
+        (6, 4, 2),
+        (8, 3, 2),
+        (11, 2, 1),
+        (13, 2, 1),
+    ] {
         let digits = DigitShape { bits, mask, body };
-        assert_retrieved(Params::<ByInspiring>::with_digits(shape, 50, digits, 1024).unwrap(), bits as u8);
+        assert_retrieved(
+            Params::<ByInspiring>::with_digits(shape, 50, digits, 1024).unwrap(),
+            bits as u8,
+        );
     }
 }
 
@@ -95,13 +130,22 @@ fn several_queries_share_the_passes() {
     let shape = Shape::of_bytes(3000, 2).unwrap();
     let params = Params::<ByInspiring>::with_digits(shape, 50, SEVEN, 1024).unwrap();
     let (server, client, mut rng) = prepare(params, &records(shape, 11));
-    let queries: Vec<Query> =
-        [7, 2999, 7].map(|index| client.query(None, &[index], &mut rng).unwrap().1).into();
-    let batch = queries.iter().map(|query| (Session::anonymous(), query)).collect();
+    let queries: Vec<Query> = [7, 2999, 7]
+        .map(|index| client.query(None, &[index], &mut rng).unwrap().1)
+        .into();
+    let batch = queries
+        .iter()
+        .map(|query| (Session::anonymous(), query))
+        .collect();
     let answer = |query: &Query| server.answer(Session::anonymous(), query).unwrap();
     let alone: Vec<_> = queries.iter().map(answer).collect();
     assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
-    assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
+    assert!(
+        server
+            .answer_many(Vec::new(), &NoProgress)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 fn assert_opens_under_its_own_secret_only<V: Variant>() {
@@ -112,8 +156,14 @@ fn assert_opens_under_its_own_secret_only<V: Variant>() {
     let (first, query) = client.query(None, &[3], &mut rng).unwrap();
     let (second, _) = client.query(None, &[3], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
-    assert!(matches!(client.extract(second, answer.clone()), Err(Error::NotDecodable)));
-    assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
+    assert!(matches!(
+        client.extract(second, answer.clone()),
+        Err(Error::NotDecodable)
+    ));
+    assert_eq!(
+        client.extract(first, answer).unwrap(),
+        [records.get(3).unwrap()]
+    );
 }
 
 #[test]
@@ -132,16 +182,37 @@ fn keys_of_another_capacity_are_rejected() {
     let full = Client::new(with(2048), server.public().clone()).unwrap();
     let (_, query) = full.query(None, &[3], &mut rng).unwrap();
     let bytes = query.encode(full.params());
-    assert!(matches!(Query::decode(server.params(), &bytes), Err(Error::Length { .. })));
-    assert_eq!(server.second().read_key(&query.second).err().unwrap().code(), "no_parameters");
+    assert!(matches!(
+        Query::decode(server.params(), &bytes),
+        Err(Error::Length { .. })
+    ));
+    assert_eq!(
+        server
+            .second()
+            .read_key(&query.second)
+            .err()
+            .unwrap()
+            .code(),
+        "no_parameters"
+    );
 
-    let other = Literal { capacity: 512, ..*server.params().literal() };
-    let partial = Client::new(Params::<ByInspiring>::new(other).unwrap(), server.public().clone()).unwrap();
+    let other = Literal {
+        capacity: 512,
+        ..*server.params().literal()
+    };
+    let partial = Client::new(
+        Params::<ByInspiring>::new(other).unwrap(),
+        server.public().clone(),
+    )
+    .unwrap();
     let (secret, query) = partial.query(None, &[3], &mut rng).unwrap();
     let query = Query::decode(server.params(), &query.encode(partial.params())).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     let client = Client::new(server.params().clone(), server.public().clone()).unwrap();
-    assert!(matches!(client.extract(secret, answer), Err(Error::NotDecodable)));
+    assert!(matches!(
+        client.extract(secret, answer),
+        Err(Error::NotDecodable)
+    ));
 }
 
 #[test]
@@ -149,45 +220,112 @@ fn parameters_are_read_back_and_bad_ones_are_refused() {
     let shape = Shape::new(12_345, 13).unwrap();
     let params = Params::<ByInspiring>::choose(shape, Goal::Balanced).unwrap();
     let bytes = params.encode();
-    assert_eq!(Params::<ByInspiring>::decode(&bytes).unwrap().describe(), params.describe());
+    assert_eq!(
+        Params::<ByInspiring>::decode(&bytes).unwrap().describe(),
+        params.describe()
+    );
     let good = *params.literal();
     let bits = good.bits;
-    let digits = |bits, mask, body| Literal { digits: DigitShape { bits, mask, body }, ..good };
+    let digits = |bits, mask, body| Literal {
+        digits: DigitShape { bits, mask, body },
+        ..good
+    };
     let sent = |bits| Literal { bits, ..good };
-    let gadget = |levels, log_base, drop| papir_lattice::gadget::GadgetParams { levels, log_base, drop };
+    let gadget = |levels, log_base, drop| papir_lattice::gadget::GadgetParams {
+        levels,
+        log_base,
+        drop,
+    };
     for bad in [
         Literal { units: 0, ..good },
-        Literal { units: 1 << 30, ..good },
-        Literal { capacity: 0, ..good },
-        Literal { capacity: 1, ..good },
-        Literal { capacity: 1000, ..good },
-        Literal { capacity: 4096, ..good },
-        Literal { first_bits: 0, ..good },
-        Literal { first_bits: 33, ..good },
-        Literal { first_bits: good.first_bits - 1, ..good },
+        Literal {
+            units: 1 << 30,
+            ..good
+        },
+        Literal {
+            capacity: 0,
+            ..good
+        },
+        Literal {
+            capacity: 1,
+            ..good
+        },
+        Literal {
+            capacity: 1000,
+            ..good
+        },
+        Literal {
+            capacity: 4096,
+            ..good
+        },
+        Literal {
+            first_bits: 0,
+            ..good
+        },
+        Literal {
+            first_bits: 33,
+            ..good
+        },
+        Literal {
+            first_bits: good.first_bits - 1,
+            ..good
+        },
         digits(0, 3, 2),
         digits(17, 1, 1),
         digits(7, 5, 2),
         digits(7, 2, 2),
         digits(7, 3, 0),
         sent(SelectionBits { query: 0, ..bits }),
-        sent(SelectionBits { query: bits.query - 1, ..bits }),
+        sent(SelectionBits {
+            query: bits.query - 1,
+            ..bits
+        }),
         sent(SelectionBits { query: 56, ..bits }),
         sent(SelectionBits { key: 0, ..bits }),
         sent(SelectionBits { key: 60, ..bits }),
-        sent(SelectionBits { gadget: gadget(0, 19, 18), ..bits }),
-        sent(SelectionBits { gadget: gadget(2, 0, 18), ..bits }),
-        sent(SelectionBits { gadget: gadget(2, 8, 18), ..bits }),
-        sent(SelectionBits { gadget: gadget(2, 28, 0), ..bits }),
-        sent(SelectionBits { gadget: gadget(1, 255, 255), ..bits }),
-        sent(SelectionBits { gadget: gadget(255, 1, 55), ..bits }),
+        sent(SelectionBits {
+            gadget: gadget(0, 19, 18),
+            ..bits
+        }),
+        sent(SelectionBits {
+            gadget: gadget(2, 0, 18),
+            ..bits
+        }),
+        sent(SelectionBits {
+            gadget: gadget(2, 8, 18),
+            ..bits
+        }),
+        sent(SelectionBits {
+            gadget: gadget(2, 28, 0),
+            ..bits
+        }),
+        sent(SelectionBits {
+            gadget: gadget(1, 255, 255),
+            ..bits
+        }),
+        sent(SelectionBits {
+            gadget: gadget(255, 1, 55),
+            ..bits
+        }),
     ] {
         assert!(Params::<ByInspiring>::new(bad).is_err(), "{bad:?}");
     }
-    for (position, value) in [(24, 0), (24, 255), (25, 0), (27, 3), (31, 0), (32, 9), (35, 255), (38, 1)] {
+    for (position, value) in [
+        (24, 0),
+        (24, 255),
+        (25, 0),
+        (27, 3),
+        (31, 0),
+        (32, 9),
+        (35, 255),
+        (38, 1),
+    ] {
         let mut bad = bytes.clone();
         bad[position] = value;
-        assert!(Params::<ByInspiring>::decode(&bad).is_err(), "{value} at {position}");
+        assert!(
+            Params::<ByInspiring>::decode(&bad).is_err(),
+            "{value} at {position}"
+        );
     }
     assert!(Params::<ByInspiring>::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).is_err());
 }
@@ -201,12 +339,24 @@ fn assert_goals<V: Variant>(papers: &[(u32, u64)]) {
         let traffic = sizes.map(|sizes| sizes.query + sizes.answer);
         let read = sizes.map(|sizes| sizes.database + sizes.material);
         for (params, sizes) in all.iter().zip(&sizes) {
-            println!("{} {}: {sizes:?} {:?}", V::NAME, params.label(), params.literal().bits);
+            println!(
+                "{} {}: {sizes:?} {:?}",
+                V::NAME,
+                params.label(),
+                params.literal().bits
+            );
             assert!(params.describe().failure_log2 <= -40.0);
         }
-        assert!(traffic[0] <= traffic[1] && traffic[1] <= traffic[2], "{traffic:?}");
+        assert!(
+            traffic[0] <= traffic[1] && traffic[1] <= traffic[2],
+            "{traffic:?}"
+        );
         assert!(read[2] <= read[1] && read[1] <= read[0], "{read:?}");
-        assert!(traffic[1] <= paper, "{} bytes, the paper has {paper}", traffic[1]);
+        assert!(
+            traffic[1] <= paper,
+            "{} bytes, the paper has {paper}",
+            traffic[1]
+        );
     }
 }
 

@@ -15,7 +15,11 @@ fn records(shape: Shape, seed: u8) -> RecordBuffer {
     let mut bytes = vec![0; shape.total_bytes() as usize];
     ChaCha20Rng::from_seed([seed; 32]).fill_bytes(&mut bytes);
     let bits = shape.record_bits();
-    (0..shape.records()).for_each(|i| records.set(i, &extract_bits(&bytes, i * bits, bits)).unwrap());
+    (0..shape.records()).for_each(|i| {
+        records
+            .set(i, &extract_bits(&bytes, i * bits, bits))
+            .unwrap()
+    });
     records
 }
 
@@ -26,7 +30,12 @@ fn prepare<F: Form>(params: Params<F>, records: &RecordBuffer) -> (Server<F>, Cl
     (server, client)
 }
 
-fn fetch<F: Form>(server: &Server<F>, client: &Client<F>, index: u64, rng: &mut ChaCha20Rng) -> Vec<u8> {
+fn fetch<F: Form>(
+    server: &Server<F>,
+    client: &Client<F>,
+    index: u64,
+    rng: &mut ChaCha20Rng,
+) -> Vec<u8> {
     let (secret, query) = client.query(None, &[index], rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     client.extract(secret, answer).unwrap().remove(0)
@@ -50,7 +59,10 @@ fn records_are_retrieved_from_columns_of_every_height<F: Form>() {
         let (server, client) = prepare(Params::<F>::with_packs(shape, packs).unwrap(), &records);
         for index in [0, count / 2, count - 1] {
             let found = fetch(&server, &client, index, &mut rng);
-            assert!(found == records.get(index).unwrap(), "{count} × {bits} in {packs} packs: {index}");
+            assert!(
+                found == records.get(index).unwrap(),
+                "{count} × {bits} in {packs} packs: {index}"
+            );
         }
     }
 }
@@ -60,33 +72,59 @@ fn an_update_is_the_setup_of_the_changed_records<F: Form>() {
     let shape = Shape::new(70_001, 3).unwrap();
     let mut records = records(shape, 6);
     let (server, _) = prepare(Params::<F>::with_packs(shape, 1).unwrap(), &records);
-    let change = |index, byte| Change { index, record: vec![byte] };
+    let change = |index, byte| Change {
+        index,
+        record: vec![byte],
+    };
     let changes = [change(70_000, 5), change(0, 2), change(70_000, 1)];
     let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
-    changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
-    let fresh =
-        Server::prepare(server.params().clone(), server.public().seed, &records, &NoProgress).unwrap();
+    changes
+        .iter()
+        .for_each(|change| records.set(change.index, &change.record).unwrap());
+    let fresh = Server::prepare(
+        server.params().clone(),
+        server.public().seed,
+        &records,
+        &NoProgress,
+    )
+    .unwrap();
     let saved = |server: &Server<F>| {
         let mut sections = papir_core::sections::MemorySections::default();
         server.save(&mut sections).unwrap();
         let names: Vec<String> = sections.names().map(str::to_owned).collect();
-        let get = |name| papir_core::sections::SectionSource::get(&sections, name).unwrap().to_vec();
+        let get = |name| {
+            papir_core::sections::SectionSource::get(&sections, name)
+                .unwrap()
+                .to_vec()
+        };
         names.iter().map(|name| get(name)).collect::<Vec<_>>()
     };
     assert!(saved(&updated) == saved(&fresh) && saved(&updated) != saved(&server));
-    let same = server.update(&[change(1, records.get(1).unwrap()[0])], &mut rng, &NoProgress).unwrap();
+    let same = server
+        .update(
+            &[change(1, records.get(1).unwrap()[0])],
+            &mut rng,
+            &NoProgress,
+        )
+        .unwrap();
     assert!(saved(&same) == saved(&server));
 }
 
 /// Words of a column in the order of its rows.
 fn words_of<F: Form>(bytes: &[u8]) -> Vec<i128> {
     match F::STORAGE {
-        Storage::Words => {
-            bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into()).collect()
-        }
+        Storage::Words => bytes
+            .chunks_exact(2)
+            .map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into())
+            .collect(),
         Storage::Nibbles => {
             let halves = |bytes: &[u8]| {
-                [0, 4].map(|half| bytes.iter().map(|b| i128::from(b >> half & 15) - 8).collect())
+                [0, 4].map(|half| {
+                    bytes
+                        .iter()
+                        .map(|b| i128::from(b >> half & 15) - 8)
+                        .collect()
+                })
             };
             let groups: Vec<[Vec<i128>; 2]> = bytes.chunks_exact(64).map(halves).collect();
             groups.as_flattened().concat()
@@ -97,13 +135,23 @@ fn words_of<F: Form>(bytes: &[u8]) -> Vec<i128> {
 /// The error of each word of a decrypted column, modulo q and centred.
 ///
 /// The records are zero, so the column's words are the whitening stream.
-fn errors<F: Form>(server: &Server<F>, client: &Client<F>, index: u64, rng: &mut ChaCha20Rng) -> Vec<f64> {
+fn errors<F: Form>(
+    server: &Server<F>,
+    client: &Client<F>,
+    index: u64,
+    rng: &mut ChaCha20Rng,
+) -> Vec<f64> {
     let params = server.params();
     let ring = params.selection().rlwe().ring();
     let (secret, query) = client.query(None, &[index], rng).unwrap();
     let matrix = server.matrix();
-    let (key, selected) = (matrix.read_key(&query).unwrap(), matrix.select(&[&query], &[Vec::new()]));
-    let answer = matrix.round(&matrix.pack(selected, &[&key]).unwrap()[0]).with_masks(&server.public().masks);
+    let (key, selected) = (
+        matrix.read_key(&query).unwrap(),
+        matrix.select(&[&query], &[Vec::new()]),
+    );
+    let answer = matrix
+        .round(&matrix.pack(selected, &[&key]).unwrap()[0])
+        .with_masks(&server.public().masks);
     let (layout, seed) = (params.layout(), &server.public().seed);
     let mut bytes = vec![0; layout.rows * F::STORAGE.word_bits() as usize / 8];
     layout.whiten(seed, layout.locate(index).column, &mut bytes);
@@ -116,7 +164,11 @@ fn errors<F: Form>(server: &Server<F>, client: &Client<F>, index: u64, rng: &mut
         let difference = (phase as f64 - expected + 3.0 * half).rem_euclid(2.0 * half) - half;
         difference * q as f64 / 2f64.powi(bits.a as i32)
     };
-    words_of::<F>(&bytes).into_iter().zip(phases.iter()).map(error).collect()
+    words_of::<F>(&bytes)
+        .into_iter()
+        .zip(phases.iter())
+        .map(error)
+        .collect()
 }
 
 /// Parameters that answer with the given bits of mask and body.
@@ -161,25 +213,48 @@ fn an_answer_opens_under_its_own_secret_only<F: Form>() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let shape = Shape::of_bytes(500, 64).unwrap();
     let records = records(shape, 9);
-    let (server, client) = prepare(Params::<F>::choose(shape, Goal::Balanced).unwrap(), &records);
+    let (server, client) = prepare(
+        Params::<F>::choose(shape, Goal::Balanced).unwrap(),
+        &records,
+    );
     let (first, query) = client.query(None, &[3], &mut rng).unwrap();
     let (second, _) = client.query(None, &[3], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
-    assert!(matches!(client.extract(second, answer.clone()), Err(Error::NotDecodable)));
-    assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
+    assert!(matches!(
+        client.extract(second, answer.clone()),
+        Err(Error::NotDecodable)
+    ));
+    assert_eq!(
+        client.extract(first, answer).unwrap(),
+        [records.get(3).unwrap()]
+    );
 }
 
 fn several_queries_share_the_passes<F: Form>() {
     let mut rng = ChaCha20Rng::from_seed([10; 32]);
     let shape = Shape::of_bytes(3000, 40).unwrap();
-    let (server, client) = prepare(Params::<F>::with_packs(shape, 2).unwrap(), &records(shape, 11));
-    let queries: Vec<SelectionQuery> =
-        [7, 2999, 7].map(|index| client.query(None, &[index], &mut rng).unwrap().1).into();
-    let batch = queries.iter().map(|query| (Session::anonymous(), query)).collect();
-    let alone: Vec<SelectionAnswer> =
-        queries.iter().map(|query| server.answer(Session::anonymous(), query).unwrap()).collect();
+    let (server, client) = prepare(
+        Params::<F>::with_packs(shape, 2).unwrap(),
+        &records(shape, 11),
+    );
+    let queries: Vec<SelectionQuery> = [7, 2999, 7]
+        .map(|index| client.query(None, &[index], &mut rng).unwrap().1)
+        .into();
+    let batch = queries
+        .iter()
+        .map(|query| (Session::anonymous(), query))
+        .collect();
+    let alone: Vec<SelectionAnswer> = queries
+        .iter()
+        .map(|query| server.answer(Session::anonymous(), query).unwrap())
+        .collect();
     assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
-    assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
+    assert!(
+        server
+            .answer_many(Vec::new(), &NoProgress)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 /// Makes the tests of a scheme.
@@ -225,8 +300,14 @@ tests!(inspire1: ByInspiring);
 fn long_records_take_few_bytes() {
     for (records, bytes, most) in [(1 << 15, 1 << 15, 130 << 10), (30_000, 57 << 10, 156 << 10)] {
         let shape = Shape::of_bytes(records, bytes).unwrap();
-        let sizes = Params::<ByInspiring>::choose(shape, Goal::MinCommunication).unwrap().describe().sizes;
-        assert!(sizes.query + sizes.answer <= most && sizes.public <= 256 << 10, "{sizes:?}");
+        let sizes = Params::<ByInspiring>::choose(shape, Goal::MinCommunication)
+            .unwrap()
+            .describe()
+            .sizes;
+        assert!(
+            sizes.query + sizes.answer <= most && sizes.public <= 256 << 10,
+            "{sizes:?}"
+        );
         assert!(sizes.answer <= bytes * 5 / 4 + 64, "{sizes:?}");
         assert!(sizes.material < sizes.database, "{sizes:?}");
     }
@@ -239,13 +320,20 @@ fn messages_are_never_longer_than_the_papers() {
     for (log2_bytes, paper) in [(30, 802_000), (33, 1_354_000), (35, 2_246_000)] {
         for record_bits in [1, 512, 262_144] {
             let shape = Shape::new((8u64 << log2_bytes) / record_bits, record_bits).unwrap();
-            let chosen = Goal::ALL.map(|goal| Params::<ByCdks>::choose(shape, goal).unwrap().describe());
+            let chosen =
+                Goal::ALL.map(|goal| Params::<ByCdks>::choose(shape, goal).unwrap().describe());
             let [least, balanced, fast] = chosen.map(|description| {
                 assert!(description.failure_log2 <= -40.0);
-                println!("2^{log2_bytes} bytes, {record_bits} bits: {:?}", description.sizes);
+                println!(
+                    "2^{log2_bytes} bytes, {record_bits} bits: {:?}",
+                    description.sizes
+                );
                 description.sizes.query + description.sizes.answer
             });
-            assert!(least <= balanced && balanced <= fast, "{least}, {balanced}, {fast}");
+            assert!(
+                least <= balanced && balanced <= fast,
+                "{least}, {balanced}, {fast}"
+            );
             assert!(least <= paper, "{least} bytes, the paper has {paper}");
         }
     }

@@ -12,14 +12,24 @@ use crate::short::registered;
 /// Compares the table between two comments of a page with the registry's rows.
 fn check(page: &str, title: &str, row: impl Fn(&Listing) -> String) {
     registered();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(page);
     let text = fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- schemes -->\n", "<!-- /schemes -->\n");
-    let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{page} has no {begin}"));
-    let (found, after) = rest.split_once(end).unwrap_or_else(|| panic!("{page} has no {end}"));
+    let (before, rest) = text
+        .split_once(begin)
+        .unwrap_or_else(|| panic!("{page} has no {begin}"));
+    let (found, after) = rest
+        .split_once(end)
+        .unwrap_or_else(|| panic!("{page} has no {end}"));
     let columns = title.matches('|').count() - 1;
     let rows: Vec<String> = registry::listings().iter().map(row).collect();
-    let expected = format!("{title}\n{}|\n{}\n", "|---".repeat(columns), rows.join("\n"));
+    let expected = format!(
+        "{title}\n{}|\n{}\n",
+        "|---".repeat(columns),
+        rows.join("\n")
+    );
     if std::env::var_os("PAPIR_WRITE_PAGES").is_some() {
         fs::write(&path, [before, begin, &expected, end, after].concat()).unwrap();
         return;
@@ -30,7 +40,12 @@ fn check(page: &str, title: &str, row: impl Fn(&Listing) -> String) {
 #[test]
 fn the_page_of_schemes_lists_the_registry() {
     check("docs/schemes.md", "| name | paper | for |", |one| {
-        format!("| `{}` | {} | {} |", one.scheme.name(), one.paper, one.purpose)
+        format!(
+            "| `{}` | {} | {} |",
+            one.scheme.name(),
+            one.paper,
+            one.purpose
+        )
     });
 }
 

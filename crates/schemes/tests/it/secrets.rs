@@ -58,7 +58,11 @@ check_secrets!(
 );
 
 /// Does not compile if `extract` borrows the secret.
-fn extract<S: Scheme>(client: &S::Client, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>> {
+fn extract<S: Scheme>(
+    client: &S::Client,
+    secret: S::Secret,
+    answer: S::Answer,
+) -> Result<Vec<Record>> {
     client.extract(secret, answer)
 }
 
@@ -67,6 +71,9 @@ fn every_schemes_secret_is_used_once() {
     let _ = extract::<Simple>;
     for listing in papir_schemes::registry::listings() {
         let name = listing.scheme.name();
-        assert!(CHECKED.contains(&name), "the secret of {name} is not checked here");
+        assert!(
+            CHECKED.contains(&name),
+            "the secret of {name} is not checked here"
+        );
     }
 }

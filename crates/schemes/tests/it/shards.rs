@@ -4,7 +4,9 @@ use chacha20::ChaCha20Rng;
 use papir_core::erased::{ErasedScheme, ErasedSession, ErasedShard, parameters_of};
 use papir_core::scratch::{Piece, PreparationRng, Scratch};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{AlignedBytes, Blob, Choice, NoProgress, Progress, RecordBuffer, Records, Result, Shape};
+use papir_core::{
+    AlignedBytes, Blob, Choice, NoProgress, Progress, RecordBuffer, Records, Result, Shape,
+};
 use papir_schemes::registry;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use std::cell::Cell;
@@ -25,15 +27,25 @@ fn prepare(scheme: &str, (records, bits): (u64, u64), choice: Choice) -> Case {
     let mut buffer = RecordBuffer::zeroed(Shape::new(records, bits).unwrap());
     rng.fill_bytes(buffer.packed_mut());
     let candidate = scheme.candidate(buffer.shape(), choice).unwrap();
-    let server = scheme.setup_candidate(&candidate.parameters, &buffer, &mut rng, &NoProgress).unwrap();
+    let server = scheme
+        .setup_candidate(&candidate.parameters, &buffer, &mut rng, &NoProgress)
+        .unwrap();
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
-    Case { scheme, records: buffer, server, sections }
+    Case {
+        scheme,
+        records: buffer,
+        server,
+        sections,
+    }
 }
 
 /// Asks for some records through `count` shards, and compares answers and records.
 fn check(case: &Case, count: usize) {
-    let division = case.scheme.division(&parameters_of(&case.sections).unwrap()).unwrap();
+    let division = case
+        .scheme
+        .division(&parameters_of(&case.sections).unwrap())
+        .unwrap();
     let shards: Vec<Box<dyn ErasedShard>> = division
         .split(count)
         .unwrap()
@@ -43,22 +55,47 @@ fn check(case: &Case, count: usize) {
     let combiner = case.scheme.load_combiner(&case.sections).unwrap();
     let client = case.scheme.client(&combiner.public()).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(count as u64);
-    let indices: Vec<u64> = (0..3).map(|_| rng.next_u64() % case.records.shape().records()).collect();
-    let sent: Vec<_> = indices.iter().map(|index| client.query(None, &[*index], &mut rng).unwrap()).collect();
+    let indices: Vec<u64> = (0..3)
+        .map(|_| rng.next_u64() % case.records.shape().records())
+        .collect();
+    let sent: Vec<_> = indices
+        .iter()
+        .map(|index| client.query(None, &[*index], &mut rng).unwrap())
+        .collect();
     let queries: Vec<&[u8]> = sent.iter().map(|(_, query)| query.as_slice()).collect();
     let partials: Vec<Vec<Vec<u8>>> = shards
         .iter()
-        .map(|shard| shard.partial_many(&queries, &NoProgress).into_iter().map(Result::unwrap).collect())
+        .map(|shard| {
+            shard
+                .partial_many(&queries, &NoProgress)
+                .into_iter()
+                .map(Result::unwrap)
+                .collect()
+        })
         .collect();
-    let of_queries: Vec<Vec<&[u8]>> =
-        (0..queries.len()).map(|i| partials.iter().map(|of| of[i].as_slice()).collect()).collect();
-    let batch: Vec<(&[u8], &[&[u8]])> =
-        queries.iter().zip(&of_queries).map(|(query, partials)| (*query, partials.as_slice())).collect();
+    let of_queries: Vec<Vec<&[u8]>> = (0..queries.len())
+        .map(|i| partials.iter().map(|of| of[i].as_slice()).collect())
+        .collect();
+    let batch: Vec<(&[u8], &[&[u8]])> = queries
+        .iter()
+        .zip(&of_queries)
+        .map(|(query, partials)| (*query, partials.as_slice()))
+        .collect();
     let combined = combiner.combine_many(&batch, &NoProgress);
     for ((index, (secret, query)), combined) in indices.iter().zip(sent).zip(combined) {
         let combined = combined.unwrap();
-        assert!(combined == case.server.answer(ErasedSession::default(), &query).unwrap(), "{count} shards");
-        assert_eq!(client.extract(secret, &combined).unwrap(), [case.records.get(*index).unwrap()]);
+        assert!(
+            combined
+                == case
+                    .server
+                    .answer(ErasedSession::default(), &query)
+                    .unwrap(),
+            "{count} shards"
+        );
+        assert_eq!(
+            client.extract(secret, &combined).unwrap(),
+            [case.records.get(*index).unwrap()]
+        );
     }
 }
 
@@ -83,10 +120,20 @@ fn inspire_divides_packs_into_more_counts() {
 
 /// Tests each count of shards, or the number of slices if that is smaller.
 fn inspire2_divides(counts: &[usize]) {
-    for (shape, words) in [((1 << 15, 8 * 64), 32), ((9000, 8 * 256), 128), ((1 << 14, 8 * 4), 2)] {
+    for (shape, words) in [
+        ((1 << 15, 8 * 64), 32),
+        ((9000, 8 * 256), 128),
+        ((1 << 14, 8 * 4), 2),
+    ] {
         let case = prepare("inspire2", shape, Choice::Packed { columns: 64, words });
-        let slices = case.scheme.division(&parameters_of(&case.sections).unwrap()).unwrap().slices();
-        counts.iter().for_each(|count| check(&case, slices.min(*count)));
+        let slices = case
+            .scheme
+            .division(&parameters_of(&case.sections).unwrap())
+            .unwrap()
+            .slices();
+        counts
+            .iter()
+            .for_each(|count| check(&case, slices.min(*count)));
     }
 }
 
@@ -137,28 +184,58 @@ impl SectionSource for Counting<'_> {
 fn a_shard_reads_its_part_only() {
     for (scheme, shape, choice) in [
         ("inspire", (1 << 13, 8 * 256), Choice::Columns(64)),
-        ("inspire2", (1 << 15, 8 * 64), Choice::Packed { columns: 64, words: 32 }),
+        (
+            "inspire2",
+            (1 << 15, 8 * 64),
+            Choice::Packed {
+                columns: 64,
+                words: 32,
+            },
+        ),
         ("simple", (5000, 8 * 100), Choice::Columns(200)),
     ] {
-        let Case { scheme, sections, .. } = prepare(scheme, shape, choice);
+        let Case {
+            scheme, sections, ..
+        } = prepare(scheme, shape, choice);
         let division = scheme.division(&parameters_of(&sections).unwrap()).unwrap();
-        let all: usize = sections.names().map(|name| sections.length(name).unwrap()).sum();
+        let all: usize = sections
+            .names()
+            .map(|name| sections.length(name).unwrap())
+            .sum();
         let shards = 4;
         let mut sum = 0;
         for range in division.split(shards).unwrap() {
-            let counting = Counting { sections: &sections, read: Cell::new(0) };
+            let counting = Counting {
+                sections: &sections,
+                read: Cell::new(0),
+            };
             scheme.load_shard(range, &counting).unwrap();
-            assert!(counting.read.get() < all / 2, "{}: {} of {all}", scheme.name(), counting.read.get());
+            assert!(
+                counting.read.get() < all / 2,
+                "{}: {} of {all}",
+                scheme.name(),
+                counting.read.get()
+            );
             sum += counting.read.get();
         }
         // Only the seed, the parameters and the list of exceptions are read by all.
         assert!(sum < all + all / 50, "{}: {sum} of {all}", scheme.name());
-        let counting = Counting { sections: &sections, read: Cell::new(0) };
+        let counting = Counting {
+            sections: &sections,
+            read: Cell::new(0),
+        };
         scheme.load_combiner(&counting).unwrap();
-        let kept = scheme.divided_work(&parameters_of(&sections).unwrap()).unwrap().combiner_bytes as usize;
+        let kept = scheme
+            .divided_work(&parameters_of(&sections).unwrap())
+            .unwrap()
+            .combiner_bytes as usize;
         // That of `inspire` keeps the masks of packs, and drops the two last digits of each.
         let read = counting.read.get() / if scheme.name() == "inspire" { 3 } else { 1 };
-        assert!(kept.abs_diff(read) < read / 10, "{}: {read} bytes read, {kept} kept", scheme.name());
+        assert!(
+            kept.abs_diff(read) < read / 10,
+            "{}: {read} bytes read, {kept} kept",
+            scheme.name()
+        );
     }
 }
 
@@ -193,15 +270,21 @@ impl Scratch for Tasks<'_> {
         let ranges = self.scheme.column_ranges(parameters, encoders)?;
         let encode = |columns| {
             let (records, rng) = (self.records, &mut fresh());
-            self.scheme.encode_columns(parameters, columns, records, rng, &NoProgress).map(Blob::from)
+            self.scheme
+                .encode_columns(parameters, columns, records, rng, &NoProgress)
+                .map(Blob::from)
         };
         let encoded = ranges.into_iter().map(encode).collect::<Result<Vec<_>>>()?;
         for slices in self.scheme.division(parameters)?.split(preparers)? {
             let rng = &mut fresh();
             for Piece { part, bytes } in
-                self.scheme.prepare_slices(parameters, slices, &encoded, rng, &NoProgress)?
+                self.scheme
+                    .prepare_slices(parameters, slices, &encoded, rng, &NoProgress)?
             {
-                self.parts.entry(part).or_default().extend_from_slice(&bytes);
+                self.parts
+                    .entry(part)
+                    .or_default()
+                    .extend_from_slice(&bytes);
             }
         }
         Ok(Some(Box::new(fresh())))
@@ -216,7 +299,10 @@ fn tasks_prepare_the_same_database() {
         let mut rng = ChaCha20Rng::seed_from_u64(shape.0);
         let mut records = RecordBuffer::zeroed(Shape::new(shape.0, shape.1).unwrap());
         rng.fill_bytes(records.packed_mut());
-        let parameters = scheme.candidate(records.shape(), Choice::Columns(columns)).unwrap().parameters;
+        let parameters = scheme
+            .candidate(records.shape(), Choice::Columns(columns))
+            .unwrap()
+            .parameters;
         let mut alone = MemorySections::default();
         let mut first = ChaCha20Rng::seed_from_u64(ChaCha20Rng::seed_from_u64(5).next_u64());
         scheme
@@ -225,7 +311,12 @@ fn tasks_prepare_the_same_database() {
             .save(&mut alone)
             .unwrap();
         for counts in [(1, 1), (9, 4)] {
-            let mut tasks = Tasks { scheme, records: &records, counts, parts: BTreeMap::new() };
+            let mut tasks = Tasks {
+                scheme,
+                records: &records,
+                counts,
+                parts: BTreeMap::new(),
+            };
             let mut rng = ChaCha20Rng::seed_from_u64(5);
             let mut sections = MemorySections::default();
             scheme
@@ -246,14 +337,34 @@ fn tasks_prepare_the_same_database() {
 fn tasks_are_refused_where_all_is_prepared_together() {
     let scheme = registry::by_name("simple").unwrap();
     let shape = Shape::new(500, 80).unwrap();
-    let parameters = scheme.candidate(shape, Choice::Columns(20)).unwrap().parameters;
-    let error = scheme.column_ranges(&parameters, 2).unwrap_err().to_string();
-    assert!(error.contains("all of a database is prepared together: expected inspire"), "{error}");
+    let parameters = scheme
+        .candidate(shape, Choice::Columns(20))
+        .unwrap()
+        .parameters;
+    let error = scheme
+        .column_ranges(&parameters, 2)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("all of a database is prepared together: expected inspire"),
+        "{error}"
+    );
     let inspire = registry::by_name("inspire").unwrap();
     let shape = Shape::new(1 << 15, 2048).unwrap();
-    let parameters = inspire.candidate(shape, Choice::Columns(64)).unwrap().parameters;
+    let parameters = inspire
+        .candidate(shape, Choice::Columns(64))
+        .unwrap()
+        .parameters;
     let short = [Blob::copy_of(&[0; 64])];
-    let prepared =
-        inspire.prepare_slices(&parameters, 0..1, &short, &mut ChaCha20Rng::seed_from_u64(1), &NoProgress);
-    assert_eq!(prepared.err().map(|error| error.code()), Some("wrong_length"));
+    let prepared = inspire.prepare_slices(
+        &parameters,
+        0..1,
+        &short,
+        &mut ChaCha20Rng::seed_from_u64(1),
+        &NoProgress,
+    );
+    assert_eq!(
+        prepared.err().map(|error| error.code()),
+        Some("wrong_length")
+    );
 }

@@ -4,13 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
-    ErasedClient, ErasedClientScheme, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession,
-    ErasedState,
+    ErasedClient, ErasedClientScheme, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer,
+    ErasedSession, ErasedState,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Choice, Description, Error, FailureBound, Goal, NotPrivate, OwnerKey, Privacy,
-    Progress, Record, Records, Result, Shape, Target, Version,
+    Candidate, Change, Choice, Description, Error, FailureBound, Goal, NotPrivate, OwnerKey,
+    Privacy, Progress, Record, Records, Result, Shape, Target, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -115,7 +115,10 @@ impl ErasedScheme for Faulty {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        Ok(Box::new(FaultyServer(self.0, simple().setup(records, goal, rng, progress)?)))
+        Ok(Box::new(FaultyServer(
+            self.0,
+            simple().setup(records, goal, rng, progress)?,
+        )))
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
@@ -137,19 +140,36 @@ impl ErasedScheme for Faulty {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        Ok(Box::new(FaultyServer(self.0, simple().setup_candidate(parameters, records, rng, progress)?)))
+        Ok(Box::new(FaultyServer(
+            self.0,
+            simple().setup_candidate(parameters, records, rng, progress)?,
+        )))
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
-        let fault = if self.0 == Fault::LoadsOtherwise { Fault::WrongRecord } else { self.0 };
+        let fault = if self.0 == Fault::LoadsOtherwise {
+            Fault::WrongRecord
+        } else {
+            self.0
+        };
         Ok(Box::new(FaultyServer(fault, simple().load(source)?)))
     }
 }
 
 /// The answer with every payload bit inverted and a valid checksum.
 fn damaged(answer: &[u8], version: Version) -> Vec<u8> {
-    let inverted: Vec<u8> = answer[24..answer.len() - 8].iter().map(|byte| !byte).collect();
-    envelope::seal(&Header { kind: Kind::Answer, scheme: simple().id(), version }, &inverted)
+    let inverted: Vec<u8> = answer[24..answer.len() - 8]
+        .iter()
+        .map(|byte| !byte)
+        .collect();
+    envelope::seal(
+        &Header {
+            kind: Kind::Answer,
+            scheme: simple().id(),
+            version,
+        },
+        &inverted,
+    )
 }
 
 impl ErasedServer for FaultyServer {
@@ -225,7 +245,11 @@ impl ErasedServer for FaultyServer {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         let server = self.1.update(changes, rng, progress)?;
-        let none = if self.0 == Fault::ForgetsUpdates { self.1.update(&[], rng, progress)? } else { server };
+        let none = if self.0 == Fault::ForgetsUpdates {
+            self.1.update(&[], rng, progress)?
+        } else {
+            server
+        };
         Ok(Box::new(FaultyServer(self.0, none)))
     }
 
@@ -285,7 +309,12 @@ impl ErasedClient for FaultyClient {
         self.1.load_state(bytes)
     }
 
-    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
+    fn prepare(
+        &self,
+        state: &mut ErasedState,
+        queries: usize,
+        progress: &dyn Progress,
+    ) -> Result<()> {
         self.1.prepare(state, queries, progress)
     }
 
@@ -316,7 +345,11 @@ impl ErasedClient for FaultyClient {
 }
 
 fn config() -> Config {
-    Config { shapes: shapes(&[(2, 8)]), thorough: shapes(&[(211, 64)]), ..Config::slow() }
+    Config {
+        shapes: shapes(&[(2, 8)]),
+        thorough: shapes(&[(211, 64)]),
+        ..Config::slow()
+    }
 }
 
 #[test]

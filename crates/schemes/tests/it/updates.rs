@@ -25,14 +25,22 @@ fn records(shape: Shape) -> RecordBuffer {
 }
 
 fn setup<S: Scheme>(params: S::Params, records: &RecordBuffer) -> S::Server {
-    S::Server::setup(params, records, &mut ChaCha20Rng::from_seed([2; 32]), &NoProgress).unwrap()
+    S::Server::setup(
+        params,
+        records,
+        &mut ChaCha20Rng::from_seed([2; 32]),
+        &NoProgress,
+    )
+    .unwrap()
 }
 
 /// Changes that invert these bytes of these records.
 fn inverted(records: &RecordBuffer, indices: &[u64], bytes: std::ops::Range<usize>) -> Vec<Change> {
     let change = |&index: &u64| {
         let mut record = records.get(index).unwrap();
-        record[bytes.clone()].iter_mut().for_each(|byte| *byte = !*byte);
+        record[bytes.clone()]
+            .iter_mut()
+            .for_each(|byte| *byte = !*byte);
         Change { index, record }
     };
     indices.iter().map(change).collect()
@@ -56,7 +64,10 @@ fn sections<S: Scheme>(server: &S::Server) -> Vec<Vec<u8>> {
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     let names: Vec<String> = sections.names().map(str::to_owned).collect();
-    names.iter().map(|name| sections.get(name).unwrap().to_vec()).collect()
+    names
+        .iter()
+        .map(|name| sections.get(name).unwrap().to_vec())
+        .collect()
 }
 
 /// Checks that an update reports these stages, each completed with this number of steps, and gives
@@ -70,12 +81,23 @@ fn check_stages<S: Scheme>(
 ) {
     let server = setup::<S>(params.clone(), records);
     let stages = Stages::default();
-    let next = server.update(changes, &mut ChaCha20Rng::from_seed([3; 32]), &stages).unwrap();
-    let expected: Vec<_> = expected.iter().map(|&(name, steps)| (name.to_owned(), steps, steps)).collect();
+    let next = server
+        .update(changes, &mut ChaCha20Rng::from_seed([3; 32]), &stages)
+        .unwrap();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|&(name, steps)| (name.to_owned(), steps, steps))
+        .collect();
     assert_eq!(stages.0.into_inner().unwrap(), expected, "{}", S::NAME);
     let mut after = records.clone();
-    changes.iter().for_each(|change| after.set(change.index, &change.record).unwrap());
-    assert!(sections::<S>(&next) == sections::<S>(&setup::<S>(params.clone(), &after)), "{}", S::NAME);
+    changes
+        .iter()
+        .for_each(|change| after.set(change.index, &change.record).unwrap());
+    assert!(
+        sections::<S>(&next) == sections::<S>(&setup::<S>(params.clone(), &after)),
+        "{}",
+        S::NAME
+    );
 }
 
 fn cost<S: Scheme>(server: &S::Server, changes: &[Change]) -> Counts {
@@ -87,10 +109,15 @@ fn cost<S: Scheme>(server: &S::Server, changes: &[Change]) -> Counts {
 #[track_caller]
 fn assert_counts(found: &Counts, expected: &[(Operation, usize)]) {
     for operation in Operation::ALL {
-        let expected =
-            expected.iter().filter(|(other, _)| *other == operation).map(|(_, times)| *times as f64);
+        let expected = expected
+            .iter()
+            .filter(|(other, _)| *other == operation)
+            .map(|(_, times)| *times as f64);
         let (found, expected) = (found.times(operation), expected.sum::<f64>());
-        assert!((found - expected).abs() < 1e-6, "{operation:?}: {found}, expected {expected}");
+        assert!(
+            (found - expected).abs() < 1e-6,
+            "{operation:?}: {found}, expected {expected}"
+        );
     }
 }
 
@@ -99,7 +126,10 @@ fn simple_changes_the_hint_by_bytes_or_by_rows() {
     let shape = Shape::of_bytes(3000, 24).unwrap();
     let (records, params) = (records(shape), SimpleParams::new(shape, 10).unwrap());
     let all: Vec<u64> = (0..3000).collect();
-    let (one, all) = (inverted(&records, &[77], 0..24), inverted(&records, &all, 3..24));
+    let (one, all) = (
+        inverted(&records, &[77], 0..24),
+        inverted(&records, &all, 3..24),
+    );
     check_stages::<Simple>(&params, &records, &inverted(&records, &[77], 0..0), &[]);
     check_stages::<Simple>(&params, &records, &one, &[("update", 24)]);
     check_stages::<Simple>(&params, &records, &all, &[("hint", 210)]);
@@ -107,11 +137,17 @@ fn simple_changes_the_hint_by_bytes_or_by_rows() {
     let sizes = server.params().describe().sizes;
     let stored = (sizes.database + sizes.hint) as usize;
     assert_counts(&cost::<Simple>(&server, &[]), &[]);
-    assert_counts(&cost::<Simple>(&server, &one), &[(Operation::DecryptRow, 24), (Operation::Copy, stored)]);
+    assert_counts(
+        &cost::<Simple>(&server, &one),
+        &[(Operation::DecryptRow, 24), (Operation::Copy, stored)],
+    );
     let product = transformed_bytes(240, 300) as usize;
     assert_counts(
         &cost::<Simple>(&server, &all),
-        &[(Operation::HintProduct8, product), (Operation::Copy, stored)],
+        &[
+            (Operation::HintProduct8, product),
+            (Operation::Copy, stored),
+        ],
     );
 }
 
@@ -128,13 +164,24 @@ fn double_prepares_changed_units_or_all() {
         changes
     };
     let rows = 3 * 2 * N;
-    let (first, second) =
-        (|rows| transformed_bytes(rows, 30) as usize, transformed_bytes(rows, 100) as usize);
+    let (first, second) = (
+        |rows| transformed_bytes(rows, 30) as usize,
+        transformed_bytes(rows, 100) as usize,
+    );
     let stored = (sizes.database + sizes.material) as usize;
     assert_counts(&cost::<Double>(&server, &[]), &[]);
     for (changes, counts) in [
-        (of(4, 8), vec![(Operation::HintProduct8, first(8)), (Operation::DecryptRow, 4 * rows)]),
-        (of(5, 10), vec![(Operation::HintProduct8, first(10) + second)]),
+        (
+            of(4, 8),
+            vec![
+                (Operation::HintProduct8, first(8)),
+                (Operation::DecryptRow, 4 * rows),
+            ],
+        ),
+        (
+            of(5, 10),
+            vec![(Operation::HintProduct8, first(10) + second)],
+        ),
     ] {
         assert_counts(
             &cost::<Double>(&server, &changes),
@@ -143,7 +190,10 @@ fn double_prepares_changed_units_or_all() {
     }
     assert_counts(
         &cost::<Double>(&server, &of(51, 102)),
-        &[(Operation::HintProduct8, first(200) + second), (Operation::Copy, sizes.database as usize)],
+        &[
+            (Operation::HintProduct8, first(200) + second),
+            (Operation::Copy, sizes.database as usize),
+        ],
     );
     check_stages::<Double>(&params, &records, &inverted(&records, &[5], 0..0), &[]);
     check_stages::<Double>(&params, &records, &of(4, 8), &[("update", 4)]);
@@ -152,17 +202,34 @@ fn double_prepares_changed_units_or_all() {
 #[test]
 fn inspire0_prepares_the_packs_of_changed_bytes() {
     let shape = Shape::of_bytes(1500, 3).unwrap();
-    let seven = DigitShape { bits: 7, mask: 3, body: 2 };
+    let seven = DigitShape {
+        bits: 7,
+        mask: 3,
+        body: 2,
+    };
     let params = Params::<ByInspiring>::with_digits(shape, 200, seven, 1024).unwrap();
     let records = records(shape);
     type S = Inspire0;
     // A byte's n words of three digits are three packs of 1024.
     let changes = |bytes| inverted(&records, &[0, 700, 701], bytes);
     check_stages::<S>(&params, &records, &changes(0..0), &[]);
-    check_stages::<S>(&params, &records, &changes(1..2), &[("update", 3), ("pack", 3)]);
-    check_stages::<S>(&params, &records, &changes(0..3), &[("update", 3), ("pack", 9)]);
+    check_stages::<S>(
+        &params,
+        &records,
+        &changes(1..2),
+        &[("update", 3), ("pack", 3)],
+    );
+    check_stages::<S>(
+        &params,
+        &records,
+        &changes(0..3),
+        &[("update", 3), ("pack", 9)],
+    );
     let server = setup::<S>(params, &records);
-    let (update, setup) = (cost::<S>(&server, &changes(0..3)), server.params().describe().work.setup);
+    let (update, setup) = (
+        cost::<S>(&server, &changes(0..3)),
+        server.params().describe().work.setup,
+    );
     for operation in [Operation::Pack, Operation::HintTransform] {
         assert!((update.times(operation) - setup.times(operation)).abs() < 1e-6);
     }
@@ -178,7 +245,10 @@ fn simpleypir_prepares_the_packs_of_changed_records() {
     let shape = Shape::of_bytes(40, 4096).unwrap();
     let params = simpleypir::Params::<simpleypir::ByCdks>::with_packs(shape, 2).unwrap();
     let records = records(shape);
-    let (even, both) = (inverted(&records, &[0, 18], 5..6), inverted(&records, &[18, 19], 5..6));
+    let (even, both) = (
+        inverted(&records, &[0, 18], 5..6),
+        inverted(&records, &[18, 19], 5..6),
+    );
     check_stages::<SimpleYpir>(&params, &records, &inverted(&records, &[7], 0..0), &[]);
     check_stages::<SimpleYpir>(&params, &records, &even, &[("pack", 1)]);
     check_stages::<SimpleYpir>(&params, &records, &both, &[("pack", 2)]);

@@ -39,7 +39,9 @@ impl FromStr for Scope {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|scope| scope.name() == text);
-        found.ok_or_else(|| Error::BadScope { text: text.to_owned() })
+        found.ok_or_else(|| Error::BadScope {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -55,12 +57,24 @@ pub(crate) struct Grant {
 impl Grant {
     /// All permissions, for a service without tokens.
     pub(crate) fn everything() -> Self {
-        Self { name: None, scopes: Arc::new(Scope::ALL.into()), databases: None }
+        Self {
+            name: None,
+            scopes: Arc::new(Scope::ALL.into()),
+            databases: None,
+        }
     }
 
     /// Permissions of the token `name`; `None` allows all databases.
-    pub(crate) fn new(name: &str, scopes: BTreeSet<Scope>, databases: Option<BTreeSet<String>>) -> Self {
-        Self { name: Some(name.into()), scopes: Arc::new(scopes), databases: databases.map(Arc::new) }
+    pub(crate) fn new(
+        name: &str,
+        scopes: BTreeSet<Scope>,
+        databases: Option<BTreeSet<String>>,
+    ) -> Self {
+        Self {
+            name: Some(name.into()),
+            scopes: Arc::new(scopes),
+            databases: databases.map(Arc::new),
+        }
     }
 
     pub(crate) fn has(&self, scope: Scope) -> bool {
@@ -68,7 +82,9 @@ impl Grant {
     }
 
     pub(crate) fn allows(&self, database: &str) -> bool {
-        self.databases.as_ref().is_none_or(|allowed| allowed.contains(database))
+        self.databases
+            .as_ref()
+            .is_none_or(|allowed| allowed.contains(database))
     }
 
     /// The allowed databases; `None` means all.

@@ -44,7 +44,9 @@ impl FromStr for Origin {
     fn from_str(text: &str) -> Result<Self, Error> {
         match text == "*" || is_origin(text) {
             true => Ok(Self(text.to_owned())),
-            false => Err(Error::BadOrigin { text: text.to_owned() }),
+            false => Err(Error::BadOrigin {
+                text: text.to_owned(),
+            }),
         }
     }
 }
@@ -66,7 +68,9 @@ impl From<Origin> for String {
 /// Returns whether a browser could send this. An origin that none sends would allow nothing, and the
 /// operator would not learn why.
 fn is_origin(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return false;
+    };
     let (host, port) = match rest.rsplit_once(':') {
         // The colons of an IPv6 address are inside brackets.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
@@ -77,8 +81,12 @@ fn is_origin(text: &str) -> bool {
         "https" => "443",
         _ => "",
     };
-    let is_port =
-        |port: &str| port != own && port.parse::<u16>().is_ok_and(|number| number.to_string() == port);
+    let is_port = |port: &str| {
+        port != own
+            && port
+                .parse::<u16>()
+                .is_ok_and(|number| number.to_string() == port)
+    };
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= MAX_BYTES
         && scheme.starts_with(|c: char| c.is_ascii_lowercase())
@@ -88,8 +96,13 @@ fn is_origin(text: &str) -> bool {
 }
 
 fn is_host(host: &str) -> bool {
-    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return address.parse::<std::net::Ipv6Addr>().is_ok_and(|parsed| parsed.to_string() == address);
+    if let Some(address) = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        return address
+            .parse::<std::net::Ipv6Addr>()
+            .is_ok_and(|parsed| parsed.to_string() == address);
     }
     let is_named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
     !host.is_empty() && host.chars().all(is_named)
@@ -110,7 +123,13 @@ mod tests {
             "http://[::1]",
             "moz-extension://0a1b-2c",
         ] {
-            assert_eq!(good.parse::<Origin>().map(|origin| origin.to_string()).ok().as_deref(), Some(good));
+            assert_eq!(
+                good.parse::<Origin>()
+                    .map(|origin| origin.to_string())
+                    .ok()
+                    .as_deref(),
+                Some(good)
+            );
         }
         for bad in [
             "",

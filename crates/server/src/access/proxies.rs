@@ -24,8 +24,12 @@ pub struct TrustedProxies {
 /// `None` for other text, if a bit after the prefix is set, and for IPv4 addresses in IPv6 form, which
 /// never match.
 fn network(text: &str) -> Option<IpNet> {
-    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()?;
-    (network == network.trunc() && network.addr() == network.addr().to_canonical()).then_some(network)
+    let network = text
+        .parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .ok()?;
+    (network == network.trunc() && network.addr() == network.addr().to_canonical())
+        .then_some(network)
 }
 
 impl FromStr for TrustedProxies {
@@ -37,7 +41,9 @@ impl FromStr for TrustedProxies {
             if part == "unix" {
                 all.unix = true;
             } else {
-                let bad = || Error::BadProxy { text: part.to_owned() };
+                let bad = || Error::BadProxy {
+                    text: part.to_owned(),
+                };
                 all.networks.push(network(part).ok_or_else(bad)?);
             }
         }
@@ -48,7 +54,9 @@ impl FromStr for TrustedProxies {
 impl fmt::Display for TrustedProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let networks = self.networks.iter().map(IpNet::to_string);
-        let all: Vec<String> = networks.chain(self.unix.then(|| "unix".to_owned())).collect();
+        let all: Vec<String> = networks
+            .chain(self.unix.then(|| "unix".to_owned()))
+            .collect();
         f.write_str(&all.join(","))
     }
 }
@@ -60,7 +68,9 @@ impl TrustedProxies {
             Peer::Local => self.unix,
             Peer::Address(address) => {
                 let address = address.to_canonical();
-                self.networks.iter().any(|network| network.contains(&address))
+                self.networks
+                    .iter()
+                    .any(|network| network.contains(&address))
             }
         }
     }
@@ -99,7 +109,10 @@ mod tests {
             "unix,",
             "1.1.1.1/",
         ] {
-            assert!(matches!(text.parse::<TrustedProxies>(), Err(Error::BadProxy { .. })), "{text}");
+            assert!(
+                matches!(text.parse::<TrustedProxies>(), Err(Error::BadProxy { .. })),
+                "{text}"
+            );
         }
     }
 
@@ -118,7 +131,11 @@ mod tests {
             assert_eq!(proxies.trusts(peer(address)), expected, "{address}");
         }
         assert!(
-            !proxies.trusts(Peer::Local) && "unix".parse::<TrustedProxies>().unwrap().trusts(Peer::Local)
+            !proxies.trusts(Peer::Local)
+                && "unix"
+                    .parse::<TrustedProxies>()
+                    .unwrap()
+                    .trusts(Peer::Local)
         );
     }
 }

@@ -77,7 +77,12 @@ impl NewToken {
     /// A token with these scopes, for all databases and without an end.
     pub fn new(name: impl Into<String>, scopes: impl IntoIterator<Item = Scope>) -> Self {
         let scopes = scopes.into_iter().collect();
-        Self { name: name.into(), scopes, databases: None, lifetime: None }
+        Self {
+            name: name.into(),
+            scopes,
+            databases: None,
+            lifetime: None,
+        }
     }
 }
 
@@ -98,14 +103,19 @@ struct Document {
 impl TokenEntry {
     /// The hash of the token's text.
     pub(crate) fn hash(&self) -> Result<blake3::Hash, &'static str> {
-        let digits = self.hash.strip_prefix(HASH_PREFIX).ok_or("its hash does not start with blake3:")?;
+        let digits = self
+            .hash
+            .strip_prefix(HASH_PREFIX)
+            .ok_or("its hash does not start with blake3:")?;
         blake3::Hash::from_hex(digits).map_err(|_| "its hash is not 64 hexadecimal digits")
     }
 
     /// Returns whether the token has expired at `now`.
     pub fn has_expired(&self, now: SystemTime) -> bool {
         // Timestamps of this form sort lexicographically.
-        self.expires.as_ref().is_some_and(|expires| *expires <= timestamp(now))
+        self.expires
+            .as_ref()
+            .is_some_and(|expires| *expires <= timestamp(now))
     }
 
     /// Time at which the token expires; `None` for never.
@@ -132,16 +142,24 @@ impl TokenFile {
     /// # Errors
     /// [`Error::Tokens`], naming the file and the line or the token; [`Error::TokenFormat`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bad = |reason: String| Error::Tokens { path: path.to_owned(), reason };
+        let bad = |reason: String| Error::Tokens {
+            path: path.to_owned(),
+            reason,
+        };
         let file = File::open(path).map_err(|error| bad(error.to_string()))?;
         let mut text = String::new();
-        file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
+        file.take(MAX_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| bad(error.to_string()))?;
         if text.len() as u64 > MAX_BYTES {
             return Err(bad(format!("longer than {MAX_BYTES} bytes")));
         }
         // Checked before the other fields are parsed: another format may have other fields.
         let FormatNumber { format } = from_toml(&text).map_err(bad)?;
-        FORMATS.check(format).map_err(|source| Error::TokenFormat { path: path.to_owned(), source })?;
+        FORMATS.check(format).map_err(|source| Error::TokenFormat {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text).map_err(bad)
     }
 
@@ -149,12 +167,16 @@ impl TokenFile {
         let document: Document = from_toml(text)?;
         let mut names = BTreeSet::new();
         for entry in &document.tokens {
-            entry.check().map_err(|reason| format!("token `{}`: {reason}", entry.name))?;
+            entry
+                .check()
+                .map_err(|reason| format!("token `{}`: {reason}", entry.name))?;
             if !names.insert(&entry.name) {
                 return Err(format!("two tokens are named `{}`", entry.name));
             }
         }
-        Ok(Self { entries: document.tokens })
+        Ok(Self {
+            entries: document.tokens,
+        })
     }
 
     /// All tokens, in the order in which they were added.
@@ -168,9 +190,14 @@ impl TokenFile {
     /// # Errors
     /// [`Error::Tokens`] if the name is taken or malformed, or the file cannot be written.
     pub fn add(path: &Path, new: NewToken) -> Result<Zeroizing<String>, Error> {
-        let bad = |reason: &str| Error::Tokens { path: path.to_owned(), reason: reason.to_owned() };
+        let bad = |reason: &str| Error::Tokens {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
         let secret = secret().map_err(|_| bad("the operating system provides no randomness"))?;
-        let (now, expires) = (SystemTime::now(), |lifetime| SystemTime::now().checked_add(lifetime));
+        let (now, expires) = (SystemTime::now(), |lifetime| {
+            SystemTime::now().checked_add(lifetime)
+        });
         let entry = TokenEntry {
             hash: format!("{HASH_PREFIX}{}", blake3::hash(secret.as_bytes()).to_hex()),
             name: new.name,
@@ -200,18 +227,30 @@ impl TokenFile {
             file.entries.retain(|entry| entry.name != name);
             if file.entries.len() == before {
                 let reason = format!("no token is named `{name}`");
-                return Err(Error::Tokens { path: path.to_owned(), reason });
+                return Err(Error::Tokens {
+                    path: path.to_owned(),
+                    reason,
+                });
             }
             Ok(())
         })
     }
 
     /// Reads, changes and replaces a file under a lock.
-    fn change(path: &Path, change: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
-        let failed =
-            |error: std::io::Error| Error::Tokens { path: path.to_owned(), reason: error.to_string() };
+    fn change(
+        path: &Path,
+        change: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let failed = |error: std::io::Error| Error::Tokens {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
         let _lock = lock(path).map_err(failed)?;
-        let mut file = if path.exists() { Self::read(path)? } else { Self::default() };
+        let mut file = if path.exists() {
+            Self::read(path)?
+        } else {
+            Self::default()
+        };
         change(&mut file)?;
         file.replace(path).map_err(failed)
     }
@@ -219,7 +258,10 @@ impl TokenFile {
     /// Replaces the file atomically. A new file is readable by its owner only; an existing one
     /// keeps its owner, group and mode.
     fn replace(&self, path: &Path) -> std::io::Result<()> {
-        let document = Document { format: FORMATS.written, tokens: self.entries.clone() };
+        let document = Document {
+            format: FORMATS.written,
+            tokens: self.entries.clone(),
+        };
         let text = toml::to_string(&document).map_err(std::io::Error::other)?;
         let partial = beside(path, "partial");
         // A killed process may have left one. The lock excludes other writers.
@@ -240,15 +282,24 @@ impl TokenFile {
 /// Parses TOML. The error names the line.
 fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error| {
-        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
-        format!("line {}: {}", before.matches('\n').count() + 1, error.message())
+        let before = error
+            .span()
+            .map_or("", |span| text.get(..span.start).unwrap_or_default());
+        format!(
+            "line {}: {}",
+            before.matches('\n').count() + 1,
+            error.message()
+        )
     })
 }
 
 /// Locks the directory of `path`, so that concurrent commands do not overwrite each other. `None`
 /// on systems that cannot lock directories.
 fn lock(path: &Path) -> std::io::Result<Option<FileLock>> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     if !cfg!(unix) {
         return Ok(None);
     }
@@ -298,12 +349,20 @@ fn secret() -> Result<Zeroizing<String>, getrandom::Error> {
 
 fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@'))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@'))
 }
 
 fn is_time(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00Z";
-    let fits = |(byte, form): (u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == *form };
+    let fits = |(byte, form): (u8, &u8)| {
+        if *form == b'0' {
+            byte.is_ascii_digit()
+        } else {
+            byte == *form
+        }
+    };
     text.len() == FORM.len() && text.bytes().zip(FORM).all(fits)
 }
 
@@ -320,22 +379,45 @@ mod tests {
     fn tokens_are_added_and_revoked_and_never_stored_in_clear() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
-        let (first, second) =
-            (TokenFile::add(&path, new("a")).unwrap(), TokenFile::add(&path, new("b")).unwrap());
+        let (first, second) = (
+            TokenFile::add(&path, new("a")).unwrap(),
+            TokenFile::add(&path, new("b")).unwrap(),
+        );
         assert_ne!(*first, *second);
-        assert_eq!((first.len(), &first[..PREFIX.len()]), (PREFIX.len() + 64, PREFIX));
+        assert_eq!(
+            (first.len(), &first[..PREFIX.len()]),
+            (PREFIX.len() + 64, PREFIX)
+        );
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&first[PREFIX.len()..]) && !text.contains(PREFIX));
         let entry = TokenFile::read(&path).unwrap().entries()[0].clone();
         assert_eq!(entry.hash().unwrap(), blake3::hash(first.as_bytes()));
-        assert!(TokenFile::add(&path, new("a")).unwrap_err().to_string().contains("`a`"));
+        assert!(
+            TokenFile::add(&path, new("a"))
+                .unwrap_err()
+                .to_string()
+                .contains("`a`")
+        );
         assert!(TokenFile::add(&path, new("a b")).is_err());
         TokenFile::revoke(&path, "a").unwrap();
-        assert!(TokenFile::revoke(&path, "a").unwrap_err().to_string().contains("`a`"));
-        let names: Vec<_> =
-            TokenFile::read(&path).unwrap().entries().iter().map(|one| one.name.clone()).collect();
+        assert!(
+            TokenFile::revoke(&path, "a")
+                .unwrap_err()
+                .to_string()
+                .contains("`a`")
+        );
+        let names: Vec<_> = TokenFile::read(&path)
+            .unwrap()
+            .entries()
+            .iter()
+            .map(|one| one.name.clone())
+            .collect();
         assert_eq!(names, ["b"]);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "no other file is left"
+        );
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -352,7 +434,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
         let lifetime = Some(Duration::from_secs(3600));
-        TokenFile::add(&path, NewToken { lifetime, ..new("brief") }).unwrap();
+        TokenFile::add(
+            &path,
+            NewToken {
+                lifetime,
+                ..new("brief")
+            },
+        )
+        .unwrap();
         let entry = TokenFile::read(&path).unwrap().entries()[0].clone();
         assert!(!entry.has_expired(SystemTime::now()));
         assert!(entry.has_expired(SystemTime::now() + Duration::from_secs(3601)));
@@ -362,16 +451,27 @@ mod tests {
     fn another_format_is_refused_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
-        for (format, remedy) in
-            [(0, "`papir tokens FILE add …`"), (2, "this papir reads version 1; update papir")]
-        {
+        for (format, remedy) in [
+            (0, "`papir tokens FILE add …`"),
+            (2, "this papir reads version 1; update papir"),
+        ] {
             // Another format may have fields that this one lacks.
             fs::write(&path, format!("format = {format}\n[owners]\n")).unwrap();
             let error = TokenFile::read(&path).unwrap_err();
             let message = error.to_string();
-            assert!(message.contains("tokens.toml") && message.ends_with(remedy), "{message}");
+            assert!(
+                message.contains("tokens.toml") && message.ends_with(remedy),
+                "{message}"
+            );
             let Error::TokenFormat {
-                source: papir_core::Error::Format { found, oldest, newest, .. }, ..
+                source:
+                    papir_core::Error::Format {
+                        found,
+                        oldest,
+                        newest,
+                        ..
+                    },
+                ..
             } = error
             else {
                 panic!("{message}");
@@ -389,7 +489,10 @@ mod tests {
                  created = \"2026-01-31T12:00:00Z\"\n{more}"
             )
         };
-        assert_eq!(TokenFile::parse(&token(&hash, "")).unwrap().entries().len(), 1);
+        assert_eq!(
+            TokenFile::parse(&token(&hash, "")).unwrap().entries().len(),
+            1
+        );
         for (text, part) in [
             ("", "format"),
             ("format = 1\nfoo = 1", "line 2"),
@@ -398,8 +501,18 @@ mod tests {
             (&token(&hash, "expires = \"soon\""), "2026-01-31T12:00:00Z"),
             (&token(&hash, "scopes = []"), "line 7"),
             (&token(&hash, "owner = \"me\""), "owner"),
-            (&token(&hash, "").replace("query", "everything"), "everything"),
-            (&format!("{}{}", token(&hash, ""), &token(&hash, "")["format = 1\n".len()..]), "two tokens"),
+            (
+                &token(&hash, "").replace("query", "everything"),
+                "everything",
+            ),
+            (
+                &format!(
+                    "{}{}",
+                    token(&hash, ""),
+                    &token(&hash, "")["format = 1\n".len()..]
+                ),
+                "two tokens",
+            ),
         ] {
             let reason = TokenFile::parse(text).unwrap_err();
             assert!(reason.contains(part), "no `{part}` in {reason}");

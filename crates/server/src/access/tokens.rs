@@ -27,7 +27,10 @@ pub struct TokenSource {
 impl TokenSource {
     /// A file for all databases that its tokens name.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), only: None }
+        Self {
+            path: path.into(),
+            only: None,
+        }
     }
 }
 
@@ -54,7 +57,11 @@ impl Tokens {
     pub(crate) fn open(sources: &[TokenSource]) -> Result<Self, Error> {
         let seen = sources.iter().map(|source| stamp(&source.path)).collect();
         let table = RwLock::new(Arc::new(read(sources)?));
-        Ok(Self { sources: sources.to_vec(), seen: Mutex::new(seen), table })
+        Ok(Self {
+            sources: sources.to_vec(),
+            seen: Mutex::new(seen),
+            table,
+        })
     }
 
     /// Permissions of a token; `None` if it is unknown or expired.
@@ -78,7 +85,11 @@ impl Tokens {
     pub(crate) fn next_expiry(&self) -> Option<SystemTime> {
         let now = SystemTime::now();
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
-        table.iter().filter_map(|known| known.entry.expiry()).filter(|time| *time > now).min()
+        table
+            .iter()
+            .filter_map(|known| known.entry.expiry())
+            .filter(|time| *time > now)
+            .min()
     }
 
     /// Reads all files again. If one is invalid, the previous tokens stay valid.
@@ -114,7 +125,10 @@ impl Tokens {
     }
 
     fn stamps(&self) -> Vec<Stamp> {
-        self.sources.iter().map(|source| stamp(&source.path)).collect()
+        self.sources
+            .iter()
+            .map(|source| stamp(&source.path))
+            .collect()
     }
 }
 
@@ -129,9 +143,10 @@ fn read(sources: &[TokenSource]) -> Result<Vec<Known>, Error> {
 }
 
 fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
-    let hash = entry
-        .hash()
-        .map_err(|reason| Error::Tokens { path: source.path.clone(), reason: reason.to_owned() })?;
+    let hash = entry.hash().map_err(|reason| Error::Tokens {
+        path: source.path.clone(),
+        reason: reason.to_owned(),
+    })?;
     let databases = match (&source.only, &entry.databases) {
         (None, own) => own.clone(),
         (Some(only), own) => {
@@ -140,7 +155,11 @@ fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
         }
     };
     let grant = Grant::new(&entry.name, entry.scopes.clone(), databases);
-    Ok(Known { hash, entry: entry.clone(), grant })
+    Ok(Known {
+        hash,
+        entry: entry.clone(),
+        grant,
+    })
 }
 
 /// The stamp of a file; `None` if it is missing. A missing file thus differs from its last stamp:
@@ -167,14 +186,29 @@ mod tests {
         let path = folder.path().join("tokens.toml");
         let add = |name: &str, databases: Option<&[&str]>| {
             let databases = databases.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-            TokenFile::add(&path, NewToken { databases, ..NewToken::new(name, [Scope::Query]) }).unwrap()
+            TokenFile::add(
+                &path,
+                NewToken {
+                    databases,
+                    ..NewToken::new(name, [Scope::Query])
+                },
+            )
+            .unwrap()
         };
-        let (all, words, other) =
-            (add("all", None), add("words", Some(&["words"])), add("other", Some(&["other"])));
+        let (all, words, other) = (
+            add("all", None),
+            add("words", Some(&["words"])),
+            add("other", Some(&["other"])),
+        );
         let open = |only: Option<&str>| {
-            Tokens::open(&[TokenSource { only: only.map(str::to_owned), ..TokenSource::new(&path) }]).unwrap()
+            Tokens::open(&[TokenSource {
+                only: only.map(str::to_owned),
+                ..TokenSource::new(&path)
+            }])
+            .unwrap()
         };
-        let allows = |tokens: &Tokens, token: &str, name: &str| tokens.find(token).unwrap().allows(name);
+        let allows =
+            |tokens: &Tokens, token: &str, name: &str| tokens.find(token).unwrap().allows(name);
         let (free, bound) = (open(None), open(Some("words")));
         assert!(allows(&free, &all, "words") && allows(&free, &all, "other"));
         assert!(allows(&bound, &all, "words") && !allows(&bound, &all, "other"));

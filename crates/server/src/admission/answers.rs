@@ -38,7 +38,10 @@ pub(crate) struct HeldAnswer {
 impl Answers {
     /// Holds at most `limit` bytes, or one answer.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { memory: Memory::new(limit), held: Mutex::default() })
+        Arc::new(Self {
+            memory: Memory::new(limit),
+            held: Mutex::default(),
+        })
     }
 
     /// Once the memory is full, clients that hold more give up waiting requests to those that hold less.
@@ -48,7 +51,12 @@ impl Answers {
 
     /// Counts an answer of a client. Returns `None` if there is no room for it. In that case it ends a response
     /// that takes long, of the client that holds the most, which makes room for a later attempt.
-    pub(crate) fn hold(self: &Arc<Self>, client: &ClientKey, bytes: usize, end: End) -> Option<HeldAnswer> {
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        client: &ClientKey,
+        bytes: usize,
+        end: End,
+    ) -> Option<HeldAnswer> {
         let mut held = self.memory.begin(client.clone());
         if !held.grow(bytes) && !held.grow_alone(bytes) {
             self.end_one();
@@ -57,8 +65,19 @@ impl Answers {
         let mut all = self.held();
         all.next += 1;
         let number = all.next;
-        all.answers.insert(number, Entry { client: client.clone(), bytes, end });
-        Some(HeldAnswer { answers: Arc::clone(self), number, _bytes: held })
+        all.answers.insert(
+            number,
+            Entry {
+                client: client.clone(),
+                bytes,
+                end,
+            },
+        );
+        Some(HeldAnswer {
+            answers: Arc::clone(self),
+            number,
+            _bytes: held,
+        })
     }
 
     /// Ends one response that takes long, if there is one. Clients that hold more come first.
@@ -112,7 +131,11 @@ mod tests {
         let _long = [hold(2, 240, true).unwrap(), hold(3, 200, true).unwrap()];
         let large = hold(4, 300, false).unwrap();
         assert!(hold(5, 100, true).is_none(), "the memory is full");
-        assert_eq!(ended.load(Ordering::Relaxed), 2, "of those that take long, the client with the most");
+        assert_eq!(
+            ended.load(Ordering::Relaxed),
+            2,
+            "of those that take long, the client with the most"
+        );
         drop(large);
         assert!(hold(5, 100, true).is_some());
         assert_eq!(answers.bytes(), 690);

@@ -143,18 +143,27 @@ impl<W: Work> Executor<W> {
             running: 0,
         };
         let shared = Shared {
-            pools: (0..batches).map(|_| answer_pool(size.threads)).collect::<Result<_, _>>()?,
+            pools: (0..batches)
+                .map(|_| answer_pool(size.threads))
+                .collect::<Result<_, _>>()?,
             schedule: Mutex::new(schedule),
             last_request_ms: AtomicU64::new(0),
         };
         let places = Places::new(capacity);
         let loading = WorkTurns::of(Arc::clone(&places), LOADING);
-        Ok(Self { shared: Arc::new(shared), places, loading, pending: Arc::default() })
+        Ok(Self {
+            shared: Arc::new(shared),
+            places,
+            loading,
+            pending: Arc::default(),
+        })
     }
 
     /// Returns a permit or, if this client must wait for others, the advised retry delay.
     pub(crate) fn admit(&self, client: &ClientKey) -> Result<Permit, Duration> {
-        let place = self.places.take_or(client, |heavier| self.displace(heavier));
+        let place = self
+            .places
+            .take_or(client, |heavier| self.displace(heavier));
         place.map(Permit::of).ok_or_else(|| self.retry_after())
     }
 
@@ -162,7 +171,11 @@ impl<W: Work> Executor<W> {
     /// need not upload its body.
     pub(crate) fn expect_room(&self, client: &ClientKey) -> Result<(), Duration> {
         let full = self.places.taken() >= self.places.capacity();
-        if full && self.places.heavier_than(client).is_none() { Err(self.retry_after()) } else { Ok(()) }
+        if full && self.places.heavier_than(client).is_none() {
+            Err(self.retry_after())
+        } else {
+            Ok(())
+        }
     }
 
     /// Waits for a turn to load a client's keys. Keys are parsed one client at a time, so further threads would
@@ -209,7 +222,11 @@ impl<W: Work> Executor<W> {
         let schedule = self.shared.schedule();
         let (running, waiting) = (schedule.running, schedule.queue.len());
         drop(schedule);
-        Load { queued: self.places.taken().saturating_sub(running), waiting, running }
+        Load {
+            queued: self.places.taken().saturating_sub(running),
+            waiting,
+            running,
+        }
     }
 
     /// Returns whether no permit is held.
@@ -234,16 +251,26 @@ impl<W: Work> Executor<W> {
     /// Once started, the work runs to its end and keeps its permit until then.
     pub(crate) async fn run(&self, permit: Permit, work: W) -> Result<W::Answer, JobError> {
         let (send, receive) = oneshot::channel();
-        let caller = Caller { permit: self.mark_pending(permit), send };
+        let caller = Caller {
+            permit: self.mark_pending(permit),
+            send,
+        };
         let number = self.shared.enqueue(Waiting { work, caller });
-        let _dequeue = DequeueOnDrop { shared: &self.shared, number };
+        let _dequeue = DequeueOnDrop {
+            shared: &self.shared,
+            number,
+        };
         receive.await.unwrap_or(Err(JobError::Stopped))
     }
 
     /// Time to answer all waiting requests, estimated from the last batch.
     pub(crate) fn retry_after(&self) -> Duration {
         let rounds = self.places.taken().div_ceil(self.shared.pools.len()) as u64;
-        let wait_ms = self.shared.last_request_ms.load(Ordering::Relaxed).saturating_mul(rounds);
+        let wait_ms = self
+            .shared
+            .last_request_ms
+            .load(Ordering::Relaxed)
+            .saturating_mul(rounds);
         Duration::from_secs(wait_ms.div_ceil(1000).clamp(1, MAX_ADVICE))
     }
 }
@@ -256,7 +283,13 @@ impl<W: Work> Shared<W> {
     /// Refuses the newest queued request of a client. Returns whether there was one.
     fn displace(&self, client: &ClientKey) -> bool {
         let displaced = self.schedule().queue.remove_newest(client);
-        let Some(Waiting { work, caller: Caller { permit, send } }) = displaced else { return false };
+        let Some(Waiting {
+            work,
+            caller: Caller { permit, send },
+        }) = displaced
+        else {
+            return false;
+        };
         drop((work, permit));
         let _ = send.send(Err(JobError::Displaced));
         true
@@ -287,15 +320,21 @@ impl<W: Work> Shared<W> {
     /// Answers a batch, then starts the batches that can follow it.
     fn answer(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<Waiting<W>>) {
         let (start, count) = (Instant::now(), batch.len());
-        let (work, callers): (Vec<W>, Vec<_>) =
-            batch.into_iter().map(|waiting| (waiting.work, waiting.caller)).unzip();
+        let (work, callers): (Vec<W>, Vec<_>) = batch
+            .into_iter()
+            .map(|waiting| (waiting.work, waiting.caller))
+            .unzip();
         let answers = catch_panic(|| W::answer(work));
         let request_ms = start.elapsed().as_millis() as u64 / count.max(1) as u64;
         self.last_request_ms.store(request_ms, Ordering::Relaxed);
         self.schedule().running -= count;
         deliver(answers, callers);
         let mut schedule = self.schedule();
-        if let Some(index) = schedule.running_keys.iter().position(|running| *running == key) {
+        if let Some(index) = schedule
+            .running_keys
+            .iter()
+            .position(|running| *running == key)
+        {
             schedule.running_keys.swap_remove(index);
         }
         schedule.free_pools.push(pool);
@@ -312,7 +351,10 @@ pub(crate) fn answer_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
         .num_threads(threads)
         .thread_name(|index| format!("papir-answer-{index}"))
         .build()
-        .map_err(|source| Error::Threads { threads, source: Box::new(source) })
+        .map_err(|source| Error::Threads {
+            threads,
+            source: Box::new(source),
+        })
 }
 
 /// Releases each permit, then sends the caller its answer.
@@ -365,7 +407,9 @@ impl<W: Work> Drop for DequeueOnDrop<'_, W> {
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    message
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -399,7 +443,9 @@ mod tests {
 
         fn answer(batch: Vec<Self>) -> Vec<usize> {
             for task in &batch {
-                task.0.iter().for_each(|wait| wait.recv().unwrap_or_else(|_| panic!("on purpose")));
+                task.0
+                    .iter()
+                    .for_each(|wait| wait.recv().unwrap_or_else(|_| panic!("on purpose")));
             }
             vec![batch.len(); batch.len()]
         }
@@ -409,7 +455,12 @@ mod tests {
 
     /// One thread, one batch at a time.
     fn size(queued: usize) -> Capacity {
-        Capacity { threads: 1, concurrent: 1, batches: 1, queued }
+        Capacity {
+            threads: 1,
+            concurrent: 1,
+            batches: 1,
+            queued,
+        }
     }
 
     /// A task that waits, or panics when the sender is dropped.
@@ -418,7 +469,10 @@ mod tests {
         (release, Task(Some(wait)))
     }
 
-    fn spawn(executor: &Arc<Executor<Task>>, task: Task) -> tokio::task::JoinHandle<Result<usize, JobError>> {
+    fn spawn(
+        executor: &Arc<Executor<Task>>,
+        task: Task,
+    ) -> tokio::task::JoinHandle<Result<usize, JobError>> {
         let (executor, permit) = (Arc::clone(executor), executor.admit(&CLIENT).unwrap());
         tokio::spawn(async move { executor.run(permit, task).await })
     }
@@ -428,7 +482,10 @@ mod tests {
         let load = |executor: &Executor<Task>| (executor.load().waiting, executor.load().running);
         let start = Instant::now();
         while load(executor) != (waiting, running) {
-            assert!(start.elapsed() < Duration::from_secs(90), "not {waiting} and {running} in 90 s");
+            assert!(
+                start.elapsed() < Duration::from_secs(90),
+                "not {waiting} and {running} in 90 s"
+            );
             tokio::task::yield_now().await;
         }
     }
@@ -441,16 +498,28 @@ mod tests {
         let result = executor.run(executor.admit(&CLIENT).unwrap(), task).await;
         assert!(matches!(result, Err(JobError::Panicked(text)) if text.contains("on purpose")));
         assert!(executor.is_idle());
-        assert_eq!(executor.run(executor.admit(&CLIENT).unwrap(), FREE).await, Ok(1));
+        assert_eq!(
+            executor.run(executor.admit(&CLIENT).unwrap(), FREE).await,
+            Ok(1)
+        );
     }
 
     #[tokio::test]
     async fn a_request_beyond_capacity_is_refused_with_a_retry_delay() {
         let executor = Executor::<Task>::new(size(1)).unwrap();
-        let (first, second) = (executor.admit(&CLIENT).unwrap(), executor.admit(&CLIENT).unwrap());
-        assert_eq!(executor.admit(&CLIENT).map(drop), Err(Duration::from_secs(1)));
+        let (first, second) = (
+            executor.admit(&CLIENT).unwrap(),
+            executor.admit(&CLIENT).unwrap(),
+        );
+        assert_eq!(
+            executor.admit(&CLIENT).map(drop),
+            Err(Duration::from_secs(1))
+        );
         assert_eq!(executor.expect_room(&CLIENT), Err(Duration::from_secs(1)));
-        executor.shared.last_request_ms.store(2500, Ordering::Relaxed);
+        executor
+            .shared
+            .last_request_ms
+            .store(2500, Ordering::Relaxed);
         assert_eq!(executor.retry_after(), Duration::from_secs(5));
         drop(first);
         assert!(executor.admit(&CLIENT).is_ok());
@@ -467,7 +536,11 @@ mod tests {
         until(&executor, 4, 1).await;
         assert_eq!((executor.load().queued, executor.load().running), (4, 1));
         release.send(()).unwrap();
-        assert_eq!(first.await.unwrap(), Ok(1), "the queue was empty when it arrived");
+        assert_eq!(
+            first.await.unwrap(),
+            Ok(1),
+            "the queue was empty when it arrived"
+        );
         let mut sizes = Vec::new();
         for one in later {
             sizes.push(one.await.unwrap().unwrap());
@@ -489,7 +562,10 @@ mod tests {
         assert_eq!(executor.expect_room(&other), Ok(()));
         let _permit = executor.admit(&other).unwrap();
         until(&executor, 1, 1).await;
-        assert!(executor.admit(&other).is_err(), "both clients hold as many now");
+        assert!(
+            executor.admit(&other).is_err(),
+            "both clients hold as many now"
+        );
         release.send(()).unwrap();
         assert_eq!(running.await.unwrap(), Ok(1));
         let mut outcomes = Vec::new();
@@ -528,7 +604,10 @@ mod tests {
         let _ = running.await;
         assert!(!executor.is_idle());
         release.send(()).unwrap();
-        assert_eq!(executor.run(executor.admit(&CLIENT).unwrap(), FREE).await, Ok(1));
+        assert_eq!(
+            executor.run(executor.admit(&CLIENT).unwrap(), FREE).await,
+            Ok(1)
+        );
         assert!(executor.is_idle());
     }
 

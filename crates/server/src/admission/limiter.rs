@@ -56,7 +56,9 @@ impl ClientSlot {
 
 impl From<Option<ActiveRequest>> for ClientSlot {
     fn from(active: Option<ActiveRequest>) -> Self {
-        Self { _active: active.map(Arc::new) }
+        Self {
+            _active: active.map(Arc::new),
+        }
     }
 }
 
@@ -66,8 +68,15 @@ impl ClientLimiter {
     }
 
     fn with_capacity(limits: ClientLimits, capacity: usize) -> Arc<Self> {
-        let table = Table { clients: HashMap::new(), swept: Instant::now() };
-        Arc::new(Self { limits, capacity, table: Mutex::new(table) })
+        let table = Table {
+            clients: HashMap::new(),
+            swept: Instant::now(),
+        };
+        Arc::new(Self {
+            limits,
+            capacity,
+            table: Mutex::new(table),
+        })
     }
 
     /// Charges `cost` requests to a client, or returns the advised retry delay. `None` if no limit
@@ -87,9 +96,15 @@ impl ClientLimiter {
         }
         let mut table = self.lock();
         let key = table.key(key, self.capacity, &self.limits, now);
-        let usage = table.clients.entry(key.clone()).or_insert_with(|| Usage::new(&self.limits, now));
+        let usage = table
+            .clients
+            .entry(key.clone())
+            .or_insert_with(|| Usage::new(&self.limits, now));
         usage.charge(&self.limits, cost, now)?;
-        Ok(Some(ActiveRequest { limiter: Arc::clone(self), key }))
+        Ok(Some(ActiveRequest {
+            limiter: Arc::clone(self),
+            key,
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -99,7 +114,13 @@ impl ClientLimiter {
 
 impl Table {
     /// The key to account a client under: its own if there is room, else the shared one.
-    fn key(&mut self, key: ClientKey, capacity: usize, limits: &ClientLimits, now: Instant) -> ClientKey {
+    fn key(
+        &mut self,
+        key: ClientKey,
+        capacity: usize,
+        limits: &ClientLimits,
+        now: Instant,
+    ) -> ClientKey {
         if self.clients.contains_key(&key) {
             return key;
         }
@@ -107,13 +128,21 @@ impl Table {
             self.swept = now;
             self.clients.retain(|_, usage| !usage.is_fresh(limits, now));
         }
-        if self.clients.len() < capacity { key } else { ClientKey::Others }
+        if self.clients.len() < capacity {
+            key
+        } else {
+            ClientKey::Others
+        }
     }
 }
 
 impl Usage {
     fn new(limits: &ClientLimits, now: Instant) -> Self {
-        Self { level: limits.full(), filled: now, running: 0 }
+        Self {
+            level: limits.full(),
+            filled: now,
+            running: 0,
+        }
     }
 
     fn fill(&mut self, limits: &ClientLimits, now: Instant) {
@@ -171,7 +200,11 @@ mod tests {
     }
 
     fn limits(rate: Option<&str>, burst: u32, per_client: usize) -> ClientLimits {
-        ClientLimits { rate: rate.map(|text| text.parse().unwrap()), burst, per_client }
+        ClientLimits {
+            rate: rate.map(|text| text.parse().unwrap()),
+            burst,
+            per_client,
+        }
     }
 
     #[test]
@@ -179,7 +212,9 @@ mod tests {
         let limiter = ClientLimiter::new(limits(Some("2/s"), 3, 0));
         let start = Instant::now();
         let ask = |milliseconds: u64, cost: u64| {
-            limiter.admit(key(1), cost, start + Duration::from_millis(milliseconds)).map(drop)
+            limiter
+                .admit(key(1), cost, start + Duration::from_millis(milliseconds))
+                .map(drop)
         };
         for _ in 0..3 {
             assert_eq!(ask(0, 1), Ok(()));
@@ -213,10 +248,18 @@ mod tests {
             let _ = limiter.admit(key(number), 1, start);
         }
         assert!(limiter.lock().clients.len() <= 101);
-        assert_eq!(limiter.admit(key(7), 1, start).map(drop), Err(Duration::from_secs(1)), "kept");
+        assert_eq!(
+            limiter.admit(key(7), 1, start).map(drop),
+            Err(Duration::from_secs(1)),
+            "kept"
+        );
         let late = start + Duration::from_secs(10);
         assert!(limiter.admit(key(20_000), 1, late).is_ok());
-        assert_eq!(limiter.lock().clients.len(), 1, "all idle clients were removed");
+        assert_eq!(
+            limiter.lock().clients.len(),
+            1,
+            "all idle clients were removed"
+        );
     }
 
     #[test]

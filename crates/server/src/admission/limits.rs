@@ -73,7 +73,11 @@ impl Rate {
 }
 
 impl Unit {
-    const ALL: [(&str, Self); 3] = [("s", Self::Second), ("min", Self::Minute), ("h", Self::Hour)];
+    const ALL: [(&str, Self); 3] = [
+        ("s", Self::Second),
+        ("min", Self::Minute),
+        ("h", Self::Hour),
+    ];
 
     fn seconds(self) -> f64 {
         match self {
@@ -88,17 +92,30 @@ impl FromStr for Rate {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bad = || Error::BadRate { text: text.to_owned() };
+        let bad = || Error::BadRate {
+            text: text.to_owned(),
+        };
         let (count, unit) = text.split_once('/').ok_or_else(bad)?;
-        let count = count.parse().ok().filter(|count| (1e-3..=1e9).contains(count)).ok_or_else(bad)?;
-        let unit = Unit::ALL.into_iter().find(|(name, _)| *name == unit).ok_or_else(bad)?.1;
+        let count = count
+            .parse()
+            .ok()
+            .filter(|count| (1e-3..=1e9).contains(count))
+            .ok_or_else(bad)?;
+        let unit = Unit::ALL
+            .into_iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(bad)?
+            .1;
         Ok(Self { count, unit })
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Unit::ALL.into_iter().find(|(_, unit)| *unit == self.unit).map_or("s", |(name, _)| name);
+        let name = Unit::ALL
+            .into_iter()
+            .find(|(_, unit)| *unit == self.unit)
+            .map_or("s", |(name, _)| name);
         write!(f, "{}/{name}", self.count)
     }
 }
@@ -110,18 +127,32 @@ mod tests {
 
     #[test]
     fn rates_parse_as_printed() {
-        for (text, per_second) in [("5/s", 5.0), ("0.5/s", 0.5), ("300/min", 5.0), ("3600/h", 1.0)] {
+        for (text, per_second) in [
+            ("5/s", 5.0),
+            ("0.5/s", 0.5),
+            ("300/min", 5.0),
+            ("3600/h", 1.0),
+        ] {
             let rate: Rate = text.parse().unwrap();
-            assert_eq!((rate.per_second(), rate.to_string().as_str()), (per_second, text));
+            assert_eq!(
+                (rate.per_second(), rate.to_string().as_str()),
+                (per_second, text)
+            );
         }
-        for text in ["", "5", "5/", "/s", "0/s", "-1/s", "inf/s", "nan/s", "5/day", "5/s/s"] {
-            assert!(matches!(text.parse::<Rate>(), Err(Error::BadRate { .. })), "{text}");
+        for text in [
+            "", "5", "5/", "/s", "0/s", "-1/s", "inf/s", "nan/s", "5/day", "5/s/s",
+        ] {
+            assert!(
+                matches!(text.parse::<Rate>(), Err(Error::BadRate { .. })),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn clients_are_identified_by_token_or_network() {
-        let key = |text: &str| ClientKey::of(&Grant::everything(), Peer::Address(text.parse().unwrap()));
+        let key =
+            |text: &str| ClientKey::of(&Grant::everything(), Peer::Address(text.parse().unwrap()));
         assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
         assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));

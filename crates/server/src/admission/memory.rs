@@ -38,7 +38,11 @@ pub(crate) struct HeldBytes {
 impl Memory {
     /// Holds at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, held: Mutex::default(), relief: OnceLock::new() })
+        Arc::new(Self {
+            limit,
+            held: Mutex::default(),
+            relief: OnceLock::new(),
+        })
     }
 
     /// Once the memory is full, clients that hold more give up waiting requests to those that hold less.
@@ -49,12 +53,21 @@ impl Memory {
     /// Has a client give up a request, of those with more bytes than `client` would have with `bytes` more:
     /// the one with the most that has one waiting. Returns false if none has.
     fn relieve(&self, client: &ClientKey, bytes: usize) -> bool {
-        let Some(relief) = self.relief.get() else { return false };
+        let Some(relief) = self.relief.get() else {
+            return false;
+        };
         let mut heavier: Vec<(usize, ClientKey)> = {
             let held = self.held();
-            let own = held.clients.get(client).copied().unwrap_or(0).saturating_add(bytes);
+            let own = held
+                .clients
+                .get(client)
+                .copied()
+                .unwrap_or(0)
+                .saturating_add(bytes);
             let heavier = held.clients.iter().filter(|(_, bytes)| **bytes > own);
-            heavier.map(|(client, bytes)| (*bytes, client.clone())).collect()
+            heavier
+                .map(|(client, bytes)| (*bytes, client.clone()))
+                .collect()
         };
         heavier.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         // Outside the lock: the request frees its bytes.
@@ -63,7 +76,11 @@ impl Memory {
 
     /// Begins to count a body or an answer. No bytes are held yet.
     pub(crate) fn begin(self: &Arc<Self>, client: ClientKey) -> HeldBytes {
-        HeldBytes { memory: Arc::clone(self), client, bytes: 0 }
+        HeldBytes {
+            memory: Arc::clone(self),
+            client,
+            bytes: 0,
+        }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -147,7 +164,10 @@ mod tests {
         let mut second = uploads.begin(key(1));
         assert!(!second.grow(1), "its share is used up");
         let mut other = uploads.begin(key(2));
-        assert!(other.grow(250) && other.grow(150) && !other.grow(1), "the memory is full");
+        assert!(
+            other.grow(250) && other.grow(150) && !other.grow(1),
+            "the memory is full"
+        );
         drop(large);
         assert!(second.grow(250));
         let mut third = uploads.begin(key(1));
@@ -171,7 +191,10 @@ mod tests {
         for client in [1, 1, 2, 2, 3, 3, 4, 4] {
             let mut held = uploads.begin(key(client));
             assert!(held.grow(125));
-            waiting.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+            waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(held);
         }
         let mut other = uploads.begin(key(5));
         assert!(other.grow(200), "two requests give way");

@@ -16,18 +16,28 @@ pub(crate) struct Permit {
 impl Permit {
     /// A permit for a place.
     pub(super) fn of(place: Place) -> Self {
-        Self { _place: place, _held: None, _pending: None }
+        Self {
+            _place: place,
+            _held: None,
+            _pending: None,
+        }
     }
 
     /// Holds the client's slot and the memory of the body as long as the permit. A client that
     /// disconnects therefore cannot exceed its limits.
     pub(crate) fn holding(self, client: ClientSlot, body: HeldBytes) -> Self {
-        Self { _held: Some((client, body)), ..self }
+        Self {
+            _held: Some((client, body)),
+            ..self
+        }
     }
 
     /// Holds a clone of `pending` as long as the permit.
     pub(super) fn pending(self, pending: &Arc<()>) -> Self {
-        Self { _pending: Some(Arc::clone(pending)), ..self }
+        Self {
+            _pending: Some(Arc::clone(pending)),
+            ..self
+        }
     }
 }
 

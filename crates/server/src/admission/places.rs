@@ -25,7 +25,10 @@ pub(super) struct Place {
 
 impl Places {
     pub(super) fn new(capacity: usize) -> Arc<Self> {
-        Arc::new(Self { capacity, taken: Mutex::default() })
+        Arc::new(Self {
+            capacity,
+            taken: Mutex::default(),
+        })
     }
 
     /// Number of places.
@@ -46,7 +49,10 @@ impl Places {
         }
         taken.total += 1;
         *taken.clients.entry(client.clone()).or_default() += 1;
-        Some(Place { places: Arc::clone(self), client: client.clone() })
+        Some(Place {
+            places: Arc::clone(self),
+            client: client.clone(),
+        })
     }
 
     /// Takes a place, or one that `displace` frees. It is called with a client that has more places.
@@ -56,7 +62,9 @@ impl Places {
         displace: impl FnOnce(&ClientKey) -> bool,
     ) -> Option<Place> {
         self.take(client).or_else(|| {
-            let displaced = self.heavier_than(client).is_some_and(|heavier| displace(&heavier));
+            let displaced = self
+                .heavier_than(client)
+                .is_some_and(|heavier| displace(&heavier));
             if displaced { self.take(client) } else { None }
         })
     }

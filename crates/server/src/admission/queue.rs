@@ -45,7 +45,12 @@ pub(super) struct Queue<W> {
 
 impl<W> Default for Queue<W> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), next: 0, served: HashMap::new(), batches: 0 }
+        Self {
+            waiting: VecDeque::new(),
+            next: 0,
+            served: HashMap::new(),
+            batches: 0,
+        }
     }
 }
 
@@ -65,13 +70,19 @@ impl<W: Batchable> Queue<W> {
 
     /// Removes a request by number; `None` if it has already left the queue.
     pub(super) fn remove(&mut self, number: u64) -> Option<W> {
-        let index = self.waiting.binary_search_by_key(&number, |(number, ..)| *number).ok()?;
+        let index = self
+            .waiting
+            .binary_search_by_key(&number, |(number, ..)| *number)
+            .ok()?;
         self.waiting.remove(index).map(|(_, work, _)| work)
     }
 
     /// Removes the newest request of a client; `None` if it has none.
     pub(super) fn remove_newest(&mut self, client: &ClientKey) -> Option<W> {
-        let index = self.waiting.iter().rposition(|(_, work, _)| work.client() == client)?;
+        let index = self
+            .waiting
+            .iter()
+            .rposition(|(_, work, _)| work.client() == client)?;
         self.waiting.remove(index).map(|(_, work, _)| work)
     }
 
@@ -90,8 +101,9 @@ impl<W: Batchable> Queue<W> {
         let mut candidates = order;
         candidates.retain(|&(_, index)| self.waiting[index].1.batch_key() == key);
         let most = candidates.len().div_ceil(2).max(MIN_LIMIT);
-        let is_alone =
-            candidates.iter().all(|&(_, index)| self.client(index) == self.client(candidates[0].1));
+        let is_alone = candidates
+            .iter()
+            .all(|&(_, index)| self.client(index) == self.client(candidates[0].1));
         if !is_alone {
             candidates.retain(|&(turn, _)| turn < CLIENT_LIMIT);
         }
@@ -115,15 +127,25 @@ impl<W: Batchable> Queue<W> {
     /// Records that the clients of these requests are served, and forgets those that do not wait.
     fn note_served(&mut self, batch: &[W]) {
         self.batches += 1;
-        self.served.extend(batch.iter().map(|work| (work.client().clone(), self.batches)));
-        let waiting: HashSet<&ClientKey> = self.waiting.iter().map(|(_, work, _)| work.client()).collect();
+        self.served.extend(
+            batch
+                .iter()
+                .map(|work| (work.client().clone(), self.batches)),
+        );
+        let waiting: HashSet<&ClientKey> = self
+            .waiting
+            .iter()
+            .map(|(_, work, _)| work.client())
+            .collect();
         self.served.retain(|client, _| waiting.contains(client));
     }
 
     /// Turns and positions of the requests with whose key a batch may start, in the order of their turns.
     fn turns(&self, running: &[usize]) -> Vec<(usize, usize)> {
         let mut waiting: HashMap<usize, usize> = HashMap::new();
-        self.waiting.iter().for_each(|(_, work, _)| *waiting.entry(work.batch_key()).or_default() += 1);
+        self.waiting
+            .iter()
+            .for_each(|(_, work, _)| *waiting.entry(work.batch_key()).or_default() += 1);
         let may_start = |work: &W| {
             let key = work.batch_key();
             match running.iter().filter(|&&running| running == key).count() {
@@ -143,13 +165,22 @@ impl<W: Batchable> Queue<W> {
             }
         }
         order.sort_unstable();
-        order.into_iter().map(|(turn, _, index)| (turn, index)).collect()
+        order
+            .into_iter()
+            .map(|(turn, _, index)| (turn, index))
+            .collect()
     }
 
     /// Removes the requests at these positions, in this order.
     fn extract(&mut self, positions: &[usize]) -> Vec<W> {
-        let numbers: Vec<u64> = positions.iter().map(|&index| self.waiting[index].0).collect();
-        numbers.into_iter().filter_map(|number| self.remove(number)).collect()
+        let numbers: Vec<u64> = positions
+            .iter()
+            .map(|&index| self.waiting[index].0)
+            .collect();
+        numbers
+            .into_iter()
+            .filter_map(|number| self.remove(number))
+            .collect()
     }
 }
 
@@ -243,13 +274,24 @@ mod tests {
 
     fn take(queue: &mut Queue<Item>, running: &[char]) -> Vec<Item> {
         let running: Vec<usize> = running.iter().map(|&key| key as usize).collect();
-        queue.take_batch(&running).map_or_else(Vec::new, |(_, batch)| batch)
+        queue
+            .take_batch(&running)
+            .map_or_else(Vec::new, |(_, batch)| batch)
     }
 
     #[test]
     fn a_batch_holds_requests_with_the_key_of_the_first() {
-        let mut queue = queue(&[Item('a', 1), Item('b', 1), Item('a', 2), Item('b', 2), Item('a', 3)]);
-        assert_eq!(take(&mut queue, &[]), [Item('a', 1), Item('a', 2), Item('a', 3)]);
+        let mut queue = queue(&[
+            Item('a', 1),
+            Item('b', 1),
+            Item('a', 2),
+            Item('b', 2),
+            Item('a', 3),
+        ]);
+        assert_eq!(
+            take(&mut queue, &[]),
+            [Item('a', 1), Item('a', 2), Item('a', 3)]
+        );
         assert_eq!(take(&mut queue, &[]), [Item('b', 1), Item('b', 2)]);
         assert_eq!(take(&mut queue, &[]), []);
     }
@@ -263,7 +305,13 @@ mod tests {
 
     #[test]
     fn a_batch_is_bounded_and_keeps_the_order_within_a_key() {
-        let mut queue = queue(&[Item('a', 4), Item('a', 4), Item('a', 4), Item('a', 1), Item('b', 1)]);
+        let mut queue = queue(&[
+            Item('a', 4),
+            Item('a', 4),
+            Item('a', 4),
+            Item('a', 1),
+            Item('b', 1),
+        ]);
         assert_eq!(take(&mut queue, &[]), [Item('a', 4), Item('a', 4)]);
         assert_eq!(queue.push(Item('b', 8)), 5);
         assert_eq!(take(&mut queue, &[]), [Item('a', 4), Item('a', 1)]);
@@ -272,7 +320,13 @@ mod tests {
 
     #[test]
     fn a_running_key_waits_and_does_not_block_others() {
-        let mut queue = queue(&[Item('a', 1), Item('b', 1), Item('a', 2), Item('c', 1), Item('b', 2)]);
+        let mut queue = queue(&[
+            Item('a', 1),
+            Item('b', 1),
+            Item('a', 2),
+            Item('c', 1),
+            Item('b', 2),
+        ]);
         assert_eq!(take(&mut queue, &['a']), [Item('b', 1), Item('b', 2)]);
         assert_eq!(take(&mut queue, &['a', 'b']), [Item('c', 1)]);
         assert_eq!(take(&mut queue, &['a']), []);
@@ -319,13 +373,20 @@ mod tests {
         queue.push(Turn(client(3), 0));
         let batch = |queue: &mut Queue<Turn>| {
             let (_, batch) = queue.take_batch(&[]).unwrap_or_default();
-            batch.into_iter().map(|Turn(client, number)| (client, number)).collect::<Vec<_>>()
+            batch
+                .into_iter()
+                .map(|Turn(client, number)| (client, number))
+                .collect::<Vec<_>>()
         };
-        let first = [(1, 0), (2, 0), (3, 0), (1, 1), (1, 2)].map(|(one, number)| (client(one), number));
+        let first =
+            [(1, 0), (2, 0), (3, 0), (1, 1), (1, 2)].map(|(one, number)| (client(one), number));
         assert_eq!(batch(&mut queue), first, "at most three of a client");
         assert_eq!(queue.remove_newest(&client(1)), Some(Turn(client(1), 8)));
         assert_eq!(queue.remove_newest(&client(2)), None);
-        let numbers: Vec<usize> = batch(&mut queue).into_iter().map(|(_, number)| number).collect();
+        let numbers: Vec<usize> = batch(&mut queue)
+            .into_iter()
+            .map(|(_, number)| number)
+            .collect();
         assert_eq!(numbers, [3, 4, 5, 6]);
     }
 
@@ -342,7 +403,9 @@ mod tests {
         let mut counts: HashMap<ClientKey, usize> = HashMap::new();
         for _ in 0..30 {
             let (_, batch) = queue.take_batch(&[]).unwrap();
-            let [one] = &batch[..] else { unreachable!("a batch of one") };
+            let [one] = &batch[..] else {
+                unreachable!("a batch of one")
+            };
             *counts.entry(one.0.clone()).or_default() += 1;
             queue.push(one.clone());
         }

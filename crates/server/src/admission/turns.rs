@@ -35,8 +35,14 @@ pub(crate) struct Turn(Arc<WorkTurns>);
 impl WorkTurns {
     /// At most `most` requests, at least 1, at a time. Their permits are for these places.
     pub(super) fn of(places: Arc<Places>, most: usize) -> Arc<Self> {
-        let state = State { free: most.max(1), queue: Queue::default() };
-        Arc::new(Self { places, state: Mutex::new(state) })
+        let state = State {
+            free: most.max(1),
+            queue: Queue::default(),
+        };
+        Arc::new(Self {
+            places,
+            state: Mutex::new(state),
+        })
     }
 
     /// At most `most` requests at a time, with places of their own for these and `queued` more.
@@ -46,7 +52,9 @@ impl WorkTurns {
 
     /// Returns a permit; `None` if this client must wait for others.
     pub(crate) fn admit(&self, client: &ClientKey) -> Option<Permit> {
-        self.places.take_or(client, |heavier| self.displace(heavier)).map(Permit::of)
+        self.places
+            .take_or(client, |heavier| self.displace(heavier))
+            .map(Permit::of)
     }
 
     /// Waits for a turn of this client. Returns it with the permit.
@@ -65,16 +73,28 @@ impl WorkTurns {
                 return Ok((Turn(Arc::clone(self)), permit));
             }
             let (send, receive) = oneshot::channel();
-            (state.queue.push(Waiting { client: client.clone(), permit, send }), receive)
+            (
+                state.queue.push(Waiting {
+                    client: client.clone(),
+                    permit,
+                    send,
+                }),
+                receive,
+            )
         };
-        let _leaving = LeaveOnDrop { turns: self, number };
+        let _leaving = LeaveOnDrop {
+            turns: self,
+            number,
+        };
         receive.await.unwrap_or(Err(JobError::Stopped))
     }
 
     /// Refuses the newest waiting request of a client. Returns whether there was one.
     pub(super) fn displace(&self, client: &ClientKey) -> bool {
         let displaced = self.state().queue.remove_newest(client);
-        let Some(Waiting { permit, send, .. }) = displaced else { return false };
+        let Some(Waiting { permit, send, .. }) = displaced else {
+            return false;
+        };
         drop(permit);
         let _ = send.send(Err(JobError::Displaced));
         true
@@ -88,7 +108,10 @@ impl WorkTurns {
     fn pass_on(self: &Arc<Self>) {
         let next = {
             let mut state = self.state();
-            let next = state.queue.take_batch(&[]).and_then(|(_, batch)| batch.into_iter().next());
+            let next = state
+                .queue
+                .take_batch(&[])
+                .and_then(|(_, batch)| batch.into_iter().next());
             state.free += usize::from(next.is_none());
             next
         };
@@ -144,7 +167,10 @@ mod tests {
         ClientKey::Address(std::net::Ipv4Addr::from(number).into())
     }
 
-    async fn enter(turns: &Arc<WorkTurns>, client: u32) -> JoinHandle<Result<(Turn, Permit), JobError>> {
+    async fn enter(
+        turns: &Arc<WorkTurns>,
+        client: u32,
+    ) -> JoinHandle<Result<(Turn, Permit), JobError>> {
         let (turns, permit) = (Arc::clone(turns), turns.admit(&key(client)).unwrap());
         let waiting = tokio::spawn(async move { turns.enter(&key(client), permit).await });
         yield_now().await;
@@ -155,7 +181,11 @@ mod tests {
     async fn clients_take_turns_and_cancelled_requests_lose_theirs() {
         let turns = WorkTurns::new(1, 5);
         let (first, _) = enter(&turns, 1).await.await.unwrap().unwrap();
-        let mut flood = vec![enter(&turns, 1).await, enter(&turns, 1).await, enter(&turns, 1).await];
+        let mut flood = vec![
+            enter(&turns, 1).await,
+            enter(&turns, 1).await,
+            enter(&turns, 1).await,
+        ];
         let other = enter(&turns, 2).await;
         flood.remove(0).abort();
         yield_now().await;

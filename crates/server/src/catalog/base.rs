@@ -58,33 +58,67 @@ impl Base {
         options: OpenOptions,
         identity: Option<Identity>,
     ) -> papir_store::Result<Self> {
-        let base = Self::of_snapshot(name, Snapshot::open_with(path, options)?)
-            .map_err(|error| papir_store::Error::Checkpoint { file: path.display().to_string(), error })?;
+        let base =
+            Self::of_snapshot(name, Snapshot::open_with(path, options)?).map_err(|error| {
+                papir_store::Error::Checkpoint {
+                    file: path.display().to_string(),
+                    error,
+                }
+            })?;
         Ok(Self { identity, ..base })
     }
 
     /// Serves a loaded snapshot.
-    pub(super) fn of_snapshot(name: &str, mut snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
+    pub(super) fn of_snapshot(
+        name: &str,
+        mut snapshot: Snapshot,
+    ) -> papir_checkpoint::Result<Self> {
         let verifier = snapshot.take_verifier();
         let unverified = verifier.as_ref().map_or(0, Verifier::bytes).into();
-        let Snapshot { metadata, server, keyword, commitment_top, checkpoint, file_bytes, .. } = snapshot;
-        let checkpoint = checkpoint.map(|log| Checkpoint::of(&log, name)).transpose()?;
+        let Snapshot {
+            metadata,
+            server,
+            keyword,
+            commitment_top,
+            checkpoint,
+            file_bytes,
+            ..
+        } = snapshot;
+        let checkpoint = checkpoint
+            .map(|log| Checkpoint::of(&log, name))
+            .transpose()?;
         let base = Self::new(name, server, keyword, commitment_top);
         let published = published(&metadata, checkpoint.as_ref());
         let verifier = Mutex::new(verifier);
-        Ok(Self { snapshot: file_bytes, checkpoint, published, verifier, unverified, ..base })
+        Ok(Self {
+            snapshot: file_bytes,
+            checkpoint,
+            published,
+            verifier,
+            unverified,
+            ..base
+        })
     }
 
     /// Takes the verification of what the opening left.
     pub(super) fn take_verifier(&self) -> Option<Verifier> {
-        self.verifier.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.verifier
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// The public part that clients download. Encoded on first use, which is slow for a large hint.
     pub(super) fn public_part(&self) -> Bytes {
         let encoded = self.public_part.get_or_init(|| {
             let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
-            Bundle { scheme_public, keyword, commitment_top: self.commitment_top }.encode().into()
+            Bundle {
+                scheme_public,
+                keyword,
+                commitment_top: self.commitment_top,
+            }
+            .encode()
+            .into()
         });
         encoded.clone()
     }
@@ -98,8 +132,13 @@ impl Base {
     ) -> Self {
         let (description, version) = (server.describe(), server.version());
         let lookups = keyword.as_ref().map_or(1, KeywordLayout::lookups);
-        let layout =
-            Bundle { scheme_public: Vec::new(), keyword: keyword.clone(), commitment_top }.encode().len();
+        let layout = Bundle {
+            scheme_public: Vec::new(),
+            keyword: keyword.clone(),
+            commitment_top,
+        }
+        .encode()
+        .len();
         Self {
             name: name.to_owned(),
             max_batch: max_batch(&description, lookups),
@@ -132,17 +171,26 @@ impl Base {
     /// Batches that are answered at the same time. Other machines with the slices of the database work
     /// on one while the answers of the one before are combined here.
     pub(super) fn batches_at_once(&self) -> usize {
-        if self.server.as_any().is::<Combined>() { 2 } else { 1 }
+        if self.server.as_any().is::<Combined>() {
+            2
+        } else {
+            1
+        }
     }
 
     /// Bytes in the memory of a device; 0 if the CPU answers alone.
     pub(super) fn device_bytes(&self) -> u64 {
-        self.placed.as_ref().map_or(0, |(device, bytes)| if device.is_lost() { 0 } else { *bytes })
+        self.placed.as_ref().map_or(
+            0,
+            |(device, bytes)| if device.is_lost() { 0 } else { *bytes },
+        )
     }
 
     /// Number of queries of this many lookups.
     pub(super) fn queries_of(&self, lookups: usize) -> usize {
-        lookups.saturating_mul(self.records_per_lookup()).div_ceil(self.capacity())
+        lookups
+            .saturating_mul(self.records_per_lookup())
+            .div_ceil(self.capacity())
     }
 
     /// Maximum number of lookups in this number of queries.
@@ -152,7 +200,10 @@ impl Base {
 
     /// Number of records that a lookup fetches.
     pub(super) fn records_per_lookup(&self) -> usize {
-        self.keyword.as_ref().map_or(1, KeywordLayout::lookups).max(1)
+        self.keyword
+            .as_ref()
+            .map_or(1, KeywordLayout::lookups)
+            .max(1)
     }
 
     /// Number of records per query.
@@ -173,6 +224,8 @@ fn published(metadata: &Metadata, checkpoint: Option<&Checkpoint>) -> Option<Sys
 /// [`MAX_BATCH`], but enough for one key.
 fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
     let longest = description.sizes.query.max(description.sizes.answer).max(1);
-    let fitting = usize::try_from(BATCH_BYTES / longest).unwrap_or(usize::MAX).clamp(1, MAX_BATCH);
+    let fitting = usize::try_from(BATCH_BYTES / longest)
+        .unwrap_or(usize::MAX)
+        .clamp(1, MAX_BATCH);
     fitting.max(lookups_per_key.div_ceil(description.limits.batch.max(1)))
 }

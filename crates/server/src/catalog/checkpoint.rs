@@ -25,11 +25,25 @@ impl Checkpoint {
     pub(super) fn of(log: &Log, name: &str) -> Result<Self> {
         let newest = log.newest()?;
         if newest.database != name {
-            return Err(Error::Database { found: newest.database.clone(), expected: name.to_owned() });
+            return Err(Error::Database {
+                found: newest.database.clone(),
+                expected: name.to_owned(),
+            });
         }
-        let (note, proof, bytes) = (log.note().to_string(), log.proof()?.encode()?, log.encode()?);
+        let (note, proof, bytes) = (
+            log.note().to_string(),
+            log.proof()?.encode()?,
+            log.encode()?,
+        );
         let tag = format!("\"{}\"", &blake3::hash(&bytes).to_hex()[..16]);
         let (sequence, time) = (newest.sequence, newest.time);
-        Ok(Self { note: note.into(), proof: proof.into(), log: bytes.into(), tag, sequence, time })
+        Ok(Self {
+            note: note.into(),
+            proof: proof.into(),
+            log: bytes.into(),
+            tag,
+            sequence,
+            time,
+        })
     }
 }

@@ -22,8 +22,12 @@ impl DatabaseConfig {
     /// A snapshot served under `name`, or under its file stem if `None`.
     pub fn new(path: impl Into<PathBuf>, name: Option<String>) -> Self {
         let path = path.into();
-        let name =
-            name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+        let name = name.unwrap_or_else(|| {
+            path.file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        });
         Self { name, path }
     }
 }
@@ -54,6 +58,9 @@ mod tests {
     #[test]
     fn a_database_is_named_by_its_stem_by_default() {
         assert_eq!(DatabaseConfig::new("/data/words.papir", None).name, "words");
-        assert_eq!(DatabaseConfig::new("/data/words.papir", Some("w".into())).name, "w");
+        assert_eq!(
+            DatabaseConfig::new("/data/words.papir", Some("w".into())).name,
+            "w"
+        );
     }
 }

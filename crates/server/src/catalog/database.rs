@@ -34,7 +34,10 @@ pub(crate) struct Queries<'a> {
 impl<'a> Queries<'a> {
     /// The session of query `index`.
     fn session(&self, index: usize) -> ErasedSession<'a> {
-        ErasedSession { keys: self.keys, ticket: self.tickets.get(index).and_then(Option::as_deref) }
+        ErasedSession {
+            keys: self.keys,
+            ticket: self.tickets.get(index).and_then(Option::as_deref),
+        }
     }
 }
 
@@ -52,7 +55,14 @@ impl Database {
     /// See [`Snapshot::open_with`]; [`papir_store::Error::Checkpoint`] for a signed database under
     /// another name than its own.
     pub fn open(name: &str, path: &Path) -> papir_store::Result<Self> {
-        Self::open_with(name, path, OpenOptions { in_memory: true, ..OpenOptions::default() })
+        Self::open_with(
+            name,
+            path,
+            OpenOptions {
+                in_memory: true,
+                ..OpenOptions::default()
+            },
+        )
     }
 
     /// Like [`Database::open`], with options.
@@ -78,20 +88,32 @@ impl Database {
         let at_once = of_deltas(options);
         for _ in 0..ATTEMPTS {
             let snapshot = Identity::of(path);
-            let base = match served.filter(|served| snapshot.is_some() && served.base.identity == snapshot) {
+            let base = match served
+                .filter(|served| snapshot.is_some() && served.base.identity == snapshot)
+            {
                 Some(served) => Arc::clone(&served.base),
                 None => Arc::new(place.put(Base::open(name, path, options.clone(), snapshot)?)?),
             };
             let seen = Identity::of(&delta_file(file, base.version)?);
             let opened = Delta::of(file, base.version, &at_once);
             if Identity::of(path) == snapshot {
-                let delta = opened?.map(|opened| serve_delta(&base, opened, file)).transpose()?;
+                let delta = opened?
+                    .map(|opened| serve_delta(&base, opened, file))
+                    .transpose()?;
                 let database = Self { base, delta };
-                return Ok((database, Files { snapshot, delta: seen }));
+                return Ok((
+                    database,
+                    Files {
+                        snapshot,
+                        delta: seen,
+                    },
+                ));
             }
         }
         let what = format!("opening {}", path.display());
-        let source = std::io::Error::other(format!("it was replaced during each of {ATTEMPTS} attempts"));
+        let source = std::io::Error::other(format!(
+            "it was replaced during each of {ATTEMPTS} attempts"
+        ));
         Err(Error::Io { what, source }.into())
     }
 
@@ -101,8 +123,13 @@ impl Database {
     /// The errors of [`Delta::of`], and [`papir_store::Error::Options`] if only one of them is signed.
     pub(super) fn with_delta_beside(&self, file: &Path) -> papir_store::Result<Self> {
         let opened = Delta::of(file, self.base.version, &of_deltas(&OpenOptions::default()))?;
-        let delta = opened.map(|opened| serve_delta(&self.base, opened, file)).transpose()?;
-        Ok(Self { base: Arc::clone(&self.base), delta })
+        let delta = opened
+            .map(|opened| serve_delta(&self.base, opened, file))
+            .transpose()?;
+        Ok(Self {
+            base: Arc::clone(&self.base),
+            delta,
+        })
     }
 
     /// Serves a loaded snapshot, without a delta.
@@ -110,7 +137,10 @@ impl Database {
     /// # Errors
     /// [`papir_checkpoint::Error::Database`] for a signed database under another name than its own.
     pub fn from_snapshot(name: &str, snapshot: Snapshot) -> papir_checkpoint::Result<Self> {
-        Ok(Self { base: Arc::new(Base::of_snapshot(name, snapshot)?), delta: None })
+        Ok(Self {
+            base: Arc::new(Base::of_snapshot(name, snapshot)?),
+            delta: None,
+        })
     }
 
     /// Serves a prepared database. `keyword` is its key layout, if it is keyed.
@@ -125,7 +155,10 @@ impl Database {
         keyword: Option<KeywordLayout>,
         commitment_top: Option<[u8; 32]>,
     ) -> Self {
-        Self { base: Arc::new(Base::new(name, server, keyword, commitment_top)), delta: None }
+        Self {
+            base: Arc::new(Base::new(name, server, keyword, commitment_top)),
+            delta: None,
+        }
     }
 
     /// The name it is served under.
@@ -135,7 +168,9 @@ impl Database {
 
     /// Its version: that of the delta, if there is one.
     pub fn version(&self) -> Version {
-        self.delta.as_ref().map_or(self.base.version, |delta| delta.version)
+        self.delta
+            .as_ref()
+            .map_or(self.base.version, |delta| delta.version)
     }
 
     /// The version of the snapshot.
@@ -166,9 +201,10 @@ impl Database {
     /// Rejects a scheme without privacy unless it is allowed.
     pub(crate) fn check_private(&self, allow_not_private: bool) -> Result<()> {
         match self.base.description.privacy {
-            Privacy::NotPrivate(reason) if !allow_not_private => {
-                Err(Error::NotPrivate { scheme: self.base.description.scheme, reason })
-            }
+            Privacy::NotPrivate(reason) if !allow_not_private => Err(Error::NotPrivate {
+                scheme: self.base.description.scheme,
+                reason,
+            }),
             _ => Ok(()),
         }
     }
@@ -181,13 +217,19 @@ impl Database {
     /// The owner's signed checkpoint: that of the delta, if there is one; `None` if the database is not
     /// signed.
     pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
-        self.delta.as_ref().map_or(self.base.checkpoint.as_ref(), |delta| delta.checkpoint.as_ref())
+        self.delta
+            .as_ref()
+            .map_or(self.base.checkpoint.as_ref(), |delta| {
+                delta.checkpoint.as_ref()
+            })
     }
 
     /// Time at which the version was signed or, without a signature, built or last updated; `None`
     /// for a database in memory.
     pub(crate) fn published(&self) -> Option<SystemTime> {
-        self.delta.as_ref().map_or(self.base.published, |delta| delta.published)
+        self.delta
+            .as_ref()
+            .map_or(self.base.published, |delta| delta.published)
     }
 
     /// The prepared database.
@@ -207,11 +249,15 @@ impl Database {
 
     /// Maximum number of queries in one request; with a delta, of those to the snapshot.
     pub(crate) fn max_batch(&self) -> usize {
-        let Some(delta) = &self.delta else { return self.base.max_batch };
+        let Some(delta) = &self.delta else {
+            return self.base.max_batch;
+        };
         // The queries to the delta have the same limit in bytes as those to a snapshot.
         let lookups = BATCH_BYTES as usize / delta.bytes_of(1).max(1);
         let fitting = lookups * self.base.records_per_lookup() / self.base.capacity();
-        fitting.min(self.base.max_batch).max(self.base.queries_of(1))
+        fitting
+            .min(self.base.max_batch)
+            .max(self.base.queries_of(1))
     }
 
     /// Maximum number of lookups in one request.
@@ -236,14 +282,19 @@ impl Database {
 
     /// Length in bytes of the largest batch of queries.
     pub(crate) fn body_limit(&self) -> usize {
-        let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(self.max_lookups()));
+        let changes = self
+            .delta
+            .as_ref()
+            .map_or(0, |delta| delta.bytes_of(self.max_lookups()));
         self.max_batch() * self.base.query_bytes + changes
     }
 
     /// Splits a body into the queries to the snapshot and those to the delta, which are for the same
     /// lookups; `None` if its length is not that of such a body.
     fn parts<'q>(&self, body: &'q [u8]) -> Option<(&'q [u8], &'q [u8])> {
-        let Some(delta) = &self.delta else { return Some((body, &[])) };
+        let Some(delta) = &self.delta else {
+            return Some((body, &[]));
+        };
         let of_base = |lookups| self.base.queries_of(lookups) * self.base.query_bytes;
         let fits = |lookups: &usize| of_base(*lookups) + delta.bytes_of(*lookups) == body.len();
         let lookups = (1..=self.max_lookups()).find(fits)?;
@@ -267,8 +318,8 @@ impl Database {
     /// is sent ahead, or the rest of a query whose key was.
     fn each(&self, queries: &[u8]) -> usize {
         let Sizes { ahead, online, .. } = self.base.description.sizes;
-        let first =
-            envelope::first_length(queries).filter(|&first| [ahead, online].contains(&(first as u64)));
+        let first = envelope::first_length(queries)
+            .filter(|&first| [ahead, online].contains(&(first as u64)));
         first.unwrap_or(self.base.query_bytes).max(1)
     }
 
@@ -287,7 +338,11 @@ impl Database {
     pub(crate) fn answer_bytes(&self, body: &[u8]) -> usize {
         let (queries, changes) = self.checked_parts(body);
         let of_base = self.count_of_base(queries) * self.base.description.sizes.answer as usize;
-        of_base + self.delta.as_ref().map_or(0, |delta| delta.answer_bytes(changes))
+        of_base
+            + self
+                .delta
+                .as_ref()
+                .map_or(0, |delta| delta.answer_bytes(changes))
     }
 
     /// Number of concatenated queries to the snapshot.
@@ -304,7 +359,10 @@ impl Database {
     /// unknown length counts as the largest batch.
     pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
         let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(1));
-        let (query, most) = ((self.base.query_bytes + changes).max(1) as u64, self.max_batch().max(1) as u64);
+        let (query, most) = (
+            (self.base.query_bytes + changes).max(1) as u64,
+            self.max_batch().max(1) as u64,
+        );
         length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
     }
 
@@ -322,7 +380,9 @@ impl Database {
         }
         let (found, query) = (queries.len(), self.each(queries));
         if found.div_ceil(query) > self.base.max_batch {
-            return Err(QueryError::TooLong { limit: self.base.max_batch * query });
+            return Err(QueryError::TooLong {
+                limit: self.base.max_batch * query,
+            });
         }
         if found > 0 && found.is_multiple_of(query) {
             return Ok(());
@@ -342,10 +402,12 @@ impl Database {
         newest: Version,
     ) -> std::result::Result<(), QueryError> {
         let count = self.split(queries).count();
-        self.split(queries).enumerate().try_for_each(|(index, query)| {
-            let checked = self.base.server.check_query(query);
-            checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))
-        })
+        self.split(queries)
+            .enumerate()
+            .try_for_each(|(index, query)| {
+                let checked = self.base.server.check_query(query);
+                checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))
+            })
     }
 
     /// Batches of requests that are answered at the same time.
@@ -355,7 +417,11 @@ impl Database {
 
     /// Returns whether requests with these bodies stay within the limits of one request when answered
     /// together.
-    pub(crate) fn fit_together<'q>(&self, request: &'q [u8], others: impl Iterator<Item = &'q [u8]>) -> bool {
+    pub(crate) fn fit_together<'q>(
+        &self,
+        request: &'q [u8],
+        others: impl Iterator<Item = &'q [u8]>,
+    ) -> bool {
         let (mut queries, mut bytes) = (0, 0u64);
         for body in others.chain([request]) {
             queries += self.count_of_base(self.checked_parts(body).0);
@@ -368,25 +434,48 @@ impl Database {
     /// Memory that answering a body needs besides the database: the queries or their answers, whichever
     /// is larger, and the client's keys.
     fn footprint(&self, body: &[u8]) -> u64 {
-        let Sizes { query, answer, keys, .. } = self.base.description.sizes;
+        let Sizes {
+            query,
+            answer,
+            keys,
+            ..
+        } = self.base.description.sizes;
         let (queries, changes) = self.checked_parts(body);
         let count = self.count_of_base(queries) as u64;
-        let of_delta = self.delta.as_ref().map_or(0, |delta| delta.footprint(changes));
-        count.saturating_mul(query.max(answer)).saturating_add(keys).saturating_add(of_delta)
+        let of_delta = self
+            .delta
+            .as_ref()
+            .map_or(0, |delta| delta.footprint(changes));
+        count
+            .saturating_mul(query.max(answer))
+            .saturating_add(keys)
+            .saturating_add(of_delta)
     }
 
     /// Answers several requests with one pass over the database. Returns one result per request: an
     /// invalid query rejects its own request only. The answers of the delta follow those of the snapshot.
-    pub(crate) fn answer(&self, requests: &[Queries<'_>]) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
-        let parts: Vec<_> = requests.iter().map(|request| self.checked_parts(request.bytes)).collect();
+    pub(crate) fn answer(
+        &self,
+        requests: &[Queries<'_>],
+    ) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
+        let parts: Vec<_> = requests
+            .iter()
+            .map(|request| self.checked_parts(request.bytes))
+            .collect();
         let mut batch = Vec::new();
         for (request, (queries, _)) in requests.iter().zip(&parts) {
             let queries = self.split(queries).enumerate();
             batch.extend(queries.map(|(index, query)| (request.session(index), query)));
         }
-        let mut answers = self.base.server.answer_many(&batch, &NoProgress).into_iter();
-        let changes =
-            self.delta.as_ref().map(|delta| delta.answer(parts.iter().map(|(_, changes)| *changes)));
+        let mut answers = self
+            .base
+            .server
+            .answer_many(&batch, &NoProgress)
+            .into_iter();
+        let changes = self
+            .delta
+            .as_ref()
+            .map(|delta| delta.answer(parts.iter().map(|(_, changes)| *changes)));
         let mut changes = changes.unwrap_or_default().into_iter();
         requests
             .iter()
@@ -394,7 +483,10 @@ impl Database {
             .map(|(request, (queries, asked))| {
                 let of_base = self.count_of_base(queries);
                 let of_delta = self.delta.as_ref().map_or(0, |delta| delta.count(asked));
-                let together = answers.by_ref().take(of_base).chain(changes.by_ref().take(of_delta));
+                let together = answers
+                    .by_ref()
+                    .take(of_base)
+                    .chain(changes.by_ref().take(of_delta));
                 concatenate(together.collect(), of_base + of_delta, request.newest)
             })
             .collect()
@@ -403,16 +495,24 @@ impl Database {
 
 /// The options for deltas: they are short, and there is no later verification of them.
 fn of_deltas(options: &OpenOptions) -> OpenOptions {
-    OpenOptions { verify: Verify::Load, ..options.clone() }
+    OpenOptions {
+        verify: Verify::Load,
+        ..options.clone()
+    }
 }
 
 /// Serves a delta beside its base. Refuses one that is not signed beside a signed base, and a base whose
 /// public part is not the one that the delta's checkpoint names: clients would refuse both.
 fn serve_delta(base: &Base, delta: Delta, file: &Path) -> papir_store::Result<ServedDelta> {
-    let failed = |error| papir_store::Error::Checkpoint { file: file.display().to_string(), error };
+    let failed = |error| papir_store::Error::Checkpoint {
+        file: file.display().to_string(),
+        error,
+    };
     match (&base.checkpoint, &delta.log) {
         (Some(_), Some(log)) => {
-            log.newest().and_then(|leaf| leaf.check_public_part(&base.public_part())).map_err(failed)?;
+            log.newest()
+                .and_then(|leaf| leaf.check_public_part(&base.public_part()))
+                .map_err(failed)?;
         }
         (None, None) => {}
         (signed, _) => {
@@ -438,7 +538,8 @@ fn concatenate(
     }
     let mut joined = Vec::new();
     for (index, answer) in answers.into_iter().enumerate() {
-        let answer = answer.map_err(|error| QueryError::from_scheme(error, index, count, newest))?;
+        let answer =
+            answer.map_err(|error| QueryError::from_scheme(error, index, count, newest))?;
         joined.extend_from_slice(&answer);
     }
     Ok(joined)

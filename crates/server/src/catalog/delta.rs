@@ -39,7 +39,14 @@ impl ServedDelta {
     /// [`papir_checkpoint::Error::Database`] for a signed delta of another database.
     pub(super) fn new(delta: Delta, name: &str) -> papir_checkpoint::Result<Self> {
         let public_part = delta.part().encode().into();
-        let Delta { metadata, server, layout, log, file_bytes, .. } = delta;
+        let Delta {
+            metadata,
+            server,
+            layout,
+            log,
+            file_bytes,
+            ..
+        } = delta;
         let description = server.describe();
         Ok(Self {
             version: server.version(),
@@ -83,9 +90,18 @@ impl ServedDelta {
     }
 
     /// Answers the concatenated queries of several requests together: one answer per query, in order.
-    pub(super) fn answer<'q>(&self, requests: impl Iterator<Item = &'q [u8]>) -> Vec<Result<Vec<u8>>> {
+    pub(super) fn answer<'q>(
+        &self,
+        requests: impl Iterator<Item = &'q [u8]>,
+    ) -> Vec<Result<Vec<u8>>> {
         let queries = requests.flat_map(|queries| queries.chunks(self.query_bytes()));
-        let batch: Vec<_> = queries.map(|query| (ErasedSession::default(), query)).collect();
-        if batch.is_empty() { Vec::new() } else { self.server.answer_many(&batch, &NoProgress) }
+        let batch: Vec<_> = queries
+            .map(|query| (ErasedSession::default(), query))
+            .collect();
+        if batch.is_empty() {
+            Vec::new()
+        } else {
+            self.server.answer_many(&batch, &NoProgress)
+        }
     }
 }

@@ -30,7 +30,11 @@ pub(crate) enum QueryError {
     WrongVersion { current: Version },
     /// The scheme rejects a query; `index` counts from 0.
     #[error("query {} of {count}: {source}", index + 1)]
-    Rejected { index: usize, count: usize, source: papir_core::Error },
+    Rejected {
+        index: usize,
+        count: usize,
+        source: papir_core::Error,
+    },
     /// A machine with a part of the database did not answer.
     #[error("a part of the database is unavailable: send the same queries again")]
     Unavailable { reason: String },
@@ -61,7 +65,11 @@ impl QueryError {
             | E::OutOfBounds { .. }
             | E::IndexOutOfRange { .. }
             | E::BatchSize { .. }
-            | E::Session { .. } => Self::Rejected { index, count, source },
+            | E::Session { .. } => Self::Rejected {
+                index,
+                count,
+                source,
+            },
             source => Self::Failed { source },
         }
     }

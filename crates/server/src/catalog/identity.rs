@@ -25,7 +25,11 @@ impl Identity {
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         let (bytes, modified) = (metadata.len(), metadata.modified().ok());
-        Some(Self { bytes, modified, inode: inode(&metadata) })
+        Some(Self {
+            bytes,
+            modified,
+            inode: inode(&metadata),
+        })
     }
 }
 

@@ -23,7 +23,10 @@ pub(crate) struct MemoryUse {
 impl MemoryUse {
     /// Sums over `versions`. Those that differ in their deltas only share one snapshot.
     pub(crate) fn of(versions: &[VersionView]) -> Self {
-        let mut sum = Self { versions: versions.len(), ..Self::default() };
+        let mut sum = Self {
+            versions: versions.len(),
+            ..Self::default()
+        };
         for database in bases(versions) {
             sum.add(&database.description().sizes, database.snapshot());
         }
@@ -37,7 +40,10 @@ impl MemoryUse {
 
     /// Bytes of snapshots that are not verified yet.
     pub(crate) fn unverified(versions: &[VersionView]) -> u64 {
-        bases(versions).iter().map(|database| database.unverified()).sum()
+        bases(versions)
+            .iter()
+            .map(|database| database.unverified())
+            .sum()
     }
 
     fn add(&mut self, sizes: &Sizes, snapshot: u64) {
@@ -49,8 +55,19 @@ impl MemoryUse {
 
     /// The bytes by name.
     pub(crate) fn parts(&self) -> [(&'static str, u64); 4] {
-        let Self { snapshot, encoded, material, hint, .. } = *self;
-        [("snapshot", snapshot), ("encoded", encoded), ("material", material), ("hint", hint)]
+        let Self {
+            snapshot,
+            encoded,
+            material,
+            hint,
+            ..
+        } = *self;
+        [
+            ("snapshot", snapshot),
+            ("encoded", encoded),
+            ("material", material),
+            ("hint", hint),
+        ]
     }
 }
 
@@ -58,7 +75,10 @@ impl MemoryUse {
 fn bases(versions: &[VersionView]) -> Vec<&Database> {
     let mut bases: Vec<&Database> = Vec::new();
     for VersionView { database, .. } in versions {
-        if bases.iter().all(|base| base.base_version() != database.base_version()) {
+        if bases
+            .iter()
+            .all(|base| base.base_version() != database.base_version())
+        {
             bases.push(database);
         }
     }
@@ -67,15 +87,30 @@ fn bases(versions: &[VersionView]) -> Vec<&Database> {
 
 /// Logs the memory of a database and of the process.
 pub(crate) fn report(database: &str, versions: &[VersionView]) {
-    let MemoryUse { versions, snapshot, encoded, material, hint } = MemoryUse::of(versions);
+    let MemoryUse {
+        versions,
+        snapshot,
+        encoded,
+        material,
+        hint,
+    } = MemoryUse::of(versions);
     let resident = resident();
-    tracing::info!(database, versions, snapshot, encoded, material, hint, resident, "memory");
+    tracing::info!(
+        database, versions, snapshot, encoded, material, hint, resident, "memory"
+    );
 }
 
 /// Resident bytes of this process; `None` if the system does not report them.
 pub(crate) fn resident() -> Option<u64> {
     // Not from `statm`, which counts pages without stating their size.
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
 }

@@ -81,7 +81,12 @@ impl Catalog {
             let versions = Versions::new(None, options.keep_old);
             slots.insert(name.clone(), Slot::new(Some(path.clone()), versions));
         }
-        Self { slots, options, loading: Mutex::new(()), has_loaded: AtomicBool::new(false) }
+        Self {
+            slots,
+            options,
+            loading: Mutex::new(()),
+            has_loaded: AtomicBool::new(false),
+        }
     }
 
     /// A catalog of databases that are already in memory.
@@ -89,7 +94,10 @@ impl Catalog {
     /// # Errors
     /// [`Error::DuplicateName`], [`Error::Load`] for a scheme without privacy unless it is allowed,
     /// and [`Error::NeedsRegistry`].
-    pub(crate) fn of_loaded(databases: Vec<Database>, options: CatalogOptions) -> Result<Self, Error> {
+    pub(crate) fn of_loaded(
+        databases: Vec<Database>,
+        options: CatalogOptions,
+    ) -> Result<Self, Error> {
         let mut slots = BTreeMap::new();
         for database in databases {
             let name = database.name().to_owned();
@@ -97,11 +105,23 @@ impl Catalog {
             let slot = Slot::new(None, Versions::new(Some(database), options.keep_old));
             if slots.insert(name.clone(), slot).is_some() {
                 let memory = || PathBuf::from("(memory)");
-                return Err(Error::DuplicateName { name, first: memory(), second: memory() });
+                return Err(Error::DuplicateName {
+                    name,
+                    first: memory(),
+                    second: memory(),
+                });
             }
         }
-        let catalog = Self { slots, options, loading: Mutex::new(()), has_loaded: AtomicBool::new(true) };
-        catalog.loaded().iter().try_for_each(|database| catalog.check_registry(database))?;
+        let catalog = Self {
+            slots,
+            options,
+            loading: Mutex::new(()),
+            has_loaded: AtomicBool::new(true),
+        };
+        catalog
+            .loaded()
+            .iter()
+            .try_for_each(|database| catalog.check_registry(database))?;
         Ok(catalog)
     }
 
@@ -111,7 +131,10 @@ impl Catalog {
         if self.options.has_registry || !description.limits.client_keys {
             return Ok(());
         }
-        Err(Error::NeedsRegistry { name: database.name().to_owned(), scheme: description.scheme })
+        Err(Error::NeedsRegistry {
+            name: database.name().to_owned(),
+            scheme: description.scheme,
+        })
     }
 
     /// The device that holds matrices, if there is one.
@@ -141,8 +164,14 @@ impl Catalog {
 
     /// The most bytes of queries that a request may have, to any database.
     pub(crate) fn body_limit(&self) -> usize {
-        let candidates = self.slots.keys().filter_map(|name| self.candidates(name).ok());
-        candidates.map(|versions| versions.body_limit()).max().unwrap_or(0)
+        let candidates = self
+            .slots
+            .keys()
+            .filter_map(|name| self.candidates(name).ok());
+        candidates
+            .map(|versions| versions.body_limit())
+            .max()
+            .unwrap_or(0)
     }
 
     /// All databases, if all are loaded. At the start, their earlier versions must be, too: until
@@ -151,7 +180,10 @@ impl Catalog {
         if !self.has_loaded.load(Ordering::Relaxed) {
             return Err(DatabaseError::NotLoaded);
         }
-        self.slots.values().map(|slot| slot.newest().ok_or(DatabaseError::NotLoaded)).collect()
+        self.slots
+            .values()
+            .map(|slot| slot.newest().ok_or(DatabaseError::NotLoaded))
+            .collect()
     }
 
     /// All names, loaded or not.
@@ -161,11 +193,15 @@ impl Catalog {
 
     /// The catalog's own copy of a name. Only such names may appear in metrics and logs.
     pub(crate) fn known(&self, name: &str) -> Option<&str> {
-        self.slots.get_key_value(name).map(|(name, _)| name.as_str())
+        self.slots
+            .get_key_value(name)
+            .map(|(name, _)| name.as_str())
     }
 
     fn slot(&self, name: &str) -> Result<&Slot, DatabaseError> {
-        self.slots.get(name).ok_or_else(|| DatabaseError::Unknown { known: self.listed() })
+        self.slots.get(name).ok_or_else(|| DatabaseError::Unknown {
+            known: self.listed(),
+        })
     }
 
     /// Loads all snapshot files. On failure, the old version stays. Failures of the first load are not
@@ -183,14 +219,25 @@ impl Catalog {
     /// that were asked for, and whether their stores could be reached.
     pub(crate) fn poll(&self) -> Vec<(&str, bool)> {
         let polled = self.options.sources.poll();
-        let name = |file: &Path| self.files().find(|(_, _, path)| *path == file).map(|(name, ..)| name);
-        polled.into_iter().filter_map(|(file, reached)| Some((name(&file)?, reached))).collect()
+        let name = |file: &Path| {
+            self.files()
+                .find(|(_, _, path)| *path == file)
+                .map(|(name, ..)| name)
+        };
+        polled
+            .into_iter()
+            .filter_map(|(file, reached)| Some((name(&file)?, reached)))
+            .collect()
     }
 
     /// Names whose files differ from those last loaded, with the new files' identities.
     pub(crate) fn changed(&self) -> Vec<(String, Files)> {
-        let now = self.files().map(|(name, slot, path)| (name.to_owned(), slot.seen(), slot.files(path)));
-        now.filter(|(_, seen, found)| seen != found).map(|(name, _, found)| (name, found)).collect()
+        let now = self
+            .files()
+            .map(|(name, slot, path)| (name.to_owned(), slot.seen(), slot.files(path)));
+        now.filter(|(_, seen, found)| seen != found)
+            .map(|(name, _, found)| (name, found))
+            .collect()
     }
 
     /// Loads the snapshots with these names.
@@ -205,11 +252,19 @@ impl Catalog {
     /// The newest versions come first: all of them must find room in memory.
     fn load_files(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<Reloaded> {
         let chosen: Vec<_> = self.files().filter(|(name, ..)| is_chosen(name)).collect();
-        let first: Vec<_> = chosen.iter().filter(|(_, slot, _)| slot.newest().is_none()).copied().collect();
-        let loaded: Vec<Reloaded> =
-            chosen.into_iter().map(|(name, slot, path)| self.load_one(name, slot, path)).collect();
+        let first: Vec<_> = chosen
+            .iter()
+            .filter(|(_, slot, _)| slot.newest().is_none())
+            .copied()
+            .collect();
+        let loaded: Vec<Reloaded> = chosen
+            .into_iter()
+            .map(|(name, slot, path)| self.load_one(name, slot, path))
+            .collect();
         for (name, slot, path) in first {
-            let unreachable = loaded.iter().any(|one| one.name == name && one.unreachable.is_some());
+            let unreachable = loaded
+                .iter()
+                .any(|one| one.name == name && one.unreachable.is_some());
             if slot.newest().is_some() && !unreachable {
                 self.restore(name, slot, path);
             }
@@ -221,14 +276,22 @@ impl Catalog {
     /// the same versions as services that were running then. Failures are logged only.
     fn restore(&self, name: &str, slot: &Slot, path: &Path) {
         let within = self.options.keep_old;
-        let found = self.options.sources.replaced(path, within).unwrap_or_else(|error| {
-            tracing::warn!(database = name, %error, "earlier versions not loaded");
-            Vec::new()
-        });
+        let found = self
+            .options
+            .sources
+            .replaced(path, within)
+            .unwrap_or_else(|error| {
+                tracing::warn!(database = name, %error, "earlier versions not loaded");
+                Vec::new()
+            });
         for earlier in found.into_iter().take(MAX_PREVIOUS) {
-            let opened = self.open_checked(name, (path, &earlier.path), None).map(|(database, _)| database);
+            let opened = self
+                .open_checked(name, (path, &earlier.path), None)
+                .map(|(database, _)| database);
             match opened.map(|database| slot.restore(database, earlier.since)) {
-                Ok(Some(version)) => tracing::info!(database = name, %version, "earlier version loaded"),
+                Ok(Some(version)) => {
+                    tracing::info!(database = name, %version, "earlier version loaded")
+                }
                 Ok(None) => {}
                 Err(error) => tracing::warn!(database = name, %error, "earlier version not loaded"),
             }
@@ -236,7 +299,9 @@ impl Catalog {
     }
 
     fn files(&self) -> impl Iterator<Item = (&str, &Slot, &Path)> {
-        self.slots.iter().filter_map(|(name, slot)| Some((name.as_str(), slot, slot.path.as_deref()?)))
+        self.slots
+            .iter()
+            .filter_map(|(name, slot)| Some((name.as_str(), slot, slot.path.as_deref()?)))
     }
 
     fn load_one(&self, name: &str, slot: &Slot, path: &Path) -> Reloaded {
@@ -244,7 +309,8 @@ impl Catalog {
         // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
         slot.see(slot.files(path));
         let refreshed = refreshed.map_err(|error| not_loaded(name, path, error));
-        let opened = refreshed.and_then(|()| self.open_checked(name, (path, path), slot.newest().as_deref()));
+        let opened = refreshed
+            .and_then(|()| self.open_checked(name, (path, path), slot.newest().as_deref()));
         let opened = opened.map(|(database, files)| {
             slot.see(files);
             database
@@ -253,7 +319,12 @@ impl Catalog {
         if let Some(error) = &unreachable {
             tracing::warn!(database = name, %error, "the store cannot be reached: its last copy is served");
         }
-        Reloaded { name: name.to_owned(), outcome, unreachable, waited }
+        Reloaded {
+            name: name.to_owned(),
+            outcome,
+            unreachable,
+            waited,
+        }
     }
 
     /// Serves the delta that is beside `file` now, of the snapshot that is served under this name. `None` if
@@ -267,16 +338,27 @@ impl Catalog {
             return None;
         }
         slot.see(seen);
-        let opened = newest.with_delta_beside(file).map_err(|error| not_loaded(name, file, error));
+        let opened = newest
+            .with_delta_beside(file)
+            .map_err(|error| not_loaded(name, file, error));
         let (outcome, waited) = slot.put(name, opened);
-        let loaded = Reloaded { name: name.to_owned(), outcome, unreachable: None, waited };
+        let loaded = Reloaded {
+            name: name.to_owned(),
+            outcome,
+            unreachable: None,
+            waited,
+        };
         log_failures(std::slice::from_ref(&loaded));
         Some(loaded)
     }
 
     /// Updates a file from its store. If that fails at the start, a copy from earlier will do: every
     /// copy was verified when it was fetched.
-    fn refresh(&self, slot: &Slot, path: &Path) -> (papir_store::Result<()>, Option<papir_store::Error>) {
+    fn refresh(
+        &self,
+        slot: &Slot,
+        path: &Path,
+    ) -> (papir_store::Result<()>, Option<papir_store::Error>) {
         match self.options.sources.refresh(path) {
             Err(error) if slot.newest().is_none() && path.exists() => (Ok(()), Some(error)),
             refreshed => (refreshed, None),
@@ -286,7 +368,9 @@ impl Catalog {
     /// Takes the snapshots of which chunks remain to be verified.
     pub(crate) fn take_unverified(&self) -> Vec<Unverified> {
         let views = self.slots.values().flat_map(Slot::views);
-        views.filter_map(|view| Unverified::of(view.database.base())).collect()
+        views
+            .filter_map(|view| Unverified::of(view.database.base()))
+            .collect()
     }
 
     /// Takes out all versions of a damaged snapshot. The version before it is served again, if it is still
@@ -310,14 +394,20 @@ impl Catalog {
         (file, path): (&Path, &Path),
         served: Option<&Database>,
     ) -> Result<(Database, Files), Error> {
-        let opened = self.open(name, (file, path), served).map_err(|error| not_loaded(name, path, error))?;
+        let opened = self
+            .open(name, (file, path), served)
+            .map_err(|error| not_loaded(name, path, error))?;
         self.check_registry(&opened.0).map(|()| opened)
     }
 
     /// The time at which checksums of a file are verified: at once if it was damaged.
     fn verify(&self, name: &str, path: &Path) -> Verify {
         let damaged = self.slots.get(name).and_then(Slot::damaged);
-        if damaged.is_some() && damaged == Identity::of(path) { Verify::Load } else { self.options.verify }
+        if damaged.is_some() && damaged == Identity::of(path) {
+            Verify::Load
+        } else {
+            self.options.verify
+        }
     }
 
     fn open(
@@ -327,9 +417,16 @@ impl Catalog {
         served: Option<&Database>,
     ) -> papir_store::Result<(Database, Files)> {
         let verify = self.verify(name, files.1);
-        let options = OpenOptions { verify, in_memory: !self.options.mapped, ..OpenOptions::default() };
+        let options = OpenOptions {
+            verify,
+            in_memory: !self.options.mapped,
+            ..OpenOptions::default()
+        };
         let strict = !self.has_loaded.load(Ordering::Relaxed);
-        let place = Place { device: self.options.device.as_ref(), strict };
+        let place = Place {
+            device: self.options.device.as_ref(),
+            strict,
+        };
         let opened = Database::open_again(name, files, (&options, place), served)?;
         opened.0.check_private(self.options.allow_not_private)?;
         Ok(opened)
@@ -344,7 +441,10 @@ impl Catalog {
         check_private(&database, &self.options)?;
         self.check_registry(&database)?;
         let Some(slot) = self.slots.get(database.name()) else {
-            return Err(Error::UnknownDatabase { name: database.name().to_owned(), known: self.listed() });
+            return Err(Error::UnknownDatabase {
+                name: database.name().to_owned(),
+                known: self.listed(),
+            });
         };
         // A delta of the version before that is being loaded must not take the place of this one.
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
@@ -356,33 +456,53 @@ impl Catalog {
     }
 
     fn listed(&self) -> String {
-        self.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        self.names()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
 impl Slot {
     fn new(path: Option<PathBuf>, versions: Versions) -> Self {
         let (seen, damaged) = (Mutex::default(), Mutex::default());
-        Self { path, versions: RwLock::new(versions), seen, damaged }
+        Self {
+            path,
+            versions: RwLock::new(versions),
+            seen,
+            damaged,
+        }
     }
 
     fn newest(&self) -> Option<Arc<Database>> {
-        self.versions.read().unwrap_or_else(PoisonError::into_inner).newest()
+        self.versions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .newest()
     }
 
     fn views(&self) -> Vec<VersionView> {
-        self.versions.read().unwrap_or_else(PoisonError::into_inner).views(Instant::now())
+        self.versions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .views(Instant::now())
     }
 
     /// Serves a database that was opened. Returns its version, and the time since the first change of a
     /// new delta arrived.
-    fn put(&self, name: &str, opened: Result<Database, Error>) -> (Result<Version, Error>, Option<Duration>) {
+    fn put(
+        &self,
+        name: &str,
+        opened: Result<Database, Error>,
+    ) -> (Result<Version, Error>, Option<Duration>) {
         let before = self.newest().map(|newest| newest.version());
         let database = match opened {
             Ok(database) => database,
             Err(error) => return (Err(error), None),
         };
-        let arrived = database.delta().filter(|delta| Some(delta.version) != before);
+        let arrived = database
+            .delta()
+            .filter(|delta| Some(delta.version) != before);
         let waited = arrived.and_then(|delta| delta.arrived).map(since);
         let version = self.swap(database);
         tracing::info!(database = name, %version, "loaded");
@@ -392,8 +512,11 @@ impl Slot {
 
     fn swap(&self, database: Database) -> Version {
         let version = database.version();
-        let gone =
-            self.versions.write().unwrap_or_else(PoisonError::into_inner).put(database, Instant::now());
+        let gone = self
+            .versions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .put(database, Instant::now());
         // Dropped outside the lock: unmapping a large file takes time.
         drop(gone);
         version
@@ -402,29 +525,45 @@ impl Slot {
     /// Adds an earlier version. Returns its number, or `None` if it is not to be answered.
     fn restore(&self, database: Database, since: SystemTime) -> Option<Version> {
         let version = database.version();
-        let mut versions = self.versions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = self
+            .versions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let surplus = versions.restore(database, since, Instant::now());
         drop(versions);
         surplus.is_none().then_some(version)
     }
 
     fn expire(&self, name: &str) {
-        let gone = self.versions.write().unwrap_or_else(PoisonError::into_inner).expire(Instant::now());
+        let gone = self
+            .versions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .expire(Instant::now());
         for database in gone {
             tracing::info!(database = name, version = %database.version(), "old version dropped");
         }
     }
 
     fn retract(&self, damaged: &Unverified) {
-        let mut versions = self.versions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = self
+            .versions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let gone = versions.retract(|database| damaged.is(database.base()), Instant::now());
         drop(versions);
-        let identity = gone.iter().find(|old| damaged.is(old.base())).and_then(|old| old.base().identity);
+        let identity = gone
+            .iter()
+            .find(|old| damaged.is(old.base()))
+            .and_then(|old| old.base().identity);
         *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = identity;
         // The delta of the version that is now the newest has another name, and is no change. A snapshot that
         // has replaced the damaged one meanwhile still is.
         if let Some(path) = &self.path {
-            self.see(Files { snapshot: self.seen().snapshot, ..self.files(path) });
+            self.see(Files {
+                snapshot: self.seen().snapshot,
+                ..self.files(path)
+            });
         }
     }
 
@@ -434,8 +573,13 @@ impl Slot {
 
     /// The files as they are now.
     fn files(&self, path: &Path) -> Files {
-        let delta = self.newest().and_then(|newest| delta_file(path, newest.base_version()).ok());
-        Files { snapshot: Identity::of(path), delta: delta.and_then(|delta| Identity::of(&delta)) }
+        let delta = self
+            .newest()
+            .and_then(|newest| delta_file(path, newest.base_version()).ok());
+        Files {
+            snapshot: Identity::of(path),
+            delta: delta.and_then(|delta| Identity::of(&delta)),
+        }
     }
 
     fn seen(&self) -> Files {
@@ -449,12 +593,18 @@ impl Slot {
 
 /// The time since a moment in milliseconds since 1970; zero if it is in the future by this clock.
 fn since(milliseconds: u64) -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     now.saturating_sub(Duration::from_millis(milliseconds))
 }
 
 fn not_loaded(name: &str, path: &Path, source: papir_store::Error) -> Error {
-    Error::Load { name: name.to_owned(), path: path.to_owned(), source: Box::new(source) }
+    Error::Load {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        source: Box::new(source),
+    }
 }
 
 fn log_failures(loaded: &[Reloaded]) {
@@ -466,9 +616,11 @@ fn log_failures(loaded: &[Reloaded]) {
 }
 
 fn check_private(database: &Database, options: &CatalogOptions) -> Result<(), Error> {
-    database.check_private(options.allow_not_private).map_err(|source| Error::Load {
-        name: database.name().to_owned(),
-        path: PathBuf::from("(memory)"),
-        source: Box::new(source.into()),
-    })
+    database
+        .check_private(options.allow_not_private)
+        .map_err(|source| Error::Load {
+            name: database.name().to_owned(),
+            path: PathBuf::from("(memory)"),
+            source: Box::new(source.into()),
+        })
 }

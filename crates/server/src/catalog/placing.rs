@@ -18,18 +18,27 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// No device.
-    pub(super) const NONE: Self = Self { device: None, strict: false };
+    pub(super) const NONE: Self = Self {
+        device: None,
+        strict: false,
+    };
 
     /// Copies the matrices of a snapshot to the device, if its scheme has work for one.
     ///
     /// # Errors
     /// The device's, at the start.
     pub(super) fn put(self, mut base: Base) -> Result<Base> {
-        let Some(device) = self.device else { return Ok(base) };
+        let Some(device) = self.device else {
+            return Ok(base);
+        };
         let (database, matrices) = (base.name.clone(), base.server.device_matrices());
         if matrices.is_empty() {
             let scheme = base.description.scheme;
-            tracing::info!(database, scheme, "the scheme has no work for a device: the CPU answers");
+            tracing::info!(
+                database,
+                scheme,
+                "the scheme has no work for a device: the CPU answers"
+            );
             return Ok(base);
         }
         match base.server.on_device(&**device) {

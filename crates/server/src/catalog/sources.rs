@@ -27,7 +27,12 @@ impl Sources {
     /// # Errors
     /// [`papir_store::Error::Remote`] for an invalid URL, and [`papir_core::Error::Io`] if the
     /// cache directory cannot be created.
-    pub fn copy(&mut self, url: &str, cache: &Path, settings: &Settings) -> papir_store::Result<PathBuf> {
+    pub fn copy(
+        &mut self,
+        url: &str,
+        cache: &Path,
+        settings: &Settings,
+    ) -> papir_store::Result<PathBuf> {
         let mirror = Mirror::new(Location::parse(url, None, settings.clone())?, cache)?;
         let file = mirror.file().to_owned();
         self.mirrors.insert(file.clone(), Arc::new(mirror));
@@ -115,17 +120,28 @@ mod tests {
         options.record_bytes = Some(8);
         build(&options, &mut ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
 
-        let (url, settings) =
-            (format!("file://{}/store/a.papir", folder.path().display()), Settings::default());
+        let (url, settings) = (
+            format!("file://{}/store/a.papir", folder.path().display()),
+            Settings::default(),
+        );
         let mut sources = Sources::default();
-        let copy = sources.copy(&url, &folder.path().join("cache"), &settings).unwrap();
+        let copy = sources
+            .copy(&url, &folder.path().join("cache"), &settings)
+            .unwrap();
         assert_eq!(sources.refresh(&copy).unwrap_err().code(), "no_such_object");
         sources.refresh_all();
         assert!(!copy.exists());
         let location = Location::parse(&url, None, settings).unwrap();
         push(&options.out, &location, PushOptions::default(), &NoProgress).unwrap();
         sources.refresh_all();
-        assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&options.out).unwrap());
-        assert!(sources.refresh(Path::new("/a/file/of/this/machine")).is_ok());
+        assert_eq!(
+            std::fs::read(&copy).unwrap(),
+            std::fs::read(&options.out).unwrap()
+        );
+        assert!(
+            sources
+                .refresh(Path::new("/a/file/of/this/machine"))
+                .is_ok()
+        );
     }
 }

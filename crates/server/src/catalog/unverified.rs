@@ -18,7 +18,11 @@ impl Unverified {
     /// Takes the verification of a snapshot; `None` if it is verified, or being verified.
     pub(super) fn of(base: &Arc<Base>) -> Option<Self> {
         let verifier = base.take_verifier()?;
-        Some(Self { name: base.name.clone(), verifier, base: Arc::downgrade(base) })
+        Some(Self {
+            name: base.name.clone(),
+            verifier,
+            base: Arc::downgrade(base),
+        })
     }
 
     /// Verifies the snapshot on this thread. Ends early, and returns false, when it is no longer served, or

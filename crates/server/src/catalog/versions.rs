@@ -47,7 +47,11 @@ pub(crate) struct VersionView {
 impl Versions {
     /// Starts with an optional first version. Old versions are kept for `keep`.
     pub(crate) fn new(first: Option<Database>, keep: Duration) -> Self {
-        let mut versions = Self { newest: None, previous: Vec::new(), keep: keep.min(MAX_KEEP) };
+        let mut versions = Self {
+            newest: None,
+            previous: Vec::new(),
+            keep: keep.min(MAX_KEEP),
+        };
         if let Some(database) = first {
             versions.put(database, Instant::now());
         }
@@ -56,7 +60,9 @@ impl Versions {
 
     /// The newest version.
     pub(crate) fn newest(&self) -> Option<Arc<Database>> {
-        self.newest.as_ref().map(|served| Arc::clone(&served.database))
+        self.newest
+            .as_ref()
+            .map(|served| Arc::clone(&served.database))
     }
 
     /// Makes `database` the newest version. Returns the versions that are no longer answered. The
@@ -64,9 +70,18 @@ impl Versions {
     pub(crate) fn put(&mut self, database: Database, now: Instant) -> Vec<Arc<Database>> {
         let version = database.version();
         let changed_base = database.delta().map(|_| database.base_version());
-        let served = Served { database: Arc::new(database), since: now };
+        let served = Served {
+            database: Arc::new(database),
+            since: now,
+        };
         if let Some(old) = self.newest.replace(served) {
-            self.previous.insert(0, Previous { served: old, until: now + self.keep });
+            self.previous.insert(
+                0,
+                Previous {
+                    served: old,
+                    until: now + self.keep,
+                },
+            );
         }
         // The same snapshot may be loaded again, or an old one restored: keep each version once.
         let mut gone = self.take(|old| old.served.database.version() == version);
@@ -79,7 +94,11 @@ impl Versions {
 
     /// Removes and returns the versions beyond [`MAX_PREVIOUS`] snapshots and [`MAX_OLD_DELTAS`].
     fn drop_surplus(&mut self) -> Vec<Arc<Database>> {
-        let mut bases: Vec<Version> = self.newest().iter().map(|newest| newest.base_version()).collect();
+        let mut bases: Vec<Version> = self
+            .newest()
+            .iter()
+            .map(|newest| newest.base_version())
+            .collect();
         let mut bytes = 0;
         let surplus = self.previous.extract_if(.., |old| {
             let database = &old.served.database;
@@ -107,18 +126,33 @@ impl Versions {
         now: Instant,
     ) -> Option<Database> {
         // A time in the future, by another machine's clock, counts as now.
-        let left = self.keep.saturating_sub(SystemTime::now().duration_since(since).unwrap_or_default());
-        let known = self.views(now).iter().any(|view| view.database.version() == database.version());
+        let left = self
+            .keep
+            .saturating_sub(SystemTime::now().duration_since(since).unwrap_or_default());
+        let known = self
+            .views(now)
+            .iter()
+            .any(|view| view.database.version() == database.version());
         if known || left.is_zero() || self.previous.len() >= MAX_PREVIOUS {
             return Some(database);
         }
-        let served = Served { database: Arc::new(database), since: now };
-        self.previous.push(Previous { served, until: now + left });
+        let served = Served {
+            database: Arc::new(database),
+            since: now,
+        };
+        self.previous.push(Previous {
+            served,
+            until: now + left,
+        });
         None
     }
 
     /// Removes and returns the versions of a snapshot. The newest that is left becomes the newest again.
-    pub(crate) fn retract(&mut self, is_of: impl Fn(&Database) -> bool, now: Instant) -> Vec<Arc<Database>> {
+    pub(crate) fn retract(
+        &mut self,
+        is_of: impl Fn(&Database) -> bool,
+        now: Instant,
+    ) -> Vec<Arc<Database>> {
         let mut gone = self.expire(now);
         gone.extend(self.take(|old| is_of(&old.served.database)));
         if let Some(newest) = self.newest.take_if(|newest| is_of(&newest.database)) {
@@ -134,21 +168,30 @@ impl Versions {
     }
 
     fn take(&mut self, gone: impl Fn(&Previous) -> bool) -> Vec<Arc<Database>> {
-        self.previous.extract_if(.., |old| gone(old)).map(|old| old.served.database).collect()
+        self.previous
+            .extract_if(.., |old| gone(old))
+            .map(|old| old.served.database)
+            .collect()
     }
 
     /// All versions answered at `now`, newest first.
     pub(crate) fn views(&self, now: Instant) -> Vec<VersionView> {
         let newest = self.newest.iter().map(|served| served.view(now, None));
         let previous = self.previous.iter().filter(|old| old.until > now);
-        newest.chain(previous.map(|old| old.served.view(now, Some(old.until - now)))).collect()
+        newest
+            .chain(previous.map(|old| old.served.view(now, Some(old.until - now))))
+            .collect()
     }
 }
 
 impl Served {
     fn view(&self, now: Instant, left: Option<Duration>) -> VersionView {
         let age = now.saturating_duration_since(self.since);
-        VersionView { database: Arc::clone(&self.database), age, left }
+        VersionView {
+            database: Arc::clone(&self.database),
+            age,
+            left,
+        }
     }
 }
 
@@ -172,33 +215,55 @@ impl Candidates {
     /// The candidates among these versions; `None` if there are no versions.
     pub(crate) fn new(views: Vec<VersionView>) -> Option<Self> {
         let newest = views.first()?.database.version();
-        Some(Self { newest, databases: views.into_iter().map(|view| view.database).collect() })
+        Some(Self {
+            newest,
+            databases: views.into_iter().map(|view| view.database).collect(),
+        })
     }
 
     /// Keeps only the version that the request names.
     pub(crate) fn only(mut self, version: Version) -> Result<Self, QueryError> {
-        self.databases.retain(|database| database.version() == version);
-        if self.databases.is_empty() { Err(self.gone()) } else { Ok(self) }
+        self.databases
+            .retain(|database| database.version() == version);
+        if self.databases.is_empty() {
+            Err(self.gone())
+        } else {
+            Ok(self)
+        }
     }
 
     /// The database's name.
     pub(crate) fn name(&self) -> &str {
-        self.databases.first().map_or("", |database| database.name())
+        self.databases
+            .first()
+            .map_or("", |database| database.name())
     }
 
     /// Length in bytes of the largest acceptable body.
     pub(crate) fn body_limit(&self) -> usize {
-        self.databases.iter().map(|database| database.body_limit()).max().unwrap_or(0)
+        self.databases
+            .iter()
+            .map(|database| database.body_limit())
+            .max()
+            .unwrap_or(0)
     }
 
     /// Chooses the version that the envelopes of the queries name, or else the first candidate, and checks
     /// that the body is a whole number of its queries.
     pub(crate) fn choose(self, body: &[u8]) -> Result<Target, QueryError> {
         let named = named_version(body, Kind::Query);
-        let found = self.databases.iter().find(|database| database.is_named_by(body));
-        let Some(database) = found.or(self.databases.first()) else { return Err(self.gone()) };
+        let found = self
+            .databases
+            .iter()
+            .find(|database| database.is_named_by(body));
+        let Some(database) = found.or(self.databases.first()) else {
+            return Err(self.gone());
+        };
         match database.check_length(body) {
-            Ok(()) => Ok(Target { database: Arc::clone(database), newest: self.newest }),
+            Ok(()) => Ok(Target {
+                database: Arc::clone(database),
+                newest: self.newest,
+            }),
             // Queries for an expired version may differ in length from those for the newest.
             Err(_) if found.is_none() && named.is_some() => Err(self.gone()),
             Err(error) => Err(error),
@@ -206,7 +271,9 @@ impl Candidates {
     }
 
     fn gone(&self) -> QueryError {
-        QueryError::WrongVersion { current: self.newest }
+        QueryError::WrongVersion {
+            current: self.newest,
+        }
     }
 }
 
@@ -227,11 +294,21 @@ mod tests {
         let records = RecordBuffer::from_records((0..3u8).map(|i| vec![i; 8])).unwrap();
         let mut rng = papir_client::system_rng();
         let simple = registry::by_name("simple").unwrap();
-        Database::new("t", simple.setup(&records, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
+        Database::new(
+            "t",
+            simple
+                .setup(&records, Goal::default(), &mut rng, &NoProgress)
+                .unwrap(),
+            None,
+        )
     }
 
     fn names(versions: &Versions, now: Instant) -> Vec<Version> {
-        versions.views(now).iter().map(|view| view.database.version()).collect()
+        versions
+            .views(now)
+            .iter()
+            .map(|view| view.database.version())
+            .collect()
     }
 
     #[test]
@@ -242,13 +319,28 @@ mod tests {
         let names_put: Vec<_> = databases.iter().map(Database::version).collect();
         for (step, database) in zip(0.., databases) {
             let gone = versions.put(database, start + Duration::from_secs(step));
-            assert_eq!(gone.len(), usize::from(step as usize > MAX_PREVIOUS), "at most {MAX_PREVIOUS}");
+            assert_eq!(
+                gone.len(),
+                usize::from(step as usize > MAX_PREVIOUS),
+                "at most {MAX_PREVIOUS}"
+            );
         }
-        let newest_first: Vec<_> = names_put.iter().rev().take(MAX_PREVIOUS + 1).copied().collect();
+        let newest_first: Vec<_> = names_put
+            .iter()
+            .rev()
+            .take(MAX_PREVIOUS + 1)
+            .copied()
+            .collect();
         let end = start + Duration::from_secs(4) + KEEP;
-        assert_eq!(names(&versions, start + Duration::from_secs(5)), newest_first);
+        assert_eq!(
+            names(&versions, start + Duration::from_secs(5)),
+            newest_first
+        );
         // The last swap was at second 4, the one before at second 3.
-        assert_eq!(names(&versions, end - Duration::from_secs(1)), newest_first[..2]);
+        assert_eq!(
+            names(&versions, end - Duration::from_secs(1)),
+            newest_first[..2]
+        );
         assert_eq!(
             names(&versions, end),
             newest_first[..1],
@@ -263,15 +355,28 @@ mod tests {
         let (now, wall) = (Instant::now(), SystemTime::now());
         let mut versions = Versions::new(Some(database()), KEEP);
         let since = |seconds| wall - Duration::from_secs(seconds);
-        assert!(versions.restore(database(), since(601), now).is_some(), "expired");
+        assert!(
+            versions.restore(database(), since(601), now).is_some(),
+            "expired"
+        );
         let [first, second] = [database(), database()];
-        let expected = [versions.newest().unwrap().version(), first.version(), second.version()];
+        let expected = [
+            versions.newest().unwrap().version(),
+            first.version(),
+            second.version(),
+        ];
         assert!(versions.restore(first, since(200), now).is_none());
         // By a clock that runs ahead.
         assert!(versions.restore(second, wall + KEEP, now).is_none());
         assert_eq!(names(&versions, now), expected);
-        assert!(versions.restore(database(), since(0), now).is_some(), "at most {MAX_PREVIOUS}");
-        assert_eq!(names(&versions, now + Duration::from_secs(401)), [expected[0], expected[2]]);
+        assert!(
+            versions.restore(database(), since(0), now).is_some(),
+            "at most {MAX_PREVIOUS}"
+        );
+        assert_eq!(
+            names(&versions, now + Duration::from_secs(401)),
+            [expected[0], expected[2]]
+        );
         assert_eq!(names(&versions, now + KEEP), expected[..1]);
     }
 
@@ -290,11 +395,18 @@ mod tests {
         let newest = versions.newest().unwrap().version();
         let candidates = || Candidates::new(versions.views(Instant::now())).unwrap();
         for version in [old, newest] {
-            let header = papir_core::envelope::Header { kind: Kind::Query, scheme: 0, version };
+            let header = papir_core::envelope::Header {
+                kind: Kind::Query,
+                scheme: 0,
+                version,
+            };
             let length = candidates().body_limit() / candidates().databases[0].max_batch();
             let query = papir_core::envelope::seal(&header, &vec![0; length - 32]);
             let target = candidates().choose(&query).map_err(|_| "rejected").unwrap();
-            assert_eq!((target.database.version(), target.newest), (version, newest));
+            assert_eq!(
+                (target.database.version(), target.newest),
+                (version, newest)
+            );
             assert!(candidates().only(version).is_ok());
         }
         let gone = candidates().only(Version([7; 8])).map(drop);

@@ -30,7 +30,10 @@ impl Clock {
     /// A clock that is in doubt for at most `shortest_ttl`: no client that registered since then can
     /// have expired.
     pub(super) fn new(shortest_ttl: Duration) -> Self {
-        let clock = Self { doubt: shortest_ttl.min(MAX_DOUBT), last: Mutex::new(None) };
+        let clock = Self {
+            doubt: shortest_ttl.min(MAX_DOUBT),
+            last: Mutex::new(None),
+        };
         clock.now();
         clock
     }
@@ -44,20 +47,38 @@ impl Clock {
     /// The time by which clients expire, in microseconds since 1970; 0 while the clock is in doubt.
     pub(super) fn expiry(&self) -> u64 {
         let reading = self.read(wall(), Instant::now());
-        if reading.at >= reading.trusted_from { reading.time } else { 0 }
+        if reading.at >= reading.trusted_from {
+            reading.time
+        } else {
+            0
+        }
     }
 
     fn read(&self, wall: u64, at: Instant) -> Reading {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = match *last {
-            None => Reading { time: wall, at, trusted_from: at + self.doubt },
+            None => Reading {
+                time: wall,
+                at,
+                trusted_from: at + self.doubt,
+            },
             Some(last) => {
-                let expected = last.time.saturating_add(microseconds(at.duration_since(last.at)));
+                let expected = last
+                    .time
+                    .saturating_add(microseconds(at.duration_since(last.at)));
                 if wall.abs_diff(expected) > microseconds(JUMP) {
                     tracing::warn!("the clock was set: for a while, no registered client expires");
-                    Reading { time: wall, at, trusted_from: at + self.doubt }
+                    Reading {
+                        time: wall,
+                        at,
+                        trusted_from: at + self.doubt,
+                    }
                 } else {
-                    Reading { time: wall.max(last.time + 1), at, ..last }
+                    Reading {
+                        time: wall.max(last.time + 1),
+                        at,
+                        ..last
+                    }
                 }
             }
         };
@@ -67,7 +88,9 @@ impl Clock {
 }
 
 fn wall() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, microseconds)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, microseconds)
 }
 
 /// A duration in microseconds, saturating.
@@ -91,7 +114,13 @@ mod tests {
 
     #[test]
     fn nothing_expires_for_a_while_after_a_start_and_after_a_jump() {
-        let (clock, start) = (Clock { doubt: MAX_DOUBT, last: Mutex::new(None) }, Instant::now());
+        let (clock, start) = (
+            Clock {
+                doubt: MAX_DOUBT,
+                last: Mutex::new(None),
+            },
+            Instant::now(),
+        );
         let trusted = |wall: u64, seconds: u64| {
             let at = start + Duration::from_secs(seconds);
             let reading = clock.read(wall * SECOND, at);

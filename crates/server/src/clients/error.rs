@@ -102,18 +102,27 @@ impl StoreError {
     /// The storage of the tables failed.
     #[cfg(feature = "postgres")]
     pub(super) fn of_tables(reason: String) -> Self {
-        Self { reason, cause: Cause::Tables }
+        Self {
+            reason,
+            cause: Cause::Tables,
+        }
     }
 
     /// The data of one client is damaged, or settings do not fit it.
     #[cfg(feature = "postgres")]
     pub(super) fn of_data(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cause: Cause::Data }
+        Self {
+            reason: reason.into(),
+            cause: Cause::Data,
+        }
     }
 
     /// A failure outside the tables, or settings that refuse a start.
     pub(super) fn other(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cause: Cause::Files }
+        Self {
+            reason: reason.into(),
+            cause: Cause::Files,
+        }
     }
 
     /// Returns true if the storage of the tables failed. A file must then be opened again.

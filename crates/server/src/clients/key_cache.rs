@@ -22,7 +22,13 @@ struct Inner<K> {
 impl<K> KeyCache<K> {
     /// Keeps keys of up to `limit` bytes in total, but always the most recent ones.
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, inner: Mutex::new(Inner { entries: LruCache::unbounded(), bytes: 0 }) }
+        Self {
+            limit,
+            inner: Mutex::new(Inner {
+                entries: LruCache::unbounded(),
+                bytes: 0,
+            }),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {
@@ -30,7 +36,10 @@ impl<K> KeyCache<K> {
     }
 
     pub(crate) fn get(&self, id: ClientId, version: Version) -> Option<Arc<K>> {
-        self.lock().entries.get(&(id, version)).map(|(keys, _)| Arc::clone(keys))
+        self.lock()
+            .entries
+            .get(&(id, version))
+            .map(|(keys, _)| Arc::clone(keys))
     }
 
     pub(crate) fn put(&self, id: ClientId, version: Version, keys: Arc<K>, bytes: u64) {
@@ -63,12 +72,23 @@ mod tests {
     const OTHER: u128 = 2;
 
     fn put(cache: &KeyCache<()>, client: u128, version: u8, bytes: u64) {
-        cache.put(ClientId::of(client), Version([version; 8]), Arc::new(()), bytes);
+        cache.put(
+            ClientId::of(client),
+            Version([version; 8]),
+            Arc::new(()),
+            bytes,
+        );
     }
 
     /// The versions whose keys are kept.
     fn kept(cache: &KeyCache<()>, client: u128) -> Vec<u8> {
-        (0..9).filter(|version| cache.get(ClientId::of(client), Version([*version; 8])).is_some()).collect()
+        (0..9)
+            .filter(|version| {
+                cache
+                    .get(ClientId::of(client), Version([*version; 8]))
+                    .is_some()
+            })
+            .collect()
     }
 
     #[test]
@@ -82,7 +102,11 @@ mod tests {
         assert_eq!(kept(&cache, OWN), [0, 2, 3]);
         put(&cache, OWN, 2, 1);
         put(&cache, OTHER, 4, 2);
-        assert_eq!((kept(&cache, OWN), kept(&cache, OTHER)), (vec![0, 2, 3], vec![4]), "10 bytes fit");
+        assert_eq!(
+            (kept(&cache, OWN), kept(&cache, OTHER)),
+            (vec![0, 2, 3], vec![4]),
+            "10 bytes fit"
+        );
     }
 
     #[test]
@@ -103,8 +127,15 @@ mod tests {
             put(&cache, OTHER, version, 1);
         }
         cache.remove(ClientId::of(OWN));
-        assert_eq!((kept(&cache, OWN), kept(&cache, OTHER)), (vec![], vec![0, 1]));
+        assert_eq!(
+            (kept(&cache, OWN), kept(&cache, OTHER)),
+            (vec![], vec![0, 1])
+        );
         put(&cache, OTHER, 2, 8);
-        assert_eq!(kept(&cache, OTHER), [0, 1, 2], "the bytes of the other client are free");
+        assert_eq!(
+            kept(&cache, OTHER),
+            [0, 1, 2],
+            "the bytes of the other client are free"
+        );
     }
 }

@@ -56,7 +56,10 @@ impl KeyStorage for KeyFiles {
         if self.offset(id)? != offset {
             return Ok(false);
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(self.path(id, PART))?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.path(id, PART))?;
         file.write_all(part)?;
         file.sync_data()?;
         Ok(true)
@@ -89,7 +92,10 @@ impl KeyStorage for KeyFiles {
     fn sweep(&self, known: &HashSet<ClientId>) -> Result<()> {
         for file in fs::read_dir(&self.folder)? {
             let path = file?.path();
-            let id = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+            let id = path
+                .file_stem()
+                .and_then(|stem| stem.to_str())
+                .and_then(|stem| stem.parse().ok());
             if id.is_none_or(|id| !known.contains(&id)) {
                 fs::remove_file(&path)?;
             }
@@ -99,9 +105,15 @@ impl KeyStorage for KeyFiles {
 
     fn probe(&self) -> Result<()> {
         let path = self.folder.join(PROBE);
-        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&path)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .open(&path)?;
         // The file is removed also if the disk is full.
-        let written = file.write_all(&vec![0; ROOM]).and_then(|()| file.sync_data());
+        let written = file
+            .write_all(&vec![0; ROOM])
+            .and_then(|()| file.sync_data());
         fs::remove_file(&path)?;
         Ok(written?)
     }
@@ -125,5 +137,9 @@ pub(crate) fn private(builder: &mut DirBuilder) -> &mut DirBuilder {
 
 /// Makes a rename durable. Only Unix can sync directories.
 fn sync_directory(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
 }

@@ -44,7 +44,10 @@ pub(super) struct WatchedKeys {
 
 impl WatchedKeys {
     pub(super) fn new(storage: Box<dyn KeyStorage>) -> Self {
-        Self { storage, failing: AtomicBool::new(false) }
+        Self {
+            storage,
+            failing: AtomicBool::new(false),
+        }
     }
 
     /// Returns true from a failure of the storage on until a probe succeeds.
@@ -124,6 +127,10 @@ mod tests {
         assert!(keys.append(id, 6, b"another").unwrap() && keys.is_failing());
         keys.probe().unwrap();
         assert!(!keys.is_failing());
-        assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "the probe leaves nothing");
+        assert_eq!(
+            fs::read_dir(&place).unwrap().count(),
+            1,
+            "the probe leaves nothing"
+        );
     }
 }

@@ -27,17 +27,23 @@ impl WorkerNotify {
     /// Waits for a notification, at most [`SLEEP`]. Returns whether there was one.
     pub(super) fn wait(&self) -> bool {
         let notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.condition.wait_timeout_while(notified, SLEEP, |notified| !*notified);
+        let waited = self
+            .condition
+            .wait_timeout_while(notified, SLEEP, |notified| !*notified);
         std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
     /// Records the time that the last ticket took.
     pub(super) fn record_ticket(&self, time: Duration) {
-        self.last_ticket_ms.store(time.as_millis() as u64, Ordering::Relaxed);
+        self.last_ticket_ms
+            .store(time.as_millis() as u64, Ordering::Relaxed);
     }
 
     /// Retry delay to advise for a missing ticket, in seconds.
     pub(super) fn retry_after(&self) -> u64 {
-        self.last_ticket_ms.load(Ordering::Relaxed).div_ceil(1000).clamp(1, MAX_ADVICE)
+        self.last_ticket_ms
+            .load(Ordering::Relaxed)
+            .div_ceil(1000)
+            .clamp(1, MAX_ADVICE)
     }
 }

@@ -44,25 +44,41 @@ impl Numbers {
 
     /// Returns true if the number is claimed for another version.
     pub(super) fn is_of_another(&self, version: Version, number: u64) -> bool {
-        self.claim(number).is_some_and(|claim| claim.version != version)
+        self.claim(number)
+            .is_some_and(|claim| claim.version != version)
     }
 
     /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
     pub(crate) fn lacks(&self, version: Version, number: u64) -> bool {
-        let is_prepared = self.tickets.iter().any(|key| (key.version, key.number) == (version, number));
+        let is_prepared = self
+            .tickets
+            .iter()
+            .any(|key| (key.version, key.number) == (version, number));
         !is_prepared && !self.is_of_another(version, number)
     }
 
     /// Number of prepared tickets with the numbers from `next` on, without a gap.
     pub(crate) fn ready_from(&self, version: Version, next: u64) -> u64 {
-        let of_version = self.tickets.iter().filter(|key| key.version == version && key.number >= next);
-        of_version.zip(next..).take_while(|(key, expected)| key.number == *expected).count() as u64
+        let of_version = self
+            .tickets
+            .iter()
+            .filter(|key| key.version == version && key.number >= next);
+        of_version
+            .zip(next..)
+            .take_while(|(key, expected)| key.number == *expected)
+            .count() as u64
     }
 
     /// Counts the tickets of all versions.
     pub(crate) fn counts(&self) -> TicketCounts {
-        let ready = self.tickets.iter().filter(|key| self.claim(key.number).is_none());
+        let ready = self
+            .tickets
+            .iter()
+            .filter(|key| self.claim(key.number).is_none());
         let used = self.claims.iter().filter(|claim| claim.number < SENT_AHEAD);
-        TicketCounts { ready: ready.count() as u64, used: used.count() as u64 }
+        TicketCounts {
+            ready: ready.count() as u64,
+            used: used.count() as u64,
+        }
     }
 }

@@ -45,10 +45,17 @@ fn in_postgres(place: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
     use super::postgres::{Shared, SharedKeys};
     let shared = Shared::open(&place.login)?;
     let keys = SharedKeys::open(&shared, place)?;
-    Ok((Store { storage: Box::new(shared) }, Box::new(keys)))
+    Ok((
+        Store {
+            storage: Box::new(shared),
+        },
+        Box::new(keys),
+    ))
 }
 
 #[cfg(not(feature = "postgres"))]
 fn in_postgres(_: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
-    Err(super::error::StoreError::other("this program is built without the feature `postgres`"))
+    Err(super::error::StoreError::other(
+        "this program is built without the feature `postgres`",
+    ))
 }

@@ -104,7 +104,10 @@ impl Limit {
     }
 
     fn count(self, rows: &[(ClientId, Row)], new: &Row) -> Count {
-        let mut count = Count { clients: 1, bytes: new.bytes() };
+        let mut count = Count {
+            clients: 1,
+            bytes: new.bytes(),
+        };
         for (_, row) in rows.iter().filter(|(_, row)| self.counts(row, new.owner)) {
             count.clients += 1;
             count.bytes = count.bytes.saturating_add(row.bytes());
@@ -127,14 +130,20 @@ impl Limit {
 
 /// The time from which a client makes room for others.
 fn removable_from(row: &Row) -> u64 {
-    row.used.saturating_add(microseconds(if row.queried { RECENT } else { PROBATION }))
+    row.used
+        .saturating_add(microseconds(if row.queried { RECENT } else { PROBATION }))
 }
 
 /// The time until the next client can be removed.
 fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row, expiry: u64) -> Duration {
     let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
-    let next = counted.map(|(_, row)| removable_from(row)).filter(|time| *time > expiry).min();
-    let wait = next.map_or(MAX_ADVICE, |time| Duration::from_micros(time.saturating_sub(new.created)));
+    let next = counted
+        .map(|(_, row)| removable_from(row))
+        .filter(|time| *time > expiry)
+        .min();
+    let wait = next.map_or(MAX_ADVICE, |time| {
+        Duration::from_micros(time.saturating_sub(new.created))
+    });
     wait.clamp(Duration::from_secs(1), MAX_ADVICE)
 }
 
@@ -145,18 +154,27 @@ mod tests {
 
     use super::*;
 
-    const QUOTA: Quota = Quota { clients: 8, bytes: 1000 };
+    const QUOTA: Quota = Quota {
+        clients: 8,
+        bytes: 1000,
+    };
     const MINUTE: u64 = 60_000_000;
     const DAY: u64 = 24 * 60 * MINUTE;
 
     /// A client of an owner, last used at a time.
     fn row(owner: u8, used: u64, queried: bool) -> Row {
         let ttl = 30 * DAY;
-        Row { queried, ..Row::new([owner; 16], 10, Version([0; 8]), used, ttl) }
+        Row {
+            queried,
+            ..Row::new([owner; 16], 10, Version([0; 8]), used, ttl)
+        }
     }
 
     fn rows(rows: &[Row]) -> Vec<(ClientId, Row)> {
-        (0..).zip(rows).map(|(number, row)| (ClientId::of(number), row.clone())).collect()
+        (0..)
+            .zip(rows)
+            .map(|(number, row)| (ClientId::of(number), row.clone()))
+            .collect()
     }
 
     fn removed(present: &[Row], new: &Row) -> Result<Vec<u128>, u64> {
@@ -168,22 +186,42 @@ mod tests {
     #[test]
     fn expired_clients_are_removed_always() {
         let new = row(1, 40 * DAY, false);
-        assert_eq!(removed(&[row(2, 0, true), row(2, 39 * DAY, true)], &new), Ok(vec![0]));
+        assert_eq!(
+            removed(&[row(2, 0, true), row(2, 39 * DAY, true)], &new),
+            Ok(vec![0])
+        );
     }
 
     #[test]
     fn one_owner_registers_a_few_clients_before_they_query() {
-        let four: Vec<Row> = (0..4).map(|minute| row(1, minute * MINUTE, false)).collect();
+        let four: Vec<Row> = (0..4)
+            .map(|minute| row(1, minute * MINUTE, false))
+            .collect();
         assert_eq!(removed(&four, &row(1, 5 * MINUTE, false)), Err(5 * 60));
         assert_eq!(removed(&four, &row(1, 11 * MINUTE, false)), Ok(vec![0]));
-        assert_eq!(removed(&four, &row(2, 5 * MINUTE, false)), Ok(vec![]), "another owner");
-        let queried: Vec<Row> = four.iter().map(|row| Row { queried: true, ..row.clone() }).collect();
-        assert_eq!(removed(&queried[..3], &row(1, 5 * MINUTE, false)), Ok(vec![]));
+        assert_eq!(
+            removed(&four, &row(2, 5 * MINUTE, false)),
+            Ok(vec![]),
+            "another owner"
+        );
+        let queried: Vec<Row> = four
+            .iter()
+            .map(|row| Row {
+                queried: true,
+                ..row.clone()
+            })
+            .collect();
+        assert_eq!(
+            removed(&queried[..3], &row(1, 5 * MINUTE, false)),
+            Ok(vec![])
+        );
     }
 
     #[test]
     fn a_full_database_removes_idle_clients_and_keeps_recent_ones() {
-        let mut full: Vec<Row> = (0..8u8).map(|owner| row(owner, u64::from(owner) * MINUTE, true)).collect();
+        let mut full: Vec<Row> = (0..8u8)
+            .map(|owner| row(owner, u64::from(owner) * MINUTE, true))
+            .collect();
         let new = |time| row(9, time, false);
         assert_eq!(removed(&full, &new(10 * MINUTE)), Err(3600));
         assert_eq!(removed(&full, &new(DAY - 30 * MINUTE)), Err(30 * 60));
@@ -199,15 +237,28 @@ mod tests {
         full[5] = row(5, DAY, false);
         assert_eq!(removed(&full, &row(9, DAY + MINUTE, false)), Ok(vec![0]));
         full.iter_mut().for_each(|row| row.owner = [1; 16]);
-        assert_eq!(removed(&full[2..7], &row(1, DAY + MINUTE, false)), Ok(vec![0, 1]));
+        assert_eq!(
+            removed(&full[2..7], &row(1, DAY + MINUTE, false)),
+            Ok(vec![0, 1])
+        );
     }
 
     #[test]
     fn one_owner_has_a_quarter_of_the_bytes_unless_it_has_one_client() {
-        let large = |owner, bytes| Row { keys_bytes: bytes, ..row(owner, 0, true) };
+        let large = |owner, bytes| Row {
+            keys_bytes: bytes,
+            ..row(owner, 0, true)
+        };
         assert_eq!(removed(&[], &large(1, 900)), Ok(vec![]));
         assert_eq!(removed(&[large(1, 200)], &large(1, 51)), Err(3600));
-        assert_eq!(removed(&[large(1, 200), large(2, 200)], &large(3, 250)), Ok(vec![]));
-        assert_eq!(removed(&[large(2, 400)], &large(1, 700)), Err(3600), "all bytes are taken");
+        assert_eq!(
+            removed(&[large(1, 200), large(2, 200)], &large(3, 250)),
+            Ok(vec![])
+        );
+        assert_eq!(
+            removed(&[large(2, 400)], &large(1, 700)),
+            Err(3600),
+            "all bytes are taken"
+        );
     }
 }

@@ -57,7 +57,10 @@ impl Registry {
         let opened = thread::scope(|scope| scope.spawn(|| Self::try_open(config)).join());
         opened
             .unwrap_or_else(|_| Err(StoreError::aborted()))
-            .map_err(|error| Error::Registry { place: config.place.to_string(), reason: error.to_string() })
+            .map_err(|error| Error::Registry {
+                place: config.place.to_string(),
+                reason: error.to_string(),
+            })
     }
 
     fn try_open(config: &RegistryConfig) -> Result<Self, StoreError> {
@@ -114,14 +117,20 @@ impl Registry {
     /// Status of all clients of a database.
     pub(crate) fn list(&self, database: &Database) -> Result<Vec<ClientStatus>, StoreError> {
         let rows = self.store.clients(database.name())?;
-        rows.iter().map(|(id, row)| self.status(database, *id, row)).collect()
+        rows.iter()
+            .map(|(id, row)| self.status(database, *id, row))
+            .collect()
     }
 
     /// Status of one client.
     ///
     /// # Errors
     /// [`ClientError::Gone`], [`ClientError::Storage`].
-    pub(crate) fn show(&self, database: &Database, id: ClientId) -> Result<ClientStatus, ClientError> {
+    pub(crate) fn show(
+        &self,
+        database: &Database,
+        id: ClientId,
+    ) -> Result<ClientStatus, ClientError> {
         let row = self.row(database.name(), id)?;
         Ok(self.status(database, id, &row)?)
     }
@@ -131,7 +140,11 @@ impl Registry {
     /// # Errors
     /// [`ClientError::Gone`], [`ClientError::Storage`].
     pub(crate) fn evict(&self, database: &str, id: ClientId) -> Result<(), ClientError> {
-        if self.remove(database, id)? { Ok(()) } else { Err(ClientError::Gone) }
+        if self.remove(database, id)? {
+            Ok(())
+        } else {
+            Err(ClientError::Gone)
+        }
     }
 
     /// The row of a client that has not expired.
@@ -160,7 +173,10 @@ impl Registry {
     pub(super) fn forget(&self, id: ClientId) {
         self.cache.remove(id);
         self.keys.remove(id);
-        self.demanded.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.demanded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id);
     }
 
     /// Marks a client as used now.
@@ -170,18 +186,27 @@ impl Registry {
     }
 
     pub(super) fn quota(&self) -> Quota {
-        Quota { clients: self.config.max_clients.max(1), bytes: self.config.max_bytes }
+        Quota {
+            clients: self.config.max_clients.max(1),
+            bytes: self.config.max_bytes,
+        }
     }
 
     /// Tickets prepared ahead for each client of a database that has queried.
     pub(super) fn most_ahead(&self, database: &Database) -> u64 {
-        self.config.tickets_ahead.max(database.queries_per_lookup() as u64)
+        self.config
+            .tickets_ahead
+            .max(database.queries_per_lookup() as u64)
     }
 
     /// Tickets prepared ahead for one client. Before its first query it has those of one lookup, so
     /// that registering buys little work.
     pub(super) fn ahead(&self, database: &Database, row: &Row) -> u64 {
-        if row.queried { self.most_ahead(database) } else { database.queries_per_lookup() as u64 }
+        if row.queried {
+            self.most_ahead(database)
+        } else {
+            database.queries_per_lookup() as u64
+        }
     }
 
     pub(super) fn status(
@@ -190,11 +215,24 @@ impl Registry {
         id: ClientId,
         row: &Row,
     ) -> Result<ClientStatus, StoreError> {
-        let uploaded = if row.stage == Stage::Uploading { self.keys.offset(id)? } else { 0 };
+        let uploaded = if row.stage == Stage::Uploading {
+            self.keys.offset(id)?
+        } else {
+            0
+        };
         // The client goes by this number, so the tickets of numbers that it skipped do not count.
         let numbers = self.store.numbers(id)?;
         let ready = numbers.ready_from(database.version(), row.next_ticket);
-        let tickets = TicketCounts { ready, ..numbers.counts() };
-        Ok(status::status(id, row, uploaded, tickets, self.ahead(database, row)))
+        let tickets = TicketCounts {
+            ready,
+            ..numbers.counts()
+        };
+        Ok(status::status(
+            id,
+            row,
+            uploaded,
+            tickets,
+            self.ahead(database, row),
+        ))
     }
 }

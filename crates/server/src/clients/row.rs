@@ -80,10 +80,19 @@ impl Row {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u8(FORMATS.written as u8).u8(u8::from(self.stage == Stage::Registered));
+        writer
+            .u8(FORMATS.written as u8)
+            .u8(u8::from(self.stage == Stage::Registered));
         writer.u64(self.created).u64(self.used).u64(self.expires);
-        writer.u64(self.keys_bytes).u64(self.ticket_bytes).u64(self.next_ticket).raw(&self.version.0);
-        writer.u8(self.queried.into()).raw(&self.owner).u8(self.ticketed.into());
+        writer
+            .u64(self.keys_bytes)
+            .u64(self.ticket_bytes)
+            .u64(self.next_ticket)
+            .raw(&self.version.0);
+        writer
+            .u8(self.queried.into())
+            .raw(&self.owner)
+            .u8(self.ticketed.into());
         writer.u64(self.next_sent_ahead);
         writer.finish()
     }
@@ -91,7 +100,11 @@ impl Row {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a client of the registry", bytes);
         FORMATS.check(reader.u8()?.into())?;
-        let stage = if reader.u8()? == 1 { Stage::Registered } else { Stage::Uploading };
+        let stage = if reader.u8()? == 1 {
+            Stage::Registered
+        } else {
+            Stage::Uploading
+        };
         let (created, used, expires) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (keys_bytes, ticket_bytes, next_ticket) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let version = Version(reader.array()?);
@@ -140,9 +153,14 @@ mod tests {
         let numbers = (1..=6u64).flat_map(u64::to_le_bytes);
         let fields: Vec<u8> = [1].into_iter().chain(numbers).chain([7; 8]).collect();
         let last = 9u64.to_le_bytes();
-        assert_eq!(bytes, [&[4], &fields[..], &[0], &[8; 16], &[0], &last].concat());
+        assert_eq!(
+            bytes,
+            [&[4], &fields[..], &[0], &[8; 16], &[0], &last].concat()
+        );
         assert_eq!(Row::decode(&bytes).unwrap(), row);
-        assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
+        assert!(
+            Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err()
+        );
         for other in [3, 5] {
             let error = Row::decode(&[&[other][..], &bytes[1..]].concat()).unwrap_err();
             assert!(matches!(error, papir_core::Error::Format { .. }), "{error}");

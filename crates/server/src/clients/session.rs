@@ -41,7 +41,9 @@ pub(crate) fn keys(
         return Ok(None);
     }
     let registry = registry.ok_or(ClientError::NoRegistry)?;
-    registry.keys_of(database, credentials.client.ok_or(ClientError::NoClient)?).map(Some)
+    registry
+        .keys_of(database, credentials.client.ok_or(ClientError::NoClient)?)
+        .map(Some)
 }
 
 /// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.
@@ -97,7 +99,10 @@ impl Registry {
     ) -> Result<Arc<ErasedKeys>, ClientError> {
         if row.stage == Stage::Uploading {
             let offset = self.keys.offset(id)?;
-            return Err(ClientError::Incomplete { offset, length: row.keys_bytes });
+            return Err(ClientError::Incomplete {
+                offset,
+                length: row.keys_bytes,
+            });
         }
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
@@ -115,7 +120,12 @@ impl Registry {
         match database.erased().accept_keys(&bytes) {
             Ok(keys) => {
                 let keys = Arc::new(keys);
-                self.cache.put(id, database.version(), Arc::clone(&keys), bytes.len() as u64);
+                self.cache.put(
+                    id,
+                    database.version(),
+                    Arc::clone(&keys),
+                    bytes.len() as u64,
+                );
                 Ok(keys)
             }
             // The client is not removed: an older version that accepts its keys may still be
@@ -132,8 +142,8 @@ impl Registry {
         row: &Row,
         queries: bool,
     ) -> Result<(), ClientError> {
-        let old =
-            self.clock.now().saturating_sub(row.used) > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
+        let old = self.clock.now().saturating_sub(row.used)
+            > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
         if old || (queries && !row.queried) || row.version != database.version() {
             self.store.change(database.name(), id, |row| {
                 row.version = database.version();
@@ -156,17 +166,25 @@ impl Registry {
         let database = &*target.database;
         let parts: Vec<&[u8]> = database.split(queries).collect();
         if numbers.len() != parts.len() {
-            return Err(ClientError::TicketCount { found: numbers.len(), queries: parts.len() });
+            return Err(ClientError::TicketCount {
+                found: numbers.len(),
+                queries: parts.len(),
+            });
         }
         // A number of the other kind belongs to no such query.
-        let is_foreign =
-            |(number, query): &(&u64, &&[u8])| (**number >= SENT_AHEAD) != database.is_sent_ahead(query);
+        let is_foreign = |(number, query): &(&u64, &&[u8])| {
+            (**number >= SENT_AHEAD) != database.is_sent_ahead(query)
+        };
         if let Some((&number, _)) = numbers.iter().zip(&parts).find(is_foreign) {
             return Err(ClientError::TicketUsed { number });
         }
         let claim = |(&number, query): (&u64, &&[u8])| {
             let hash = *blake3::hash(query).as_bytes();
-            Claim { number, version: database.version(), hash }
+            Claim {
+                number,
+                version: database.version(),
+                hash,
+            }
         };
         let claims: Vec<Claim> = numbers.iter().zip(&parts).map(claim).collect();
         let window = window(self.most_ahead(database));
@@ -189,7 +207,10 @@ impl Registry {
             Err(TakeError::Used(number)) => Err(ClientError::TicketUsed { number }),
             // Tickets are prepared for the newest version only: the client must move to it.
             Err(TakeError::NotReady(_)) if database.version() != target.newest => {
-                Err(QueryError::WrongVersion { current: target.newest }.into())
+                Err(QueryError::WrongVersion {
+                    current: target.newest,
+                }
+                .into())
             }
             Err(TakeError::NotReady(number)) => Err(self.demand(id, numbers, number)),
             Err(TakeError::Storage(error)) => Err(error.into()),
@@ -203,11 +224,16 @@ impl Registry {
         database: &Database,
         credentials: &Credentials,
     ) -> Result<(), ClientError> {
-        let Some(id) = credentials.client.filter(|_| !credentials.tickets.is_empty()) else {
+        let Some(id) = credentials
+            .client
+            .filter(|_| !credentials.tickets.is_empty())
+        else {
             return Ok(());
         };
         let window = window(self.most_ahead(database));
-        Ok(self.store.claim_unanswered(database.name(), id, &credentials.tickets, window)?)
+        Ok(self
+            .store
+            .claim_unanswered(database.name(), id, &credentials.tickets, window)?)
     }
 
     /// Requests tickets from the worker. Returns the error for the missing ticket `number`.
@@ -220,6 +246,9 @@ impl Registry {
         }
         drop(demanded);
         self.notify.notify();
-        ClientError::TicketNotReady { number, retry_after: self.notify.retry_after() }
+        ClientError::TicketNotReady {
+            number,
+            retry_after: self.notify.retry_after(),
+        }
     }
 }

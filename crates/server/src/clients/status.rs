@@ -30,7 +30,12 @@ pub(super) fn status(
     let registered = row.stage == Stage::Registered;
     ClientStatus {
         id: id.to_string(),
-        status: if registered { ClientStatus::REGISTERED } else { ClientStatus::UPLOADING }.to_owned(),
+        status: if registered {
+            ClientStatus::REGISTERED
+        } else {
+            ClientStatus::UPLOADING
+        }
+        .to_owned(),
         created: row.created / 1_000_000,
         used: row.used / 1_000_000,
         expires: row.expires / 1_000_000,

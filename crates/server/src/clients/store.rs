@@ -30,7 +30,9 @@ pub(crate) struct Store {
 impl Store {
     /// Opens or creates a file. Only one process can have it open.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        Ok(Self { storage: Box::new(Embedded::open(path)?) })
+        Ok(Self {
+            storage: Box::new(Embedded::open(path)?),
+        })
     }
 
     /// Reads a consistent state of the tables.
@@ -107,7 +109,12 @@ impl Store {
     }
 
     /// Changes a client's row. Returns whether the client exists.
-    pub(crate) fn change(&self, database: &str, id: ClientId, change: impl FnOnce(&mut Row)) -> Result<bool> {
+    pub(crate) fn change(
+        &self,
+        database: &str,
+        id: ClientId,
+        change: impl FnOnce(&mut Row),
+    ) -> Result<bool> {
         let changed = self.write(|tables| {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
@@ -145,7 +152,10 @@ mod tests {
     use super::*;
     use crate::clients::test_stores::TestStore;
 
-    const QUOTA: Quota = Quota { clients: 3, bytes: 1000 };
+    const QUOTA: Quota = Quota {
+        clients: 3,
+        bytes: 1000,
+    };
 
     fn id(number: u128) -> ClientId {
         ClientId::of(number)
@@ -157,19 +167,27 @@ mod tests {
 
     #[test]
     fn each_database_has_its_own_quota() {
-        TestStore::of_each_kind().iter().for_each(|store| check_quotas(store));
+        TestStore::of_each_kind()
+            .iter()
+            .for_each(|store| check_quotas(store));
     }
 
     fn check_quotas(store: &Store) {
-        let added =
-            |database, number, row: &Row| store.add(database, id(number), row, (QUOTA, row.created)).unwrap();
+        let added = |database, number, row: &Row| {
+            store
+                .add(database, id(number), row, (QUOTA, row.created))
+                .unwrap()
+        };
         for number in 1..=3 {
             assert_eq!(added("a", number, &row(10)), Added::InPlaceOf(vec![]));
         }
         assert!(matches!(added("a", 4, &row(11)), Added::Full(_)));
         assert_eq!(added("b", 9, &row(11)), Added::InPlaceOf(vec![]));
         assert_eq!(store.all_ids().unwrap(), [1, 2, 3, 9].map(id).into());
-        assert_eq!(store.databases().unwrap().into_iter().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(
+            store.databases().unwrap().into_iter().collect::<Vec<_>>(),
+            ["a", "b"]
+        );
     }
 
     #[test]
@@ -186,13 +204,18 @@ mod tests {
 
     #[test]
     fn expired_clients_are_removed() {
-        TestStore::of_each_kind().iter().for_each(|store| check_expiry(store));
+        TestStore::of_each_kind()
+            .iter()
+            .for_each(|store| check_expiry(store));
     }
 
     fn check_expiry(store: &Store) {
         store.add("a", id(1), &row(10), (QUOTA, 10)).unwrap();
         store.add("a", id(2), &row(500), (QUOTA, 500)).unwrap();
-        assert_eq!(store.add("a", id(3), &row(1010), (QUOTA, 1010)).unwrap(), Added::InPlaceOf(vec![id(1)]));
+        assert_eq!(
+            store.add("a", id(3), &row(1010), (QUOTA, 1010)).unwrap(),
+            Added::InPlaceOf(vec![id(1)])
+        );
         assert_eq!(store.remove_expired("a", 1499).unwrap(), []);
         assert_eq!(store.remove_expired("a", 1500).unwrap(), [id(2)]);
         assert_eq!(store.all_ids().unwrap(), HashSet::from([id(3)]));

@@ -24,15 +24,22 @@ impl StoredRegistry {
     /// # Errors
     /// [`Error::Registry`] if there is none, it is damaged, or a service has its directory open.
     pub fn open(place: &RegistryPlace) -> Result<Self, Error> {
-        let failed = |reason: String| Error::Registry { place: place.to_string(), reason };
+        let failed = |reason: String| Error::Registry {
+            place: place.to_string(),
+            reason,
+        };
         let mut hint = "";
         if let RegistryPlace::Directory(directory) = place {
             if !directory.join(TABLES).is_file() {
-                return Err(failed(format!("not a registry: expected the file {TABLES}")));
+                return Err(failed(format!(
+                    "not a registry: expected the file {TABLES}"
+                )));
             }
             hint = " (if its service is running, query the service instead)";
         }
-        let (store, keys) = place.open().map_err(|error| failed(format!("{error}{hint}")))?;
+        let (store, keys) = place
+            .open()
+            .map_err(|error| failed(format!("{error}{hint}")))?;
         Ok(Self { store, keys })
     }
 
@@ -58,8 +65,18 @@ impl StoredRegistry {
     }
 
     fn status(&self, id: ClientId, row: &Row) -> Result<ClientStatus, StoreError> {
-        let uploaded = if row.stage == Stage::Uploading { self.keys.offset(id)? } else { 0 };
-        Ok(status::status(id, row, uploaded, self.store.numbers(id)?.counts(), 0))
+        let uploaded = if row.stage == Stage::Uploading {
+            self.keys.offset(id)?
+        } else {
+            0
+        };
+        Ok(status::status(
+            id,
+            row,
+            uploaded,
+            self.store.numbers(id)?.counts(),
+            0,
+        ))
     }
 
     /// Removes a client from all databases. Returns whether it existed.
@@ -80,5 +97,8 @@ impl StoredRegistry {
 }
 
 fn unreadable(error: StoreError) -> Error {
-    Error::Io { what: "the client registry", source: std::io::Error::other(error.to_string()) }
+    Error::Io {
+        what: "the client registry",
+        source: std::io::Error::other(error.to_string()),
+    }
 }

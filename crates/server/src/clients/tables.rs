@@ -38,13 +38,18 @@ pub(crate) trait ReadTables {
 
     /// The claims and tickets of a client.
     fn numbers(&mut self, id: ClientId) -> Result<Numbers> {
-        Ok(Numbers { claims: self.claims(id)?, tickets: self.ticket_keys(id)? })
+        Ok(Numbers {
+            claims: self.claims(id)?,
+            tickets: self.ticket_keys(id)?,
+        })
     }
 
     /// The claims and tickets of all clients of a database. Clients without any may be missing.
     fn all_numbers(&mut self, database: &str) -> Result<HashMap<ClientId, Numbers>> {
         let ids: Vec<ClientId> = self.rows(database)?.into_iter().map(|(id, _)| id).collect();
-        ids.into_iter().map(|id| Ok((id, self.numbers(id)?))).collect()
+        ids.into_iter()
+            .map(|id| Ok((id, self.numbers(id)?)))
+            .collect()
     }
 
     /// The bytes of a ticket.
@@ -66,7 +71,13 @@ pub(crate) trait Tables: ReadTables {
     fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()>;
 
     /// Inserts a ticket.
-    fn put_ticket(&mut self, id: ClientId, version: Version, number: u64, ticket: &[u8]) -> Result<()>;
+    fn put_ticket(
+        &mut self,
+        id: ClientId,
+        version: Version,
+        number: u64,
+        ticket: &[u8],
+    ) -> Result<()>;
 
     /// Removes tickets.
     fn remove_tickets(&mut self, id: ClientId, keys: &[TicketKey]) -> Result<()>;

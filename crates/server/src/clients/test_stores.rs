@@ -23,7 +23,10 @@ impl TestStore {
     /// Tables in a file.
     pub(super) fn embedded() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { store: Store::open(&folder.path().join("registry.redb")).unwrap(), _kept: Box::new(folder) }
+        Self {
+            store: Store::open(&folder.path().join("registry.redb")).unwrap(),
+            _kept: Box::new(folder),
+        }
     }
 
     /// Tables in a PostgreSQL server.
@@ -34,10 +37,17 @@ impl TestStore {
         use papir_testkit::postgres::{PASSWORD, Server};
         let server = Server::start("");
         let address = server.address("papir");
-        let login = Login { address, password: Some(PASSWORD.into()), ..Login::default() };
+        let login = Login {
+            address,
+            password: Some(PASSWORD.into()),
+            ..Login::default()
+        };
         let place = PostgresConfig { login, keys: None };
         let (store, _) = RegistryPlace::Postgres(place).open().unwrap();
-        Self { store, _kept: Box::new(server) }
+        Self {
+            store,
+            _kept: Box::new(server),
+        }
     }
 
     #[cfg(all(unix, feature = "postgres"))]

@@ -38,7 +38,11 @@ pub(crate) fn window(ahead: u64) -> u64 {
 
 /// The claim of a number by a query for a version that is not answered. No query has this hash.
 fn unanswered(number: u64) -> Claim {
-    Claim { number, version: Version([0; 8]), hash: [0; 32] }
+    Claim {
+        number,
+        version: Version([0; 8]),
+        hash: [0; 32],
+    }
 }
 
 /// Reason why tickets cannot be taken.
@@ -91,7 +95,11 @@ impl Store {
             let mut used = None;
             for &claim in claims {
                 let sent_ahead = claim.number >= SENT_AHEAD;
-                let next = if sent_ahead { &mut row.next_sent_ahead } else { &mut row.next_ticket };
+                let next = if sent_ahead {
+                    &mut row.next_sent_ahead
+                } else {
+                    &mut row.next_ticket
+                };
                 let number = claim.number % SENT_AHEAD;
                 if number < next.saturating_sub(window) || tables.claim(id, claim)? != claim {
                     used = used.or(Some(claim.number));
@@ -160,7 +168,11 @@ impl Store {
         number: u64,
     ) -> Result<Option<Vec<u8>>> {
         self.read(|tables| {
-            if tables.claims(id)?.iter().any(|claim| claim.number == number) {
+            if tables
+                .claims(id)?
+                .iter()
+                .any(|claim| claim.number == number)
+            {
                 return Ok(None);
             }
             tables.ticket(id, version, number)
@@ -180,7 +192,12 @@ impl Store {
         Ok(())
     }
 
-    fn drop_tickets(&self, database: &str, id: ClientId, drops: impl Fn(&TicketKey) -> bool) -> Result<()> {
+    fn drop_tickets(
+        &self,
+        database: &str,
+        id: ClientId,
+        drops: impl Fn(&TicketKey) -> bool,
+    ) -> Result<()> {
         self.write(|tables| {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
@@ -220,12 +237,23 @@ fn prepared(
 fn drop_stale(tables: &mut dyn Tables, id: ClientId, row: &Row, window: u64) -> Result<u64> {
     let floor = row.next_ticket.saturating_sub(window);
     let sent_ahead = SENT_AHEAD..SENT_AHEAD + row.next_sent_ahead.saturating_sub(window);
-    let Numbers { claims, mut tickets } = tables.numbers(id)?;
-    let numbers = Numbers { claims, tickets: Vec::new() };
+    let Numbers {
+        claims,
+        mut tickets,
+    } = tables.numbers(id)?;
+    let numbers = Numbers {
+        claims,
+        tickets: Vec::new(),
+    };
     tickets.retain(|key| key.number < floor || numbers.is_of_another(key.version, key.number));
     tables.remove_tickets(id, &tickets)?;
     let is_old = |number: &u64| *number < floor || sent_ahead.contains(number);
-    let old: Vec<u64> = numbers.claims.iter().map(|claim| claim.number).filter(is_old).collect();
+    let old: Vec<u64> = numbers
+        .claims
+        .iter()
+        .map(|claim| claim.number)
+        .filter(is_old)
+        .collect();
     tables.remove_claims(id, &old)?;
     Ok(total(&tickets))
 }

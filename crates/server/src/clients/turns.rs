@@ -26,7 +26,11 @@ pub(super) struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     pub(super) fn new(queries: &'a Ongoing, stopping: &'a AtomicBool) -> Self {
-        Self { queries, stopping, since: Mutex::new(Instant::now()) }
+        Self {
+            queries,
+            stopping,
+            since: Mutex::new(Instant::now()),
+        }
     }
 
     pub(super) fn is_stopping(&self) -> bool {

@@ -23,7 +23,11 @@ struct Writing<'r> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.registry.writing.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.registry
+            .writing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.id);
     }
 }
 
@@ -32,13 +36,20 @@ impl Registry {
     ///
     /// # Errors
     /// [`ClientError::WrongKeysLength`], [`ClientError::OverQuota`].
-    pub(crate) fn check_keys_length(&self, database: &Database, found: u64) -> Result<(), ClientError> {
+    pub(crate) fn check_keys_length(
+        &self,
+        database: &Database,
+        found: u64,
+    ) -> Result<(), ClientError> {
         let expected = database.description().sizes.keys;
         if found != expected {
             return Err(ClientError::WrongKeysLength { found, expected });
         }
         if found > self.config.max_bytes {
-            return Err(ClientError::OverQuota { keys: found, quota: self.config.max_bytes });
+            return Err(ClientError::OverQuota {
+                keys: found,
+                quota: self.config.max_bytes,
+            });
         }
         Ok(())
     }
@@ -61,7 +72,12 @@ impl Registry {
         adding.await.map_err(|_| ClientError::Internal)?
     }
 
-    fn add(&self, database: &Database, owner: Owner, length: u64) -> Result<(ClientId, Row), ClientError> {
+    fn add(
+        &self,
+        database: &Database,
+        owner: Owner,
+        length: u64,
+    ) -> Result<(ClientId, Row), ClientError> {
         self.check_keys_length(database, length)?;
         let id = ClientId::random().ok_or(ClientError::Internal)?;
         let ttl = microseconds(self.config.upload_ttl);
@@ -69,7 +85,12 @@ impl Registry {
             ticketed: database.description().limits.tickets,
             ..Row::new(owner, length, database.version(), self.clock.now(), ttl)
         };
-        match self.store.add(database.name(), id, &row, (self.quota(), self.clock.expiry()))? {
+        match self.store.add(
+            database.name(),
+            id,
+            &row,
+            (self.quota(), self.clock.expiry()),
+        )? {
             Added::InPlaceOf(gone) => gone.into_iter().for_each(|gone| self.forget(gone)),
             Added::Full(retry_after) => return Err(ClientError::Full { retry_after }),
         }
@@ -90,7 +111,9 @@ impl Registry {
             let _held = held;
             registry.register_whole(&database, owner, keys).await
         };
-        tokio::spawn(registering.in_current_span()).await.map_err(|_| ClientError::Internal)?
+        tokio::spawn(registering.in_current_span())
+            .await
+            .map_err(|_| ClientError::Internal)?
     }
 
     async fn register_whole(
@@ -105,7 +128,8 @@ impl Registry {
             Ok(status) => Ok(status),
             Err(error) => {
                 let (registry, from) = (Arc::clone(self), Arc::clone(database));
-                let removing = tokio::task::spawn_blocking(move || registry.remove(from.name(), id));
+                let removing =
+                    tokio::task::spawn_blocking(move || registry.remove(from.name(), id));
                 removing.await.map_err(|_| ClientError::Internal)??;
                 Err(error)
             }
@@ -124,7 +148,8 @@ impl Registry {
         part: Vec<u8>,
     ) -> Result<ClientStatus, ClientError> {
         let (registry, to) = (Arc::clone(self), Arc::clone(database));
-        let writing = tokio::task::spawn_blocking(move || registry.append_part(&to, id, offset, &part));
+        let writing =
+            tokio::task::spawn_blocking(move || registry.append_part(&to, id, offset, &part));
         let status = writing.await.map_err(|_| ClientError::Internal)??;
         if status.uploaded_bytes < status.keys_bytes {
             return Ok(status);
@@ -153,14 +178,20 @@ impl Registry {
         }
         let left = row.keys_bytes.saturating_sub(offset);
         if part.len() as u64 > left {
-            return Err(ClientError::PartTooLong { limit: left.min(PART_BYTES as u64) as usize });
+            return Err(ClientError::PartTooLong {
+                limit: left.min(PART_BYTES as u64) as usize,
+            });
         }
         if !self.keys.append(id, offset, part)? {
-            return Err(ClientError::WrongOffset { offset: self.keys.offset(id)? });
+            return Err(ClientError::WrongOffset {
+                offset: self.keys.offset(id)?,
+            });
         }
         let found = self.store.change(database.name(), id, |row| {
             row.used = self.clock.now();
-            row.expires = row.used.saturating_add(microseconds(self.config.upload_ttl));
+            row.expires = row
+                .used
+                .saturating_add(microseconds(self.config.upload_ttl));
         })?;
         if !found {
             // The client was removed meanwhile: its part file must not stay.
@@ -183,9 +214,10 @@ impl Registry {
             Err(source) => {
                 self.remove(database.name(), id)?;
                 return Err(match source {
-                    papir_core::Error::WrongVersion { .. } => {
-                        QueryError::WrongVersion { current: database.version() }.into()
+                    papir_core::Error::WrongVersion { .. } => QueryError::WrongVersion {
+                        current: database.version(),
                     }
+                    .into(),
                     source => ClientError::BadKeys { source },
                 });
             }
@@ -200,7 +232,8 @@ impl Registry {
             self.forget(id);
             return Err(ClientError::Gone);
         }
-        self.cache.put(id, database.version(), Arc::new(keys), bytes.len() as u64);
+        self.cache
+            .put(id, database.version(), Arc::new(keys), bytes.len() as u64);
         self.notify.notify();
         self.show(database, id)
     }

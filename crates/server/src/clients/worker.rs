@@ -58,7 +58,10 @@ impl Worker {
             .num_threads(threads)
             .thread_name(|index| format!("papir-ticket-{index}"))
             .build()
-            .map_err(|source| Error::Threads { threads, source: Box::new(source) })?;
+            .map_err(|source| Error::Threads {
+                threads,
+                source: Box::new(source),
+            })?;
         let stopping = Arc::new(AtomicBool::new(false));
         let mut state = State {
             catalog: Arc::downgrade(catalog),
@@ -72,9 +75,18 @@ impl Worker {
             prepared: HashMap::new(),
             round: 0,
         };
-        let spawned = thread::Builder::new().name("papir-tickets".into()).spawn(move || state.run());
-        let thread = spawned.map_err(|source| Error::Io { what: "starting the ticket thread", source })?;
-        Ok(Self { registry: Arc::clone(registry), stopping, thread: Some(thread) })
+        let spawned = thread::Builder::new()
+            .name("papir-tickets".into())
+            .spawn(move || state.run());
+        let thread = spawned.map_err(|source| Error::Io {
+            what: "starting the ticket thread",
+            source,
+        })?;
+        Ok(Self {
+            registry: Arc::clone(registry),
+            stopping,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -146,7 +158,8 @@ impl State {
     fn run(&mut self) {
         let mut swept: Option<Instant> = None;
         while !self.stopping.load(Ordering::Relaxed) {
-            let (Some(catalog), Some(registry)) = (self.catalog.upgrade(), self.registry.upgrade()) else {
+            let (Some(catalog), Some(registry)) = (self.catalog.upgrade(), self.registry.upgrade())
+            else {
                 return;
             };
             if swept.is_none_or(|time| time.elapsed() > SWEEP_EVERY.min(registry.config.ttl)) {
@@ -166,7 +179,10 @@ impl State {
             drop(registry);
             self.wait(&versions, most);
         }
-        let released = self.registry.upgrade().map(|registry| registry.store.storage.release_tickets());
+        let released = self
+            .registry
+            .upgrade()
+            .map(|registry| registry.store.storage.release_tickets());
         if let Some(Err(error)) = released {
             tracing::warn!(%error, "reserved tickets are not released: others prepare them a little later");
         }
@@ -188,7 +204,11 @@ impl State {
 
     /// The served versions.
     fn versions(&self) -> Vec<Version> {
-        let loaded = self.catalog.upgrade().map(|catalog| catalog.loaded()).unwrap_or_default();
+        let loaded = self
+            .catalog
+            .upgrade()
+            .map(|catalog| catalog.loaded())
+            .unwrap_or_default();
         loaded.iter().map(|database| database.version()).collect()
     }
 
@@ -197,7 +217,11 @@ impl State {
         let Some(wanted) = self.most_urgent(catalog, registry)? else {
             return Ok(false);
         };
-        if !registry.store.storage.reserve_ticket(wanted.id, wanted.database.version(), wanted.number)? {
+        if !registry.store.storage.reserve_ticket(
+            wanted.id,
+            wanted.database.version(),
+            wanted.number,
+        )? {
             self.elsewhere.insert(wanted.key(), Instant::now());
             return Ok(true);
         }
@@ -209,7 +233,12 @@ impl State {
         if pause.is_stopping() {
             return Ok(false);
         }
-        let Wanted { database, id, number, .. } = &wanted;
+        let Wanted {
+            database,
+            id,
+            number,
+            ..
+        } = &wanted;
         let row = registry.row(database.name(), *id);
         let keys = match row.and_then(|row| registry.load_keys(database, *id, &row)) {
             Ok(keys) => keys,
@@ -217,7 +246,8 @@ impl State {
                 if let ClientError::Storage(error) = error {
                     tracing::error!(%error, "the client registry failed");
                 }
-                self.failed.insert((*id, database.version()), Instant::now());
+                self.failed
+                    .insert((*id, database.version()), Instant::now());
                 return Ok(true);
             }
         };
@@ -227,19 +257,28 @@ impl State {
         let prepared = catch_panic(|| {
             self.pool.install(|| match &earlier {
                 Some((earlier, ticket)) => {
-                    database.erased().follow((earlier.erased(), ticket), &keys, *number, &pause)
+                    database
+                        .erased()
+                        .follow((earlier.erased(), ticket), &keys, *number, &pause)
                 }
                 None => database.erased().ticket(&keys, *number, &pause),
             })
         });
         let Ok(Ok(ticket)) = prepared else {
             tracing::error!(database = database.name(), "a ticket could not be prepared");
-            self.failed.insert((*id, database.version()), Instant::now());
+            self.failed
+                .insert((*id, database.version()), Instant::now());
             return Ok(true);
         };
         registry.notify.record_ticket(start.elapsed());
-        registry.store.put_ticket(database.name(), *id, database.version(), *number, &ticket)?;
-        tracing::debug!(database = database.name(), bytes = ticket.len(), "ticket prepared");
+        registry
+            .store
+            .put_ticket(database.name(), *id, database.version(), *number, &ticket)?;
+        tracing::debug!(
+            database = database.name(),
+            bytes = ticket.len(),
+            "ticket prepared"
+        );
         Ok(true)
     }
 
@@ -247,9 +286,15 @@ impl State {
     fn most_urgent(&self, catalog: &Catalog, registry: &Registry) -> Result<Option<Wanted>> {
         let mut best: Option<(Urgency, Wanted)> = None;
         let none = Numbers::default();
-        for database in catalog.loaded().into_iter().filter(|one| one.description().limits.tickets) {
+        for database in catalog
+            .loaded()
+            .into_iter()
+            .filter(|one| one.description().limits.tickets)
+        {
             let rows = registry.store.clients(database.name())?;
-            let bytes = rows.iter().fold(0u64, |sum, (_, row)| sum.saturating_add(row.bytes()));
+            let bytes = rows
+                .iter()
+                .fold(0u64, |sum, (_, row)| sum.saturating_add(row.bytes()));
             if bytes >= registry.config.max_bytes {
                 continue;
             }
@@ -259,8 +304,9 @@ impl State {
             for (id, row) in present.filter(|(id, row)| self.is_eligible(&database, *id, row)) {
                 let numbers = numbers.get(id).unwrap_or(&none);
                 let version = database.version();
-                let lacks =
-                    |number| numbers.lacks(version, number) && !self.is_elsewhere((*id, version, number));
+                let lacks = |number| {
+                    numbers.lacks(version, number) && !self.is_elsewhere((*id, version, number))
+                };
                 let Some((number, demanded)) = registry.wanted(&database, (*id, row), lacks) else {
                     continue;
                 };
@@ -272,7 +318,15 @@ impl State {
                 };
                 if best.as_ref().is_none_or(|(other, _)| urgency < *other) {
                     let (database, id, owner) = (Arc::clone(&database), *id, row.owner);
-                    best = Some((urgency, Wanted { database, id, owner, number }));
+                    best = Some((
+                        urgency,
+                        Wanted {
+                            database,
+                            id,
+                            owner,
+                            number,
+                        },
+                    ));
                 }
             }
         }
@@ -290,7 +344,8 @@ impl State {
             }
         }
         self.failed.retain(|(id, _), _| clients.contains(id));
-        self.elsewhere.retain(|_, time| time.elapsed() < RETRY_ELSEWHERE);
+        self.elsewhere
+            .retain(|_, time| time.elapsed() < RETRY_ELSEWHERE);
         self.prepared.retain(|id, _| clients.contains(id));
         self.owners.retain(|owner, _| owners.contains(owner));
         Ok(())
@@ -304,7 +359,9 @@ impl State {
 
     /// Returns whether another service prepares a ticket.
     fn is_elsewhere(&self, ticket: TicketId) -> bool {
-        self.elsewhere.get(&ticket).is_some_and(|time| time.elapsed() < RETRY_ELSEWHERE)
+        self.elsewhere
+            .get(&ticket)
+            .is_some_and(|time| time.elapsed() < RETRY_ELSEWHERE)
     }
 }
 
@@ -317,17 +374,29 @@ impl Registry {
         lacks: impl Fn(u64) -> bool,
     ) -> Option<(u64, bool)> {
         let ahead = self.ahead(database, row);
-        let floor = row.next_ticket.saturating_sub(window(self.most_ahead(database)));
+        let floor = row
+            .next_ticket
+            .saturating_sub(window(self.most_ahead(database)));
         let requested: Vec<u64> = {
             let demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
-            demanded.get(&id).into_iter().flatten().copied().filter(|number| *number >= floor).collect()
+            demanded
+                .get(&id)
+                .into_iter()
+                .flatten()
+                .copied()
+                .filter(|number| *number >= floor)
+                .collect()
         };
         if let Some(number) = requested.into_iter().find(|&number| lacks(number)) {
             return Some((number, true));
         }
-        self.demanded.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.demanded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id);
         let mut next = row.next_ticket..row.next_ticket.saturating_add(ahead);
-        next.find(|&number| lacks(number)).map(|number| (number, false))
+        next.find(|&number| lacks(number))
+            .map(|number| (number, false))
     }
 }
 
@@ -341,7 +410,9 @@ fn earlier_ticket(
     let versions = catalog.versions(wanted.database.name()).unwrap_or_default();
     let others = versions.into_iter().map(|view| view.database);
     for earlier in others.filter(|one| one.version() != wanted.database.version()) {
-        let ticket = registry.store.unused_ticket(wanted.id, earlier.version(), wanted.number)?;
+        let ticket = registry
+            .store
+            .unused_ticket(wanted.id, earlier.version(), wanted.number)?;
         if let Some(ticket) = ticket {
             return Ok(Some((earlier, ticket)));
         }
@@ -352,7 +423,10 @@ fn earlier_ticket(
 /// Removes expired clients, and tickets of versions that are no longer answered.
 fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
     for name in registry.store.databases()? {
-        for id in registry.store.remove_expired(&name, registry.clock.expiry())? {
+        for id in registry
+            .store
+            .remove_expired(&name, registry.clock.expiry())?
+        {
             registry.forget(id);
         }
     }
@@ -376,7 +450,10 @@ mod tests {
             tickets_ready: 0,
             last_round: 0,
         };
-        assert!(urgency(1, true) < urgency(2, false), "another owner waits longer");
+        assert!(
+            urgency(1, true) < urgency(2, false),
+            "another owner waits longer"
+        );
         assert!(urgency(1, false) < urgency(1, true));
     }
 }

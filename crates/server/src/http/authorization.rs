@@ -40,15 +40,21 @@ pub(super) fn authorize(
     let (Some(tokens), Some(scope)) = (tokens, required_scope(method, path)) else {
         return Ok(Grant::everything());
     };
-    let grant = bearer(headers).and_then(|token| tokens.find(token)).ok_or(Problem::Unauthorized)?;
+    let grant = bearer(headers)
+        .and_then(|token| tokens.find(token))
+        .ok_or(Problem::Unauthorized)?;
     // An operator who may list the clients may also see the database, and see and remove each
     // client.
     let operates = scope == Scope::Query && grant.has(Scope::Admin) && !path.ends_with("/query");
     if !(grant.has(scope) || operates) {
-        return Err(Problem::Forbidden { what: format!("the scope {}", scope.name()) });
+        return Err(Problem::Forbidden {
+            what: format!("the scope {}", scope.name()),
+        });
     }
     match database {
-        Some(name) if !grant.allows(name) => Err(Problem::Forbidden { what: "this database".to_owned() }),
+        Some(name) if !grant.allows(name) => Err(Problem::Forbidden {
+            what: "this database".to_owned(),
+        }),
         _ => Ok(grant),
     }
 }
@@ -65,7 +71,11 @@ impl<S: Sync> FromRequestParts<S> for Grant {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(Self::everything))
+        Ok(parts
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .unwrap_or_else(Self::everything))
     }
 }
 
@@ -89,12 +99,16 @@ mod tests {
         ] {
             assert_eq!(required_scope(&Method::GET, path), expected, "{path}");
         }
-        assert_eq!(required_scope(&Method::POST, "/v1/databases/words/clients"), Some(Scope::Query));
+        assert_eq!(
+            required_scope(&Method::POST, "/v1/databases/words/clients"),
+            Some(Scope::Query)
+        );
     }
 
     #[test]
     fn bearer_tokens_are_parsed() {
-        let headers = |value: &str| HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
+        let headers =
+            |value: &str| HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
         assert_eq!(bearer(&headers("Bearer abc")), Some("abc"));
         assert_eq!(bearer(&headers("bearer  abc ")), Some("abc"));
         for other in ["abc", "Basic abc", "Bearer", ""] {

@@ -38,7 +38,10 @@ pub(super) async fn read(
         drain(body, time).await;
         return Err(Problem::TooLong { limit });
     }
-    let mut whole = Whole { bytes: Vec::new(), held };
+    let mut whole = Whole {
+        bytes: Vec::new(),
+        held,
+    };
     let outcome = whole.receive(&mut body, limit, time).await;
     if let Err(Problem::TooLong { .. } | Problem::Busy { .. }) = &outcome {
         whole.bytes = Vec::new();
@@ -48,7 +51,12 @@ pub(super) async fn read(
 }
 
 impl Whole {
-    async fn receive(&mut self, body: &mut Body, limit: usize, time: Duration) -> Result<(), Problem> {
+    async fn receive(
+        &mut self,
+        body: &mut Body,
+        limit: usize,
+        time: Duration,
+    ) -> Result<(), Problem> {
         let begin = Instant::now();
         loop {
             let paced = GRACE + Duration::from_secs_f64(self.bytes.len() as f64 / MIN_RATE);
@@ -110,18 +118,32 @@ mod tests {
     use super::*;
     use crate::admission::{ClientKey, Memory};
 
-    async fn read_into(uploads: &Arc<Memory>, body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
+    async fn read_into(
+        uploads: &Arc<Memory>,
+        body: Body,
+        limit: usize,
+    ) -> Result<Vec<u8>, Problem> {
         let held = uploads.begin(ClientKey::Local);
-        read(body, limit, Duration::from_secs(60), held).await.map(|whole| whole.bytes)
+        read(body, limit, Duration::from_secs(60), held)
+            .await
+            .map(|whole| whole.bytes)
     }
 
     #[tokio::test]
     async fn bodies_up_to_the_limit_are_accepted() {
         let uploads = Memory::new(8);
-        assert_eq!(read_into(&uploads, Body::from(vec![7; 8]), 8).await.unwrap(), vec![7; 8]);
+        assert_eq!(
+            read_into(&uploads, Body::from(vec![7; 8]), 8)
+                .await
+                .unwrap(),
+            vec![7; 8]
+        );
         let long = read_into(&uploads, Body::from(vec![7; 9]), 8).await;
         assert!(matches!(long, Err(Problem::TooLong { limit: 8 })));
-        assert_eq!(read_into(&uploads, Body::empty(), 8).await.unwrap(), Vec::<u8>::new());
+        assert_eq!(
+            read_into(&uploads, Body::empty(), 8).await.unwrap(),
+            Vec::<u8>::new()
+        );
     }
 
     #[tokio::test]
@@ -163,13 +185,22 @@ mod tests {
         for (bytes, accepted) in [(1, false), (8192, true)] {
             let uploads = Memory::new(1 << 20);
             let begin = tokio::time::Instant::now();
-            let body = Body::new(Trickle { bytes, parts: 20, wait: Box::pin(sleep(Duration::ZERO)) });
+            let body = Body::new(Trickle {
+                bytes,
+                parts: 20,
+                wait: Box::pin(sleep(Duration::ZERO)),
+            });
             let outcome = read_into(&uploads, body, 1 << 20).await;
             let seconds = begin.elapsed().as_secs();
             match outcome {
-                Ok(received) => assert_eq!((accepted, received.len(), seconds), (true, 20 * bytes, 19)),
+                Ok(received) => {
+                    assert_eq!((accepted, received.len(), seconds), (true, 20 * bytes, 19))
+                }
                 Err(problem) => {
-                    assert!(!accepted && matches!(problem, Problem::Trickled { .. }), "{problem:?}");
+                    assert!(
+                        !accepted && matches!(problem, Problem::Trickled { .. }),
+                        "{problem:?}"
+                    );
                     assert_eq!(seconds, 5);
                 }
             }

@@ -19,7 +19,10 @@ const TEXT: HeaderValue = HeaderValue::from_static(media::TEXT);
 
 /// Adds the routes.
 pub(super) fn routes(before: Routes) -> Routes {
-    before.add(__path_note, note).add(__path_proof, proof).add(__path_log, log)
+    before
+        .add(__path_note, note)
+        .add(__path_proof, proof)
+        .add(__path_log, log)
 }
 
 /// Responses of all routes besides the checkpoint itself, for the OpenAPI document.
@@ -58,7 +61,11 @@ enum Other {
         Other,
     )
 )]
-async fn note(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -> Result<Response, Problem> {
+async fn note(
+    State(app): State<Arc<App>>,
+    name: NamePath,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     respond(&app, name, &headers, TEXT, |checkpoint| &checkpoint.note)
 }
 
@@ -80,7 +87,11 @@ async fn note(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -
         Other,
     )
 )]
-async fn proof(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -> Result<Response, Problem> {
+async fn proof(
+    State(app): State<Arc<App>>,
+    name: NamePath,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     respond(&app, name, &headers, TEXT, |checkpoint| &checkpoint.proof)
 }
 
@@ -102,7 +113,11 @@ async fn proof(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) 
         Other,
     )
 )]
-async fn log(State(app): State<Arc<App>>, name: NamePath, headers: HeaderMap) -> Result<Response, Problem> {
+async fn log(
+    State(app): State<Arc<App>>,
+    name: NamePath,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     respond(&app, name, &headers, BINARY, |checkpoint| &checkpoint.log)
 }
 
@@ -116,9 +131,17 @@ fn respond(
 ) -> Result<Response, Problem> {
     let database = app.catalog.get(&database_name(name))?;
     let checkpoint = database.checkpoint().ok_or(DatabaseError::Unsigned)?;
-    let identity = [(header::ETAG, checkpoint.tag.clone()), version_header(database.version())];
+    let identity = [
+        (header::ETAG, checkpoint.tag.clone()),
+        version_header(database.version()),
+    ];
     if has_tag(headers, &checkpoint.tag) {
         return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
     }
-    Ok((identity, [(header::CONTENT_TYPE, media)], form(checkpoint).clone()).into_response())
+    Ok((
+        identity,
+        [(header::CONTENT_TYPE, media)],
+        form(checkpoint).clone(),
+    )
+        .into_response())
 }

@@ -42,7 +42,10 @@ struct Registration {
 
 fn registration(app: &App, name: &str) -> Result<Registration, Problem> {
     let database = app.catalog.get(name)?;
-    let registry = app.registry.as_ref().filter(|_| database.description().limits.client_keys);
+    let registry = app
+        .registry
+        .as_ref()
+        .filter(|_| database.description().limits.client_keys);
     let registry = Arc::clone(registry.ok_or(ClientError::NoRegistry)?);
     Ok(Registration { database, registry })
 }
@@ -58,7 +61,9 @@ fn client(app: &App, path: ClientPath) -> Result<(Registration, ClientId), Probl
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
 ) -> Result<T, Problem> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| Problem::Internal)??)
+    Ok(tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Problem::Internal)??)
 }
 
 /// List the registered clients, for the operator.
@@ -85,7 +90,10 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
     }
     blocking(move || {
         let counts = registry.counts(database.name())?;
-        Ok(Json(ClientList { clients: registry.list(&database)?, counts }))
+        Ok(Json(ClientList {
+            clients: registry.list(&database)?,
+            counts,
+        }))
     })
     .await
 }
@@ -120,7 +128,9 @@ async fn show(
     let (Registration { database, registry }, id) = client(&app, path)?;
     check_version(&database, &headers)?;
     if named_version(&headers)?.is_some() {
-        app.queries.check_keys(&registry, &database, (&key, id)).await?;
+        app.queries
+            .check_keys(&registry, &database, (&key, id))
+            .await?;
     }
     blocking(move || registry.show(&database, id).map(Json)).await
 }
@@ -143,7 +153,12 @@ async fn show(
 )]
 async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCode, Problem> {
     let (Registration { database, registry }, id) = client(&app, path)?;
-    blocking(move || registry.evict(database.name(), id).map(|()| StatusCode::NO_CONTENT)).await
+    blocking(move || {
+        registry
+            .evict(database.name(), id)
+            .map(|()| StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 /// Register a client.
@@ -185,8 +200,13 @@ async fn register(
         Ok(Begun::Upload(status)) => Ok(created(&status)),
         Ok(Begun::InOneRequest(Registration { database, registry })) => {
             let held = app.uploads.begin(client.clone());
-            let Whole { bytes, held } = body::read(body, PART_BYTES, app.body_timeout, held).await?;
-            Ok(created(&registry.register(&database, owner(&client), bytes, (slot, held)).await?))
+            let Whole { bytes, held } =
+                body::read(body, PART_BYTES, app.body_timeout, held).await?;
+            Ok(created(
+                &registry
+                    .register(&database, owner(&client), bytes, (slot, held))
+                    .await?,
+            ))
         }
         Err(problem) => {
             body::drain(body, app.body_timeout).await;
@@ -203,13 +223,20 @@ enum Begun {
     InOneRequest(Registration),
 }
 
-async fn begin(app: &App, name: NamePath, headers: &HeaderMap, client: &ClientKey) -> Result<Begun, Problem> {
+async fn begin(
+    app: &App,
+    name: NamePath,
+    headers: &HeaderMap,
+    client: &ClientKey,
+) -> Result<Begun, Problem> {
     let registration = registration(app, &database_name(name))?;
     let Registration { database, registry } = &registration;
     // Before the length, since keys for another version may have another length.
     check_version(database, headers)?;
     if let Some(length) = byte_count(headers, names::UPLOAD_LENGTH)? {
-        return Ok(Begun::Upload(registry.begin(database, owner(client), length).await?));
+        return Ok(Begun::Upload(
+            registry.begin(database, owner(client), length).await?,
+        ));
     }
     let expected = database.description().sizes.keys;
     if expected > PART_BYTES as u64 {
@@ -223,7 +250,10 @@ async fn begin(app: &App, name: NamePath, headers: &HeaderMap, client: &ClientKe
 /// Refuses a request that names another version than the newest.
 fn check_version(database: &Database, headers: &HeaderMap) -> Result<(), Problem> {
     if named_version(headers)?.is_some_and(|version| version != database.version()) {
-        return Err(QueryError::WrongVersion { current: database.version() }.into());
+        return Err(QueryError::WrongVersion {
+            current: database.version(),
+        }
+        .into());
     }
     Ok(())
 }
@@ -234,7 +264,10 @@ fn created(status: &ClientStatus) -> Response {
 }
 
 fn offset_header(status: &ClientStatus) -> [(HeaderName, String); 1] {
-    [(HeaderName::from_static(names::UPLOAD_OFFSET), status.uploaded_bytes.to_string())]
+    [(
+        HeaderName::from_static(names::UPLOAD_OFFSET),
+        status.uploaded_bytes.to_string(),
+    )]
 }
 
 /// Upload a part of the keys.
@@ -285,7 +318,10 @@ async fn append(
 }
 
 fn part_offset(headers: &HeaderMap) -> Result<u64, Problem> {
-    let missing = Problem::BadHeader { name: names::UPLOAD_OFFSET, expected: "a number of bytes" };
+    let missing = Problem::BadHeader {
+        name: names::UPLOAD_OFFSET,
+        expected: "a number of bytes",
+    };
     byte_count(headers, names::UPLOAD_OFFSET)?.ok_or(missing)
 }
 
@@ -309,7 +345,14 @@ fn part_offset(headers: &HeaderMap) -> Result<u64, Problem> {
 async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Response, Problem> {
     let (Registration { database, registry }, id) = client(&app, path)?;
     let status = blocking(move || registry.show(&database, id)).await?;
-    let length = (HeaderName::from_static(names::UPLOAD_LENGTH), status.keys_bytes.to_string());
-    let code = if status.is_uploading() { StatusCode::OK } else { StatusCode::NO_CONTENT };
+    let length = (
+        HeaderName::from_static(names::UPLOAD_LENGTH),
+        status.keys_bytes.to_string(),
+    );
+    let code = if status.is_uploading() {
+        StatusCode::OK
+    } else {
+        StatusCode::NO_CONTENT
+    };
     Ok((code, offset_header(&status), [length]).into_response())
 }

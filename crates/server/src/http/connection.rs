@@ -39,7 +39,11 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(router: Router, timeouts: Timeouts) -> Self {
-        Self { router, timeouts, requests: Arc::default() }
+        Self {
+            router,
+            timeouts,
+            requests: Arc::default(),
+        }
     }
 
     /// A handle that reports whether requests are running.
@@ -49,7 +53,10 @@ impl Http {
 
     fn builder(&self) -> Builder<TokioExecutor> {
         let mut builder = Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.timeouts.idle);
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.timeouts.idle);
         builder
             .http2()
             .timer(TokioTimer::new())
@@ -68,8 +75,12 @@ impl Protocol for Http {
         mut stopped: watch::Receiver<()>,
     ) {
         let builder = self.builder();
-        let service =
-            service(self.router.clone(), peer, Arc::clone(&activity), Arc::downgrade(&self.requests));
+        let service = service(
+            self.router.clone(),
+            peer,
+            Arc::clone(&activity),
+            Arc::downgrade(&self.requests),
+        );
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let expired = activity.expired(&self.timeouts);
@@ -108,14 +119,21 @@ fn service(
     service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(Arc::clone(&activity));
-        let tracked = (activity.begin(exchange(request.version())), requests.upgrade());
+        let tracked = (
+            activity.begin(exchange(request.version())),
+            requests.upgrade(),
+        );
         let answering = routes.call(request);
         async move { Ok(TrackedBody::of(answering.await?, tracked)) }
     })
 }
 
 fn exchange(version: Version) -> Exchange {
-    if version < Version::HTTP_2 { Exchange::Serial } else { Exchange::Multiplexed }
+    if version < Version::HTTP_2 {
+        Exchange::Serial
+    } else {
+        Exchange::Multiplexed
+    }
 }
 
 fn log_failure(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {

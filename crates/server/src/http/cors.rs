@@ -12,7 +12,13 @@ use crate::access::Origin;
 const MAX_AGE: Duration = Duration::from_secs(7200);
 
 /// Methods of the interface.
-const METHODS: [Method; 5] = [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE];
+const METHODS: [Method; 5] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PATCH,
+    Method::DELETE,
+];
 
 /// Headers that a client sends, besides those that every page may send.
 const SENT: [HeaderName; 10] = [
@@ -49,9 +55,11 @@ pub(super) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
     let allowed = match origins.iter().any(Origin::is_any) {
         true => AllowOrigin::any(),
         // The text of an origin is ASCII, so that none is left out.
-        false => {
-            AllowOrigin::list(origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()))
-        }
+        false => AllowOrigin::list(
+            origins
+                .iter()
+                .filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()),
+        ),
     };
     let layer = CorsLayer::new()
         .allow_origin(allowed)

@@ -50,7 +50,11 @@ pub(super) fn routes(before: Routes) -> Routes {
 async fn list(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<DatabaseList>, Problem> {
     let all = app.catalog.all()?;
     let allowed = all.iter().filter(|database| grant.allows(database.name()));
-    Ok(Json(DatabaseList { databases: allowed.map(|database| info::info(database).summary()).collect() }))
+    Ok(Json(DatabaseList {
+        databases: allowed
+            .map(|database| info::info(database).summary())
+            .collect(),
+    }))
 }
 
 /// Describe a database.
@@ -80,7 +84,9 @@ async fn info(
 ) -> Result<Json<DatabaseDetail>, Problem> {
     let versions = app.catalog.versions(&database_name(name))?;
     let one = position(&versions, wanted)?;
-    Ok(Json(info::detail(&versions, one).ok_or(DatabaseError::NotLoaded)?))
+    Ok(Json(
+        info::detail(&versions, one).ok_or(DatabaseError::NotLoaded)?,
+    ))
 }
 
 /// Download the public part.
@@ -137,30 +143,52 @@ async fn public(
 
 /// The database that has a public part, and the part's version: that of a snapshot or of a delta. By
 /// default, that of the newest snapshot.
-fn public_of(versions: Vec<VersionView>, wanted: WantedVersion) -> Result<(Arc<Database>, Version), Problem> {
+fn public_of(
+    versions: Vec<VersionView>,
+    wanted: WantedVersion,
+) -> Result<(Arc<Database>, Version), Problem> {
     let newest = Arc::clone(&versions.first().ok_or(DatabaseError::NotLoaded)?.database);
     let Some(version) = named(wanted)? else {
         let version = newest.base_version();
         return Ok((newest, version));
     };
-    let has = |database: &Database| [database.version(), database.base_version()].contains(&version);
-    let found = versions.into_iter().map(|one| one.database).find(|database| has(database));
-    let found = found.ok_or(QueryError::WrongVersion { current: newest.version() })?;
+    let has =
+        |database: &Database| [database.version(), database.base_version()].contains(&version);
+    let found = versions
+        .into_iter()
+        .map(|one| one.database)
+        .find(|database| has(database));
+    let found = found.ok_or(QueryError::WrongVersion {
+        current: newest.version(),
+    })?;
     Ok((found, version))
 }
 
 /// The position of the version that a request names, or of the newest.
 fn position(versions: &[VersionView], wanted: WantedVersion) -> Result<usize, Problem> {
-    let Some(version) = named(wanted)? else { return Ok(0) };
+    let Some(version) = named(wanted)? else {
+        return Ok(0);
+    };
     let newest = versions.first().ok_or(DatabaseError::NotLoaded)?;
-    let found = versions.iter().position(|one| one.database.version() == version);
-    found.ok_or_else(|| QueryError::WrongVersion { current: newest.database.version() }.into())
+    let found = versions
+        .iter()
+        .position(|one| one.database.version() == version);
+    found.ok_or_else(|| {
+        QueryError::WrongVersion {
+            current: newest.database.version(),
+        }
+        .into()
+    })
 }
 
 /// The version that a request names.
 fn named(wanted: WantedVersion) -> Result<Option<Version>, Problem> {
-    let malformed =
-        || Problem::BadHeader { name: "the parameter `version`", expected: "16 hexadecimal digits" };
+    let malformed = || Problem::BadHeader {
+        name: "the parameter `version`",
+        expected: "16 hexadecimal digits",
+    };
     let Query(VersionParameter { version }) = wanted.map_err(|_| malformed())?;
-    version.map(|text| text.parse().map_err(|_| malformed())).transpose()
+    version
+        .map(|text| text.parse().map_err(|_| malformed()))
+        .transpose()
 }

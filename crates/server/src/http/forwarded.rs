@@ -20,7 +20,11 @@ const FORWARDED: &str = "forwarded";
 /// # Errors
 /// [`Problem::BadHeader`] if an element up to that address does not parse, or if the two headers
 /// disagree: then one of them is not the proxy's.
-pub(super) fn client(proxies: &TrustedProxies, peer: Peer, headers: &HeaderMap) -> Result<Peer, Problem> {
+pub(super) fn client(
+    proxies: &TrustedProxies,
+    peer: Peer,
+    headers: &HeaderMap,
+) -> Result<Peer, Problem> {
     if !proxies.trusts(peer) {
         return Ok(peer);
     }
@@ -32,7 +36,10 @@ pub(super) fn client(proxies: &TrustedProxies, peer: Peer, headers: &HeaderMap) 
         [None, None] => Ok(peer),
         [Some(one), None] | [None, Some(one)] => Ok(Peer::Address(one)),
         [Some(one), Some(other)] if one == other => Ok(Peer::Address(one)),
-        _ => Err(Problem::BadHeader { name: FORWARDED, expected: "the address of x-forwarded-for" }),
+        _ => Err(Problem::BadHeader {
+            name: FORWARDED,
+            expected: "the address of x-forwarded-for",
+        }),
     }
 }
 
@@ -43,7 +50,10 @@ fn outermost(
     name: &'static str,
     elements: fn(&str) -> Option<Vec<&str>>,
 ) -> Result<Option<IpAddr>, Problem> {
-    let bad = || Problem::BadHeader { name, expected: "addresses" };
+    let bad = || Problem::BadHeader {
+        name,
+        expected: "addresses",
+    };
     let mut found = None;
     let lines: Vec<_> = headers.get_all(name).iter().collect();
     for line in lines.into_iter().rev() {
@@ -132,7 +142,10 @@ mod tests {
     fn forwarded_client(headers: &[(&'static str, &str)]) -> Option<Peer> {
         let proxies: TrustedProxies = "10.0.0.0/8,fd00::/8".parse().unwrap();
         let pair = |(name, value): &(&'static str, &str)| {
-            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            )
         };
         let mut map = HeaderMap::new();
         for (name, value) in headers.iter().map(pair) {
@@ -149,15 +162,31 @@ mod tests {
             (&[(LIST, "1.2.3.4")], "1.2.3.4"),
             (&[(LIST, "6.6.6.6, 1.2.3.4")], "1.2.3.4"),
             (&[(LIST, "forged, 1.2.3.4 , 10.9.9.9,fd00::7")], "1.2.3.4"),
-            (&[(LIST, "6.6.6.6"), (LIST, "1.2.3.4"), (LIST, "10.2.2.2")], "1.2.3.4"),
+            (
+                &[(LIST, "6.6.6.6"), (LIST, "1.2.3.4"), (LIST, "10.2.2.2")],
+                "1.2.3.4",
+            ),
             (&[(LIST, "10.3.3.3, 10.2.2.2")], "10.3.3.3"),
             (&[(LIST, "1.2.3.4:567")], "1.2.3.4"),
             (&[(LIST, "[2001:db8::1]:567")], "2001:db8::1"),
-            (&[(FORWARDED, "for=6.6.6.6, for=1.2.3.4;proto=https, FOR=\"10.0.0.9:80\";by=x")], "1.2.3.4"),
-            (&[(FORWARDED, "proto=\"a,b;c\\\"\"; For=\"[2001:db8::1]\"")], "2001:db8::1"),
+            (
+                &[(
+                    FORWARDED,
+                    "for=6.6.6.6, for=1.2.3.4;proto=https, FOR=\"10.0.0.9:80\";by=x",
+                )],
+                "1.2.3.4",
+            ),
+            (
+                &[(FORWARDED, "proto=\"a,b;c\\\"\"; For=\"[2001:db8::1]\"")],
+                "2001:db8::1",
+            ),
             (&[(LIST, "1.2.3.4"), (FORWARDED, "for=1.2.3.4")], "1.2.3.4"),
         ] {
-            assert_eq!(forwarded_client(headers), Some(peer(expected)), "{headers:?}");
+            assert_eq!(
+                forwarded_client(headers),
+                Some(peer(expected)),
+                "{headers:?}"
+            );
         }
     }
 
@@ -190,12 +219,16 @@ mod tests {
             HeaderName::from_static(X_FORWARDED_FOR),
             HeaderValue::from_static("1.2.3.4"),
         )]);
-        let client_of = |proxies: &str, peer: Peer| client(&proxies.parse().unwrap(), peer, &headers).ok();
+        let client_of =
+            |proxies: &str, peer: Peer| client(&proxies.parse().unwrap(), peer, &headers).ok();
         assert_eq!(
             client(&TrustedProxies::default(), peer("10.0.0.1"), &headers).ok(),
             Some(peer("10.0.0.1"))
         );
-        assert_eq!(client_of("10.0.0.0/8", peer("11.0.0.1")), Some(peer("11.0.0.1")));
+        assert_eq!(
+            client_of("10.0.0.0/8", peer("11.0.0.1")),
+            Some(peer("11.0.0.1"))
+        );
         assert_eq!(client_of("10.0.0.0/8", Peer::Local), Some(Peer::Local));
         assert_eq!(client_of("unix", Peer::Local), Some(peer("1.2.3.4")));
     }

@@ -32,18 +32,28 @@ const DOWNLOADS: [&str; 2] = ["/v1/databases/{name}/public", "/v1/psi/filter"];
 pub(super) fn documented(mut routes: Routes) -> Routes {
     for prefix in ["/v1/", "/metrics"] {
         routes = routes
-            .everywhere(prefix, 401, "`unauthorized`: missing or invalid token in `Authorization: Bearer`")
+            .everywhere(
+                prefix,
+                401,
+                "`unauthorized`: missing or invalid token in `Authorization: Bearer`",
+            )
             .everywhere(
                 prefix,
                 403,
                 "`forbidden`: the token does not allow the database, or lacks the scope",
             );
     }
-    routes.everywhere("/v1/", 400, "`malformed`: a trusted proxy forwards no client address").everywhere(
-        "/v1/",
-        429,
-        "`too_many`: the client is over its limit; retry after `retry-after`",
-    )
+    routes
+        .everywhere(
+            "/v1/",
+            400,
+            "`malformed`: a trusted proxy forwards no client address",
+        )
+        .everywhere(
+            "/v1/",
+            429,
+            "`too_many`: the client is over its limit; retry after `retry-after`",
+        )
 }
 
 /// Checks a request's token and limits before any of its body is read.
@@ -54,7 +64,10 @@ pub(super) async fn check(
     next: Next,
 ) -> Response {
     let name = match &parameters {
-        Ok(parameters) => parameters.iter().find(|(key, _)| *key == "name").map(|(_, value)| value),
+        Ok(parameters) => parameters
+            .iter()
+            .find(|(key, _)| *key == "name")
+            .map(|(_, value)| value),
         // No database and no token has a name that is not UTF-8.
         Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)) => Some(""),
         Err(_) => None,
@@ -63,7 +76,11 @@ pub(super) async fn check(
         traces::name_database(database);
     }
     match admit(&app, name, &request) {
-        Ok(Admitted { grant, client, slot }) => {
+        Ok(Admitted {
+            grant,
+            client,
+            slot,
+        }) => {
             request.extensions_mut().insert(grant);
             request.extensions_mut().insert(client);
             request.extensions_mut().insert(slot.clone());
@@ -72,10 +89,15 @@ pub(super) async fn check(
             response
         }
         Err(problem) => {
-            tracing::info!(status = problem.status().as_u16(), code = problem.code(), "refused");
+            tracing::info!(
+                status = problem.status().as_u16(),
+                code = problem.code(),
+                "refused"
+            );
             if let Some(database) = name.filter(|_| is_query(&request)) {
                 // Without its time: a flood of refusals would hide that answers are slow.
-                app.metrics.outcome(app.catalog.known(database), problem.code());
+                app.metrics
+                    .outcome(app.catalog.known(database), problem.code());
             }
             // A client that sent `Expect: 100-continue` will not send its body.
             if !request.headers().contains_key(header::EXPECT) {
@@ -95,21 +117,44 @@ struct Admitted {
 
 fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, Problem> {
     let (path, headers, guard) = (request.uri().path(), request.headers(), &app.guard);
-    let grant = authorize(guard.tokens.as_deref(), request.method(), path, headers, name)?;
+    let grant = authorize(
+        guard.tokens.as_deref(),
+        request.method(),
+        path,
+        headers,
+        name,
+    )?;
     if let (Some(name), Some(allowed)) = (name, grant.databases())
         && let Err(DatabaseError::Unknown { .. }) = app.catalog.get(name)
     {
         // List only the databases that the token allows.
         let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
-        return Err(DatabaseError::Unknown { known: quoted.join(", ") }.into());
+        return Err(DatabaseError::Unknown {
+            known: quoted.join(", "),
+        }
+        .into());
     }
-    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
+    let peer = request
+        .extensions()
+        .get::<Peer>()
+        .copied()
+        .unwrap_or(Peer::Local);
     if !path.starts_with("/v1/") {
-        return Ok(Admitted { client: ClientKey::of(&grant, peer), grant, slot: ClientSlot::unlimited() });
+        return Ok(Admitted {
+            client: ClientKey::of(&grant, peer),
+            grant,
+            slot: ClientSlot::unlimited(),
+        });
     }
     let client = ClientKey::of(&grant, forwarded::client(&guard.proxies, peer, headers)?);
-    let active = guard.limiter.admit(client.clone(), cost(app, name, request), Instant::now());
-    Ok(Admitted { grant, client, slot: active.map_err(|after| Problem::TooMany { after })?.into() })
+    let active = guard
+        .limiter
+        .admit(client.clone(), cost(app, name, request), Instant::now());
+    Ok(Admitted {
+        grant,
+        client,
+        slot: active.map_err(|after| Problem::TooMany { after })?.into(),
+    })
 }
 
 /// Number of requests that a request counts as. A query request counts as the number of whole queries
@@ -118,7 +163,9 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
 /// a state counts as none: it is cheap, and a client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let (headers, path) = (request.headers(), request.uri().path());
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
     let announced = announced.filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
     if let Some(cost) = psi::cost(path, announced) {
         return cost;
@@ -127,7 +174,9 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
         return u64::from(!is_description(request));
     };
     let named = credentials(headers).map_or(0, |credentials| credentials.tickets.len() as u64);
-    app.catalog.get(database).map_or(1, |database| database.queries_in(announced).max(named))
+    app.catalog
+        .get(database)
+        .map_or(1, |database| database.queries_in(announced).max(named))
 }
 
 fn is_query(request: &Request) -> bool {
@@ -136,6 +185,9 @@ fn is_query(request: &Request) -> bool {
 
 /// Returns whether a request only reads, and not one of the long responses.
 fn is_description(request: &Request) -> bool {
-    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("", MatchedPath::as_str);
     [Method::GET, Method::HEAD].contains(request.method()) && !DOWNLOADS.contains(&route)
 }

@@ -35,7 +35,9 @@ pub(super) fn parse_header<T>(
         return Ok(None);
     };
     let parsed = value.to_str().ok().and_then(parse);
-    parsed.map(Some).ok_or(Problem::BadHeader { name, expected })
+    parsed
+        .map(Some)
+        .ok_or(Problem::BadHeader { name, expected })
 }
 
 /// A header that holds a number of bytes.
@@ -45,12 +47,17 @@ pub(super) fn byte_count(headers: &HeaderMap, name: &'static str) -> Result<Opti
 
 /// The database version that a request is for, if it names one.
 pub(super) fn named_version(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
-    parse_header(headers, header::VERSION, "16 hexadecimal digits", |text| text.parse().ok())
+    parse_header(headers, header::VERSION, "16 hexadecimal digits", |text| {
+        text.parse().ok()
+    })
 }
 
 /// Returns whether the client's copy has this `ETag`.
 pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
-    headers.get_all(IF_NONE_MATCH).iter().any(|value| contains_tag(value, tag))
+    headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .any(|value| contains_tag(value, tag))
 }
 
 /// Returns whether an `If-None-Match` value contains `tag`.
@@ -58,24 +65,42 @@ fn contains_tag(value: &HeaderValue, tag: &str) -> bool {
     let Ok(text) = value.to_str() else {
         return false;
     };
-    text.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+    text.split(',')
+        .map(str::trim)
+        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 /// The header that names the version of a response.
 pub(super) fn version_header(version: Version) -> (HeaderName, String) {
-    (HeaderName::from_static(header::VERSION), version.to_string())
+    (
+        HeaderName::from_static(header::VERSION),
+        version.to_string(),
+    )
 }
 
 /// The client and tickets that a query request names.
 pub(super) fn credentials(headers: &HeaderMap) -> Result<Credentials, Problem> {
-    let client = parse_header(headers, header::CLIENT, "32 hexadecimal digits", |text| text.parse().ok())?;
-    let tickets = parse_header(headers, header::TICKET, "numbers separated by commas", ticket_numbers)?;
-    Ok(Credentials { client, tickets: tickets.unwrap_or_default() })
+    let client = parse_header(headers, header::CLIENT, "32 hexadecimal digits", |text| {
+        text.parse().ok()
+    })?;
+    let tickets = parse_header(
+        headers,
+        header::TICKET,
+        "numbers separated by commas",
+        ticket_numbers,
+    )?;
+    Ok(Credentials {
+        client,
+        tickets: tickets.unwrap_or_default(),
+    })
 }
 
 fn ticket_numbers(text: &str) -> Option<Vec<u64>> {
     // Reads one number more than allowed, to detect a longer list without parsing all of it.
-    let numbers: Option<Vec<u64>> =
-        text.split(',').take(limit::TICKETS + 1).map(|number| number.trim().parse().ok()).collect();
+    let numbers: Option<Vec<u64>> = text
+        .split(',')
+        .take(limit::TICKETS + 1)
+        .map(|number| number.trim().parse().ok())
+        .collect();
     numbers.filter(|numbers| numbers.len() <= limit::TICKETS)
 }

@@ -12,13 +12,28 @@ use crate::catalog::{Database, MemoryUse, ServedDelta, VersionView};
 pub(super) fn detail(versions: &[VersionView], position: usize) -> Option<DatabaseDetail> {
     let previous = versions.iter().filter_map(|view| {
         let version = view.database.version().to_string();
-        view.left.map(|left| PreviousVersion { version, seconds_left: left.as_secs() })
+        view.left.map(|left| PreviousVersion {
+            version,
+            seconds_left: left.as_secs(),
+        })
     });
-    let MemoryUse { versions: count, snapshot, encoded, material, hint } = MemoryUse::of(versions);
+    let MemoryUse {
+        versions: count,
+        snapshot,
+        encoded,
+        material,
+        hint,
+    } = MemoryUse::of(versions);
     Some(DatabaseDetail {
         info: info(&versions.get(position)?.database),
         previous_versions: previous.collect(),
-        memory: Memory { versions: count, snapshot, encoded, material, hint },
+        memory: Memory {
+            versions: count,
+            snapshot,
+            encoded,
+            material,
+            hint,
+        },
     })
 }
 
@@ -52,10 +67,13 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         security_source: security.map(|security| security.source.to_owned()),
         // JSON has no infinity. An infinite value means that an answer always decodes.
         failure_log2: Some(failure_log2(database)).filter(|log2| log2.is_finite()),
-        parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-        checkpoint: database
-            .checkpoint()
-            .map(|checkpoint| CheckpointInfo { sequence: checkpoint.sequence, time: checkpoint.time }),
+        parameters: parameters
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+        checkpoint: database.checkpoint().map(|checkpoint| CheckpointInfo {
+            sequence: checkpoint.sequence,
+            time: checkpoint.time,
+        }),
         delta: database.delta().map(delta),
     }
 }
@@ -63,16 +81,29 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
 /// The security of the scheme or, if it is less, of the delta's.
 fn weaker(database: &Database) -> Option<&Security> {
     let of_base = database.description().security.as_ref()?;
-    let of_delta = database.delta().and_then(|delta| delta.description.security.as_ref());
-    Some(of_delta.filter(|of_delta| of_delta.bits < of_base.bits).unwrap_or(of_base))
+    let of_delta = database
+        .delta()
+        .and_then(|delta| delta.description.security.as_ref());
+    Some(
+        of_delta
+            .filter(|of_delta| of_delta.bits < of_base.bits)
+            .unwrap_or(of_base),
+    )
 }
 
 /// log₂ of the probability that a lookup fails to decode, in the snapshot or in the delta.
 fn failure_log2(database: &Database) -> f64 {
-    let of_base = database.description().lookup_failure_log2(database.lookups_per_key().unwrap_or(1));
-    let of_delta =
-        database.delta().map(|delta| delta.description.lookup_failure_log2(delta.queries_per_lookup));
-    of_delta.map_or(of_base, |of_delta| (of_base.exp2() + of_delta.exp2()).log2())
+    let of_base = database
+        .description()
+        .lookup_failure_log2(database.lookups_per_key().unwrap_or(1));
+    let of_delta = database.delta().map(|delta| {
+        delta
+            .description
+            .lookup_failure_log2(delta.queries_per_lookup)
+    });
+    of_delta.map_or(of_base, |of_delta| {
+        (of_base.exp2() + of_delta.exp2()).log2()
+    })
 }
 
 fn delta(delta: &ServedDelta) -> DeltaInfo {

@@ -64,5 +64,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     if let Some(cors) = cors::layer(&app.guard.origins) {
         router = router.layer(cors);
     }
-    router.layer(from_fn_with_state(Identify::new(app), request_id::identify)).with_state(Arc::clone(app))
+    router
+        .layer(from_fn_with_state(Identify::new(app), request_id::identify))
+        .with_state(Arc::clone(app))
 }

@@ -15,7 +15,11 @@ use crate::service::{App, render_metrics};
 /// Adds the routes.
 pub(super) fn routes(before: Routes, show_metrics: bool) -> Routes {
     let routes = before.add(__path_alive, alive).add(__path_ready, ready);
-    if show_metrics { routes.add(__path_metrics, metrics) } else { routes }
+    if show_metrics {
+        routes.add(__path_metrics, metrics)
+    } else {
+        routes
+    }
 }
 
 /// Liveness.
@@ -44,7 +48,11 @@ async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     if app.stopping.load(Ordering::Relaxed) {
         return Err(Problem::Stopping);
     }
-    if app.registry.as_ref().is_some_and(|registry| registry.is_failing()) {
+    if app
+        .registry
+        .as_ref()
+        .is_some_and(|registry| registry.is_failing())
+    {
         return Err(Problem::RegistryFailed);
     }
     Ok("ready\n")
@@ -67,7 +75,9 @@ async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         render_metrics(&app)
     });
     let rendered = rendering.await;
-    let text = rendered.map_err(|_| Problem::Internal)?.map_err(|_| Problem::Internal)?;
+    let text = rendered
+        .map_err(|_| Problem::Internal)?
+        .map_err(|_| Problem::Internal)?;
     let content_type = HeaderValue::from_static(media::METRICS);
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }

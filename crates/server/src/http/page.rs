@@ -23,7 +23,10 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::REFERRER_POLICY, "no-referrer"),
     // A page must not run beside a module of another version: dates of files say nothing after a rollback.
     (header::CACHE_CONTROL, "no-store"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
 ];
 
 /// Serves the files of the folder, compressed where it has `FILE.gz`, and leads `/` to them.
@@ -31,9 +34,14 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(folder: &Path) -> Router<
     let files = ServeDir::new(folder).precompressed_gzip();
     let mut pages = Router::new().nest_service(ROUTE, files);
     for (name, value) in HEADERS {
-        pages = pages.layer(SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value)));
+        pages = pages.layer(SetResponseHeaderLayer::overriding(
+            name,
+            HeaderValue::from_static(value),
+        ));
     }
     // A relative address is right behind a proxy that adds a path, too.
     let page = get(|| async { Redirect::temporary("page/") });
-    pages.route("/", page.clone()).route(ROUTE.trim_end_matches('/'), page)
+    pages
+        .route("/", page.clone())
+        .route(ROUTE.trim_end_matches('/'), page)
 }

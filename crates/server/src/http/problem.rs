@@ -40,7 +40,10 @@ pub(super) enum Problem {
     /// The connection broke while the body was read.
     Interrupted,
     /// A header does not parse.
-    BadHeader { name: &'static str, expected: &'static str },
+    BadHeader {
+        name: &'static str,
+        expected: &'static str,
+    },
     /// Missing or invalid token.
     Unauthorized,
     /// The token does not allow the request.
@@ -93,7 +96,9 @@ impl From<ClientError> for Problem {
         match error {
             ClientError::Query(error) => error.into(),
             ClientError::PartTooLong { limit } => Self::TooLong { limit },
-            ClientError::UploadBusy => Self::Busy { after: UPLOAD_ADVICE },
+            ClientError::UploadBusy => Self::Busy {
+                after: UPLOAD_ADVICE,
+            },
             ClientError::Storage(error) => {
                 // The cause is for the operator, not for the client.
                 tracing::error!(%error, "the client registry failed");
@@ -120,7 +125,11 @@ impl From<AnswerError> for Problem {
 impl From<JobError> for Problem {
     fn from(error: JobError) -> Self {
         // Not the panic's message, which may contain bytes of the query.
-        let kind = if error == JobError::Stopped { "stopped" } else { "panicked" };
+        let kind = if error == JobError::Stopped {
+            "stopped"
+        } else {
+            "panicked"
+        };
         tracing::error!(kind, "an answer was not completed");
         Self::Internal
     }
@@ -140,7 +149,8 @@ impl Problem {
     /// The HTTP status.
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::UnknownRoute | Self::Database(DatabaseError::Unknown { .. } | DatabaseError::Unsigned) => {
+            Self::UnknownRoute
+            | Self::Database(DatabaseError::Unknown { .. } | DatabaseError::Unsigned) => {
                 StatusCode::NOT_FOUND
             }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
@@ -188,15 +198,26 @@ impl Problem {
         match self {
             Self::UnknownRoute => "no such path: the interface starts at /v1/databases".into(),
             Self::WrongMethod => "the path does not support this method".into(),
-            Self::TooLong { limit } => format!("the body is longer than the limit of {limit} bytes"),
-            Self::TooSlow { limit } => format!("the body did not arrive within {} s", limit.as_secs_f64()),
-            Self::Trickled { rate } => format!("the body arrived at less than {rate} bytes a second"),
+            Self::TooLong { limit } => {
+                format!("the body is longer than the limit of {limit} bytes")
+            }
+            Self::TooSlow { limit } => {
+                format!("the body did not arrive within {} s", limit.as_secs_f64())
+            }
+            Self::Trickled { rate } => {
+                format!("the body arrived at less than {rate} bytes a second")
+            }
             Self::Interrupted => "the body ended before its announced length".into(),
-            Self::BadHeader { name, expected } => format!("{name} is malformed: expected {expected}"),
+            Self::BadHeader { name, expected } => {
+                format!("{name} is malformed: expected {expected}")
+            }
             Self::Unauthorized => "missing or invalid token".into(),
             Self::Forbidden { what } => format!("the token does not allow {what}"),
             Self::TooMany { after } => {
-                format!("too many requests from this client: retry in {} s", after.as_secs())
+                format!(
+                    "too many requests from this client: retry in {} s",
+                    after.as_secs()
+                )
             }
             Self::Busy { after } => format!("the server is busy: retry in {} s", after.as_secs()),
             Self::Database(error) => error.to_string(),
@@ -204,7 +225,9 @@ impl Problem {
             Self::Client(ClientError::NoClient) => {
                 format!("{} is missing: register at …/clients first", names::CLIENT)
             }
-            Self::Client(error @ ClientError::TicketCount { .. }) => format!("{}: {error}", names::TICKET),
+            Self::Client(error @ ClientError::TicketCount { .. }) => {
+                format!("{}: {error}", names::TICKET)
+            }
             Self::Client(error) => error.to_string(),
             Self::Stopping => "the service is about to stop".into(),
             Self::RegistryFailed => {
@@ -241,12 +264,16 @@ impl Problem {
             Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
-            Self::Client(ClientError::WrongOffset { offset } | ClientError::Incomplete { offset, .. }) => {
-                Some((HeaderName::from_static(names::UPLOAD_OFFSET), HeaderValue::from(*offset)))
-            }
-            Self::Unauthorized => {
-                Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"papir\"")))
-            }
+            Self::Client(
+                ClientError::WrongOffset { offset } | ClientError::Incomplete { offset, .. },
+            ) => Some((
+                HeaderName::from_static(names::UPLOAD_OFFSET),
+                HeaderValue::from(*offset),
+            )),
+            Self::Unauthorized => Some((
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"papir\""),
+            )),
             _ => None,
         }
     }
@@ -279,7 +306,9 @@ fn client_status(error: &ClientError) -> StatusCode {
             StatusCode::BAD_REQUEST
         }
         // Converted to other problems before.
-        E::UploadBusy | E::Query(_) | E::Storage(_) | E::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        E::UploadBusy | E::Query(_) | E::Storage(_) | E::Internal => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
     }
 }
 

@@ -35,14 +35,20 @@ pub(super) fn cost(path: &str, announced: Option<u64>) -> Option<u64> {
 
 /// Adds the routes, for a service with a set.
 pub(super) fn routes(before: Routes) -> Routes {
-    before.add(__path_info, info).add(__path_filter, filter).add(__path_evaluate, evaluate).shape::<PsiInfo>()
+    before
+        .add(__path_info, info)
+        .add(__path_filter, filter)
+        .add(__path_evaluate, evaluate)
+        .shape::<PsiInfo>()
 }
 
 /// The set, if the token allows it.
 fn psi<'a>(app: &'a App, grant: &Grant) -> Result<&'a Psi, Problem> {
     let psi = app.psi.as_ref().ok_or(Problem::UnknownRoute)?;
     if !grant.allows(psi.name()) {
-        return Err(Problem::Forbidden { what: "this set".to_owned() });
+        return Err(Problem::Forbidden {
+            what: "this set".to_owned(),
+        });
     }
     Ok(psi)
 }
@@ -80,7 +86,12 @@ async fn info(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<PsiInfo>
 async fn filter(State(app): State<Arc<App>>, grant: Grant) -> Result<Response, Problem> {
     let set = psi(&app, &grant)?.set();
     let bytes = set.filter().ok_or(Problem::UnknownRoute)?;
-    Ok(([version_header(set.version())], [(header::CONTENT_TYPE, BINARY)], bytes).into_response())
+    Ok((
+        [version_header(set.version())],
+        [(header::CONTENT_TYPE, BINARY)],
+        bytes,
+    )
+        .into_response())
 }
 
 /// Evaluate blinded elements.
@@ -119,9 +130,17 @@ async fn evaluate(
         return Err(QueryError::WrongVersion { current }.into());
     }
     let held = app.uploads.begin(client.clone());
-    let Whole { bytes: blinded, held: _held } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
+    let Whole {
+        bytes: blinded,
+        held: _held,
+    } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
     let elements = blinded.len() / ELEMENT_BYTES;
     let evaluated = psi.evaluate(&client, set, blinded).await?;
     tracing::info!(elements, "evaluated");
-    Ok(([version_header(current)], [(header::CONTENT_TYPE, BINARY)], evaluated).into_response())
+    Ok((
+        [version_header(current)],
+        [(header::CONTENT_TYPE, BINARY)],
+        evaluated,
+    )
+        .into_response())
 }

@@ -76,8 +76,13 @@ async fn query(
     let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
     let outcome = match admit(&app, &name, &headers, &client) {
         Ok(admitted) => {
-            match answer(&app, admitted, (client, slot, activity.map(|Extension(activity)| activity)), body)
-                .await
+            match answer(
+                &app,
+                admitted,
+                (client, slot, activity.map(|Extension(activity)| activity)),
+                body,
+            )
+            .await
             {
                 Err(problem) => Err(claim_numbers(&app, &key, &name, &headers, problem).await),
                 answered => answered,
@@ -95,7 +100,12 @@ async fn query(
     match &outcome {
         Ok(_) => tracing::info!(milliseconds, status = 200, "query"),
         Err(problem) => {
-            tracing::info!(milliseconds, status = problem.status().as_u16(), code = problem.code(), "query");
+            tracing::info!(
+                milliseconds,
+                status = problem.status().as_u16(),
+                code = problem.code(),
+                "query"
+            );
         }
     }
     outcome
@@ -108,14 +118,25 @@ struct Admitted {
 }
 
 /// Checks everything that can be checked before the body is read.
-fn admit(app: &App, name: &str, headers: &HeaderMap, client: &ClientKey) -> Result<Admitted, Problem> {
+fn admit(
+    app: &App,
+    name: &str,
+    headers: &HeaderMap,
+    client: &ClientKey,
+) -> Result<Admitted, Problem> {
     let mut candidates = app.catalog.candidates(name)?;
     if let Some(version) = named_version(headers)? {
         candidates = candidates.only(version)?;
     }
     let credentials = credentials(headers)?;
-    app.queries.executor.expect_room(client).map_err(|after| Problem::Busy { after })?;
-    Ok(Admitted { candidates, credentials })
+    app.queries
+        .executor
+        .expect_room(client)
+        .map_err(|after| Problem::Busy { after })?;
+    Ok(Admitted {
+        candidates,
+        credentials,
+    })
 }
 
 /// Claims the ticket numbers of queries that are refused for their version, in the client's turn. Returns
@@ -138,11 +159,15 @@ async fn claim_numbers(
         // No request has as many queries.
         return problem;
     }
-    let Some(permit) = app.claims.admit(key) else { return Problem::Busy { after: FULL_ADVICE } };
+    let Some(permit) = app.claims.admit(key) else {
+        return Problem::Busy { after: FULL_ADVICE };
+    };
     let (turns, key) = (Arc::clone(&app.claims), key.clone());
     // A task of its own: a caller that goes away does not end it.
     let claiming = tokio::spawn(async move {
-        let Ok(turn) = turns.enter(&key, permit).await else { return Ok(None) };
+        let Ok(turn) = turns.enter(&key, permit).await else {
+            return Ok(None);
+        };
         let claim = move || {
             let _turn = turn;
             registry.claim_unanswered(&database, &client)
@@ -159,7 +184,11 @@ async fn claim_numbers(
 
 /// Ends a response whose connection has sent one for longer than `limit`.
 fn end_of(activity: Option<Arc<Activity>>, limit: Duration) -> End {
-    Box::new(move || activity.as_ref().is_some_and(|activity| activity.evict_if_slow(limit)))
+    Box::new(move || {
+        activity
+            .as_ref()
+            .is_some_and(|activity| activity.evict_if_slow(limit))
+    })
 }
 
 async fn answer(
@@ -168,27 +197,46 @@ async fn answer(
     (client, slot, activity): (ClientKey, ClientSlot, Option<Arc<Activity>>),
     body: Body,
 ) -> Result<Response, Problem> {
-    let Admitted { candidates, credentials } = admitted;
+    let Admitted {
+        candidates,
+        credentials,
+    } = admitted;
     let begin = Instant::now();
     let held = app.uploads.begin(client.clone());
     let reading = traces::stage(&Span::current(), candidates.name(), Stage::Read);
-    let Whole { bytes: queries, held } =
-        body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
+    let Whole {
+        bytes: queries,
+        held,
+    } = body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
     drop(reading);
-    app.metrics.stage(candidates.name(), Stage::Read, begin.elapsed());
+    app.metrics
+        .stage(candidates.name(), Stage::Read, begin.elapsed());
     app.metrics.received(candidates.name(), queries.len());
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
     let bytes = target.database.answer_bytes(&queries);
-    let answer = app.answers.hold(&client, bytes, end_of(activity, app.body_timeout));
+    let answer = app
+        .answers
+        .hold(&client, bytes, end_of(activity, app.body_timeout));
     let answer = answer.ok_or(Problem::Busy { after: FULL_ADVICE })?;
     // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting. A place
     // may be that of another request, so nothing refuses this one afterwards.
-    let permit = app.queries.executor.admit(&client).map_err(|after| Problem::Busy { after })?;
+    let permit = app
+        .queries
+        .executor
+        .admit(&client)
+        .map_err(|after| Problem::Busy { after })?;
     let permit = permit.holding(slot, held);
-    let Answered { bytes, memory } =
-        app.queries.answer(permit, target, (client, credentials), (queries, answer)).await?;
-    let mut response = ([version_header(version)], [(header::CONTENT_TYPE, BINARY)], bytes).into_response();
+    let Answered { bytes, memory } = app
+        .queries
+        .answer(permit, target, (client, credentials), (queries, answer))
+        .await?;
+    let mut response = (
+        [version_header(version)],
+        [(header::CONTENT_TYPE, BINARY)],
+        bytes,
+    )
+        .into_response();
     response.extensions_mut().insert(Held::from(memory));
     Ok(response)
 }

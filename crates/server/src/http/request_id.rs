@@ -26,7 +26,11 @@ struct RequestIds {
 
 impl RequestIds {
     fn next(&self) -> String {
-        format!("{:016x}", self.seed.hash_one(self.count.fetch_add(1, Ordering::Relaxed)))
+        format!(
+            "{:016x}",
+            self.seed
+                .hash_one(self.count.fetch_add(1, Ordering::Relaxed))
+        )
     }
 }
 
@@ -34,13 +38,17 @@ impl RequestIds {
 fn chosen_id(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::REQUEST_ID)?.to_str().ok()?;
     let is_safe = (1..=limit::REQUEST_ID_BYTES).contains(&text.len())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     is_safe.then(|| text.to_owned())
 }
 
 /// Makes the span a child of the one that the request names.
 fn follow(app: &App, trace: &Span, headers: &HeaderMap) {
-    let parent = headers.get(header::TRACE_PARENT).and_then(|value| value.to_str().ok());
+    let parent = headers
+        .get(header::TRACE_PARENT)
+        .and_then(|value| value.to_str().ok());
     if let (Some(observer), Some(parent)) = (&app.on_trace, parent) {
         observer(trace, parent);
     }
@@ -55,13 +63,20 @@ pub(super) struct Identify {
 
 impl Identify {
     pub(super) fn new(app: &Arc<App>) -> Self {
-        Self { app: Arc::clone(app), ids: Arc::default() }
+        Self {
+            app: Arc::clone(app),
+            ids: Arc::default(),
+        }
     }
 }
 
 /// Wraps every route: opens a span with the request's id, adds the id to the response, and counts
 /// the response. Logs the route, but neither the client's address nor the full path.
-pub(super) async fn identify(State(state): State<Identify>, request: Request, next: Next) -> Response {
+pub(super) async fn identify(
+    State(state): State<Identify>,
+    request: Request,
+    next: Next,
+) -> Response {
     let start = Instant::now();
     let id = chosen_id(request.headers()).unwrap_or_else(|| state.ids.next());
     let route = request.extensions().get::<MatchedPath>().cloned();
@@ -71,11 +86,22 @@ pub(super) async fn identify(State(state): State<Identify>, request: Request, ne
     // Within the other span, so that log lines find the id, and stages this one.
     let trace = span.in_scope(|| traces::request(request.method().as_str(), route, &id));
     follow(&state.app, &trace, request.headers());
-    let mut response = next.run(request).instrument(trace.clone()).instrument(span.clone()).await;
-    let (status, milliseconds) = (response.status().as_u16(), start.elapsed().as_secs_f64() * 1e3);
+    let mut response = next
+        .run(request)
+        .instrument(trace.clone())
+        .instrument(span.clone())
+        .await;
+    let (status, milliseconds) = (
+        response.status().as_u16(),
+        start.elapsed().as_secs_f64() * 1e3,
+    );
     span.in_scope(|| tracing::debug!(route, status, milliseconds, "responded"));
     state.app.metrics.response(route, status);
-    traces::end(&trace, status, response.extensions().get().map_or("ok", |Code(code)| code));
+    traces::end(
+        &trace,
+        status,
+        response.extensions().get().map_or("ok", |Code(code)| code),
+    );
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(header::REQUEST_ID, value);
     }
@@ -91,15 +117,23 @@ mod tests {
     fn only_plain_ids_are_accepted() {
         let of = |value: &[u8]| {
             let value = HeaderValue::from_bytes(value).unwrap();
-            chosen_id(&HeaderMap::from_iter([(header::REQUEST_ID.parse().unwrap(), value)]))
+            chosen_id(&HeaderMap::from_iter([(
+                header::REQUEST_ID.parse().unwrap(),
+                value,
+            )]))
         };
         let longest = "a".repeat(limit::REQUEST_ID_BYTES);
         for good in ["7", "a-B_c.9", &longest] {
             assert_eq!(of(good.as_bytes()).as_deref(), Some(good));
         }
-        for bad in
-            [&b""[..], b"a b", b"a\"b", b"a{b}", b"\xff", "a".repeat(limit::REQUEST_ID_BYTES + 1).as_bytes()]
-        {
+        for bad in [
+            &b""[..],
+            b"a b",
+            b"a\"b",
+            b"a{b}",
+            b"\xff",
+            "a".repeat(limit::REQUEST_ID_BYTES + 1).as_bytes(),
+        ] {
             assert_eq!(of(bad), None, "{bad:?}");
         }
         assert_eq!(chosen_id(&HeaderMap::new()), None);

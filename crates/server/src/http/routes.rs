@@ -45,11 +45,19 @@ impl Routes {
             .license(Some(license.build()));
         let mut document = OpenApi::new(info.build(), Paths::new());
         document.components = Some(Components::new());
-        Self { router: Router::new(), document }.shape::<ErrorBody>()
+        Self {
+            router: Router::new(),
+            document,
+        }
+        .shape::<ErrorBody>()
     }
 
     /// Adds a handler, with the path and methods of its documentation.
-    pub(super) fn add<P: Path, T: 'static>(mut self, _: P, handler: impl Handler<T, Arc<App>>) -> Self {
+    pub(super) fn add<P: Path, T: 'static>(
+        mut self,
+        _: P,
+        handler: impl Handler<T, Arc<App>>,
+    ) -> Self {
         let (path, mut operation) = (P::path(), P::operation());
         let tag = match &path {
             path if path.starts_with("/v1/databases") => "databases",
@@ -60,7 +68,9 @@ impl Routes {
         for method in P::methods() {
             let filter = filter(&method);
             self.router = self.router.route(&path, on(filter, handler.clone()));
-            self.document.paths.add_path_operation(&path, vec![method], operation.clone());
+            self.document
+                .paths
+                .add_path_operation(&path, vec![method], operation.clone());
         }
         self
     }
@@ -69,7 +79,11 @@ impl Routes {
     pub(super) fn shape<T: ToSchema>(mut self) -> Self {
         let mut schemas = vec![(T::name().into_owned(), T::schema())];
         T::schemas(&mut schemas);
-        self.document.components.get_or_insert_default().schemas.extend(schemas);
+        self.document
+            .components
+            .get_or_insert_default()
+            .schemas
+            .extend(schemas);
         self
     }
 
@@ -77,7 +91,9 @@ impl Routes {
     pub(super) fn everywhere(mut self, prefix: &str, status: u16, meaning: &str) -> Self {
         self.operations(prefix, |operation| {
             let responses = &mut operation.responses.responses;
-            responses.entry(status.to_string()).or_insert_with(|| error_response(meaning).into());
+            responses
+                .entry(status.to_string())
+                .or_insert_with(|| error_response(meaning).into());
         });
         self
     }
@@ -90,7 +106,11 @@ impl Routes {
             "`wrong_method`: the path does not support this method",
         );
         routes.operations("/", |operation| {
-            operation.responses.responses.values_mut().for_each(complete);
+            operation
+                .responses
+                .responses
+                .values_mut()
+                .for_each(complete);
         });
         // Serialization cannot fail: the document consists of maps and strings.
         let document = Document(routes.document.to_json().unwrap_or_default().into());
@@ -98,7 +118,12 @@ impl Routes {
     }
 
     fn operations(&mut self, prefix: &str, mut change: impl FnMut(&mut Operation)) {
-        let paths = self.document.paths.paths.iter_mut().filter(|(path, _)| path.starts_with(prefix));
+        let paths = self
+            .document
+            .paths
+            .paths
+            .iter_mut()
+            .filter(|(path, _)| path.starts_with(prefix));
         for (_, item) in paths {
             let all = [
                 &mut item.get,
@@ -142,7 +167,10 @@ fn filter(method: &HttpMethod) -> MethodFilter {
 /// A response with an error body.
 fn error_response(meaning: &str) -> Documented {
     let shape = ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name())));
-    ResponseBuilder::new().description(meaning).content(media::JSON, shape.build()).build()
+    ResponseBuilder::new()
+        .description(meaning)
+        .content(media::JSON, shape.build())
+        .build()
 }
 
 /// Adds what is common to all responses: the request's id, and the media type of an error body, for
@@ -150,7 +178,9 @@ fn error_response(meaning: &str) -> Documented {
 fn complete(response: &mut RefOr<Documented>) {
     if let RefOr::T(response) = response {
         let is_error = |content: &RefOr<Content>| {
-            let RefOr::T(content) = content else { return false };
+            let RefOr::T(content) = content else {
+                return false;
+            };
             matches!(&content.schema, Some(RefOr::Ref(to)) if to.ref_location.ends_with(&format!("/{}", ErrorBody::name())))
         };
         if response.content.get(media::JSON).is_some_and(is_error)
@@ -159,8 +189,11 @@ fn complete(response: &mut RefOr<Documented>) {
             response.content.insert(media::PROBLEM.to_owned(), content);
         }
         let text = Object::with_type(Type::String);
-        let header =
-            HeaderBuilder::new().schema(Some(text)).description(Some("the request's id, also in the logs"));
-        response.headers.insert(names::REQUEST_ID.to_owned(), header.build().into());
+        let header = HeaderBuilder::new()
+            .schema(Some(text))
+            .description(Some("the request's id, also in the logs"));
+        response
+            .headers
+            .insert(names::REQUEST_ID.to_owned(), header.build().into());
     }
 }

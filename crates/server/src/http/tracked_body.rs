@@ -23,7 +23,9 @@ pub(super) struct Held {
 
 impl From<HeldAnswer> for Held {
     fn from(bytes: HeldAnswer) -> Self {
-        Self { _bytes: Arc::new(bytes) }
+        Self {
+            _bytes: Arc::new(bytes),
+        }
     }
 }
 
@@ -69,14 +71,25 @@ impl TrackedBody {
     ) -> axum::http::Response<Self> {
         request.send();
         let held = response.extensions_mut().remove();
-        let unsent = Arc::new(Unsent { request, _running: running, _held: held });
-        response.map(|body| Self { body, rest: Bytes::new(), response: unsent })
+        let unsent = Arc::new(Unsent {
+            request,
+            _running: running,
+            _held: held,
+        });
+        response.map(|body| Self {
+            body,
+            rest: Bytes::new(),
+            response: unsent,
+        })
     }
 
     fn piece(&mut self) -> Frame<Bytes> {
         let bytes = self.rest.split_to(self.rest.len().min(PIECE));
         self.response.request.passed(bytes.len());
-        Frame::data(Bytes::from_owner(Piece { bytes, response: Arc::clone(&self.response) }))
+        Frame::data(Bytes::from_owner(Piece {
+            bytes,
+            response: Arc::clone(&self.response),
+        }))
     }
 }
 
@@ -131,11 +144,16 @@ mod tests {
         let all: Vec<u8> = (0..PIECE * 2 + 7).map(|i| i as u8).collect();
         let response = Response::new(Body::from(all.clone()));
         let activity = Activity::new();
-        let mut body = TrackedBody::of(response, (activity.begin(Exchange::Multiplexed), None)).into_body();
+        let mut body =
+            TrackedBody::of(response, (activity.begin(Exchange::Multiplexed), None)).into_body();
         let (mut sizes, mut taken) = (Vec::new(), Vec::new());
         while !body.is_end_stream() {
-            assert_eq!(body.size_hint().exact(), Some((all.len() - taken.len()) as u64));
-            let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+            assert_eq!(
+                body.size_hint().exact(),
+                Some((all.len() - taken.len()) as u64)
+            );
+            let next =
+                std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
             let piece = next.unwrap().unwrap().into_data().unwrap();
             sizes.push(piece.len());
             taken.extend_from_slice(&piece);
@@ -149,8 +167,12 @@ mod tests {
     #[tokio::test]
     async fn a_response_is_sent_once_its_last_piece_is() {
         let (activity, running) = (Activity::new(), Arc::new(()));
-        let tracked = (activity.begin(Exchange::Multiplexed), Some(Arc::clone(&running)));
-        let mut body = TrackedBody::of(Response::new(Body::from(vec![7; PIECE])), tracked).into_body();
+        let tracked = (
+            activity.begin(Exchange::Multiplexed),
+            Some(Arc::clone(&running)),
+        );
+        let mut body =
+            TrackedBody::of(Response::new(Body::from(vec![7; PIECE])), tracked).into_body();
         let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         let piece = next.unwrap().unwrap().into_data().unwrap();
         assert!(body.is_end_stream());

@@ -93,8 +93,12 @@ impl Activity {
     /// Records the arrival of a request.
     pub(crate) fn begin(self: &Arc<Self>, exchange: Exchange) -> RequestActivity {
         self.answering.fetch_add(1, Ordering::SeqCst);
-        self.serial.store(exchange == Exchange::Serial, Ordering::Relaxed);
-        RequestActivity { activity: Arc::clone(self), transfer: None }
+        self.serial
+            .store(exchange == Exchange::Serial, Ordering::Relaxed);
+        RequestActivity {
+            activity: Arc::clone(self),
+            transfer: None,
+        }
     }
 
     fn sending(&self) -> MutexGuard<'_, Vec<Arc<Transfer>>> {
@@ -123,7 +127,8 @@ impl Activity {
     /// does.
     pub(crate) fn evict_if_slow(&self, limit: Duration) -> bool {
         let since = self.sending().iter().map(|transfer| transfer.since).min();
-        let slow = since.is_some_and(|since| Duration::from_millis(now().saturating_sub(since)) > limit);
+        let slow =
+            since.is_some_and(|since| Duration::from_millis(now().saturating_sub(since)) > limit);
         if slow {
             self.evict();
         }
@@ -143,7 +148,10 @@ impl Activity {
     fn left(&self, timeouts: &Timeouts) -> Option<Duration> {
         let (slowest, due) = {
             let sending = self.sending();
-            let slowest = sending.iter().map(|transfer| transfer.moved.load(Ordering::Relaxed)).min();
+            let slowest = sending
+                .iter()
+                .map(|transfer| transfer.moved.load(Ordering::Relaxed))
+                .min();
             (slowest, sending.iter().map(|transfer| transfer.due()).min())
         };
         let left = |since: u64, allowed: Duration| {
@@ -157,7 +165,11 @@ impl Activity {
             None => (self.idle_since.load(Ordering::Relaxed), timeouts.idle),
         };
         let wrote = self.wrote.load(Ordering::Relaxed);
-        let since = if self.serial.load(Ordering::Relaxed) { since.max(wrote) } else { since };
+        let since = if self.serial.load(Ordering::Relaxed) {
+            since.max(wrote)
+        } else {
+            since
+        };
         // A peer that takes a byte now and then would hold the response forever.
         let since = due.map_or(since, |due| since.min(due));
         Some(left(since, allowed))
@@ -184,8 +196,11 @@ impl RequestActivity {
     /// Records that the response is ready and only needs to be sent.
     pub(crate) fn send(&mut self) {
         let now = now();
-        let transfer =
-            Arc::new(Transfer { since: now, moved: AtomicU64::new(now), passed: AtomicU64::new(0) });
+        let transfer = Arc::new(Transfer {
+            since: now,
+            moved: AtomicU64::new(now),
+            passed: AtomicU64::new(0),
+        });
         // Added before `answering` falls, so that the connection never looks idle in between.
         self.activity.sending().push(Arc::clone(&transfer));
         self.activity.answering.fetch_sub(1, Ordering::SeqCst);
@@ -211,7 +226,10 @@ impl Drop for RequestActivity {
     fn drop(&mut self) {
         self.activity.idle_since.store(now(), Ordering::SeqCst);
         match &self.transfer {
-            Some(own) => self.activity.sending().retain(|transfer| !Arc::ptr_eq(transfer, own)),
+            Some(own) => self
+                .activity
+                .sending()
+                .retain(|transfer| !Arc::ptr_eq(transfer, own)),
             None => {
                 self.activity.answering.fetch_sub(1, Ordering::SeqCst);
             }
@@ -229,15 +247,25 @@ fn now() -> u64 {
 mod tests {
     use super::*;
 
-    const TIMEOUTS: Timeouts = Timeouts { idle: Duration::from_secs(20), sending: Duration::from_secs(60) };
+    const TIMEOUTS: Timeouts = Timeouts {
+        idle: Duration::from_secs(20),
+        sending: Duration::from_secs(60),
+    };
 
     #[test]
     fn a_computation_has_no_deadline_but_its_transfer_has() {
         let activity = Activity::new();
-        let left = |least: u64| activity.left(&TIMEOUTS).is_some_and(|left| left.as_secs() >= least);
+        let left = |least: u64| {
+            activity
+                .left(&TIMEOUTS)
+                .is_some_and(|left| left.as_secs() >= least)
+        };
         assert!(left(10) && !left(21) && activity.idle_since().is_some());
         let mut request = activity.begin(Exchange::Serial);
-        assert_eq!((activity.left(&TIMEOUTS), activity.idle_since()), (None, None));
+        assert_eq!(
+            (activity.left(&TIMEOUTS), activity.idle_since()),
+            (None, None)
+        );
         request.send();
         assert!(left(50) && activity.idle_since().is_none());
         drop(request);
@@ -254,7 +282,10 @@ mod tests {
         other.moved();
         activity.wrote();
         let left = activity.left(&TIMEOUTS).unwrap();
-        assert!(left <= TIMEOUTS.sending - Duration::from_millis(5), "{left:?}");
+        assert!(
+            left <= TIMEOUTS.sending - Duration::from_millis(5),
+            "{left:?}"
+        );
         assert!(activity.sending_since(Duration::from_millis(4)).is_some());
         assert!(activity.sending_since(Duration::from_secs(600)).is_none());
         let _answering = activity.begin(Exchange::Multiplexed);
@@ -263,26 +294,44 @@ mod tests {
 
     #[test]
     fn a_response_that_trickles_expires() {
-        let brief = Timeouts { sending: Duration::from_millis(20), ..TIMEOUTS };
+        let brief = Timeouts {
+            sending: Duration::from_millis(20),
+            ..TIMEOUTS
+        };
         let activity = Activity::new();
         let mut request = activity.begin(Exchange::Serial);
         request.send();
         std::thread::sleep(Duration::from_millis(30));
         request.moved();
         activity.wrote();
-        assert_eq!(activity.left(&brief), Some(Duration::ZERO), "it moves, but has hardly begun");
+        assert_eq!(
+            activity.left(&brief),
+            Some(Duration::ZERO),
+            "it moves, but has hardly begun"
+        );
         request.passed(MIN_RATE as usize * 60);
-        let sending = Timeouts { sending: Duration::from_secs(60), ..brief };
+        let sending = Timeouts {
+            sending: Duration::from_secs(60),
+            ..brief
+        };
         request.moved();
         activity.wrote();
-        assert!(activity.left(&sending).is_some_and(|left| left.as_secs() >= 30), "fast enough");
+        assert!(
+            activity
+                .left(&sending)
+                .is_some_and(|left| left.as_secs() >= 30),
+            "fast enough"
+        );
         assert!(activity.evict_if_slow(Duration::from_millis(20)));
         assert!(!activity.evict_if_slow(Duration::from_secs(600)));
     }
 
     #[tokio::test]
     async fn a_connection_expires_by_timeout_and_by_eviction() {
-        let brief = Timeouts { idle: Duration::from_millis(20), sending: Duration::from_millis(20) };
+        let brief = Timeouts {
+            idle: Duration::from_millis(20),
+            sending: Duration::from_millis(20),
+        };
         let activity = Activity::new();
         let request = activity.begin(Exchange::Serial);
         let waiting = tokio::time::timeout(Duration::from_millis(100), activity.expired(&brief));
@@ -291,6 +340,8 @@ mod tests {
         activity.expired(&brief).await;
         let other = Activity::new();
         other.evict();
-        tokio::time::timeout(Duration::from_secs(60), other.expired(&TIMEOUTS)).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(60), other.expired(&TIMEOUTS))
+            .await
+            .unwrap();
     }
 }

@@ -45,10 +45,14 @@ impl FromStr for Listen {
     fn from_str(text: &str) -> Result<Self, Error> {
         match text.strip_prefix("unix:") {
             Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
-            Some(_) => Err(Error::BadListen { text: text.to_owned() }),
+            Some(_) => Err(Error::BadListen {
+                text: text.to_owned(),
+            }),
             None => match text.parse().ok().or_else(|| resolve(text)) {
                 Some(address) => Ok(Self::Tcp(address)),
-                None => Err(Error::BadListen { text: text.to_owned() }),
+                None => Err(Error::BadListen {
+                    text: text.to_owned(),
+                }),
             },
         }
     }
@@ -58,7 +62,11 @@ impl FromStr for Listen {
 /// address and not the name mostly expect 127.0.0.1 for `localhost`.
 fn resolve(text: &str) -> Option<SocketAddr> {
     let found: Vec<SocketAddr> = text.to_socket_addrs().ok()?.collect();
-    found.iter().find(|address| address.is_ipv4()).or(found.first()).copied()
+    found
+        .iter()
+        .find(|address| address.is_ipv4())
+        .or(found.first())
+        .copied()
 }
 
 impl From<SocketAddr> for Listen {
@@ -83,7 +91,12 @@ mod tests {
 
     #[test]
     fn addresses_parse_as_printed() {
-        for text in ["127.0.0.1:7470", "[::1]:80", "unix:/run/papir.sock", "unix:papir.sock"] {
+        for text in [
+            "127.0.0.1:7470",
+            "[::1]:80",
+            "unix:/run/papir.sock",
+            "unix:papir.sock",
+        ] {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
         }
         let local: Listen = "localhost:7470".parse().unwrap();
@@ -91,7 +104,10 @@ mod tests {
             matches!(local, Listen::Tcp(address) if address.ip().is_loopback() && address.port() == 7470)
         );
         for text in ["", "nowhere", "127.0.0.1", "unix:", "/run/papir.sock"] {
-            assert!(matches!(text.parse::<Listen>(), Err(Error::BadListen { .. })), "{text}");
+            assert!(
+                matches!(text.parse::<Listen>(), Err(Error::BadListen { .. })),
+                "{text}"
+            );
         }
     }
 }

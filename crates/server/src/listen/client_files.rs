@@ -25,7 +25,10 @@ pub struct ClientFiles {
 impl ClientFiles {
     /// Authorities without revocation lists.
     pub fn new(authorities: impl Into<PathBuf>) -> Self {
-        Self { authorities: authorities.into(), revoked: None }
+        Self {
+            authorities: authorities.into(),
+            revoked: None,
+        }
     }
 
     /// A verifier that refuses clients without a valid certificate.
@@ -38,7 +41,9 @@ impl ClientFiles {
     ) -> Result<Arc<dyn ClientCertVerifier>, Error> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.authorities)? {
-            roots.add(certificate).map_err(|error| bad(&self.authorities, error))?;
+            roots
+                .add(certificate)
+                .map_err(|error| bad(&self.authorities, error))?;
         }
         let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         let verifier = builder.with_crls(self.lists()?).build();
@@ -46,11 +51,17 @@ impl ClientFiles {
     }
 
     fn lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, Error> {
-        let Some(path) = &self.revoked else { return Ok(Vec::new()) };
+        let Some(path) = &self.revoked else {
+            return Ok(Vec::new());
+        };
         let lists = CertificateRevocationListDer::pem_slice_iter(&contents(path)?)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| bad(path, error))?;
         // An empty file would revoke nothing, and nobody would notice.
-        if lists.is_empty() { Err(bad(path, "contains no PEM revocation list")) } else { Ok(lists) }
+        if lists.is_empty() {
+            Err(bad(path, "contains no PEM revocation list"))
+        } else {
+            Ok(lists)
+        }
     }
 }

@@ -51,7 +51,12 @@ pub(crate) async fn serve(
     mut stopped: watch::Receiver<()>,
 ) {
     let slots = ConnectionSlots::new(max_connections, timeouts.sending);
-    let shared = Arc::new(Shared { protocol, tls, timeouts, slots });
+    let shared = Arc::new(Shared {
+        protocol,
+        tls,
+        timeouts,
+        slots,
+    });
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

@@ -45,7 +45,11 @@ pub(crate) struct Slot {
 
 impl ConnectionSlots {
     pub(crate) fn new(capacity: usize, sending: Duration) -> Self {
-        Self { open: Arc::default(), capacity: capacity.max(1), sending }
+        Self {
+            open: Arc::default(),
+            capacity: capacity.max(1),
+            sending,
+        }
     }
 
     /// Takes a slot for a connection from `peer`; `None` if no other connection gives way.
@@ -60,8 +64,17 @@ impl ConnectionSlots {
         let number = open.next;
         open.next += 1;
         *open.networks.entry(network).or_default() += 1;
-        open.connections.insert(number, Connection { activity: Arc::clone(activity), network });
-        Some(Slot { open: Arc::clone(&self.open), number })
+        open.connections.insert(
+            number,
+            Connection {
+                activity: Arc::clone(activity),
+                network,
+            },
+        );
+        Some(Slot {
+            open: Arc::clone(&self.open),
+            number,
+        })
     }
 
     /// Closes the most dispensable connection. Returns whether there was one.
@@ -83,7 +96,9 @@ impl Open {
             return false;
         }
         let within = |since: &dyn Fn(&Activity) -> Option<u64>| {
-            self.oldest(|connection| (connection.network == heaviest).then(|| since(&connection.activity))?)
+            self.oldest(|connection| {
+                (connection.network == heaviest).then(|| since(&connection.activity))?
+            })
         };
         let oldest = within(&Activity::idle_since)
             .or_else(|| within(&|activity| activity.sending_since(Duration::ZERO)))
@@ -102,7 +117,10 @@ impl Open {
 
     /// The connection with the smallest time according to `since`, the first of equal ones.
     fn oldest(&self, since: impl Fn(&Connection) -> Option<u64>) -> Option<u64> {
-        let all = self.connections.iter().filter_map(|(number, one)| Some((since(one)?, *number)));
+        let all = self
+            .connections
+            .iter()
+            .filter_map(|(number, one)| Some((since(one)?, *number)));
         all.min().map(|(_, number)| number)
     }
 
@@ -165,7 +183,10 @@ mod tests {
             let slow = Activity::new();
             let _slot = slots.take(&slow, Peer::Local).unwrap();
             let mut request = slow.begin(Exchange::Multiplexed);
-            assert!(slots.take(&Activity::new(), Peer::Local).is_none(), "its response is being computed");
+            assert!(
+                slots.take(&Activity::new(), Peer::Local).is_none(),
+                "its response is being computed"
+            );
             request.send();
             std::thread::sleep(Duration::from_millis(5));
             request.moved();
@@ -184,7 +205,13 @@ mod tests {
                 (activity.begin(Exchange::Serial), activity, slot)
             })
             .collect();
-        let count = |network: u32| lock(&slots.open).networks.get(&peer(network)).copied().unwrap_or(0);
+        let count = |network: u32| {
+            lock(&slots.open)
+                .networks
+                .get(&peer(network))
+                .copied()
+                .unwrap_or(0)
+        };
         // All are busy, with eight connections each, and the share is two.
         let other: Vec<_> = (0..8)
             .map(|_| {
@@ -194,7 +221,11 @@ mod tests {
             })
             .collect();
         assert_eq!((count(0) + count(1), count(9)), (11, 5));
-        assert_eq!(other.iter().filter(|(_, slot)| slot.is_some()).count(), 5, "it has as many then");
+        assert_eq!(
+            other.iter().filter(|(_, slot)| slot.is_some()).count(),
+            5,
+            "it has as many then"
+        );
         drop((open, other));
         assert!(lock(&slots.open).networks.is_empty());
     }

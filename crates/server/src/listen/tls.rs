@@ -41,7 +41,11 @@ struct Pair {
 impl TlsFiles {
     /// Files of a service that every client may connect to.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        Self { certificate: certificate.into(), key: key.into(), clients: None }
+        Self {
+            certificate: certificate.into(),
+            key: key.into(),
+            clients: None,
+        }
     }
 
     /// Checks that all files can be read, and that certificate and key match. Clients verify the certificate's validity and
@@ -56,8 +60,8 @@ impl TlsFiles {
     fn read(&self) -> Result<Pair, Error> {
         let (certificate, key) = (&self.certificate, &self.key);
         let chain = certificates(certificate)?;
-        let private =
-            PrivateKeyDer::from_pem_slice(&contents(key)?).map_err(|error| bad(key, no_key(error)))?;
+        let private = PrivateKeyDer::from_pem_slice(&contents(key)?)
+            .map_err(|error| bad(key, no_key(error)))?;
         let expiry = chain.iter().filter_map(not_after).min();
         let provider = Arc::new(ring::default_provider());
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -67,14 +71,19 @@ impl TlsFiles {
             Some(clients) => builder.with_client_cert_verifier(clients.verifier(provider)?),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_single_cert(chain, private).map_err(|error| self.blame(error))?;
+        let mut config = builder
+            .with_single_cert(chain, private)
+            .map_err(|error| self.blame(error))?;
         if self.clients.is_some() {
             // A resumed session has the certificate of the first one, which may have ended since.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
         }
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Pair { config: Arc::new(config), expiry })
+        Ok(Pair {
+            config: Arc::new(config),
+            expiry,
+        })
     }
 
     /// Attributes an error to one of the two files.
@@ -82,7 +91,10 @@ impl TlsFiles {
         match error {
             rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
                 let certificate = self.certificate.display();
-                bad(&self.key, format!("the key does not match the certificate in {certificate}"))
+                bad(
+                    &self.key,
+                    format!("the key does not match the certificate in {certificate}"),
+                )
             }
             rustls::Error::InvalidCertificate(_) => bad(&self.certificate, error),
             other => bad(&self.key, other),
@@ -93,7 +105,10 @@ impl TlsFiles {
 impl Tls {
     pub(crate) fn open(files: &TlsFiles) -> Result<Self, Error> {
         let current = RwLock::new(files.read()?);
-        Ok(Self { files: files.clone(), current })
+        Ok(Self {
+            files: files.clone(),
+            current,
+        })
     }
 
     /// Reads the files again. If they are invalid, the previous pair stays in use.
@@ -103,7 +118,9 @@ impl Tls {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
                 tracing::info!(certificate = %self.files.certificate.display(), "certificate loaded");
             }
-            Err(error) => tracing::error!(%error, "certificate not loaded: keeping the previous one"),
+            Err(error) => {
+                tracing::error!(%error, "certificate not loaded: keeping the previous one")
+            }
         }
     }
 
@@ -119,7 +136,10 @@ impl Tls {
     }
 
     fn pair(&self) -> Pair {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

@@ -35,7 +35,10 @@ impl Socket {
             let _ = fs::remove_file(&hidden);
             return Err(error);
         }
-        Ok(Self { listener, path: path.to_owned() })
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -60,12 +63,18 @@ fn check_free(path: &Path) -> io::Result<()> {
         return Ok(());
     };
     if !found.file_type().is_socket() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file exists there that is not a socket"));
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "a file exists there that is not a socket",
+        ));
     }
     match Probe::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) => Err(error),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another process is listening there")),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            "another process is listening there",
+        )),
     }
 }
 
@@ -80,7 +89,10 @@ mod tests {
         let path = folder.path().join("papir.sock");
         let kind = |path: &Path| Socket::bind(path).map(drop).map_err(|error| error.kind());
         let first = Socket::bind(&path).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(kind(&path), Err(io::ErrorKind::AddrInUse));
         drop(first);
         assert!(!path.exists());

@@ -46,7 +46,11 @@ impl Metrics {
     pub(crate) fn new<'a>(databases: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
         let recorder = Recorder::new()?;
         for database in databases {
-            recorder.count(table::QUERY_REQUESTS, &[("database", database), ("code", "ok")], 0);
+            recorder.count(
+                table::QUERY_REQUESTS,
+                &[("database", database), ("code", "ok")],
+                0,
+            );
             recorder.count(table::QUERIES, &[("database", database)], 0);
             recorder.count(table::GROUPS, &[("database", database)], 0);
             recorder.count(table::RECEIVED, &[("database", database)], 0);
@@ -54,7 +58,11 @@ impl Metrics {
                 recorder.count(table::SENT, &[("database", database), ("part", part)], 0);
             }
             for outcome in ["ok", "failed"] {
-                recorder.count(table::LOADS, &[("database", database), ("outcome", outcome)], 0);
+                recorder.count(
+                    table::LOADS,
+                    &[("database", database), ("outcome", outcome)],
+                    0,
+                );
             }
             recorder.gauge(table::LOAD_FAILING, &[("database", database)], 0.0);
         }
@@ -78,12 +86,17 @@ impl Metrics {
 
     /// Records the time of one stage.
     pub(crate) fn stage(&self, database: &str, stage: Stage, time: Duration) {
-        self.0.time(table::STAGE, &[("database", database), ("stage", stage.name())], time);
+        self.0.time(
+            table::STAGE,
+            &[("database", database), ("stage", stage.name())],
+            time,
+        );
     }
 
     /// Counts a complete body of queries.
     pub(crate) fn received(&self, database: &str, bytes: usize) {
-        self.0.count(table::RECEIVED, &[("database", database)], bytes as u64);
+        self.0
+            .count(table::RECEIVED, &[("database", database)], bytes as u64);
     }
 
     /// Counts a batch of requests.
@@ -93,40 +106,65 @@ impl Metrics {
 
     /// Counts answered queries, and the bytes of their answers.
     pub(crate) fn answered(&self, database: &str, queries: usize, bytes: usize) {
-        self.0.count(table::QUERIES, &[("database", database)], queries as u64);
-        self.0.count(table::SENT, &[("database", database), ("part", "answer")], bytes as u64);
+        self.0
+            .count(table::QUERIES, &[("database", database)], queries as u64);
+        self.0.count(
+            table::SENT,
+            &[("database", database), ("part", "answer")],
+            bytes as u64,
+        );
     }
 
     /// Counts a download of a public part.
     pub(crate) fn published(&self, database: &str, bytes: usize) {
-        self.0.count(table::SENT, &[("database", database), ("part", "public")], bytes as u64);
+        self.0.count(
+            table::SENT,
+            &[("database", database), ("part", "public")],
+            bytes as u64,
+        );
     }
 
     /// Counts a load of a database.
     pub(crate) fn loaded(&self, database: &str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
-        self.0.count(table::LOADS, &[("database", database), ("outcome", outcome)], 1);
+        self.0.count(
+            table::LOADS,
+            &[("database", database), ("outcome", outcome)],
+            1,
+        );
         self.load_failing(database, !ok);
     }
 
     /// Records the time from a change's arrival until it is answered.
     pub(crate) fn changed(&self, database: &str, waited: Duration) {
-        self.0.time(table::CHANGE_TO_ANSWER, &[("database", database)], waited);
+        self.0
+            .time(table::CHANGE_TO_ANSWER, &[("database", database)], waited);
     }
 
     /// Records whether the last load of a database or set failed.
     pub(crate) fn load_failing(&self, database: &str, failed: bool) {
-        self.0.gauge(table::LOAD_FAILING, &[("database", database)], if failed { 1.0 } else { 0.0 });
+        self.0.gauge(
+            table::LOAD_FAILING,
+            &[("database", database)],
+            if failed { 1.0 } else { 0.0 },
+        );
     }
 
     /// Records whether a database's store could be reached.
     pub(crate) fn polled(&self, database: &str, reached: bool) {
-        self.0.gauge(table::STORE_FAILING, &[("database", database)], if reached { 0.0 } else { 1.0 });
+        self.0.gauge(
+            table::STORE_FAILING,
+            &[("database", database)],
+            if reached { 0.0 } else { 1.0 },
+        );
     }
 
     /// Counts a response. `route` is the path pattern; `None` counts as unknown.
     pub(crate) fn response(&self, route: Option<&str>, status: u16) {
-        let labels = [("route", route.unwrap_or(UNKNOWN)), ("status", &status.to_string())];
+        let labels = [
+            ("route", route.unwrap_or(UNKNOWN)),
+            ("status", &status.to_string()),
+        ];
         self.0.count(table::RESPONSES, &labels, 1);
     }
 
@@ -155,7 +193,12 @@ impl Tally {
     /// Starts a request. `database` is `None` if its name is unknown.
     pub(crate) fn begin(metrics: &Arc<Metrics>, database: Option<&str>) -> Self {
         let database = database.map(str::to_owned);
-        Self { metrics: Arc::clone(metrics), database, start: Instant::now(), code: "abandoned" }
+        Self {
+            metrics: Arc::clone(metrics),
+            database,
+            start: Instant::now(),
+            code: "abandoned",
+        }
     }
 
     /// Records the outcome's code. Returns the time since the start.
@@ -167,6 +210,7 @@ impl Tally {
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        self.metrics.request(self.database.as_deref(), self.code, self.start.elapsed());
+        self.metrics
+            .request(self.database.as_deref(), self.code, self.start.elapsed());
     }
 }

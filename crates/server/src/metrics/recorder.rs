@@ -10,9 +10,12 @@ use super::table::{ALL, Kind, Metric};
 use crate::error::Error;
 
 /// Upper bounds of the histogram buckets, in seconds.
-const BUCKETS: [f64; 16] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
-const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+const BUCKETS: [f64; 16] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    60.0,
+];
+const METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// Records metrics and renders them as text.
 pub(crate) struct Recorder {
@@ -28,13 +31,18 @@ impl Recorder {
     pub(crate) fn new() -> Result<Self, Error> {
         let builder = PrometheusBuilder::new()
             .set_buckets(&BUCKETS)
-            .map_err(|error| Error::Io { what: "preparing metrics", source: io::Error::other(error) })?;
+            .map_err(|error| Error::Io {
+                what: "preparing metrics",
+                source: io::Error::other(error),
+            })?;
         let recorder = builder.build_recorder();
         for Metric { name, kind, help } in ALL {
             match kind {
                 Kind::Counter => recorder.describe_counter((*name).into(), None, (*help).into()),
                 Kind::Gauge => recorder.describe_gauge((*name).into(), None, (*help).into()),
-                Kind::Histogram => recorder.describe_histogram((*name).into(), None, (*help).into()),
+                Kind::Histogram => {
+                    recorder.describe_histogram((*name).into(), None, (*help).into())
+                }
             }
         }
         let handle = recorder.handle();
@@ -43,17 +51,23 @@ impl Recorder {
 
     /// Adds to a counter.
     pub(crate) fn count(&self, metric: Metric, labels: &[(&'static str, &str)], more: u64) {
-        self.recorder.register_counter(&key(metric, labels), &METADATA).increment(more);
+        self.recorder
+            .register_counter(&key(metric, labels), &METADATA)
+            .increment(more);
     }
 
     /// Sets a gauge.
     pub(crate) fn gauge(&self, metric: Metric, labels: &[(&'static str, &str)], value: f64) {
-        self.recorder.register_gauge(&key(metric, labels), &METADATA).set(value);
+        self.recorder
+            .register_gauge(&key(metric, labels), &METADATA)
+            .set(value);
     }
 
     /// Adds a time to a histogram.
     pub(crate) fn time(&self, metric: Metric, labels: &[(&'static str, &str)], time: Duration) {
-        self.recorder.register_histogram(&key(metric, labels), &METADATA).record(time.as_secs_f64());
+        self.recorder
+            .register_histogram(&key(metric, labels), &METADATA)
+            .record(time.as_secs_f64());
     }
 
     /// Moves recorded times into histogram buckets.
@@ -68,7 +82,9 @@ impl Recorder {
 }
 
 fn key(metric: Metric, labels: &[(&'static str, &str)]) -> Key {
-    let labels: Vec<Label> =
-        labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned())).collect();
+    let labels: Vec<Label> = labels
+        .iter()
+        .map(|(name, value)| Label::new(*name, (*value).to_owned()))
+        .collect();
     Key::from_parts(metric.name, labels)
 }

@@ -131,13 +131,21 @@ mod tests {
 
     #[test]
     fn the_table_lists_all_metrics() {
-        let rows: Vec<&str> =
-            include_str!("table.rs").lines().filter_map(|line| line.strip_prefix("//! | `")).collect();
+        let rows: Vec<&str> = include_str!("table.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! | `"))
+            .collect();
         assert_eq!(rows.len(), ALL.len());
         for (row, metric) in rows.iter().zip(ALL) {
             let kind = format!("{:?}", metric.kind).to_lowercase();
-            assert!(row.starts_with(&format!("{}` | {kind} | ", metric.name)), "{row}\n{metric:?}");
-            assert!(row.ends_with(&format!(" | {} |", metric.help)), "{row}\n{metric:?}");
+            assert!(
+                row.starts_with(&format!("{}` | {kind} | ", metric.name)),
+                "{row}\n{metric:?}"
+            );
+            assert!(
+                row.ends_with(&format!(" | {} |", metric.help)),
+                "{row}\n{metric:?}"
+            );
         }
     }
 }

@@ -54,8 +54,15 @@ pub(crate) enum PsiError {
 
 impl ServedSet {
     fn new(set: PsiSet) -> Self {
-        let filter = set.filter.as_ref().map(|filter| Bytes::copy_from_slice(filter));
-        Self { summary: set.summary, key: set.key, filter }
+        let filter = set
+            .filter
+            .as_ref()
+            .map(|filter| Bytes::copy_from_slice(filter));
+        Self {
+            summary: set.summary,
+            key: set.key,
+            filter,
+        }
     }
 
     /// Public facts of the set.
@@ -80,12 +87,27 @@ impl Psi {
     ///
     /// # Errors
     /// [`Error::Load`], [`Error::Threads`].
-    pub(crate) fn open(path: &Path, threads: usize, concurrent: usize, queued: usize) -> Result<Self, Error> {
+    pub(crate) fn open(
+        path: &Path,
+        threads: usize,
+        concurrent: usize,
+        queued: usize,
+    ) -> Result<Self, Error> {
         let seen = Mutex::new(Identity::of(path));
         let set = RwLock::new(Arc::new(ServedSet::new(load(path)?)));
         let pool = Arc::new(answer_pool(threads)?);
-        let (name, turns) = (DatabaseConfig::new(path, None).name, WorkTurns::new(concurrent, queued));
-        Ok(Self { path: path.to_owned(), name, set, seen, pool, turns })
+        let (name, turns) = (
+            DatabaseConfig::new(path, None).name,
+            WorkTurns::new(concurrent, queued),
+        );
+        Ok(Self {
+            path: path.to_owned(),
+            name,
+            set,
+            seen,
+            pool,
+            turns,
+        })
     }
 
     /// The set's name.
@@ -108,7 +130,8 @@ impl Psi {
         *seen = Identity::of(&self.path);
         match self.load_matching(catalog) {
             Ok(set) => {
-                *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ServedSet::new(set));
+                *self.set.write().unwrap_or_else(PoisonError::into_inner) =
+                    Arc::new(ServedSet::new(set));
                 true
             }
             Err(reason) => {
@@ -130,13 +153,20 @@ impl Psi {
         let set = load(&self.path).map_err(|error| error.to_string())?;
         let (old, new) = (self.set().summary, set.summary);
         if old.kind != new.kind {
-            return Err(format!("a set of kind {}: expected {}", new.kind.name(), old.kind.name()));
+            return Err(format!(
+                "a set of kind {}: expected {}",
+                new.kind.name(),
+                old.kind.name()
+            ));
         }
-        let database = self.database().and_then(|config| catalog.get(&config.name).ok());
+        let database = self
+            .database()
+            .and_then(|config| catalog.get(&config.name).ok());
         match database.map(|database| database.version()) {
-            Some(served) if served != new.version => {
-                Err(format!("set version {} does not match database version {served}", new.version))
-            }
+            Some(served) if served != new.version => Err(format!(
+                "set version {} does not match database version {served}",
+                new.version
+            )),
             _ => Ok(set),
         }
     }
@@ -156,7 +186,9 @@ impl Psi {
         set: Arc<ServedSet>,
         blinded: Vec<u8>,
     ) -> Result<Vec<u8>, PsiError> {
-        const BUSY: PsiError = PsiError::Busy { retry_after: BUSY_ADVICE };
+        const BUSY: PsiError = PsiError::Busy {
+            retry_after: BUSY_ADVICE,
+        };
         let permit = self.turns.admit(client).ok_or(BUSY)?;
         let turn = self.turns.enter(client, permit).await.map_err(|_| BUSY)?;
         let (pool, current) = (Arc::clone(&self.pool), set.version());
@@ -172,5 +204,9 @@ impl Psi {
 
 fn load(path: &Path) -> Result<PsiSet, Error> {
     let name = DatabaseConfig::new(path, None).name;
-    PsiSet::open(path).map_err(|source| Error::Load { name, path: path.to_owned(), source: Box::new(source) })
+    PsiSet::open(path).map_err(|source| Error::Load {
+        name,
+        path: path.to_owned(),
+        source: Box::new(source),
+    })
 }

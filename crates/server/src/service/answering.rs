@@ -86,8 +86,15 @@ impl QueryService {
         registry: Option<&Arc<Registry>>,
         observer: Option<QueryObserver>,
     ) -> Result<Self, Error> {
-        let context = Context { metrics: Arc::clone(metrics), registry: registry.cloned(), observer };
-        Ok(Self { executor: Executor::new(size)?, context: Arc::new(context) })
+        let context = Context {
+            metrics: Arc::clone(metrics),
+            registry: registry.cloned(),
+            observer,
+        };
+        Ok(Self {
+            executor: Executor::new(size)?,
+            context: Arc::new(context),
+        })
     }
 
     /// Answers the concatenated `queries` with `target`. Returns the concatenated answers, for which `memory`
@@ -116,12 +123,17 @@ impl QueryService {
             since: Instant::now(),
         };
         let (request, permit) = self.with_session(request, permit).await?;
-        self.executor.run(permit, request).await.map_err(|error| self.refused(error))?
+        self.executor
+            .run(permit, request)
+            .await
+            .map_err(|error| self.refused(error))?
     }
 
     fn refused(&self, error: JobError) -> AnswerError {
         match error {
-            JobError::Displaced => AnswerError::Displaced { retry_after: self.executor.retry_after() },
+            JobError::Displaced => AnswerError::Displaced {
+                retry_after: self.executor.retry_after(),
+            },
             other => other.into(),
         }
     }
@@ -139,7 +151,11 @@ impl QueryService {
         }
         let permit = self.executor.admit(client);
         let permit = permit.map_err(|retry_after| AnswerError::Displaced { retry_after })?;
-        let held = self.executor.loading(client, permit).await.map_err(|error| self.refused(error))?;
+        let held = self
+            .executor
+            .loading(client, permit)
+            .await
+            .map_err(|error| self.refused(error))?;
         let (registry, database) = (Arc::clone(registry), Arc::clone(database));
         let checking = tokio::task::spawn_blocking(move || {
             let _held = held;
@@ -152,7 +168,11 @@ impl QueryService {
     /// waits for the disk and for the parsing of large keys, so it happens before the request is
     /// queued: in a batch, other requests would have to wait for it. The request does not hold the
     /// keys, so that those of many waiting requests never exceed the cache.
-    async fn with_session(&self, request: Request, permit: Permit) -> Result<(Request, Permit), AnswerError> {
+    async fn with_session(
+        &self,
+        request: Request,
+        permit: Permit,
+    ) -> Result<(Request, Permit), AnswerError> {
         let limits = &request.target.database.description().limits;
         if !limits.client_keys && !limits.tickets {
             return Ok((request, permit));
@@ -162,13 +182,16 @@ impl QueryService {
         let (turn, permit) = match request.is_cold() {
             true => {
                 let turn = self.executor.loading(&request.client, permit).await;
-                turn.map(|(turn, permit)| (Some(turn), permit)).map_err(|error| self.refused(error))?
+                turn.map(|(turn, permit)| (Some(turn), permit))
+                    .map_err(|error| self.refused(error))?
             }
             false => (None, permit),
         };
         let loading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            let tickets = request.span.in_scope(|| catch_panic(|| request.session()))??;
+            let tickets = request
+                .span
+                .in_scope(|| catch_panic(|| request.session()))??;
             Ok((Request { tickets, ..request }, permit))
         });
         loading.await.map_err(|_| AnswerError::Aborted)?
@@ -182,7 +205,11 @@ impl Request {
 
     /// Returns whether the client's keys are not in memory.
     fn is_cold(&self) -> bool {
-        let registry = self.context.registry.as_deref().zip(self.credentials.client);
+        let registry = self
+            .context
+            .registry
+            .as_deref()
+            .zip(self.credentials.client);
         registry.is_some_and(|(registry, id)| !registry.has_loaded(self.database(), id))
     }
 
@@ -206,18 +233,29 @@ impl Request {
     /// fails this request only.
     fn begin(&self) -> Result<Option<Arc<ErasedKeys>>, AnswerError> {
         let name = self.database().name();
-        self.context.metrics.stage(name, Stage::Wait, self.since.elapsed());
+        self.context
+            .metrics
+            .stage(name, Stage::Wait, self.since.elapsed());
         let keys = || {
             if let Some(observer) = &self.context.observer {
                 observer(name, &self.queries);
             }
-            clients::keys(self.context.registry.as_deref(), self.database(), &self.credentials)
+            clients::keys(
+                self.context.registry.as_deref(),
+                self.database(),
+                &self.credentials,
+            )
         };
         Ok(self.span.in_scope(|| catch_panic(keys))??)
     }
 
     fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> Queries<'a> {
-        Queries { bytes: &self.queries, keys, tickets: &self.tickets, newest: self.target.newest }
+        Queries {
+            bytes: &self.queries,
+            keys,
+            tickets: &self.tickets,
+            newest: self.target.newest,
+        }
     }
 
     /// Records an answer that took `time`.
@@ -228,7 +266,8 @@ impl Request {
         let metrics = &self.context.metrics;
         metrics.stage(name, Stage::Answer, time);
         metrics.answered(name, self.database().count(&self.queries), answers.len());
-        let (received, sent, milliseconds) = (self.queries.len(), answers.len(), time.as_secs_f64() * 1e3);
+        let (received, sent, milliseconds) =
+            (self.queries.len(), answers.len(), time.as_secs_f64() * 1e3);
         self.span.in_scope(|| {
             tracing::debug!(database = name, received, sent, milliseconds, "answered");
         });
@@ -246,7 +285,8 @@ impl Batchable for Request {
     }
 
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
-        self.database().fit_together(&self.queries, batch.map(|one| &one.queries[..]))
+        self.database()
+            .fit_together(&self.queries, batch.map(|one| &one.queries[..]))
     }
 
     fn client(&self) -> &ClientKey {
@@ -278,7 +318,10 @@ impl Work for Request {
             .into_iter()
             .map(|keys| keys.and_then(|_| answers.next().unwrap_or(Err(AnswerError::Aborted))))
             .collect();
-        batch.iter().zip(&answers).for_each(|(request, answer)| request.record(answer, time));
+        batch
+            .iter()
+            .zip(&answers)
+            .for_each(|(request, answer)| request.record(answer, time));
         let memories = batch.into_iter().map(|request| request.memory);
         let answered =
             |(answer, memory): (Answer, HeldAnswer)| answer.map(|bytes| Answered { bytes, memory });
@@ -294,7 +337,10 @@ fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer>
         [_] => answer_one(database, requests),
         _ => match catch_panic(|| database.answer(requests)) {
             Ok(answers) => answers.into_iter().map(|answer| Ok(answer?)).collect(),
-            Err(_) => requests.chunks(1).flat_map(|one| answer_one(database, one)).collect(),
+            Err(_) => requests
+                .chunks(1)
+                .flat_map(|one| answer_one(database, one))
+                .collect(),
         },
     }
 }

@@ -55,8 +55,17 @@ impl App {
     ///
     /// # Errors
     /// [`Error::Registry`], [`Error::Io`], [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`].
-    pub(crate) fn open(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
-        let registry = config.registry.as_ref().map(Registry::open).transpose()?.map(Arc::new);
+    pub(crate) fn open(
+        config: &ServerConfig,
+        catalog: Catalog,
+        psi: Option<Psi>,
+    ) -> Result<Self, Error> {
+        let registry = config
+            .registry
+            .as_ref()
+            .map(Registry::open)
+            .transpose()?
+            .map(Arc::new);
         let metrics = Arc::new(Metrics::new(catalog.names())?);
         if let Some(psi) = &psi {
             metrics.load_failing(psi.name(), false);
@@ -67,7 +76,8 @@ impl App {
             batches: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
             queued: config.max_queued,
         };
-        let queries = QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?;
+        let queries =
+            QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?;
         let uploads = Memory::new(config.max_upload_bytes);
         let answers = Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS));
         uploads.relieved_by(queries.executor.relief_of_bodies());

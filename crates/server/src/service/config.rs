@@ -128,11 +128,18 @@ impl ServerConfig {
         let mut seen: BTreeMap<&str, &Path> = BTreeMap::new();
         for DatabaseConfig { name, path } in &self.databases {
             if !is_name(name) {
-                return Err(Error::BadName { name: name.clone(), path: path.clone() });
+                return Err(Error::BadName {
+                    name: name.clone(),
+                    path: path.clone(),
+                });
             }
             if let Some(first) = seen.insert(name, path) {
                 let (name, first, second) = (name.clone(), first.to_owned(), path.clone());
-                return Err(Error::DuplicateName { name, first, second });
+                return Err(Error::DuplicateName {
+                    name,
+                    first,
+                    second,
+                });
             }
         }
         Ok(())
@@ -164,16 +171,24 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
     }
     Guard::new(&config.protection)?;
     // A service that runs may have filled the device.
-    let options = CatalogOptions { device: None, ..config.catalog_options() };
+    let options = CatalogOptions {
+        device: None,
+        ..config.catalog_options()
+    };
     let catalog = Catalog::unloaded(&config.databases, options);
-    catalog.load().into_iter().try_for_each(|loaded| loaded.outcome.map(drop))
+    catalog
+        .load()
+        .into_iter()
+        .try_for_each(|loaded| loaded.outcome.map(drop))
 }
 
 /// Returns whether a name is valid in a URL path without escaping.
 fn is_name(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 #[cfg(test)]
@@ -182,18 +197,33 @@ mod tests {
     use super::*;
 
     fn names(configs: &[DatabaseConfig]) -> Result<(), Error> {
-        ServerConfig { databases: configs.to_vec(), ..Default::default() }.check_names()
+        ServerConfig {
+            databases: configs.to_vec(),
+            ..Default::default()
+        }
+        .check_names()
     }
 
     #[test]
     fn names_must_be_unique_and_valid_in_a_path() {
         let words = DatabaseConfig::new("/a/words.papir", None);
         assert!(names(&[words.clone(), DatabaseConfig::new("/a/others.papir", None)]).is_ok());
-        let message = names(&[words, DatabaseConfig::new("/b/words.papir", None)]).unwrap_err().to_string();
-        assert!(message.contains("/a/words.papir") && message.contains("/b/words.papir"), "{message}");
+        let message = names(&[words, DatabaseConfig::new("/b/words.papir", None)])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("/a/words.papir") && message.contains("/b/words.papir"),
+            "{message}"
+        );
         for bad in ["", "..", "a/b", "a b", "-x", &"a".repeat(129)] {
-            let config = DatabaseConfig { name: bad.to_owned(), path: "/x".into() };
-            assert!(matches!(names(&[config]), Err(Error::BadName { .. })), "{bad:?}");
+            let config = DatabaseConfig {
+                name: bad.to_owned(),
+                path: "/x".into(),
+            };
+            assert!(
+                matches!(names(&[config]), Err(Error::BadName { .. })),
+                "{bad:?}"
+            );
         }
     }
 }

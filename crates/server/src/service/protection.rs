@@ -58,7 +58,12 @@ impl Guard {
     /// # Errors
     /// [`Error::Tls`], [`Error::Tokens`].
     pub(crate) fn new(protection: &Protection) -> Result<Self, Error> {
-        let tls = protection.tls.as_ref().map(Tls::open).transpose()?.map(Arc::new);
+        let tls = protection
+            .tls
+            .as_ref()
+            .map(Tls::open)
+            .transpose()?
+            .map(Arc::new);
         let tokens = (!protection.tokens.is_empty()).then(|| Tokens::open(&protection.tokens));
         let tokens = tokens.transpose()?.map(Arc::new);
         Ok(Self {

@@ -18,7 +18,9 @@ pub struct ReloadHandle {
 
 impl ReloadHandle {
     pub(crate) fn new(app: &Arc<App>) -> Self {
-        Self { app: Arc::clone(app) }
+        Self {
+            app: Arc::clone(app),
+        }
     }
 
     /// Reads the certificate and tokens again, then all snapshot files and the set for private
@@ -32,7 +34,10 @@ impl ReloadHandle {
         load_with(&self.app, move |catalog| {
             app.guard.reload();
             let databases = catalog.load();
-            Loads { databases, set: app.psi.as_ref().map(|psi| psi.reload(catalog)) }
+            Loads {
+                databases,
+                set: app.psi.as_ref().map(|psi| psi.reload(catalog)),
+            }
         })
         .await
     }
@@ -43,7 +48,11 @@ impl ReloadHandle {
     /// [`Error::Io`] if the loading task ended abnormally.
     pub async fn load(&self, name: &str) -> Result<Vec<Reloaded>, Error> {
         let name = name.to_owned();
-        load_with(&self.app, move |catalog| Loads { databases: catalog.load_named(&[name]), set: None }).await
+        load_with(&self.app, move |catalog| Loads {
+            databases: catalog.load_named(&[name]),
+            set: None,
+        })
+        .await
     }
 
     /// Serves the delta that is now beside `file`, of the snapshot that is served under this name, for a
@@ -93,7 +102,12 @@ impl Hangup {
         {
             use tokio::signal::unix::{SignalKind, signal};
             let signal = signal(SignalKind::hangup());
-            Ok(Self { signal: signal.map_err(|source| Error::Io { what: "watching for SIGHUP", source })? })
+            Ok(Self {
+                signal: signal.map_err(|source| Error::Io {
+                    what: "watching for SIGHUP",
+                    source,
+                })?,
+            })
         }
         #[cfg(not(unix))]
         Ok(Self {})
@@ -136,12 +150,16 @@ pub(super) async fn load_with(
         verify_later(&app);
         if let Some((psi, loaded)) = app.psi.as_ref().zip(set) {
             // The set has the name of its database, which fails as long as either of them does.
-            let failed = databases.iter().any(|one| one.name == psi.name() && one.outcome.is_err());
+            let failed = databases
+                .iter()
+                .any(|one| one.name == psi.name() && one.outcome.is_err());
             app.metrics.loaded(psi.name(), loaded && !failed);
         }
         databases
     });
-    loading.await.map_err(|error| abnormal("loading snapshots", error))
+    loading
+        .await
+        .map_err(|error| abnormal("loading snapshots", error))
 }
 
 /// Verifies the snapshots that were opened without that, on a thread of its own.
@@ -153,7 +171,10 @@ fn verify_later(app: &Arc<App>) {
     // A weak reference: the task must not keep the service alive.
     let app = Arc::downgrade(app);
     tokio::task::spawn_blocking(move || {
-        let goes_on = || app.upgrade().is_some_and(|app| !app.stopping.load(Ordering::Relaxed));
+        let goes_on = || {
+            app.upgrade()
+                .is_some_and(|app| !app.stopping.load(Ordering::Relaxed))
+        };
         for one in unverified {
             match one.verify(&goes_on) {
                 Ok(true) => tracing::info!(database = one.name, "snapshot verified"),
@@ -171,5 +192,8 @@ fn verify_later(app: &Arc<App>) {
 
 /// The error for a task that panicked or was cancelled.
 pub(crate) fn abnormal(what: &'static str, error: tokio::task::JoinError) -> Error {
-    Error::Io { what, source: std::io::Error::other(error) }
+    Error::Io {
+        what,
+        source: std::io::Error::other(error),
+    }
 }

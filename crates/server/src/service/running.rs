@@ -26,16 +26,30 @@ impl Running {
     ///
     /// # Errors
     /// The errors of [`App::open`], and [`Error::Threads`].
-    pub(crate) fn start(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
+    pub(crate) fn start(
+        config: &ServerConfig,
+        catalog: Catalog,
+        psi: Option<Psi>,
+    ) -> Result<Self, Error> {
         let app = Arc::new(App::open(config, catalog, psi)?);
         housekeeping::start(&app);
         let mut watching = JoinSet::new();
         if let Some(tokens) = &app.guard.tokens {
             watching.spawn(Arc::clone(tokens).watch());
         }
-        let start =
-            |registry| Worker::start(&app.catalog, registry, app.queries.executor.activity(), config.threads);
+        let start = |registry| {
+            Worker::start(
+                &app.catalog,
+                registry,
+                app.queries.executor.activity(),
+                config.threads,
+            )
+        };
         let worker = app.registry.as_ref().map(start).transpose()?;
-        Ok(Self { app, watching, worker })
+        Ok(Self {
+            app,
+            watching,
+            worker,
+        })
     }
 }

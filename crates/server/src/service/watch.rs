@@ -28,12 +28,18 @@ impl Watch {
     /// Checks at this interval; never if `None`.
     pub(crate) fn every(interval: Option<Duration>) -> Self {
         let interval = interval.map(|interval| interval.max(MIN_INTERVAL));
-        Self { interval, changed: Vec::new(), changed_set: None }
+        Self {
+            interval,
+            changed: Vec::new(),
+            changed_set: None,
+        }
     }
 
     /// Runs the checks. Never completes.
     pub(crate) async fn run(&mut self, app: &Arc<App>) {
-        let Some(every) = self.interval else { return std::future::pending().await };
+        let Some(every) = self.interval else {
+            return std::future::pending().await;
+        };
         // Apart from the checks of files: a slow store must not hold them up.
         tokio::select! {
             () = poll_stores(app, every) => {}
@@ -53,7 +59,10 @@ impl Watch {
     async fn check(&mut self, app: &Arc<App>) {
         let checked = Arc::clone(app);
         let checking = tokio::task::spawn_blocking(move || {
-            (checked.catalog.changed(), checked.psi.as_ref().and_then(Psi::changed))
+            (
+                checked.catalog.changed(),
+                checked.psi.as_ref().and_then(Psi::changed),
+            )
         });
         let (changed, changed_set) = checking.await.unwrap_or_default();
         let names = self.settled(changed);
@@ -68,7 +77,10 @@ impl Watch {
         let loaded = load_with(app, move |catalog| {
             let databases = catalog.load_named(&names);
             let psi = loading.psi.as_ref().filter(|_| set);
-            Loads { databases, set: psi.map(|psi| psi.reload(catalog)) }
+            Loads {
+                databases,
+                set: psi.map(|psi| psi.reload(catalog)),
+            }
         });
         if let Err(error) = loaded.await {
             tracing::error!(%error, "not loaded");
@@ -113,10 +125,20 @@ mod tests {
     #[test]
     fn a_file_settles_at_the_second_check() {
         let mut watch = Watch::every(None);
-        let [words, gone] = ["Cargo.toml", "no such file"]
-            .map(|file| ("words".to_owned(), Files { snapshot: Identity::of(file.as_ref()), delta: None }));
+        let [words, gone] = ["Cargo.toml", "no such file"].map(|file| {
+            (
+                "words".to_owned(),
+                Files {
+                    snapshot: Identity::of(file.as_ref()),
+                    delta: None,
+                },
+            )
+        });
         assert!(watch.settled(vec![words.clone()]).is_empty());
-        assert!(watch.settled(vec![gone.clone()]).is_empty(), "a different file again");
+        assert!(
+            watch.settled(vec![gone.clone()]).is_empty(),
+            "a different file again"
+        );
         assert_eq!(watch.settled(vec![gone]), ["words"]);
         assert!(watch.settled(vec![]).is_empty());
         assert!(watch.settled(vec![words]).is_empty());

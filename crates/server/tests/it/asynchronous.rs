@@ -20,20 +20,26 @@ use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
+static STATEFUL: Erased<Stateful> =
+    Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 #[tokio::test]
 async fn operators_list_show_and_evict_clients() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(folder.path()));
     let id = registered(&server).id;
-    let clients = Registrations::open(&server.url(), &stateless()).await.unwrap();
+    let clients = Registrations::open(&server.url(), &stateless())
+        .await
+        .unwrap();
     let listed = clients.list().await.unwrap();
     assert_eq!((listed.len(), &listed[0].id), (1, &id));
     assert_eq!(clients.show(&id).await.unwrap().unwrap().id, id);
     assert!(clients.evict(&id).await.unwrap());
     assert!(clients.show(&id).await.unwrap().is_none() && !clients.evict(&id).await.unwrap());
-    assert!(matches!(clients.show("no id").await, Err(Error::BadUrl { .. })));
+    assert!(matches!(
+        clients.show("no id").await,
+        Err(Error::BadUrl { .. })
+    ));
 }
 
 #[tokio::test]
@@ -46,12 +52,23 @@ async fn a_service_is_described() {
     let detail = aio::detail(&url, &options).await.unwrap();
     assert_eq!(detail.info.name, "words");
     let shown = aio::fetch_log(&url, &options).await.unwrap();
-    assert_eq!((shown.log.newest().unwrap().database.as_str(), detail.info.keyed), ("words", true));
+    assert_eq!(
+        (
+            shown.log.newest().unwrap().database.as_str(),
+            detail.info.keyed
+        ),
+        ("words", true)
+    );
     for failed in [
         aio::psi::describe(&url, &options).await.map(drop),
-        aio::psi::intersect(&url, &["element"], &options).await.map(drop),
+        aio::psi::intersect(&url, &["element"], &options)
+            .await
+            .map(drop),
     ] {
-        assert!(matches!(failed, Err(Error::Http { status: 404, .. })), "{failed:?}");
+        assert!(
+            matches!(failed, Err(Error::Http { status: 404, .. })),
+            "{failed:?}"
+        );
     }
 }
 
@@ -65,8 +82,17 @@ fn failures_have_the_same_words_over_both_transports() {
     let folder = TempDir::new().unwrap();
     let authority = Authority::new(folder.path(), "own");
     authority.issue(&pair(folder.path()));
-    let protection = Protection { tls: Some(pair(folder.path())), ..Protection::default() };
-    let secured = Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 9)]);
+    let protection = Protection {
+        tls: Some(pair(folder.path())),
+        ..Protection::default()
+    };
+    let secured = Running::start(
+        ServerConfig {
+            protection,
+            ..config()
+        },
+        vec![indexed("table", "plain", 9)],
+    );
     let plain = Running::start(config(), vec![indexed("table", "plain", 9)]);
     let (secured, plain) = (secured.address, plain.address);
     let options = Options {
@@ -75,22 +101,56 @@ fn failures_have_the_same_words_over_both_transports() {
         patience: Some(Duration::ZERO),
         ..stateless()
     };
-    let public = Options { ca: None, ..options.clone() };
+    let public = Options {
+        ca: None,
+        ..options.clone()
+    };
     // Too long for a part of a name, so that no resolver is asked for it.
     let unknown = "x".repeat(64);
     for (url, options, is_final, words) in [
-        (format!("https://{plain}"), &options, true, "this port does not use TLS: try http://"),
-        (format!("http://{secured}"), &options, true, "the port may use TLS: try https://"),
-        (format!("https://{secured}"), &public, true, "its issuer is not trusted"),
+        (
+            format!("https://{plain}"),
+            &options,
+            true,
+            "this port does not use TLS: try http://",
+        ),
+        (
+            format!("http://{secured}"),
+            &options,
+            true,
+            "the port may use TLS: try https://",
+        ),
+        (
+            format!("https://{secured}"),
+            &public,
+            true,
+            "its issuer is not trusted",
+        ),
         ("http://127.0.0.1:1".to_owned(), &options, false, "refused"),
-        (format!("http://{unknown}.invalid"), &options, false, "lookup"),
-        ("unix:/no/such/socket".to_owned(), &options, false, "No such file"),
+        (
+            format!("http://{unknown}.invalid"),
+            &options,
+            false,
+            "lookup",
+        ),
+        (
+            "unix:/no/such/socket".to_owned(),
+            &options,
+            false,
+            "No such file",
+        ),
     ] {
-        let blocking = papir_client::Connection::open_with(&url, options).map(drop).unwrap_err();
-        let over_async = AsyncConnection::open_with(&url, options).map(drop).unwrap_err();
+        let blocking = papir_client::Connection::open_with(&url, options)
+            .map(drop)
+            .unwrap_err();
+        let over_async = AsyncConnection::open_with(&url, options)
+            .map(drop)
+            .unwrap_err();
         assert_eq!(blocking.to_string(), over_async.to_string());
         for error in [blocking, over_async] {
-            let Error::Transport { source, .. } = &error else { panic!("{error}") };
+            let Error::Transport { source, .. } = &error else {
+                panic!("{error}")
+            };
             assert_eq!(source.is::<FinalFailure>(), is_final, "{error}");
             assert!(error.to_string().contains(words), "{error}");
         }
@@ -99,7 +159,10 @@ fn failures_have_the_same_words_over_both_transports() {
 
 #[test]
 fn steps_in_place_need_no_other_thread() {
-    let listening = ServerConfig { listen: own_address(), ..config() };
+    let listening = ServerConfig {
+        listen: own_address(),
+        ..config()
+    };
     let server = Running::start(listening, vec![indexed("table", "simple", 300)]);
     let threads = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&threads);
@@ -109,17 +172,33 @@ fn steps_in_place_need_no_other_thread() {
     });
     let (runtime, url) = (runtime.build().unwrap(), server.url());
     let folder = TempDir::new().unwrap();
-    let options = Options { no_cache: true, state: Some(folder.path().join("state")), ..Options::default() };
+    let options = Options {
+        no_cache: true,
+        state: Some(folder.path().join("state")),
+        ..Options::default()
+    };
     let opened = Connection::open_with(&url, &options);
     let mut connection = runtime.block_on(in_place(opened)).unwrap();
-    assert_eq!(runtime.block_on(in_place(connection.get_index(7))).unwrap(), record(7));
+    assert_eq!(
+        runtime.block_on(in_place(connection.get_index(7))).unwrap(),
+        record(7)
+    );
     // Nothing looks at the open connection while the service starts again.
     let listen = Listen::Tcp(server.address);
     drop(server);
-    let _server = Running::start(ServerConfig { listen, ..config() }, vec![indexed("table", "simple", 300)]);
-    assert_eq!(runtime.block_on(in_place(connection.get_index(8))).unwrap(), record(8));
+    let _server = Running::start(
+        ServerConfig { listen, ..config() },
+        vec![indexed("table", "simple", 300)],
+    );
+    assert_eq!(
+        runtime.block_on(in_place(connection.get_index(8))).unwrap(),
+        record(8)
+    );
     assert_eq!(threads.load(Ordering::Relaxed), 0);
-    assert_eq!(runtime.block_on(connection.get_index(9)).unwrap(), record(9));
+    assert_eq!(
+        runtime.block_on(connection.get_index(9)).unwrap(),
+        record(9)
+    );
     assert_ne!(threads.load(Ordering::Relaxed), 0);
 }
 
@@ -135,10 +214,19 @@ fn lookups_of_a_registered_client_need_few_blocking_threads() {
         schemes: Schemes::only(vec![&STATEFUL]),
         ..Options::default()
     };
-    let runtime = Builder::new_multi_thread().enable_all().max_blocking_threads(2).build().unwrap();
+    let runtime = Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(2)
+        .build()
+        .unwrap();
     let lookups = (0..5).map(|index| {
         let (url, options) = (server.url(), options.clone());
-        runtime.spawn(async move { Connection::open_with(&url, &options).await?.get_index(index).await })
+        runtime.spawn(async move {
+            Connection::open_with(&url, &options)
+                .await?
+                .get_index(index)
+                .await
+        })
     });
     let lookups: Vec<_> = lookups.collect();
     let all = async {
@@ -160,10 +248,21 @@ async fn http_2_carries_lookups_at_the_same_time() {
     let folder = TempDir::new().unwrap();
     let authority = Authority::new(folder.path(), "own");
     authority.issue(&pair(folder.path()));
-    let protection = Protection { tls: Some(pair(folder.path())), ..Protection::default() };
-    let server =
-        Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "simple", 300)]);
-    let options = Options { ca: Some(authority.root()), ..stateless() };
+    let protection = Protection {
+        tls: Some(pair(folder.path())),
+        ..Protection::default()
+    };
+    let server = Running::start(
+        ServerConfig {
+            protection,
+            ..config()
+        },
+        vec![indexed("table", "simple", 300)],
+    );
+    let options = Options {
+        ca: Some(authority.root()),
+        ..stateless()
+    };
     let url = format!("https://{}", server.address);
     let connection = Connection::open_with(&url, &options).await.unwrap();
     let lookups: Vec<_> = (0..20)

@@ -21,7 +21,11 @@ fn batched(batches: &Batches) -> Database {
 }
 
 fn start(batches: &Batches) -> Running {
-    let config = ServerConfig { max_concurrent: 1, keep_old: Duration::from_secs(600), ..config() };
+    let config = ServerConfig {
+        max_concurrent: 1,
+        keep_old: Duration::from_secs(600),
+        ..config()
+    };
     Running::start(config, vec![batched(batches)])
 }
 
@@ -45,9 +49,14 @@ struct Asked {
 }
 
 fn ask(lookup: &Lookup, indices: &[u64]) -> Asked {
-    let pending: Vec<_> =
-        indices.iter().map(|&index| lookup.prepare_index(index, &mut rng()).unwrap()).collect();
-    let body = pending.iter().flat_map(|one| one.queries().concat()).collect();
+    let pending: Vec<_> = indices
+        .iter()
+        .map(|&index| lookup.prepare_index(index, &mut rng()).unwrap())
+        .collect();
+    let body = pending
+        .iter()
+        .flat_map(|one| one.queries().concat())
+        .collect();
     Asked { pending, body }
 }
 
@@ -90,10 +99,17 @@ fn waiting_requests_share_one_pass_and_each_receives_its_own_answer() {
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let indices: [&[u64]; 5] = [&[1], &[2], &[3, 4, 5], &[6], &[7, 8]];
-    let asked: Vec<Asked> = indices.iter().map(|indices| ask(&lookup, indices)).collect();
+    let asked: Vec<Asked> = indices
+        .iter()
+        .map(|indices| ask(&lookup, indices))
+        .collect();
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
     let replies = send_waiting(&server, &batches, &bodies);
-    assert_eq!(*batches.sizes.lock().unwrap(), [1, 7], "the first request alone, then all waiting ones");
+    assert_eq!(
+        *batches.sizes.lock().unwrap(),
+        [1, 7],
+        "the first request alone, then all waiting ones"
+    );
     for ((asked, reply), indices) in asked.into_iter().zip(&replies).zip(indices) {
         let expected: Vec<_> = indices.iter().map(|&index| record(index)).collect();
         assert_eq!(asked.open(reply), expected);
@@ -106,7 +122,10 @@ fn waiting_requests_share_one_pass_and_each_receives_its_own_answer() {
         "papir_stage_seconds_count{database=\"table\",stage=\"answer\"} 5",
         "papir_requests_running 0",
     ] {
-        assert!(metrics.lines().any(|one| one == line), "{line} in {metrics}");
+        assert!(
+            metrics.lines().any(|one| one == line),
+            "{line} in {metrics}"
+        );
     }
 }
 
@@ -115,15 +134,25 @@ fn an_invalid_query_fails_only_its_own_request() {
     let batches = Batches::default();
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
-    let asked: Vec<Asked> = [&[1u64][..], &[2], &[3, 4], &[5]].map(|indices| ask(&lookup, indices)).into();
+    let asked: Vec<Asked> = [&[1u64][..], &[2], &[3, 4], &[5]]
+        .map(|indices| ask(&lookup, indices))
+        .into();
     let mut damaged = asked[2].body.clone();
     *damaged.last_mut().unwrap() ^= 1;
-    let replies =
-        send_waiting(&server, &batches, &[&asked[0].body, &asked[1].body, &damaged, &asked[3].body]);
+    let replies = send_waiting(
+        &server,
+        &batches,
+        &[&asked[0].body, &asked[1].body, &damaged, &asked[3].body],
+    );
     assert_eq!(*batches.sizes.lock().unwrap(), [1, 4]);
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(statuses, [200, 200, 400, 200]);
-    assert!(replies[2].json()["detail"].as_str().unwrap().starts_with("query 2 of 2"));
+    assert!(
+        replies[2].json()["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("query 2 of 2")
+    );
     let last = asked.into_iter().last().unwrap();
     assert_eq!(last.open(&replies[3]), [record(5)]);
 }
@@ -133,14 +162,23 @@ fn a_panic_fails_only_its_own_request() {
     let batches = Batches::default();
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
-    let asked: Vec<Asked> = [[1u64], [2], [3], [4]].map(|indices| ask(&lookup, &indices)).into();
+    let asked: Vec<Asked> = [[1u64], [2], [3], [4]]
+        .map(|indices| ask(&lookup, &indices))
+        .into();
     batches.poison.lock().unwrap().clone_from(&asked[2].body);
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
     let replies = send_waiting(&server, &batches, &bodies);
-    assert_eq!(*batches.sizes.lock().unwrap(), [1, 3, 1, 1, 1], "in one batch, then each separately");
+    assert_eq!(
+        *batches.sizes.lock().unwrap(),
+        [1, 3, 1, 1, 1],
+        "in one batch, then each separately"
+    );
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(statuses, [200, 200, 500, 200]);
-    assert_eq!(asked.into_iter().last().unwrap().open(&replies[3]), [record(4)]);
+    assert_eq!(
+        asked.into_iter().last().unwrap().open(&replies[3]),
+        [record(4)]
+    );
 }
 
 #[test]
@@ -150,13 +188,26 @@ fn versions_are_answered_separately_in_order_of_arrival() {
     let old = lookup(&server.url(), "table");
     server.handle.replace(batched(&batches)).unwrap();
     let new = lookup(&server.url(), "table");
-    let order = [(&old, 1), (&new, 2), (&old, 3), (&new, 4), (&old, 5), (&old, 6)];
-    let asked: Vec<Asked> = order.iter().map(|(lookup, index)| ask(lookup, &[*index])).collect();
+    let order = [
+        (&old, 1),
+        (&new, 2),
+        (&old, 3),
+        (&new, 4),
+        (&old, 5),
+        (&old, 6),
+    ];
+    let asked: Vec<Asked> = order
+        .iter()
+        .map(|(lookup, index)| ask(lookup, &[*index]))
+        .collect();
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
     let replies = send_waiting(&server, &batches, &bodies);
     assert_eq!(*batches.sizes.lock().unwrap(), [1, 2, 3]);
     for (asked, (reply, (lookup, index))) in asked.into_iter().zip(replies.iter().zip(order)) {
-        assert_eq!(reply.header("papir-version"), Some(lookup.version().to_string().as_str()));
+        assert_eq!(
+            reply.header("papir-version"),
+            Some(lookup.version().to_string().as_str())
+        );
         assert_eq!(asked.open(reply), [record(index)]);
     }
 }
@@ -167,7 +218,9 @@ fn a_batch_is_no_larger_than_a_request_may_be() {
     let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let most: Vec<u64> = (0..40).collect();
-    let asked: Vec<Asked> = [&[1][..], &most, &most[..24], &[2], &most].map(|i| ask(&lookup, i)).into();
+    let asked: Vec<Asked> = [&[1][..], &most, &most[..24], &[2], &most]
+        .map(|i| ask(&lookup, i))
+        .into();
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
     let replies = send_waiting(&server, &batches, &bodies);
     assert!(replies.iter().all(|reply| reply.status == 200));

@@ -16,7 +16,11 @@ over_both_transports! {
 }
 
 fn options(state: &Path) -> Options {
-    Options { allow_not_private: true, state: Some(state.to_owned()), ..Options::default() }
+    Options {
+        allow_not_private: true,
+        state: Some(state.to_owned()),
+        ..Options::default()
+    }
 }
 
 fn start() -> (Running, Tap) {
@@ -32,14 +36,26 @@ fn look_up<C: AnyConnection>(tap: &Tap, options: &Options) -> (u64, String) {
     let mut connection = C::open_with(&tap.url(), options).unwrap();
     assert_eq!(connection.get_index(7).unwrap(), record(7));
     let heads = tap.take();
-    let [public] =
-        <[&String; 1]>::try_from(heads.iter().filter(|head| head.contains("/public")).collect::<Vec<_>>())
-            .unwrap();
-    (connection.costs().public_bytes, header(public, "if-none-match"))
+    let [public] = <[&String; 1]>::try_from(
+        heads
+            .iter()
+            .filter(|head| head.contains("/public"))
+            .collect::<Vec<_>>(),
+    )
+    .unwrap();
+    (
+        connection.costs().public_bytes,
+        header(public, "if-none-match"),
+    )
 }
 
 fn copy_in(state: &Path) -> PathBuf {
-    let [file] = <[_; 1]>::try_from(fs::read_dir(state.join("public")).unwrap().collect::<Vec<_>>()).unwrap();
+    let [file] = <[_; 1]>::try_from(
+        fs::read_dir(state.join("public"))
+            .unwrap()
+            .collect::<Vec<_>>(),
+    )
+    .unwrap();
     file.unwrap().path()
 }
 
@@ -50,9 +66,16 @@ fn a_public_part_is_fetched_once<C: AnyConnection>() {
     let (bytes, offered) = look_up::<C>(&tap, &options);
     assert!(bytes > 16 << 10 && offered.is_empty(), "{bytes}");
     let (again, offered) = look_up::<C>(&tap, &options);
-    let version = C::open_with(&tap.url(), &options).unwrap().info().version.clone();
+    let version = C::open_with(&tap.url(), &options)
+        .unwrap()
+        .info()
+        .version
+        .clone();
     assert_eq!((again, offered), (0, format!("\"{version}\"")));
-    let without = Options { no_cache: true, ..options };
+    let without = Options {
+        no_cache: true,
+        ..options
+    };
     assert_eq!(look_up::<C>(&tap, &without), (bytes, String::new()));
     assert!(copy_in(folder.path()).metadata().unwrap().len() >= bytes);
 }
@@ -63,15 +86,26 @@ fn a_new_version_or_a_damaged_copy_is_fetched<C: AnyConnection>() {
     let options = options(folder.path());
     let (bytes, _) = look_up::<C>(&tap, &options);
     let first = fs::read(copy_in(folder.path())).unwrap();
-    server.handle.replace(indexed("table", "simple", 3000)).unwrap();
-    assert_eq!(look_up::<C>(&tap, &options), (bytes, String::new()), "the copy is of another version");
+    server
+        .handle
+        .replace(indexed("table", "simple", 3000))
+        .unwrap();
+    assert_eq!(
+        look_up::<C>(&tap, &options),
+        (bytes, String::new()),
+        "the copy is of another version"
+    );
     let path = copy_in(folder.path());
     let mut copy = fs::read(&path).unwrap();
     assert_ne!(copy, first);
     let middle = copy.len() / 2;
     copy[middle] ^= 1;
     fs::write(&path, &copy).unwrap();
-    assert_eq!(look_up::<C>(&tap, &options), (bytes, String::new()), "the copy is damaged");
+    assert_eq!(
+        look_up::<C>(&tap, &options),
+        (bytes, String::new()),
+        "the copy is damaged"
+    );
     let (again, offered) = look_up::<C>(&tap, &options);
     assert!(again == 0 && !offered.is_empty(), "and was replaced");
 }

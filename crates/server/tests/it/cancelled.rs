@@ -19,7 +19,8 @@ use tempfile::TempDir;
 use tokio::task::consume_budget;
 use tokio::time::timeout;
 
-static STATEFUL: Erased<Stateful> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
+static STATEFUL: Erased<Stateful> =
+    Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 /// The number of results that tokio gives to one poll of a task.
 const BUDGET: usize = 128;
@@ -69,10 +70,18 @@ async fn dropped_everywhere(url: &str, state: &Path) -> usize {
             }
             // The connection can be used again, and the state is not locked.
             let again = timeout(PATIENCE, connection.get_index(4)).await;
-            assert_eq!(again.expect("the state stayed locked").unwrap(), record(4), "{steps}");
+            assert_eq!(
+                again.expect("the state stayed locked").unwrap(),
+                record(4),
+                "{steps}"
+            );
         }
         let other = timeout(PATIENCE, kept.get_index(5)).await;
-        assert_eq!(other.expect("the state stayed locked").unwrap(), record(5), "{steps}");
+        assert_eq!(
+            other.expect("the state stayed locked").unwrap(),
+            record(5),
+            "{steps}"
+        );
     }
     unreachable!()
 }
@@ -80,7 +89,10 @@ async fn dropped_everywhere(url: &str, state: &Path) -> usize {
 async fn check(database: Database) {
     let folder = TempDir::new().unwrap();
     // Enough that no lookup waits for a ticket.
-    let registry = RegistryConfig { tickets_ahead: 64, ..registry(&folder.path().join("registry")) };
+    let registry = RegistryConfig {
+        tickets_ahead: 64,
+        ..registry(&folder.path().join("registry"))
+    };
     let server = start_with(registry, database);
     let tap = Tap::passing(server.address);
     let steps = dropped_everywhere(&tap.url(), &folder.path().join("state")).await;
@@ -91,7 +103,10 @@ async fn check(database: Database) {
     queries.sort();
     queries.dedup();
     assert_eq!(queries.len(), count);
-    assert!(queries.windows(2).all(|pair| pair[0].0 == pair[1].0), "one registration: {queries:?}");
+    assert!(
+        queries.windows(2).all(|pair| pair[0].0 == pair[1].0),
+        "one registration: {queries:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,13 +123,22 @@ async fn lookups_run_on_a_runtime_with_one_thread() {
 #[tokio::test]
 async fn registrations_are_dropped_at_every_step() {
     let folder = TempDir::new().unwrap();
-    let server = start_with(registry(&folder.path().join("registry")), stateful(SMALL, 1));
+    let server = start_with(
+        registry(&folder.path().join("registry")),
+        stateful(SMALL, 1),
+    );
     for steps in 0.. {
         let state = folder.path().join(format!("state-{steps}"));
-        let mut connection = Connection::open_with(&server.url(), &options(&state)).await.unwrap();
+        let mut connection = Connection::open_with(&server.url(), &options(&state))
+            .await
+            .unwrap();
         let done = polled(connection.register(), steps).await.is_some();
         let found = timeout(PATIENCE, connection.get_index(7)).await;
-        assert_eq!(found.expect("the state stayed locked").unwrap(), record(7), "{steps}");
+        assert_eq!(
+            found.expect("the state stayed locked").unwrap(),
+            record(7),
+            "{steps}"
+        );
         if done {
             assert!(steps >= 4, "{steps}");
             break;
@@ -125,8 +149,13 @@ async fn registrations_are_dropped_at_every_step() {
 #[tokio::test]
 async fn a_dropped_lookup_leaves_the_connection_as_it_was() {
     let server = Running::start(config(), vec![indexed("table", "simple", 300)]);
-    let options = Options { allow_not_private: true, ..stateless() };
-    let mut connection = Connection::open_with(&server.url(), &options).await.unwrap();
+    let options = Options {
+        allow_not_private: true,
+        ..stateless()
+    };
+    let mut connection = Connection::open_with(&server.url(), &options)
+        .await
+        .unwrap();
     let before = connection.costs();
     assert!(polled(connection.get_index(3), 1).await.is_none());
     assert_eq!(connection.costs(), before);
@@ -143,7 +172,11 @@ fn futures_are_send() {
         send(&connection.get_keys(&[b"key"]));
         send(&connection.get_index(1));
         send(&connection.hold_ahead(1));
-        send(&papir_client::aio::psi::intersect("", &["element"], options));
+        send(&papir_client::aio::psi::intersect(
+            "",
+            &["element"],
+            options,
+        ));
     }
     let _: fn(Connection, &Options) = all;
 }

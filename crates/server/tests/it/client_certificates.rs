@@ -17,7 +17,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
-use tokio_rustls::rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned};
+use tokio_rustls::rustls::{
+    ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned,
+};
 
 /// A service's authority and the one of its clients, which sign certificates in one folder.
 struct World {
@@ -29,21 +31,36 @@ struct World {
 impl World {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let [service, clients] = ["service", "clients"].map(|name| Authority::new(folder.path(), name));
-        Self { folder, service, clients }
+        let [service, clients] =
+            ["service", "clients"].map(|name| Authority::new(folder.path(), name));
+        Self {
+            folder,
+            service,
+            clients,
+        }
     }
 
     fn files(&self, revoked: bool) -> TlsFiles {
         let files = pair(self.folder.path());
         self.service.issue(&files);
         let revoked = revoked.then(|| self.clients.revoke(&[]));
-        let clients = ClientFiles { revoked, ..ClientFiles::new(self.clients.root()) };
-        TlsFiles { clients: Some(clients), ..files }
+        let clients = ClientFiles {
+            revoked,
+            ..ClientFiles::new(self.clients.root())
+        };
+        TlsFiles {
+            clients: Some(clients),
+            ..files
+        }
     }
 
     /// A client's certificate with this serial number, which ends with a year.
     fn client(&self, by: &Authority, serial: u64, year: i32) -> Identity {
-        let path = |kind: &str| self.folder.path().join(format!("client-{serial}-{year}.{kind}.pem"));
+        let path = |kind: &str| {
+            self.folder
+                .path()
+                .join(format!("client-{serial}-{year}.{kind}.pem"))
+        };
         let files = TlsFiles::new(path("cert"), path("key"));
         by.issue_with(&files, |params| {
             params.serial_number = Some(serial.into());
@@ -64,7 +81,13 @@ impl World {
     ) -> papir_client::Result<Vec<u8>> {
         let (ca, identity) = (Some(self.service.root()), identity.cloned());
         let patience = Some(Duration::from_secs(1));
-        let options = Options { allow_not_private: true, ca, identity, patience, ..stateless() };
+        let options = Options {
+            allow_not_private: true,
+            ca,
+            identity,
+            patience,
+            ..stateless()
+        };
         C::open_with(&format!("https://{}", server.address), &options)?.get_index(7)
     }
 }
@@ -74,18 +97,29 @@ fn start(files: &TlsFiles) -> Running {
 }
 
 fn protected(files: &TlsFiles) -> ServerConfig {
-    ServerConfig { protection: Protection { tls: Some(files.clone()), ..Protection::default() }, ..config() }
+    ServerConfig {
+        protection: Protection {
+            tls: Some(files.clone()),
+            ..Protection::default()
+        },
+        ..config()
+    }
 }
 
 fn reload(handle: &ReloadHandle) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     runtime.block_on(handle.reload()).unwrap();
 }
 
 /// Checks that the service refuses a client for good, with words that contain `part`.
 fn refuses(got: papir_client::Result<Vec<u8>>, part: &str) {
     let error = got.unwrap_err();
-    assert!(matches!(error, Error::Transport { .. }) && !error.is_retryable(), "{error}");
+    assert!(
+        matches!(error, Error::Transport { .. }) && !error.is_retryable(),
+        "{error}"
+    );
     assert!(error.to_string().contains(part), "{error}");
 }
 
@@ -101,7 +135,10 @@ fn only_clients_with_a_valid_certificate_connect() {
         assert_eq!(world.get(&server, Some(&own)).unwrap(), record(7));
         refuses(world.get(&server, None), "asks for a client certificate");
         refuses(world.get(&server, Some(&late)), "expired");
-        refuses(world.get(&server, Some(&strange)), "does not trust its issuer");
+        refuses(
+            world.get(&server, Some(&strange)),
+            "does not trust its issuer",
+        );
     }
     let plain = exchange(server.address, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(!plain.contains("200"), "{plain}");
@@ -112,14 +149,23 @@ fn only_clients_with_a_valid_certificate_connect() {
 fn the_asynchronous_client_presents_its_certificate() {
     let world = World::new();
     let server = start(&world.files(false));
-    let [own, late] = [(1, 2100), (2, 2021)].map(|(serial, year)| world.client(&world.clients, serial, year));
+    let [own, late] =
+        [(1, 2100), (2, 2021)].map(|(serial, year)| world.client(&world.clients, serial, year));
     for _ in 0..10 {
-        assert_eq!(world.get_over::<AsyncConnection>(&server, Some(&own)).unwrap(), record(7));
+        assert_eq!(
+            world
+                .get_over::<AsyncConnection>(&server, Some(&own))
+                .unwrap(),
+            record(7)
+        );
         for (identity, parts) in [
             (None, ["asks for a client certificate"; 2]),
             (Some(&late), ["may refuse the client's", "expired"]),
         ] {
-            let error = world.get_over::<AsyncConnection>(&server, identity).unwrap_err().to_string();
+            let error = world
+                .get_over::<AsyncConnection>(&server, identity)
+                .unwrap_err()
+                .to_string();
             assert!(parts.iter().any(|part| error.contains(part)), "{error}");
         }
     }
@@ -129,11 +175,24 @@ fn the_asynchronous_client_presents_its_certificate() {
 fn every_route_needs_the_certificate() {
     let world = World::new();
     let server = start(&world.files(false));
-    let tls = ureq::tls::TlsConfig::builder().disable_verification(true).build();
+    let tls = ureq::tls::TlsConfig::builder()
+        .disable_verification(true)
+        .build();
     let agent = agent().tls_config(tls).build().new_agent();
-    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/databases"] {
-        let got = agent.get(format!("https://{}{path}", server.address)).call();
-        assert!(matches!(got, Err(ureq::Error::Io(_) | ureq::Error::Rustls(_))), "{path}: {got:?}");
+    for path in [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/v1/databases",
+    ] {
+        let got = agent
+            .get(format!("https://{}{path}", server.address))
+            .call();
+        assert!(
+            matches!(got, Err(ureq::Error::Io(_) | ureq::Error::Rustls(_))),
+            "{path}: {got:?}"
+        );
     }
 }
 
@@ -145,12 +204,19 @@ fn revoked_certificates_are_refused_after_a_reload() {
     let both = [&one, &two].map(|client| world.get(&server, Some(client)).is_ok());
     assert_eq!(both, [true, true]);
     world.clients.revoke(&[2]);
-    assert!(world.get(&server, Some(&two)).is_ok(), "nothing changes before the reload");
+    assert!(
+        world.get(&server, Some(&two)).is_ok(),
+        "nothing changes before the reload"
+    );
     reload(&server.handle);
     refuses(world.get(&server, Some(&two)), "revoked");
     assert_eq!(world.get(&server, Some(&one)).unwrap(), record(7));
     // A list that is damaged or empty would revoke nothing: the previous one stays.
-    for bytes in ["", "damaged", "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n"] {
+    for bytes in [
+        "",
+        "damaged",
+        "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n",
+    ] {
         fs::write(world.folder.path().join("clients.crl.pem"), bytes).unwrap();
         reload(&server.handle);
         refuses(world.get(&server, Some(&two)), "revoked");
@@ -162,7 +228,10 @@ fn authorities_are_replaced_on_reload() {
     let world = World::new();
     let files = world.files(false);
     let server = start(&files);
-    let (old, new) = (world.client(&world.clients, 1, 2100), world.client(&world.service, 2, 2100));
+    let (old, new) = (
+        world.client(&world.clients, 1, 2100),
+        world.client(&world.service, 2, 2100),
+    );
     let authorities = &files.clients.as_ref().unwrap().authorities;
     fs::copy(world.service.root(), authorities).unwrap();
     reload(&server.handle);
@@ -170,7 +239,10 @@ fn authorities_are_replaced_on_reload() {
     assert!(world.get(&server, Some(&new)).is_ok());
     fs::write(authorities, "damaged").unwrap();
     reload(&server.handle);
-    assert!(world.get(&server, Some(&new)).is_ok(), "the previous authorities stay");
+    assert!(
+        world.get(&server, Some(&new)).is_ok(),
+        "the previous authorities stay"
+    );
 }
 
 /// A resumed session would skip the check of the certificate, which may have ended meanwhile.
@@ -180,23 +252,34 @@ fn every_connection_presents_its_certificate_again() {
     let server = start(&world.files(false));
     let own = world.client(&world.clients, 1, 2100);
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(world.service.root()).unwrap()).unwrap();
+    roots
+        .add(CertificateDer::from_pem_file(world.service.root()).unwrap())
+        .unwrap();
     for version in [&TLS13, &TLS12] {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_protocol_versions(&[version]).unwrap();
         let chain = vec![CertificateDer::from_pem_file(&own.certificate).unwrap()];
         let key = PrivateKeyDer::from_pem_file(&own.key).unwrap();
-        let config = builder.with_root_certificates(roots.clone()).with_client_auth_cert(chain, key).unwrap();
+        let config = builder
+            .with_root_certificates(roots.clone())
+            .with_client_auth_cert(chain, key)
+            .unwrap();
         let config = Arc::new(config);
         for _ in 0..3 {
             let name = ServerName::try_from("localhost").unwrap();
             let connection = ClientConnection::new(Arc::clone(&config), name).unwrap();
             let mut stream = StreamOwned::new(connection, dial(server.address));
-            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+            stream
+                .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+                .unwrap();
             let mut reply = String::new();
             stream.read_to_string(&mut reply).unwrap();
             assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
-            assert_eq!(stream.conn.handshake_kind(), Some(HandshakeKind::Full), "{version:?}");
+            assert_eq!(
+                stream.conn.handshake_kind(),
+                Some(HandshakeKind::Full),
+                "{version:?}"
+            );
         }
     }
 }
@@ -209,17 +292,37 @@ async fn unusable_files_are_named_at_startup() {
     fs::write(&text, "no pem").unwrap();
     let clients = good.clients.clone().unwrap();
     for (clients, parts) in [
-        (ClientFiles { authorities: text.clone(), ..clients.clone() }, ["text.pem", "no PEM certificate"]),
         (
-            ClientFiles { revoked: Some(text.clone()), ..clients.clone() },
+            ClientFiles {
+                authorities: text.clone(),
+                ..clients.clone()
+            },
+            ["text.pem", "no PEM certificate"],
+        ),
+        (
+            ClientFiles {
+                revoked: Some(text.clone()),
+                ..clients.clone()
+            },
             ["text.pem", "no PEM revocation list"],
         ),
-        (ClientFiles::new("/nowhere.pem"), ["nowhere.pem", "No such file"]),
+        (
+            ClientFiles::new("/nowhere.pem"),
+            ["nowhere.pem", "No such file"],
+        ),
     ] {
-        let config = protected(&TlsFiles { clients: Some(clients), ..good.clone() });
-        let refused = Server::bind_loaded(config, vec![indexed("table", "plain", 9)]).await.map(drop);
+        let config = protected(&TlsFiles {
+            clients: Some(clients),
+            ..good.clone()
+        });
+        let refused = Server::bind_loaded(config, vec![indexed("table", "plain", 9)])
+            .await
+            .map(drop);
         let message = refused.unwrap_err().to_string();
-        assert!(parts.iter().all(|part| message.contains(part)), "no {parts:?} in {message}");
+        assert!(
+            parts.iter().all(|part| message.contains(part)),
+            "no {parts:?} in {message}"
+        );
     }
 }
 
@@ -236,10 +339,19 @@ fn unusable_identities_are_named() {
         (&one.certificate, missing, ["nowhere.pem", "No such file"]),
         (&text, &one.key, ["text.pem", "no PEM certificate"]),
         (&one.certificate, &text, ["text.pem", "no PEM private key"]),
-        (&one.certificate, &two.key, ["client-2-2100.key.pem", "client-1-2100.cert.pem"]),
+        (
+            &one.certificate,
+            &two.key,
+            ["client-2-2100.key.pem", "client-1-2100.cert.pem"],
+        ),
     ] {
-        let error = world.get(&server, Some(&Identity::new(certificate, key))).unwrap_err();
+        let error = world
+            .get(&server, Some(&Identity::new(certificate, key)))
+            .unwrap_err();
         assert_eq!(error.code(), "bad_identity", "{error}");
-        assert!(parts.iter().all(|part| error.to_string().contains(part)), "no {parts:?} in {error}");
+        assert!(
+            parts.iter().all(|part| error.to_string().contains(part)),
+            "no {parts:?} in {error}"
+        );
     }
 }

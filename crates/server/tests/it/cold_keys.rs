@@ -10,7 +10,9 @@ use std::time::Duration;
 use papir_server::{Database, RegistryConfig};
 use tempfile::TempDir;
 
-use crate::support::clients::{Client, Query, prepared_stateful, registry, start_with, unregistered};
+use crate::support::clients::{
+    Client, Query, prepared_stateful, registry, start_with, unregistered,
+};
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Reply, Running, get, record, send, until};
 
@@ -26,7 +28,11 @@ fn registered(server: &Running) -> Client {
     let part = papir_protocol::limit::PART_BYTES;
     for start in (0..client.keys.len()).step_by(part) {
         let reply = client.part(start, client.keys.len().min(start + part));
-        assert!(reply.status < 300, "{:?}", String::from_utf8_lossy(&reply.body));
+        assert!(
+            reply.status < 300,
+            "{:?}",
+            String::from_utf8_lossy(&reply.body)
+        );
     }
     client
 }
@@ -41,8 +47,17 @@ fn ask(server: &Running, id: String, query: Vec<u8>) -> Reply {
 }
 
 fn check(server: &Running, client: &Client, (query, index): (Query, u64), reply: &Reply) {
-    assert_eq!(reply.status, 200, "{}: {:?}", server.url(), String::from_utf8_lossy(&reply.body));
-    assert_eq!(client.client.extract(query.secret, &reply.body).unwrap(), [record(index)]);
+    assert_eq!(
+        reply.status,
+        200,
+        "{}: {:?}",
+        server.url(),
+        String::from_utf8_lossy(&reply.body)
+    );
+    assert_eq!(
+        client.client.extract(query.secret, &reply.body).unwrap(),
+        [record(index)]
+    );
 }
 
 /// A client that leaves must not let others begin: each check of large keys needs much memory.
@@ -52,7 +67,15 @@ fn keys_are_checked_one_at_a_time_even_if_their_client_leaves() {
     let (latch, armed) = (Latch::default(), Arc::new(AtomicBool::new(true)));
     let fault = Fault::ColdKeys(armed, latch.clone());
     let inner = prepared_stateful(50_000, 1);
-    let table = Database::new("table", Box::new(FaultyDatabase { inner, scheme: 0xfff0, fault }), None);
+    let table = Database::new(
+        "table",
+        Box::new(FaultyDatabase {
+            inner,
+            scheme: 0xfff0,
+            fault,
+        }),
+        None,
+    );
     let server = start_with(registry(directory.path()), table);
     let [mut leaving, mut staying] = [(); 2].map(|()| unregistered(&server));
     leaving.begin();
@@ -64,7 +87,9 @@ fn keys_are_checked_one_at_a_time_even_if_their_client_leaves() {
         leaving.keys.len()
     );
     let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.write_all(&[head.as_bytes(), &leaving.keys].concat()).unwrap();
+    stream
+        .write_all(&[head.as_bytes(), &leaving.keys].concat())
+        .unwrap();
     latch.wait_for(1);
     drop(stream);
     let length = staying.keys.len();
@@ -87,9 +112,23 @@ fn other_clients_are_answered_while_cold_keys_are_parsed_one_at_a_time() {
     let (latch, armed) = (Latch::default(), Arc::new(AtomicBool::new(false)));
     let fault = Fault::ColdKeys(Arc::clone(&armed), latch.clone());
     let inner = prepared_stateful(LARGE, 1);
-    let table = Database::new("table", Box::new(FaultyDatabase { inner, scheme: 0xfff0, fault }), None);
+    let table = Database::new(
+        "table",
+        Box::new(FaultyDatabase {
+            inner,
+            scheme: 0xfff0,
+            fault,
+        }),
+        None,
+    );
     // Parsed keys of one client stay in memory: those of the last one to register.
-    let server = start_with(RegistryConfig { cached_bytes: 0, ..registry(directory.path()) }, table);
+    let server = start_with(
+        RegistryConfig {
+            cached_bytes: 0,
+            ..registry(directory.path())
+        },
+        table,
+    );
     let mut cold = [(); COLD].map(|()| registered(&server));
     let mut warm = registered(&server);
     armed.store(true, Ordering::SeqCst);
@@ -116,7 +155,11 @@ fn other_clients_are_answered_while_cold_keys_are_parsed_one_at_a_time() {
         until("all of them wait", || metrics(server).contains(&all));
         // The time that further keys would need to be parsed.
         sleep(Duration::from_millis(100));
-        assert_eq!(latch.count(), 1, "the keys of one client are parsed at a time");
+        assert_eq!(
+            latch.count(),
+            1,
+            "the keys of one client are parsed at a time"
+        );
         assert!(waiting.iter().all(|one| !one.is_finished()));
         latch.release();
         let replies: Vec<Reply> = waiting.into_iter().map(|one| one.join().unwrap()).collect();

@@ -9,9 +9,22 @@ const APP: &str = "https://app.example";
 const OTHER: &str = "http://localhost:8080";
 
 fn start(origins: &[&str], limits: ClientLimits) -> Running {
-    let origins = origins.iter().map(|origin| origin.parse::<Origin>().unwrap()).collect();
-    let protection = Protection { origins, limits, ..Protection::default() };
-    Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 50)])
+    let origins = origins
+        .iter()
+        .map(|origin| origin.parse::<Origin>().unwrap())
+        .collect();
+    let protection = Protection {
+        origins,
+        limits,
+        ..Protection::default()
+    };
+    Running::start(
+        ServerConfig {
+            protection,
+            ..config()
+        },
+        vec![indexed("table", "plain", 50)],
+    )
 }
 
 fn preflight(url: &str, origin: &str, method: &str) -> Reply {
@@ -26,8 +39,12 @@ fn preflight(url: &str, origin: &str, method: &str) -> Reply {
 
 /// The CORS headers of a reply.
 fn cors(reply: &Reply) -> Vec<(String, String)> {
-    let all = reply.headers.iter().filter(|(name, _)| name.as_str().starts_with("access-control-"));
-    all.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
+    let all = reply
+        .headers
+        .iter()
+        .filter(|(name, _)| name.as_str().starts_with("access-control-"));
+    all.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+        .collect()
 }
 
 /// A list in a header, as a set.
@@ -43,17 +60,34 @@ fn preflights_of_every_route_name_what_clients_send() {
     assert!(paths.len() > 10);
     for (path, item) in paths {
         let url = format!("{}{}", server.url(), path.replace(['{', '}'], "7"));
-        for method in item.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+        for method in item
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|method| method.to_uppercase())
+        {
             let reply = preflight(&url, OTHER, &method);
-            assert_eq!((reply.status, reply.body.len()), (200, 0), "{method} {path}");
-            assert_eq!(reply.header("access-control-allow-origin"), Some(OTHER), "{method} {path}");
+            assert_eq!(
+                (reply.status, reply.body.len()),
+                (200, 0),
+                "{method} {path}"
+            );
+            assert_eq!(
+                reply.header("access-control-allow-origin"),
+                Some(OTHER),
+                "{method} {path}"
+            );
             assert!(
                 list(&reply, "access-control-allow-methods").contains(method.as_str()),
                 "{method} {path}"
             );
         }
     }
-    let reply = preflight(&format!("{}/v1/databases/table/query", server.url()), APP, "POST");
+    let reply = preflight(
+        &format!("{}/v1/databases/table/query", server.url()),
+        APP,
+        "POST",
+    );
     assert_eq!(reply.header("access-control-allow-origin"), Some(APP));
     let methods = BTreeSet::from(["GET", "HEAD", "POST", "PATCH", "DELETE"]);
     assert_eq!(list(&reply, "access-control-allow-methods"), methods);
@@ -72,14 +106,26 @@ fn preflights_of_every_route_name_what_clients_send() {
     assert_eq!(list(&reply, "access-control-allow-headers"), sent);
     assert_eq!(reply.header("access-control-max-age"), Some("7200"));
     assert_eq!(reply.header("access-control-allow-credentials"), None);
-    let vary: Vec<_> = reply.headers.get_all("vary").iter().map(|value| value.to_str().unwrap()).collect();
-    assert!(vary.concat().contains("origin"), "caches keep responses of origins apart: {vary:?}");
+    let vary: Vec<_> = reply
+        .headers
+        .get_all("vary")
+        .iter()
+        .map(|value| value.to_str().unwrap())
+        .collect();
+    assert!(
+        vary.concat().contains("origin"),
+        "caches keep responses of origins apart: {vary:?}"
+    );
 }
 
 #[test]
 fn responses_can_be_read_by_allowed_origins_only() {
     let server = start(&[APP], ClientLimits::default());
-    let query = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let query = lookup(&server.url(), "table")
+        .prepare_index(7, &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     let url = format!("{}/v1/databases/table/query", server.url());
     let read = [
         "etag",
@@ -92,10 +138,22 @@ fn responses_can_be_read_by_allowed_origins_only() {
     for (body, status) in [(&query[..], 200), (b"short", 400)] {
         let reply = send("POST", &url, &[("origin", APP)], body);
         assert_eq!(reply.status, status);
-        assert_eq!(reply.header("access-control-allow-origin"), Some(APP), "{status}");
-        assert_eq!(list(&reply, "access-control-expose-headers"), read.into(), "{status}");
+        assert_eq!(
+            reply.header("access-control-allow-origin"),
+            Some(APP),
+            "{status}"
+        );
+        assert_eq!(
+            list(&reply, "access-control-expose-headers"),
+            read.into(),
+            "{status}"
+        );
         assert_eq!(cors(&reply).len(), 2, "{:?}", cors(&reply));
-        for origin in ["https://app.example.evil.example", "http://app.example", "null"] {
+        for origin in [
+            "https://app.example.evil.example",
+            "http://app.example",
+            "null",
+        ] {
             let reply = send("POST", &url, &[("origin", origin)], body);
             assert_eq!(
                 (reply.status, reply.header("access-control-allow-origin")),
@@ -107,7 +165,10 @@ fn responses_can_be_read_by_allowed_origins_only() {
     let denied = preflight(&url, "https://evil.example", "POST");
     assert_eq!(denied.header("access-control-allow-origin"), None);
     // Nobody's page: a client that is no browser.
-    assert_eq!(send("POST", &url, &[], &query).header("access-control-allow-origin"), None);
+    assert_eq!(
+        send("POST", &url, &[], &query).header("access-control-allow-origin"),
+        None
+    );
 }
 
 #[test]
@@ -119,7 +180,10 @@ fn a_star_allows_every_origin() {
             send("GET", &url, &[("origin", origin)], b"").header("access-control-allow-origin"),
             Some("*")
         );
-        assert_eq!(preflight(&url, origin, "GET").header("access-control-allow-origin"), Some("*"));
+        assert_eq!(
+            preflight(&url, origin, "GET").header("access-control-allow-origin"),
+            Some("*")
+        );
     }
 }
 
@@ -128,7 +192,10 @@ fn without_origins_there_are_no_headers() {
     let server = start(&[], ClientLimits::default());
     for path in ["/v1/databases", "/v1/databases/table/query", "/nowhere"] {
         let url = format!("{}{path}", server.url());
-        for reply in [preflight(&url, APP, "POST"), send("GET", &url, &[("origin", APP)], b"")] {
+        for reply in [
+            preflight(&url, APP, "POST"),
+            send("GET", &url, &[("origin", APP)], b""),
+        ] {
             assert_eq!(cors(&reply), [], "{path}");
             assert_eq!(reply.header("vary"), None, "{path}");
         }
@@ -139,7 +206,11 @@ fn without_origins_there_are_no_headers() {
 
 #[test]
 fn preflights_count_towards_no_limit_and_refusals_can_be_read() {
-    let limits = ClientLimits { rate: Some("1/h".parse().unwrap()), burst: 1, per_client: 0 };
+    let limits = ClientLimits {
+        rate: Some("1/h".parse().unwrap()),
+        burst: 1,
+        per_client: 0,
+    };
     let server = start(&[APP], limits);
     let url = format!("{}/v1/databases/table/public", server.url());
     for _ in 0..20 {

@@ -24,17 +24,33 @@ pub(crate) fn publish(file: &Path, salt: &str, set: &[u64], deleted: &[u64]) {
 /// Like [`publish`], for a signed database.
 fn publish_by(file: &Path, salt: &str, set: &[u64], deleted: &[u64], sign: Option<Sign>) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let mut rows: String =
-        set.iter().map(|&i| format!("{},{},\n", text(key(i)), text(value(i, salt)))).collect();
+    let mut rows: String = set
+        .iter()
+        .map(|&i| format!("{},{},\n", text(key(i)), text(value(i, salt))))
+        .collect();
     rows.extend(deleted.iter().map(|&i| format!("{},,yes\n", text(key(i)))));
     let changes = file.with_extension(format!("{salt}.csv"));
     fs::write(&changes, format!("key,value,gone\n{rows}")).unwrap();
-    let options = UpdateOptions { delete: Some("gone".into()), sign, ..UpdateOptions::new(file, changes) };
-    update_delta(&options, None, &mut rng(), &NoProgress).unwrap().unwrap();
+    let options = UpdateOptions {
+        delete: Some("gone".into()),
+        sign,
+        ..UpdateOptions::new(file, changes)
+    };
+    update_delta(&options, None, &mut rng(), &NoProgress)
+        .unwrap()
+        .unwrap();
 }
 
 pub(crate) fn merge_delta(file: &Path, sign: Option<Sign>) {
-    merge(&MergeOptions { sign, ..MergeOptions::new(file) }, &mut rng(), &NoProgress).unwrap();
+    merge(
+        &MergeOptions {
+            sign,
+            ..MergeOptions::new(file)
+        },
+        &mut rng(),
+        &NoProgress,
+    )
+    .unwrap();
 }
 
 fn info(server: &Running) -> serde_json::Value {
@@ -43,7 +59,8 @@ fn info(server: &Running) -> serde_json::Value {
 
 /// Waits until the service serves other versions than these.
 fn until_changed(server: &Running, before: &serde_json::Value) -> serde_json::Value {
-    let versions = |info: &serde_json::Value| (info["version"].clone(), info["delta"]["version"].clone());
+    let versions =
+        |info: &serde_json::Value| (info["version"].clone(), info["delta"]["version"].clone());
     let begin = Instant::now();
     loop {
         let now = info(server);
@@ -56,7 +73,11 @@ fn until_changed(server: &Running, before: &serde_json::Value) -> serde_json::Va
 }
 
 fn watching(file: &Path, keep_old: Duration) -> Running {
-    let config = ServerConfig { watch: Some(EVERY), keep_old, ..serving(&[file]) };
+    let config = ServerConfig {
+        watch: Some(EVERY),
+        keep_old,
+        ..serving(&[file])
+    };
     Running::start_files(config).unwrap()
 }
 
@@ -68,20 +89,42 @@ fn changes_are_answered_and_merged_without_a_gap() {
     let mut connection = support::open(&server.url(), Some("words")).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "a")));
     let mut before = info(&server);
-    assert!(before.get("delta").is_none() && before["failure_log2"].is_null(), "{before}");
+    assert!(
+        before.get("delta").is_none() && before["failure_log2"].is_null(),
+        "{before}"
+    );
 
     publish(&file, "b", &[7, 60], &[8]);
     let changed = until_changed(&server, &before);
-    assert_eq!((&changed["version"], &changed["delta"]["entries"]), (&before["version"], &3.into()));
-    assert!(changed["failure_log2"].as_f64() <= Some(-40.0), "that of the delta: {changed}");
+    assert_eq!(
+        (&changed["version"], &changed["delta"]["entries"]),
+        (&before["version"], &3.into())
+    );
+    assert!(
+        changed["failure_log2"].as_f64() <= Some(-40.0),
+        "that of the delta: {changed}"
+    );
     let keys = [7, 8, 9, 60, 61].map(key);
-    let expected = [Some(value(7, "b")), None, Some(value(9, "a")), Some(value(60, "b")), None];
+    let expected = [
+        Some(value(7, "b")),
+        None,
+        Some(value(9, "a")),
+        Some(value(60, "b")),
+        None,
+    ];
     for (key, expected) in keys.iter().zip(&expected) {
         assert_eq!(connection.get_key(key).unwrap(), *expected);
     }
-    assert_eq!(connection.get_keys(&keys).unwrap(), expected, "as one request");
+    assert_eq!(
+        connection.get_keys(&keys).unwrap(),
+        expected,
+        "as one request"
+    );
     let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
-    assert!(metrics.contains("papir_delta_entries{database=\"words\"} 3"), "{metrics}");
+    assert!(
+        metrics.contains("papir_delta_entries{database=\"words\"} 3"),
+        "{metrics}"
+    );
 
     // Only the delta's public part is fetched for its next version.
     before = changed;
@@ -95,8 +138,17 @@ fn changes_are_answered_and_merged_without_a_gap() {
 
     merge_delta(&file, None);
     let merged = until_changed(&server, &before);
-    assert!(merged.get("delta").is_none() && merged["version"] != before["version"], "{merged}");
-    for (key, expected) in keys.iter().zip([&expected[0], &None, &Some(value(9, "c")), &expected[3], &None]) {
+    assert!(
+        merged.get("delta").is_none() && merged["version"] != before["version"],
+        "{merged}"
+    );
+    for (key, expected) in keys.iter().zip([
+        &expected[0],
+        &None,
+        &Some(value(9, "c")),
+        &expected[3],
+        &None,
+    ]) {
         assert_eq!(connection.get_key(key).unwrap(), *expected);
     }
 }
@@ -115,7 +167,10 @@ fn traffic_is_the_same_for_keys_in_base_delta_both_and_neither() {
         connection.get_key(&wanted).unwrap();
         seen.push(proxy.take());
     }
-    assert!(seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2, "{seen:?}");
+    assert!(
+        seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2,
+        "{seen:?}"
+    );
     assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
 }
 
@@ -127,7 +182,11 @@ fn a_client_that_does_not_ask_the_delta_is_refused() {
     let server = watching(&file, Duration::from_secs(600));
     let url = format!("{}/v1/databases/words/query", server.url());
     let lookup = lookup(&server.url(), "words");
-    let base_only = lookup.prepare_key(&key(7), &mut rng()).unwrap().queries().concat();
+    let base_only = lookup
+        .prepare_key(&key(7), &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     assert_eq!(post(&url, &base_only).status, 200);
     let before = info(&server);
     publish(&file, "b", &[7], &[]);
@@ -136,15 +195,31 @@ fn a_client_that_does_not_ask_the_delta_is_refused() {
         [&described["version"], &described["delta"]["version"]].map(|one| one.as_str().unwrap());
     for headers in [&[][..], &[("papir-version", base)]] {
         let reply = send("POST", &url, headers, &base_only);
-        assert_eq!((reply.status, reply.code().as_str()), (409, "wrong_version"));
-        assert_eq!(reply.header("papir-version"), Some(delta), "the version to ask");
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (409, "wrong_version")
+        );
+        assert_eq!(
+            reply.header("papir-version"),
+            Some(delta),
+            "the version to ask"
+        );
     }
     // As if it were for the version with the delta, and as many bytes as two lookups.
     let named = send("POST", &url, &[("papir-version", delta)], &base_only);
-    assert_eq!((named.status, named.code().as_str()), (409, "wrong_version"));
-    assert_eq!(post(&url, &[&base_only[..], &base_only].concat()).status, 409);
+    assert_eq!(
+        (named.status, named.code().as_str()),
+        (409, "wrong_version")
+    );
+    assert_eq!(
+        post(&url, &[&base_only[..], &base_only].concat()).status,
+        409
+    );
     let junk = vec![7; base_only.len()];
-    assert_eq!(send("POST", &url, &[("papir-version", delta)], &junk).code(), "wrong_length");
+    assert_eq!(
+        send("POST", &url, &[("papir-version", delta)], &junk).code(),
+        "wrong_length"
+    );
 }
 
 #[test]
@@ -162,10 +237,22 @@ fn old_deltas_are_answered_for_a_while() {
         until_changed(&server, &before);
     }
     let requests = old.costs().requests;
-    assert_eq!(old.get_key(&key(7)).unwrap(), Some(value(7, "b")), "of its version");
-    assert_eq!(old.costs().requests, requests + 1, "without a change of version");
+    assert_eq!(
+        old.get_key(&key(7)).unwrap(),
+        Some(value(7, "b")),
+        "of its version"
+    );
+    assert_eq!(
+        old.costs().requests,
+        requests + 1,
+        "without a change of version"
+    );
     let described = info(&server);
-    assert_eq!(described["previous_versions"].as_array().unwrap().len(), 4, "{described}");
+    assert_eq!(
+        described["previous_versions"].as_array().unwrap().len(),
+        4,
+        "{described}"
+    );
     assert_eq!(described["memory"]["versions"], 5, "{described}");
     // One snapshot, and five deltas.
     let file_bytes = fs::metadata(&file).unwrap().len();
@@ -175,7 +262,10 @@ fn old_deltas_are_answered_for_a_while() {
         .find(|one| one.file_name().to_string_lossy().ends_with(".delta"));
     let delta_bytes = delta.unwrap().metadata().unwrap().len();
     let held = described["memory"]["snapshot"].as_u64().unwrap();
-    assert!(held.abs_diff(file_bytes + 5 * delta_bytes) < file_bytes, "{held}");
+    assert!(
+        held.abs_diff(file_bytes + 5 * delta_bytes) < file_bytes,
+        "{held}"
+    );
 }
 
 /// A connection that looks for a newer version at this age of its own.
@@ -212,15 +302,26 @@ fn a_connection_moves_to_newer_deltas_while_its_own_is_answered() {
     let before = until_changed(&server, &before);
     assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "c")));
     let fetched = at_once.costs().public_bytes - fetched;
-    assert_eq!(fetched, before["delta"]["public"].as_u64().unwrap(), "the delta's public part alone");
-    assert_eq!(later.get_key(&key(7)).unwrap(), Some(value(7, "b")), "of its version");
+    assert_eq!(
+        fetched,
+        before["delta"]["public"].as_u64().unwrap(),
+        "the delta's public part alone"
+    );
+    assert_eq!(
+        later.get_key(&key(7)).unwrap(),
+        Some(value(7, "b")),
+        "of its version"
+    );
     assert_eq!(version(&later), first);
 
     // Also to a base without a delta, and on from it.
     merge_delta(&file, None);
     let merged = until_changed(&server, &before);
     assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "c")));
-    assert_eq!(version(&at_once).to_string(), merged["version"].as_str().unwrap());
+    assert_eq!(
+        version(&at_once).to_string(),
+        merged["version"].as_str().unwrap()
+    );
     publish(&file, "d", &[7], &[]);
     until_changed(&server, &merged);
     assert_eq!(at_once.get_key(&key(7)).unwrap(), Some(value(7, "d")));
@@ -236,11 +337,18 @@ fn each_public_part_is_fetched_by_its_version() {
     let url = format!("{}/v1/databases/words/public", server.url());
     let of = |version: &str| get(&format!("{url}?version={version}"));
     let delta = of(described["delta"]["version"].as_str().unwrap());
-    assert_eq!(delta.body.len() as u64, described["delta"]["public"].as_u64().unwrap());
+    assert_eq!(
+        delta.body.len() as u64,
+        described["delta"]["public"].as_u64().unwrap()
+    );
     assert_eq!(&delta.body[..4], b"PIRD");
     let base = of(described["version"].as_str().unwrap());
     assert_eq!((base.status, &base.body[..4]), (200, &b"PIRB"[..]));
-    assert_eq!(get(&url).body, base.body, "the newest snapshot's by default");
+    assert_eq!(
+        get(&url).body,
+        base.body,
+        "the newest snapshot's by default"
+    );
     assert_eq!(of("0123456789abcdef").status, 409);
 }
 
@@ -249,11 +357,20 @@ fn signed_deltas_are_checked_and_cost_a_client_their_public_part() {
     const START: u64 = 1_800_000_000;
     let directory = tempfile::tempdir().unwrap();
     let file = build_signed(directory.path(), "words.papir", "a", START);
-    let sign = || Some(Sign { time: Some(START), ..Sign::new(owner()) });
+    let sign = || {
+        Some(Sign {
+            time: Some(START),
+            ..Sign::new(owner())
+        })
+    };
     publish_by(&file, "b", &[7, 60], &[8], sign());
     let server = watching(&file, Duration::ZERO);
     let state = Some(directory.path().join("state"));
-    let options = Options { allow_not_private: true, state, ..Options::default() };
+    let options = Options {
+        allow_not_private: true,
+        state,
+        ..Options::default()
+    };
     let mut connection = Connection::open_with(&server.url(), &options).unwrap();
     let sequence = |connection: &Connection| connection.checkpoint().unwrap().leaf.sequence;
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
@@ -267,7 +384,11 @@ fn signed_deltas_are_checked_and_cost_a_client_their_public_part() {
     assert_eq!(connection.get_key(&key(8)).unwrap(), None);
     assert_eq!(sequence(&connection), 2);
     let fetched = connection.costs().public_bytes - fetched;
-    assert_eq!(fetched, changed["delta"]["public"].as_u64().unwrap(), "not the snapshot's again");
+    assert_eq!(
+        fetched,
+        changed["delta"]["public"].as_u64().unwrap(),
+        "not the snapshot's again"
+    );
 
     merge_delta(&file, sign());
     until_changed(&server, &changed);

@@ -28,18 +28,33 @@ struct TamperingServer {
 
 /// A response with this status and body.
 fn canned(status: u16, body: &[u8]) -> Canned {
-    Canned { status, body: body.to_vec(), ..Canned::default() }
+    Canned {
+        status,
+        body: body.to_vec(),
+        ..Canned::default()
+    }
 }
 
 /// A refusal.
 fn refusal(status: u16, code: &str) -> Canned {
-    canned(status, &serde_json::to_vec(&ErrorBody::new(status, code, "because".to_owned())).unwrap())
+    canned(
+        status,
+        &serde_json::to_vec(&ErrorBody::new(status, code, "because".to_owned())).unwrap(),
+    )
 }
 
 fn passed_on(reply: Reply) -> Canned {
     let version = reply.header("papir-version").map(str::to_owned);
-    let headers = version.map(|version| ("papir-version", version)).into_iter().collect();
-    Canned { status: reply.status, headers, body: reply.body, missing: 0 }
+    let headers = version
+        .map(|version| ("papir-version", version))
+        .into_iter()
+        .collect();
+    Canned {
+        status: reply.status,
+        headers,
+        body: reply.body,
+        missing: 0,
+    }
 }
 
 impl TamperingServer {
@@ -47,7 +62,10 @@ impl TamperingServer {
     /// are answered with zeros of the correct length.
     fn new(path: &'static str, tamper: impl Fn(&mut Canned) + Send + 'static) -> Self {
         let honest = Running::start(config(), vec![indexed("table", "plain", 50)]);
-        let (url, answer) = (honest.url(), lookup(&honest.url(), "table").describe().sizes.answer as usize);
+        let (url, answer) = (
+            honest.url(),
+            lookup(&honest.url(), "table").describe().sizes.answer as usize,
+        );
         let server = CannedServer::start(move |request| {
             let (method, route) = request.split_once(' ').unwrap();
             let mut reply = match method {
@@ -59,20 +77,28 @@ impl TamperingServer {
             }
             reply
         });
-        Self { server, _honest: honest }
+        Self {
+            server,
+            _honest: honest,
+        }
     }
 
     /// The error of opening a connection, and the number of requests.
     fn open_error<C: AnyConnection>(&self) -> (Error, usize) {
-        let error = C::open_even_if_not_private(&self.server.url(), None).map(drop).unwrap_err();
+        let error = C::open_even_if_not_private(&self.server.url(), None)
+            .map(drop)
+            .unwrap_err();
         assert!(!error.to_string().is_empty());
         (error, self.server.count("GET"))
     }
 
     /// The error of a lookup, and the number of query requests.
     fn query_error<C: AnyConnection>(&self) -> (Error, usize) {
-        let options =
-            Options { allow_not_private: true, patience: Some(Duration::from_millis(500)), ..stateless() };
+        let options = Options {
+            allow_not_private: true,
+            patience: Some(Duration::from_millis(500)),
+            ..stateless()
+        };
         let mut connection = C::open_with(&self.server.url(), &options).unwrap();
         let error = connection.get_index(3).unwrap_err();
         (error, self.server.count("POST"))
@@ -94,16 +120,26 @@ fn a_list_of_many_clients_is_read() {
 }
 
 fn answers_of_wrong_length_are_rejected<C: AnyConnection>() {
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.push(0)).query_error::<C>();
+    let (error, asked) =
+        TamperingServer::new("/query", |reply| reply.body.push(0)).query_error::<C>();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.truncate(40)).query_error::<C>();
-    assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
+    let (error, asked) =
+        TamperingServer::new("/query", |reply| reply.body.truncate(40)).query_error::<C>();
+    assert!(
+        matches!(error, Error::Core(CoreError::Length { .. })),
+        "{error}"
+    );
     assert_eq!(asked, 1);
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.clear()).query_error::<C>();
-    assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
+    let (error, asked) =
+        TamperingServer::new("/query", |reply| reply.body.clear()).query_error::<C>();
+    assert!(
+        matches!(error, Error::Core(CoreError::Length { .. })),
+        "{error}"
+    );
     assert_eq!(asked, 1);
-    let (error, asked) = TamperingServer::new("/query", |reply| reply.missing = 1).query_error::<C>();
+    let (error, asked) =
+        TamperingServer::new("/query", |reply| reply.missing = 1).query_error::<C>();
     assert!(matches!(error, Error::Transport { .. }), "{error}");
     assert_eq!(asked, 1);
 }
@@ -111,18 +147,30 @@ fn answers_of_wrong_length_are_rejected<C: AnyConnection>() {
 /// A slow machine has time for fewer retries of a busy service. The exact number is in the tests of the
 /// client's core, whose clock stands still.
 fn retries_are_bounded<C: AnyConnection>() {
-    for (status, code, requests) in
-        [(409, "wrong_version", 7..=7), (429, "busy", 1..=5), (500, "internal", 1..=1)]
-    {
+    for (status, code, requests) in [
+        (409, "wrong_version", 7..=7),
+        (429, "busy", 1..=5),
+        (500, "internal", 1..=1),
+    ] {
         let refused = TamperingServer::new("/query", move |reply| {
             *reply = refusal(status, code);
             reply.headers.push(("retry-after", "0".to_owned()));
         });
         let (error, asked) = refused.query_error::<C>();
-        let Error::Http { status: found, code: found_code, message, url, .. } = &error else {
+        let Error::Http {
+            status: found,
+            code: found_code,
+            message,
+            url,
+            ..
+        } = &error
+        else {
             panic!("{error}")
         };
-        assert_eq!((*found, found_code.as_str(), message.as_str()), (status, code, "because"));
+        assert_eq!(
+            (*found, found_code.as_str(), message.as_str()),
+            (status, code, "because")
+        );
         assert!(url.starts_with(&refused.server.url()) && url.ends_with("/query"));
         assert!(requests.contains(&asked), "{status}: {asked}");
     }
@@ -133,21 +181,37 @@ fn retries_are_bounded<C: AnyConnection>() {
 fn a_lying_hint_repeats_no_request<C: AnyConnection>() {
     for status in [200, 400, 404, 410, 413, 500] {
         let lying = TamperingServer::new("/query", move |reply| {
-            let problem = ErrorBody { retryable: true, ..ErrorBody::new(status, "busy", "again".into()) };
+            let problem = ErrorBody {
+                retryable: true,
+                ..ErrorBody::new(status, "busy", "again".into())
+            };
             *reply = canned(status, &serde_json::to_vec(&problem).unwrap());
-            reply.headers =
-                vec![("content-type", "application/problem+json".into()), ("retry-after", "0".into())];
+            reply.headers = vec![
+                ("content-type", "application/problem+json".into()),
+                ("retry-after", "0".into()),
+            ];
         });
         let (error, asked) = lying.query_error::<C>();
         assert!(!error.is_retryable(), "{status}: {error}");
         assert_eq!(asked, 1, "{status}: {error}");
         match error {
-            Error::Http { status: found, code, message, .. } => {
-                assert_eq!((found, code.as_str(), message.as_str()), (status, "busy", "again"));
+            Error::Http {
+                status: found,
+                code,
+                message,
+                ..
+            } => {
+                assert_eq!(
+                    (found, code.as_str(), message.as_str()),
+                    (status, "busy", "again")
+                );
             }
             other => assert!(
                 status == 200
-                    && matches!(other, Error::Core(_) | Error::TooLong { .. } | Error::Unexpected { .. }),
+                    && matches!(
+                        other,
+                        Error::Core(_) | Error::TooLong { .. } | Error::Unexpected { .. }
+                    ),
                 "{other}"
             ),
         }
@@ -173,31 +237,55 @@ fn public_parts_that_contradict_their_description_are_rejected<C: AnyConnection>
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
     let (error, _) = TamperingServer::new("/public", |reply| reply.body[30] ^= 1).open_error::<C>();
     assert!(matches!(error, Error::Core(_)), "{error}");
-    let (error, _) = TamperingServer::new("/public", |reply| reply.headers.clear()).open_error::<C>();
+    let (error, _) =
+        TamperingServer::new("/public", |reply| reply.headers.clear()).open_error::<C>();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
-    let always_newer =
-        TamperingServer::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
+    let always_newer = TamperingServer::new("/public", |reply| {
+        reply.headers[0].1 = "0123456789abcdef".to_owned()
+    });
     let (error, asked) = always_newer.open_error::<C>();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
     assert_eq!(asked, 1 + 2 * 6, "a list, then six attempts");
 }
 
 fn servers_that_are_not_papir_servers_are_rejected<C: AnyConnection>() {
-    let (error, _) = TamperingServer::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>"))
-        .open_error::<C>();
-    assert!(matches!(&error, Error::Unexpected { reason, .. } if reason.contains("JSON")), "{error}");
-    let (error, _) = TamperingServer::new("/databases", |reply| *reply = canned(404, b"<html>what</html>"))
-        .open_error::<C>();
-    assert!(matches!(&error, Error::Http { status: 404, code, .. } if code == "unknown"), "{error}");
-    let endless =
-        TamperingServer::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
-    assert!(matches!(endless.open_error::<C>().0, Error::TooLong { limit: 1_048_576, .. }));
+    let (error, _) = TamperingServer::new("/databases", |reply| {
+        *reply = canned(200, b"<html>hello</html>")
+    })
+    .open_error::<C>();
+    assert!(
+        matches!(&error, Error::Unexpected { reason, .. } if reason.contains("JSON")),
+        "{error}"
+    );
+    let (error, _) = TamperingServer::new("/databases", |reply| {
+        *reply = canned(404, b"<html>what</html>")
+    })
+    .open_error::<C>();
+    assert!(
+        matches!(&error, Error::Http { status: 404, code, .. } if code == "unknown"),
+        "{error}"
+    );
+    let endless = TamperingServer::new("/databases", |reply| {
+        *reply = canned(200, &vec![b' '; (1 << 20) + 1])
+    });
+    assert!(matches!(
+        endless.open_error::<C>().0,
+        Error::TooLong {
+            limit: 1_048_576,
+            ..
+        }
+    ));
     let elsewhere = TamperingServer::new("/databases", |reply| {
         *reply = canned(302, b"");
-        reply.headers.push(("location", "http://127.0.0.1:1/".to_owned()));
+        reply
+            .headers
+            .push(("location", "http://127.0.0.1:1/".to_owned()));
     });
-    assert!(matches!(elsewhere.open_error::<C>().0, Error::Http { status: 302, .. }));
-    let (error, _) =
-        TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error::<C>();
+    assert!(matches!(
+        elsewhere.open_error::<C>().0,
+        Error::Http { status: 302, .. }
+    ));
+    let (error, _) = TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}"))
+        .open_error::<C>();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
 }

@@ -20,11 +20,21 @@ use rand_core::SeedableRng;
 use tempfile::TempDir;
 
 fn limited(limits: ClientLimits) -> ServerConfig {
-    ServerConfig { protection: Protection { limits, ..Protection::default() }, ..config() }
+    ServerConfig {
+        protection: Protection {
+            limits,
+            ..Protection::default()
+        },
+        ..config()
+    }
 }
 
 fn rate(text: &str, burst: u32) -> ClientLimits {
-    ClientLimits { rate: Some(text.parse().unwrap()), burst, per_client: 0 }
+    ClientLimits {
+        rate: Some(text.parse().unwrap()),
+        burst,
+        per_client: 0,
+    }
 }
 
 #[test]
@@ -38,26 +48,45 @@ fn beyond_the_rate_a_client_is_told_when_to_retry() {
     assert_eq!((reply.status, reply.code().as_str()), (429, "too_many"));
     let after: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((3000..=3600).contains(&after), "{after}");
-    for free in ["/healthz", "/metrics", "/v1/databases", "/v1/databases/table"] {
-        assert_eq!(get(&format!("{}{free}", server.url())).status, 200, "{free} is not counted");
+    for free in [
+        "/healthz",
+        "/metrics",
+        "/v1/databases",
+        "/v1/databases/table",
+    ] {
+        assert_eq!(
+            get(&format!("{}{free}", server.url())).status,
+            200,
+            "{free} is not counted"
+        );
     }
 }
 
 #[test]
 fn a_request_is_refused_before_its_body_is_sent() {
     let server = Running::start(limited(rate("1/h", 1)), vec![indexed("table", "plain", 50)]);
-    assert_eq!(get(&format!("{}/v1/databases/table/public", server.url())).status, 200);
+    assert_eq!(
+        get(&format!("{}/v1/databases/table/public", server.url())).status,
+        200
+    );
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\
                 expect: 100-continue\r\nconnection: close\r\n\r\n";
     let reply = exchange(server.address, head);
-    assert!(reply.starts_with("HTTP/1.1 429 ") && reply.contains("retry-after: "), "{reply}");
+    assert!(
+        reply.starts_with("HTTP/1.1 429 ") && reply.contains("retry-after: "),
+        "{reply}"
+    );
 }
 
 #[test]
 fn each_query_of_a_batch_counts() {
     let server = Running::start(limited(rate("1/h", 5)), vec![indexed("table", "plain", 50)]);
     let lookup = lookup(&server.url(), "table");
-    let query = lookup.prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let query = lookup
+        .prepare_index(7, &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     let url = format!("{}/v1/databases/table/query", server.url());
     // The public part cost one request and the batch three: one is left.
     assert_eq!(post(&url, &query.repeat(3)).status, 200);
@@ -74,19 +103,40 @@ fn clients_behind_a_trusted_proxy_are_limited_separately() {
     };
     let ask = |server: &Running, forwarded: &str| {
         let headers = [("x-forwarded-for", forwarded)];
-        send("GET", &format!("{}/v1/databases/table/public", server.url()), &headers, b"").status
+        send(
+            "GET",
+            &format!("{}/v1/databases/table/public", server.url()),
+            &headers,
+            b"",
+        )
+        .status
     };
     let (trusted, other) = (start("127.0.0.0/8"), start("10.0.0.0/8"));
-    let asked = ["1.1.1.1", "1.1.1.1", "2.2.2.2", "3.3.3.3, 2.2.2.2", "me", "2.2.2.2, 127.0.0.9"];
-    assert_eq!(asked.map(|forwarded| ask(&trusted, forwarded)), [200, 429, 200, 429, 400, 429]);
-    assert_eq!(asked.map(|forwarded| ask(&other, forwarded)), [200, 429, 429, 429, 429, 429]);
+    let asked = [
+        "1.1.1.1",
+        "1.1.1.1",
+        "2.2.2.2",
+        "3.3.3.3, 2.2.2.2",
+        "me",
+        "2.2.2.2, 127.0.0.9",
+    ];
+    assert_eq!(
+        asked.map(|forwarded| ask(&trusted, forwarded)),
+        [200, 429, 200, 429, 400, 429]
+    );
+    assert_eq!(
+        asked.map(|forwarded| ask(&other, forwarded)),
+        [200, 429, 429, 429, 429, 429]
+    );
 }
 
 #[test]
 fn tokens_are_limited_separately() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
-    let tokens: Vec<_> = ["a", "b"].map(|name| token(&file, name, &[Scope::Query], None)).into();
+    let tokens: Vec<_> = ["a", "b"]
+        .map(|name| token(&file, name, &[Scope::Query], None))
+        .into();
     let mut config = limited(rate("1/h", 2));
     config.protection.tokens = source(&file);
     let server = Running::start(config, vec![indexed("table", "plain", 50)]);
@@ -95,9 +145,18 @@ fn tokens_are_limited_separately() {
         let url = format!("{}/v1/databases/table/public", server.url());
         send("GET", &url, &[("authorization", &value)], b"").status
     };
-    assert_eq!([ask(&tokens[0]), ask(&tokens[0]), ask(&tokens[0])], [200, 200, 429]);
-    assert_eq!([ask("nobody"), ask("nobody"), ask("nobody")], [401, 401, 401]);
-    assert_eq!([ask(&tokens[1]), ask(&tokens[1]), ask(&tokens[1])], [200, 200, 429]);
+    assert_eq!(
+        [ask(&tokens[0]), ask(&tokens[0]), ask(&tokens[0])],
+        [200, 200, 429]
+    );
+    assert_eq!(
+        [ask("nobody"), ask("nobody"), ask("nobody")],
+        [401, 401, 401]
+    );
+    assert_eq!(
+        [ask(&tokens[1]), ask(&tokens[1]), ask(&tokens[1])],
+        [200, 200, 429]
+    );
 }
 
 #[test]
@@ -111,22 +170,34 @@ fn the_client_waits_as_long_as_advised() {
 #[test]
 fn concurrent_requests_count_until_they_are_answered() {
     let latch = Latch::default();
-    let limits = ClientLimits { per_client: 1, ..ClientLimits::default() };
+    let limits = ClientLimits {
+        per_client: 1,
+        ..ClientLimits::default()
+    };
     let faulty = FaultyDatabase {
         inner: prepared("plain", &records(50)),
         scheme: 0,
         fault: Fault::Wait(latch.clone()),
     };
-    let config = ServerConfig { max_concurrent: 2, ..limited(limits) };
+    let config = ServerConfig {
+        max_concurrent: 2,
+        ..limited(limits)
+    };
     let server = Running::start(config, vec![Database::new("table", Box::new(faulty), None)]);
-    let body = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let body = lookup(&server.url(), "table")
+        .prepare_index(7, &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     let url = format!("{}/v1/databases/table/query", server.url());
     let head = format!(
         "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     let mut vanishing = dial(server.address);
-    vanishing.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    vanishing
+        .write_all(&[head.as_bytes(), &body].concat())
+        .unwrap();
     latch.wait_for(1);
     assert_eq!(post(&url, &body).status, 429);
     // Disconnecting while the answer is computed gains nothing.
@@ -136,28 +207,46 @@ fn concurrent_requests_count_until_they_are_answered() {
         metrics.contains("code=\"abandoned\"} 1\n")
     });
     let refused = post(&url, &body);
-    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (429, Some("1"))
+    );
     latch.release();
-    until("the request is no longer counted", || post(&url, &body).status == 200);
+    until("the request is no longer counted", || {
+        post(&url, &body).status == 200
+    });
 }
 
 /// Short time limits for headers and for receiving responses, so that slow clients are cut off
 /// soon. Tests whose clients must not be cut off do not use it: on a loaded machine any thread can
 /// be slow.
 fn short_timeouts() -> ServerConfig {
-    let protection = Protection { header_timeout: Duration::from_millis(400), ..Protection::default() };
-    ServerConfig { protection, body_timeout: Duration::from_millis(600), ..config() }
+    let protection = Protection {
+        header_timeout: Duration::from_millis(400),
+        ..Protection::default()
+    };
+    ServerConfig {
+        protection,
+        body_timeout: Duration::from_millis(600),
+        ..config()
+    }
 }
 
 #[test]
 fn slow_headers_are_cut_off() {
     let server = Running::start(short_timeouts(), vec![indexed("table", "plain", 50)]);
-    for request in ["GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+    for request in [
+        "GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
         let (mut stream, begin) = (dial(server.address), Instant::now());
         let mut bytes = request.bytes().chain(std::iter::repeat(b'a'));
         // The connection is closed when a byte can no longer be sent.
         while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "the connection stays open: {request}");
+            assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "the connection stays open: {request}"
+            );
             sleep(Duration::from_millis(40));
         }
     }
@@ -166,7 +255,10 @@ fn slow_headers_are_cut_off() {
 #[test]
 fn an_idle_connection_is_closed_after_the_header_timeout() {
     // Only the time for headers is short: the response has all the time it needs.
-    let config = ServerConfig { body_timeout: Duration::from_secs(300), ..short_timeouts() };
+    let config = ServerConfig {
+        body_timeout: Duration::from_secs(300),
+        ..short_timeouts()
+    };
     let server = Running::start(config, vec![indexed("table", "plain", 50)]);
     // On a loaded machine it may be cut off before it sends anything; then retry.
     let spoken = (0..20).any(|_| {
@@ -196,7 +288,11 @@ fn a_thousand_idle_connections_do_not_block_others() {
         max_connections: accepted,
         ..Protection::default()
     };
-    let config = ServerConfig { protection, body_timeout: Duration::from_secs(300), ..config() };
+    let config = ServerConfig {
+        protection,
+        body_timeout: Duration::from_secs(300),
+        ..config()
+    };
     let server = Running::start(config, vec![indexed("table", "plain", 50)]);
 
     // None is used. Half of them stay open on this side, and a fifth at most on the server's.
@@ -208,7 +304,11 @@ fn a_thousand_idle_connections_do_not_block_others() {
         }
         if count % (opened / 4) == 0 {
             let mut connection = support::open(&server.url(), None).unwrap();
-            assert_eq!(connection.get_index(7).unwrap(), record(7), "after {count} connections");
+            assert_eq!(
+                connection.get_index(7).unwrap(),
+                record(7),
+                "after {count} connections"
+            );
         }
     }
 
@@ -216,8 +316,14 @@ fn a_thousand_idle_connections_do_not_block_others() {
         stream.set_nonblocking(true).unwrap();
         !matches!(stream.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
     };
-    let closed = || idle.iter().filter(|stream| is_closed(stream.try_clone().unwrap())).count();
-    until("half of the connections are closed", || closed() >= kept / 2);
+    let closed = || {
+        idle.iter()
+            .filter(|stream| is_closed(stream.try_clone().unwrap()))
+            .count()
+    };
+    until("half of the connections are closed", || {
+        closed() >= kept / 2
+    });
 }
 
 /// Two records of 256 KiB. The version is always the same.
@@ -226,13 +332,23 @@ fn large() -> Database {
     let scheme = papir_schemes::registry::by_name("plain").unwrap();
     let scheme = scheme.allow_insecure(papir_core::NotPrivate::acknowledged());
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    Database::new("table", scheme.setup(&table, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
+    Database::new(
+        "table",
+        scheme
+            .setup(&table, Goal::default(), &mut rng, &NoProgress)
+            .unwrap(),
+        None,
+    )
 }
 
 /// A request for the largest batch of [`large`], and the length of its answer: more than the socket buffers of
 /// both sides hold.
 fn largest_batch(server: &Running) -> (Vec<u8>, usize) {
-    let query = lookup(&server.url(), "table").prepare_index(1, &mut rng()).unwrap().queries().concat();
+    let query = lookup(&server.url(), "table")
+        .prepare_index(1, &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     let info = get(&format!("{}/v1/databases/table", server.url())).json();
     let batch = info["max_batch"].as_u64().unwrap() as usize;
     let answer = batch * info["sizes"]["answer"].as_u64().unwrap() as usize;
@@ -249,7 +365,11 @@ fn largest_batch(server: &Running) -> (Vec<u8>, usize) {
 fn answers_that_are_not_received_take_memory() {
     // No stall of this machine may cut off the client that receives nothing.
     let body_timeout = Duration::from_secs(300);
-    let config = ServerConfig { max_upload_bytes: 20 << 20, body_timeout, ..config() };
+    let config = ServerConfig {
+        max_upload_bytes: 20 << 20,
+        body_timeout,
+        ..config()
+    };
     let server = Running::start(config, vec![large()]);
     let (request, answer) = largest_batch(&server);
     let send = || {
@@ -263,7 +383,10 @@ fn answers_that_are_not_received_take_memory() {
     assert_eq!(first, "HTTP/1.1 200");
     assert_eq!(send().0, "HTTP/1.1 429");
     let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
-    assert!(metrics.contains(&format!("papir_answer_bytes {answer}\n")), "{metrics}");
+    assert!(
+        metrics.contains(&format!("papir_answer_bytes {answer}\n")),
+        "{metrics}"
+    );
     let mut taken = Vec::new();
     slow.read_to_end(&mut taken).unwrap();
     assert!(taken.len() > answer);
@@ -287,7 +410,11 @@ fn a_stop_finishes_responses_that_are_being_sent() {
         }
     }
     stream.read_to_end(&mut part).unwrap();
-    assert!(taken + part.len() > answer, "{taken} and {} bytes", part.len());
+    assert!(
+        taken + part.len() > answer,
+        "{taken} and {} bytes",
+        part.len()
+    );
     server.finish();
 }
 
@@ -312,7 +439,10 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
     let prompt = rest(ask(&server));
     assert!(prompt > answer, "{prompt} bytes");
 
-    let config = ServerConfig { body_timeout: Duration::from_millis(600), ..config() };
+    let config = ServerConfig {
+        body_timeout: Duration::from_millis(600),
+        ..config()
+    };
     let impatient = Running::start(config, vec![large()]);
     let stream = ask(&impatient);
     until("the service gives up", || {
@@ -334,7 +464,13 @@ fn an_http_2_peer_that_pings_but_receives_no_response_is_cut_off() {
     let server = Running::start(short_timeouts(), vec![indexed("table", "plain", 50)]);
     // SETTINGS with an initial window of 0; HEADERS of stream 1: GET, http, the path, :authority x.
     let path = b"/v1/databases";
-    let fields = [&[0x82, 0x86, 0x04, path.len() as u8][..], path, &[0x01, 1], b"x"].concat();
+    let fields = [
+        &[0x82, 0x86, 0x04, path.len() as u8][..],
+        path,
+        &[0x01, 1],
+        b"x",
+    ]
+    .concat();
     let begin = [
         &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
         &frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]),
@@ -345,12 +481,18 @@ fn an_http_2_peer_that_pings_but_receives_no_response_is_cut_off() {
     // The connection is closed when a ping can no longer be sent.
     let mut sent = stream.write_all(&begin);
     while sent.is_ok() {
-        assert!(start.elapsed() < Duration::from_secs(60), "the connection stays open");
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "the connection stays open"
+        );
         sleep(Duration::from_millis(50));
         sent = stream.write_all(&frame(6, 0, 0, &[7; 8]));
     }
     let mut taken = Vec::new();
     // Responses sent before, which the reset may have discarded.
     let _ = stream.read_to_end(&mut taken);
-    assert!(taken.is_empty() || taken.windows(9).any(|part| part[3..] == [1, 4, 0, 0, 0, 1]), "HEADERS came");
+    assert!(
+        taken.is_empty() || taken.windows(9).any(|part| part[3..] == [1, 4, 0, 0, 0, 1]),
+        "HEADERS came"
+    );
 }

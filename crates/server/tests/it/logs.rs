@@ -41,20 +41,37 @@ impl Log {
 
     /// Log lines of this crate, without the values of `milliseconds`.
     fn take(&self) -> Vec<String> {
-        let timeless =
-            |word: &str| if word.starts_with("milliseconds=") { "milliseconds" } else { word }.to_owned();
+        let timeless = |word: &str| {
+            if word.starts_with("milliseconds=") {
+                "milliseconds"
+            } else {
+                word
+            }
+            .to_owned()
+        };
         self.text()
             .lines()
-            .map(|line| line.split_whitespace().map(timeless).collect::<Vec<_>>().join(" "))
+            .map(|line| {
+                line.split_whitespace()
+                    .map(timeless)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
             .filter(|line| line.contains("papir_"))
             .collect()
     }
 
     /// The same for a log in JSON.
     fn take_json(&self) -> Vec<Value> {
-        let lines: Vec<Value> =
-            self.text().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-        lines.into_iter().filter(|line| line["target"].as_str().unwrap().contains("papir_")).collect()
+        let lines: Vec<Value> = self
+            .text()
+            .lines()
+            .map(|line| serde_json::from_str(line).expect(line))
+            .collect();
+        lines
+            .into_iter()
+            .filter(|line| line["target"].as_str().unwrap().contains("papir_"))
+            .collect()
     }
 }
 
@@ -68,20 +85,41 @@ fn logs_do_not_depend_on_the_queries() {
     tracing_subscriber::registry()
         // The finest level of a service's log: spans of traces are finer.
         .with(LevelFilter::DEBUG)
-        .with(layer().with_writer(log.clone()).without_time().with_ansi(false))
-        .with(layer().json().flatten_event(true).with_span_list(false).with_writer(json.clone()))
+        .with(
+            layer()
+                .with_writer(log.clone())
+                .without_time()
+                .with_ansi(false),
+        )
+        .with(
+            layer()
+                .json()
+                .flatten_event(true)
+                .with_span_list(false)
+                .with_writer(json.clone()),
+        )
         .init();
     let server = Running::start(config(), vec![indexed("table", "plain", 60_000)]);
-    let (lookup, url) =
-        (lookup(&server.url(), "table"), format!("{}/v1/databases/table/query", server.url()));
-    let header = Header { kind: Kind::Query, scheme: 0, version: lookup.version() };
+    let (lookup, url) = (
+        lookup(&server.url(), "table"),
+        format!("{}/v1/databases/table/query", server.url()),
+    );
+    let header = Header {
+        kind: Kind::Query,
+        scheme: 0,
+        version: lookup.version(),
+    };
     let post = |body: &[u8]| send("POST", &url, &[("x-request-id", "request-7")], body);
     log.take();
     json.take_json();
     // Valid queries, and forged ones beyond the last record, each for two indices.
     let mut logs = Vec::new();
     for (index, beyond) in [(3u64, 71_234u64), (54_321, 98_765)] {
-        let good = lookup.prepare_index(index, &mut rng()).unwrap().queries().concat();
+        let good = lookup
+            .prepare_index(index, &mut rng())
+            .unwrap()
+            .queries()
+            .concat();
         assert_eq!(post(&good).status, 200);
         let mut payload = good[24..good.len() - 8].to_vec();
         payload[17..25].copy_from_slice(&beyond.to_le_bytes());
@@ -90,26 +128,70 @@ fn logs_do_not_depend_on_the_queries() {
     }
     assert_eq!(logs[0], logs[1]);
     let text = logs[0].join("\n");
-    for expected in ["status=200", "status=400", "code=\"index_out_of_range\"", "milliseconds", "received=81"]
-    {
+    for expected in [
+        "status=200",
+        "status=400",
+        "code=\"index_out_of_range\"",
+        "milliseconds",
+        "received=81",
+    ] {
         assert!(text.contains(expected), "no {expected} in\n{text}");
     }
-    assert!(logs[0].iter().all(|line| line.contains("request{id=request-7}: ")), "{text}");
+    assert!(
+        logs[0]
+            .iter()
+            .all(|line| line.contains("request{id=request-7}: ")),
+        "{text}"
+    );
     assert!(!text.contains("127.0.0.1"), "the client's address\n{text}");
 
     let lines = json.take_json();
     assert_eq!(lines.len(), 2 * logs[0].len());
-    assert!(lines.iter().all(|line| line["span"]["id"] == "request-7"), "{lines:?}");
-    assert_eq!(lines.iter().filter(|line| line["message"] == "query" && line["status"] == 200).count(), 2);
+    assert!(
+        lines.iter().all(|line| line["span"]["id"] == "request-7"),
+        "{lines:?}"
+    );
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line["message"] == "query" && line["status"] == 200)
+            .count(),
+        2
+    );
 
-    let (health, list) = (format!("{}/healthz", server.url()), format!("{}/v1/databases", server.url()));
+    let (health, list) = (
+        format!("{}/healthz", server.url()),
+        format!("{}/v1/databases", server.url()),
+    );
     let (first, second) = (get(&health), get(&list));
-    let ids = [first.header("x-request-id").unwrap(), second.header("x-request-id").unwrap()];
-    assert!(ids[0] != ids[1] && ids.iter().all(|id| id.len() == 16), "{ids:?}");
-    let refused = send("GET", &format!("{}/nothing", server.url()), &[("x-request-id", "not one")], b"");
-    assert!(refused.header("x-request-id").is_some_and(|id| id != "not one"));
-    assert_eq!(send("GET", &health, &[("x-request-id", "mine")], b"").header("x-request-id"), Some("mine"));
+    let ids = [
+        first.header("x-request-id").unwrap(),
+        second.header("x-request-id").unwrap(),
+    ];
+    assert!(
+        ids[0] != ids[1] && ids.iter().all(|id| id.len() == 16),
+        "{ids:?}"
+    );
+    let refused = send(
+        "GET",
+        &format!("{}/nothing", server.url()),
+        &[("x-request-id", "not one")],
+        b"",
+    );
+    assert!(
+        refused
+            .header("x-request-id")
+            .is_some_and(|id| id != "not one")
+    );
+    assert_eq!(
+        send("GET", &health, &[("x-request-id", "mine")], b"").header("x-request-id"),
+        Some("mine")
+    );
     let text = log.take().join("\n");
-    assert!(ids.iter().all(|id| text.contains(&format!("request{{id={id}}}: "))), "{text}");
+    assert!(
+        ids.iter()
+            .all(|id| text.contains(&format!("request{{id={id}}}: "))),
+        "{text}"
+    );
     assert!(!text.contains("not one"), "{text}");
 }

@@ -28,13 +28,24 @@ fn present_and_absent_keys_are_looked_up<C: AnyConnection>() {
         let server = Running::start(config(), vec![keyed("words", scheme, "a")]);
         let mut connection = C::open_even_if_not_private(&server.url(), None).unwrap();
         for i in [0, 1, 500, 999] {
-            assert_eq!(connection.get_key(&key(i)).unwrap(), Some(value(i, "a")), "{scheme} {i}");
+            assert_eq!(
+                connection.get_key(&key(i)).unwrap(),
+                Some(value(i, "a")),
+                "{scheme} {i}"
+            );
         }
         for absent in [&b"key-1000"[..], b"", b"\0", &[0xff; 300]] {
-            assert_eq!(connection.get_key(absent).unwrap(), None, "{scheme} {absent:?}");
+            assert_eq!(
+                connection.get_key(absent).unwrap(),
+                None,
+                "{scheme} {absent:?}"
+            );
         }
         let index = connection.get_index(0);
-        assert!(matches!(index, Err(Error::Lookup(papir_lookup::Error::Keyed))), "{index:?}");
+        assert!(
+            matches!(index, Err(Error::Lookup(papir_lookup::Error::Keyed))),
+            "{index:?}"
+        );
     }
 }
 
@@ -48,14 +59,24 @@ fn records_are_looked_up_by_index<C: AnyConnection>() {
         assert_eq!(connection.get_indices(&[]).unwrap(), Vec::<Vec<u8>>::new());
         let sent = connection.costs().requests;
         let beyond = connection.get_index(300);
-        let expected = CoreError::IndexOutOfRange { found: 300, records: 300 };
+        let expected = CoreError::IndexOutOfRange {
+            found: 300,
+            records: 300,
+        };
         assert!(
             matches!(&beyond, Err(Error::Core(e)) if e.to_string() == expected.to_string()),
             "{beyond:?}"
         );
-        assert_eq!(connection.costs().requests, sent + 1, "record 0 is queried instead");
+        assert_eq!(
+            connection.costs().requests,
+            sent + 1,
+            "record 0 is queried instead"
+        );
         let keyless = connection.get_key(b"key");
-        assert!(matches!(keyless, Err(Error::Lookup(papir_lookup::Error::NotKeyed))), "{keyless:?}");
+        assert!(
+            matches!(keyless, Err(Error::Lookup(papir_lookup::Error::NotKeyed))),
+            "{keyless:?}"
+        );
     }
 }
 
@@ -65,7 +86,9 @@ fn many_keys_are_sent_in_batches_and_return_in_order<C: AnyConnection>() {
     // A query holds several keys, and a request several queries.
     let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
     let count = 2 * batch + 3;
-    let keys: Vec<_> = (0..count).map(|i| key(if i % 7 == 3 { 5000 + i } else { i % 50 })).collect();
+    let keys: Vec<_> = (0..count)
+        .map(|i| key(if i % 7 == 3 { 5000 + i } else { i % 50 }))
+        .collect();
     let values = connection.get_keys(&keys).unwrap();
     assert_eq!(values.len() as u64, count);
     for (i, found) in (0..).zip(values) {
@@ -78,9 +101,12 @@ fn many_keys_are_sent_in_batches_and_return_in_order<C: AnyConnection>() {
     assert_eq!(costs.query_bytes, queries * connection.info().sizes.query);
     assert_eq!(costs.answer_bytes, queries * connection.info().sizes.answer);
     assert_eq!(costs.public_bytes, connection.info().sizes.bundle);
-    for (phase, time) in
-        [("fetch", costs.fetch), ("query", costs.query), ("trip", costs.round_trip), ("open", costs.extract)]
-    {
+    for (phase, time) in [
+        ("fetch", costs.fetch),
+        ("query", costs.query),
+        ("trip", costs.round_trip),
+        ("open", costs.extract),
+    ] {
         assert!(!time.is_zero(), "{phase}");
     }
 }
@@ -90,7 +116,10 @@ fn a_database_must_be_named_unless_it_is_the_only_one<C: AnyConnection>() {
     let server = Running::start(config(), two);
     let message = |result: Result<C, Error>| result.map(drop).unwrap_err().to_string();
     let unnamed = message(C::open_even_if_not_private(&server.url(), None));
-    assert!(unnamed.contains("`table`, `words`") && unnamed.contains(&server.url()), "{unnamed}");
+    assert!(
+        unnamed.contains("`table`, `words`") && unnamed.contains(&server.url()),
+        "{unnamed}"
+    );
     let unknown = C::open_even_if_not_private(&server.url(), Some("other"));
     assert!(matches!(&unknown, Err(Error::NoSuchDatabase { name, .. }) if name == "other"));
     assert!(message(unknown).contains("`table`, `words`"));
@@ -100,14 +129,24 @@ fn a_database_must_be_named_unless_it_is_the_only_one<C: AnyConnection>() {
 }
 
 fn an_unreachable_server_is_named<C: AnyConnection>() {
-    let config = ServerConfig { listen: own_address(), ..config() };
+    let config = ServerConfig {
+        listen: own_address(),
+        ..config()
+    };
     let server = Running::start(config, vec![indexed("table", "plain", 9)]);
     let url = server.url();
     let patience = Some(Duration::from_secs(2));
-    let options = Options { allow_not_private: true, patience, ..stateless() };
+    let options = Options {
+        allow_not_private: true,
+        patience,
+        ..stateless()
+    };
     let mut connection = C::open_with(&url, &options).unwrap();
     server.finish();
-    for error in [connection.get_index(1).unwrap_err(), C::open_with(&url, &options).map(drop).unwrap_err()] {
+    for error in [
+        connection.get_index(1).unwrap_err(),
+        C::open_with(&url, &options).map(drop).unwrap_err(),
+    ] {
         assert!(matches!(error, Error::Transport { .. }), "{error}");
         assert!(error.to_string().contains(&url), "{error}");
     }
@@ -131,12 +170,25 @@ fn concurrent_clients_receive_their_own_answers<C: AnyConnection>() {
 fn values_that_need_several_queries_return_complete<C: AnyConnection>() {
     // Lengths from 0 to 398 bytes in buckets of 128: every lookup sends the same number of queries.
     let value = |i: u64| vec![i as u8; (2 * i) as usize];
-    let entries = (0..200).map(|i| Entry { key: key(i), value: value(i), line: i + 1 }).collect();
-    let options = TableOptions { bucket: BucketTarget::AtMost(128), ..TableOptions::default() };
+    let entries = (0..200)
+        .map(|i| Entry {
+            key: key(i),
+            value: value(i),
+            line: i + 1,
+        })
+        .collect();
+    let options = TableOptions {
+        bucket: BucketTarget::AtMost(128),
+        ..TableOptions::default()
+    };
     let table = papir_lookup::build(entries, &options, &mut rng(), &NoProgress).unwrap();
     let lookups = table.layout.lookups() as u64;
     assert!(lookups > 1);
-    let words = Database::new("words", prepared("simple", &table.records), Some(table.layout));
+    let words = Database::new(
+        "words",
+        prepared("simple", &table.records),
+        Some(table.layout),
+    );
     let server = Running::start(config(), vec![words]);
     let mut connection = C::open_even_if_not_private(&server.url(), None).unwrap();
     let keys: Vec<_> = (0..201).map(key).collect();

@@ -31,8 +31,12 @@ fn malformed(random: &mut impl Rng, query: &[u8]) -> Vec<u8> {
     }
     let name = ["table", "table", "table", "other", "%ff", "..%2f"][below(6)];
     let method = ["POST", "POST", "POST", "POST", "PUT", "GET", "BREW"][below(7)];
-    let extra =
-        ["", "papir-version: seven\r\n", "x-request-id: {}\"\r\n", "papir-version: \u{ff}\r\n"][below(4)];
+    let extra = [
+        "",
+        "papir-version: seven\r\n",
+        "x-request-id: {}\"\r\n",
+        "papir-version: \u{ff}\r\n",
+    ][below(4)];
     let length = body.len();
     let head = format!(
         "{method} /v1/databases/{name}/query HTTP/1.1\r\nhost: x\r\n{extra}content-length: {length}\r\n\r\n"
@@ -48,15 +52,24 @@ fn response(stream: &mut TcpStream) -> Option<u16> {
         head.push(byte[0]);
     }
     let head = String::from_utf8(head).unwrap().to_lowercase();
-    let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
-    stream.read_exact(&mut vec![0; length.map_or(0, |text| text.parse().unwrap())]).ok()?;
+    let length = head
+        .split("content-length: ")
+        .nth(1)
+        .and_then(|rest| rest.lines().next());
+    stream
+        .read_exact(&mut vec![0; length.map_or(0, |text| text.parse().unwrap())])
+        .ok()?;
     head.split(' ').nth(1).unwrap().parse().ok()
 }
 
 #[test]
 fn the_server_survives_ten_thousand_malformed_requests() {
     let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
-    let query = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let query = lookup(&server.url(), "table")
+        .prepare_index(7, &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     let answered = AtomicUsize::new(0);
     thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -67,7 +80,10 @@ fn the_server_survives_ten_thousand_malformed_requests() {
                 for number in 0..REQUESTS / CLIENTS {
                     let request = malformed(&mut random, query);
                     // The server may close the connection after an error.
-                    let status = stream.write_all(&request).ok().and_then(|()| response(&mut stream));
+                    let status = stream
+                        .write_all(&request)
+                        .ok()
+                        .and_then(|()| response(&mut stream));
                     match status {
                         Some(status) => {
                             assert!((400..500).contains(&status), "{number}: {status}");
@@ -80,7 +96,10 @@ fn the_server_survives_ten_thousand_malformed_requests() {
         }
     });
     let answered = answered.into_inner();
-    assert!(answered > REQUESTS / 2, "only {answered} requests received an error response");
+    assert!(
+        answered > REQUESTS / 2,
+        "only {answered} requests received an error response"
+    );
     let mut connection = support::open(&server.url(), None).unwrap();
     assert_eq!(connection.get_index(42).unwrap(), record(42));
     let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
@@ -96,15 +115,25 @@ fn bytes_that_are_not_http_are_refused() {
     for round in 0..200 {
         let mut bytes = vec![0; 1 + random.next_u32() as usize % 300];
         random.fill_bytes(&mut bytes);
-        let head: &[u8] =
-            [&b""[..], b"GET /healthz HTTP/1.1\r\nhost", b"POST / HTTP/9.9\r\n", b"\r\n\r\n"][round % 4];
+        let head: &[u8] = [
+            &b""[..],
+            b"GET /healthz HTTP/1.1\r\nhost",
+            b"POST / HTTP/9.9\r\n",
+            b"\r\n\r\n",
+        ][round % 4];
         let mut stream = TcpStream::connect(server.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
         let _ = stream.write_all(&[head, &bytes].concat());
         let _ = stream.shutdown(Shutdown::Write);
         let mut reply = Vec::new();
         let _ = stream.read_to_end(&mut reply);
-        assert!(reply.is_empty() || reply.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&reply));
+        assert!(
+            reply.is_empty() || reply.starts_with(b"HTTP/1.1 4"),
+            "{}",
+            String::from_utf8_lossy(&reply)
+        );
     }
     assert_eq!(get(&format!("{}/healthz", server.url())).status, 200);
 }

@@ -16,7 +16,9 @@ use crate::support::{self, Running, get, key, rng, value};
 fn build_simple(directory: &Path, salt: &str) -> std::path::PathBuf {
     let (source, out) = (directory.join("source.csv"), directory.join("words.papir"));
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let lines: String = (0..100).map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt)))).collect();
+    let lines: String = (0..100)
+        .map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt))))
+        .collect();
     std::fs::write(&source, format!("key,value\n{lines}")).unwrap();
     let options = BuildOptions {
         key: Some("key".into()),
@@ -29,13 +31,18 @@ fn build_simple(directory: &Path, salt: &str) -> std::path::PathBuf {
 }
 
 fn start(paths: &[&Path], device: &PlainDevice) -> Result<Running, Error> {
-    Running::start_files(ServerConfig { device: Some(Arc::new(device.clone())), ..serving(paths) })
+    Running::start_files(ServerConfig {
+        device: Some(Arc::new(device.clone())),
+        ..serving(paths)
+    })
 }
 
 /// The value of a gauge; `None` if it is absent.
 fn gauge(server: &Running, name: &str) -> Option<f64> {
     let text = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     line.parse().ok()
 }
 
@@ -47,7 +54,11 @@ fn a_device_answers_and_the_cpu_goes_on() {
     let server = start(&[&simple, &plain], &device).unwrap();
     let bytes = gauge(&server, "papir_device_bytes{database=\"words\"}").unwrap();
     assert!(bytes > 0.0);
-    assert_eq!(gauge(&server, "papir_device_bytes{database=\"plain\"}"), Some(0.0), "no work for it");
+    assert_eq!(
+        gauge(&server, "papir_device_bytes{database=\"plain\"}"),
+        Some(0.0),
+        "no work for it"
+    );
     let mut connection = support::open(&server.url(), Some("words")).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     let products = device.products();
@@ -55,8 +66,15 @@ fn a_device_answers_and_the_cpu_goes_on() {
     assert_eq!(gauge(&server, "papir_device_lost"), Some(0.0));
     device.fail(true);
     assert_eq!(connection.get_key(&key(8)).unwrap(), Some(value(8, "old")));
-    assert_eq!((device.products(), gauge(&server, "papir_device_lost")), (products, Some(1.0)));
-    assert_eq!(gauge(&server, "papir_device_bytes{database=\"words\"}"), Some(0.0), "the CPU answers");
+    assert_eq!(
+        (device.products(), gauge(&server, "papir_device_lost")),
+        (products, Some(1.0))
+    );
+    assert_eq!(
+        gauge(&server, "papir_device_bytes{database=\"words\"}"),
+        Some(0.0),
+        "the CPU answers"
+    );
 }
 
 #[test]
@@ -65,15 +83,26 @@ fn versions_are_swapped_on_the_device_while_there_is_room() {
     let path = build_simple(directory.path(), "old");
     let server = start(&[&path], &device).unwrap();
     let reload = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(server.handle.reload()).unwrap().pop().unwrap().outcome.unwrap()
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime
+            .block_on(server.handle.reload())
+            .unwrap()
+            .pop()
+            .unwrap()
+            .outcome
+            .unwrap()
     };
     let check = |salt: &str, on_device: bool| {
         let before = device.products();
         let mut connection = support::open(&server.url(), Some("words")).unwrap();
         assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, salt)));
         assert_eq!(device.products() > before, on_device, "{salt}");
-        assert_eq!(gauge(&server, "papir_device_bytes{database=\"words\"}") > Some(0.0), on_device);
+        assert_eq!(
+            gauge(&server, "papir_device_bytes{database=\"words\"}") > Some(0.0),
+            on_device
+        );
     };
     check("old", true);
     build_simple(directory.path(), "new");
@@ -91,5 +120,8 @@ fn a_database_without_room_ends_the_start() {
     device.fill();
     let path = build_simple(directory.path(), "old");
     let message = start(&[&path], &device).err().unwrap().to_string();
-    assert!(message.contains("`words`") && message.contains("no memory"), "{message}");
+    assert!(
+        message.contains("`words`") && message.contains("no memory"),
+        "{message}"
+    );
 }

@@ -6,7 +6,9 @@ use std::thread;
 
 use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::files::{build_signed, serving};
-use crate::support::{Reply, Running, config, get, indexed, lookup, post, prepared, records, rng, send};
+use crate::support::{
+    Reply, Running, config, get, indexed, lookup, post, prepared, records, rng, send,
+};
 use papir_server::{Database, ServerConfig};
 use serde_json::{Value, json};
 
@@ -21,7 +23,10 @@ struct Contract {
 impl Contract {
     fn of(server: &Running) -> Self {
         let document = get(&format!("{}/openapi.json", server.url())).json();
-        Self { document, seen: BTreeMap::new() }
+        Self {
+            document,
+            seen: BTreeMap::new(),
+        }
     }
 
     /// Method, path and documentation of every operation.
@@ -33,7 +38,12 @@ impl Contract {
             });
             all.collect()
         };
-        self.document["paths"].as_object().unwrap().iter().flat_map(of_path).collect()
+        self.document["paths"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .flat_map(of_path)
+            .collect()
     }
 
     /// A schema of the document, with the schemas it refers to.
@@ -54,26 +64,50 @@ impl Contract {
             operation
         };
         let documented = &operation["responses"][reply.status.to_string()];
-        assert!(documented.is_object(), "{method} {path} {asked}: {} is not documented", reply.status);
+        assert!(
+            documented.is_object(),
+            "{method} {path} {asked}: {} is not documented",
+            reply.status
+        );
         for (name, _) in documented["headers"].as_object().unwrap() {
-            assert!(reply.header(name).is_some(), "{method} {path} {asked}: no {name} with {}", reply.status);
+            assert!(
+                reply.header(name).is_some(),
+                "{method} {path} {asked}: no {name} with {}",
+                reply.status
+            );
         }
         self.check_body(documented, reply, asked);
-        self.seen.entry((method.to_owned(), path.to_owned())).or_default().insert(reply.status);
+        self.seen
+            .entry((method.to_owned(), path.to_owned()))
+            .or_default()
+            .insert(reply.status);
     }
 
     fn check_body(&self, documented: &Value, reply: &Reply, asked: &str) {
         let Some(content) = documented["content"].as_object() else {
-            assert!(reply.body.is_empty(), "{asked}: a body that is not documented");
+            assert!(
+                reply.body.is_empty(),
+                "{asked}: a body that is not documented"
+            );
             return;
         };
-        let found = reply.header("content-type").unwrap().split(';').next().unwrap();
-        let content = content.get(found).unwrap_or_else(|| panic!("{asked}: {found} is not documented"));
+        let found = reply
+            .header("content-type")
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap();
+        let content = content
+            .get(found)
+            .unwrap_or_else(|| panic!("{asked}: {found} is not documented"));
         let schema = &content["schema"];
         if found.ends_with("json") && !schema.is_null() {
             let validator = jsonschema::validator_for(&self.whole(schema)).unwrap();
             let body = reply.json();
-            let errors: Vec<_> = validator.iter_errors(&body).map(|error| error.to_string()).collect();
+            let errors: Vec<_> = validator
+                .iter_errors(&body)
+                .map(|error| error.to_string())
+                .collect();
             assert!(errors.is_empty(), "{asked}: {errors:?} in {body}");
             self.nothing_more(schema, &body, asked);
         }
@@ -82,7 +116,9 @@ impl Contract {
     /// Checks that all properties of an object are in its schema, at any depth.
     fn nothing_more(&self, schema: &Value, body: &Value, asked: &str) {
         if let (Value::Array(items), inner) = (body, &self.resolved(schema)["items"]) {
-            items.iter().for_each(|item| self.nothing_more(inner, item, asked));
+            items
+                .iter()
+                .for_each(|item| self.nothing_more(inner, item, asked));
         }
         let Value::Object(fields) = body else { return };
         let (known, open) = self.properties(schema);
@@ -95,8 +131,12 @@ impl Contract {
     }
 
     fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
-        let pointer = schema["$ref"].as_str().map(|target| target.trim_start_matches('#'));
-        pointer.map_or(schema, |target| self.document.pointer(target).expect("a dangling reference"))
+        let pointer = schema["$ref"]
+            .as_str()
+            .map(|target| target.trim_start_matches('#'));
+        pointer.map_or(schema, |target| {
+            self.document.pointer(target).expect("a dangling reference")
+        })
     }
 
     /// The properties in an object's schema, and whether it allows others.
@@ -120,10 +160,20 @@ fn addresses(path: &str) -> Vec<String> {
     if !path.contains('{') {
         return vec![path.to_owned()];
     }
-    let names = ["table", "other", "%ff%fe", "a%20b", "..%2f..", "%00", &"x".repeat(3000)];
+    let names = [
+        "table",
+        "other",
+        "%ff%fe",
+        "a%20b",
+        "..%2f..",
+        "%00",
+        &"x".repeat(3000),
+    ];
     let addresses = names.iter().map(|name| {
         let named = path.replace("{name}", name);
-        let parts = named.split('/').map(|part| if part.starts_with('{') { "7" } else { part });
+        let parts = named
+            .split('/')
+            .map(|part| if part.starts_with('{') { "7" } else { part });
         parts.collect::<Vec<_>>().join("/")
     });
     addresses.collect()
@@ -132,7 +182,14 @@ fn addresses(path: &str) -> Vec<String> {
 /// Missing, valid, wrong and malformed headers.
 fn headers(version: &str) -> Vec<Vec<(&'static str, String)>> {
     let mut all = vec![vec![]];
-    for value in [version, "0707070707070707", "seven", "", "\u{ff}", &"7".repeat(4000)] {
+    for value in [
+        version,
+        "0707070707070707",
+        "seven",
+        "",
+        "\u{ff}",
+        &"7".repeat(4000),
+    ] {
         all.push(vec![("papir-version", value.to_owned())]);
     }
     for value in [&format!("\"{version}\""), "*", "W/\"x\", , \"", "\u{ff}"] {
@@ -141,14 +198,27 @@ fn headers(version: &str) -> Vec<Vec<(&'static str, String)>> {
     for value in ["good-1", "not good", &"x".repeat(100)] {
         all.push(vec![("x-request-id", value.to_owned())]);
     }
-    all.push(vec![("content-type", "nonsense".to_owned()), ("accept", "text/html".to_owned())]);
+    all.push(vec![
+        ("content-type", "nonsense".to_owned()),
+        ("accept", "text/html".to_owned()),
+    ]);
     all
 }
 
 /// Bodies of valid and invalid lengths, some with valid contents.
 fn bodies(query: &[u8], limit: usize) -> Vec<Vec<u8>> {
-    let lengths =
-        [0, 1, 31, 32, query.len() - 1, query.len(), query.len() + 1, 3 * query.len(), limit, limit + 1];
+    let lengths = [
+        0,
+        1,
+        31,
+        32,
+        query.len() - 1,
+        query.len(),
+        query.len() + 1,
+        3 * query.len(),
+        limit,
+        limit + 1,
+    ];
     let mut all: Vec<_> = lengths.iter().map(|&length| vec![0x5a; length]).collect();
     all.push(query.to_vec());
     all.push(query.repeat(2));
@@ -164,9 +234,17 @@ fn bodies(query: &[u8], limit: usize) -> Vec<Vec<u8>> {
 fn the_document_lists_the_routes_of_the_service() {
     let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
     let contract = Contract::of(&server);
-    assert!(contract.document["openapi"].as_str().unwrap().starts_with("3.1."));
-    let listed: Vec<_> =
-        contract.operations().iter().map(|(method, path, _)| format!("{method} {path}")).collect();
+    assert!(
+        contract.document["openapi"]
+            .as_str()
+            .unwrap()
+            .starts_with("3.1.")
+    );
+    let listed: Vec<_> = contract
+        .operations()
+        .iter()
+        .map(|(method, path, _)| format!("{method} {path}"))
+        .collect();
     for route in [
         "GET /healthz",
         "GET /readyz",
@@ -185,18 +263,34 @@ fn the_document_lists_the_routes_of_the_service() {
         "DELETE /v1/databases/{name}/clients/{id}",
         "PATCH /v1/databases/{name}/clients/{id}/keys",
     ] {
-        assert!(listed.iter().any(|one| one == route), "{route} is not in {listed:?}");
+        assert!(
+            listed.iter().any(|one| one == route),
+            "{route} is not in {listed:?}"
+        );
     }
     let mut ids = BTreeSet::new();
     for (method, path, operation) in contract.operations() {
         let id = operation["operationId"].as_str().unwrap().to_owned();
         assert!(ids.insert(id), "{path}: its operationId is not unique");
-        assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path}");
+        assert!(
+            operation["summary"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty()),
+            "{method} {path}"
+        );
         assert!(operation["tags"].is_array(), "{method} {path}");
         for (status, response) in operation["responses"].as_object().unwrap() {
-            assert!(!response["description"].as_str().unwrap().is_empty(), "{method} {path} {status}");
+            assert!(
+                !response["description"].as_str().unwrap().is_empty(),
+                "{method} {path} {status}"
+            );
             // Also checks that every reference resolves.
-            for content in response["content"].as_object().into_iter().flatten().map(|(_, content)| content) {
+            for content in response["content"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(_, content)| content)
+            {
                 jsonschema::validator_for(&contract.whole(&content["schema"])).unwrap();
             }
         }
@@ -208,32 +302,67 @@ fn every_response_is_documented() {
     let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
     let mut contract = Contract::of(&server);
     let lookup = lookup(&server.url(), "table");
-    let query = lookup.prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let query = lookup
+        .prepare_index(7, &mut rng())
+        .unwrap()
+        .queries()
+        .concat();
     let info = get(&format!("{}/v1/databases/table", server.url())).json();
-    let limit = (info["max_batch"].as_u64().unwrap() * info["sizes"]["query"].as_u64().unwrap()) as usize;
+    let limit =
+        (info["max_batch"].as_u64().unwrap() * info["sizes"]["query"].as_u64().unwrap()) as usize;
     for (method, path, operation) in contract.operations() {
         let mut fire = |method: &str, address: &str, headers: &[(&str, String)], body: &[u8]| {
-            let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            let reply = send(method, &format!("{}{address}", server.url()), &headers, body);
+            let headers: Vec<_> = headers
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect();
+            let reply = send(
+                method,
+                &format!("{}{address}", server.url()),
+                &headers,
+                body,
+            );
             let asked = format!("{method} {address:.60} {headers:.60?} {} bytes", body.len());
             contract.check((method, &path), &reply, &asked);
         };
         let wrong = METHODS.iter().filter(|one| **one != method);
         for address in addresses(&path) {
-            wrong.clone().for_each(|other| fire(other, &address, &[], b""));
+            wrong
+                .clone()
+                .for_each(|other| fire(other, &address, &[], b""));
             let takes_body = operation["requestBody"].is_object();
-            let of_all = if takes_body { bodies(&query, limit) } else { vec![vec![]] };
-            of_all.iter().for_each(|body| fire(&method, &address, &[], body));
+            let of_all = if takes_body {
+                bodies(&query, limit)
+            } else {
+                vec![vec![]]
+            };
+            of_all
+                .iter()
+                .for_each(|body| fire(&method, &address, &[], body));
             let good: &[u8] = if takes_body { &query } else { b"" };
-            headers(&lookup.version().to_string()).iter().for_each(|one| fire(&method, &address, one, good));
+            headers(&lookup.version().to_string())
+                .iter()
+                .for_each(|one| fire(&method, &address, one, good));
         }
     }
     let seen = |method: &str, path: &str| &contract.seen[&(method.to_owned(), path.to_owned())];
     let of_query = seen("POST", "/v1/databases/{name}/query");
-    assert!(of_query.is_superset(&BTreeSet::from([200, 400, 404, 409, 413])), "{of_query:?}");
-    assert_eq!(seen("GET", "/v1/databases/{name}/query"), &BTreeSet::from([405]));
-    assert_eq!(seen("GET", "/v1/databases/{name}/public"), &BTreeSet::from([200, 304, 404]));
-    assert_eq!(seen("GET", "/v1/databases/{name}"), &BTreeSet::from([200, 404]));
+    assert!(
+        of_query.is_superset(&BTreeSet::from([200, 400, 404, 409, 413])),
+        "{of_query:?}"
+    );
+    assert_eq!(
+        seen("GET", "/v1/databases/{name}/query"),
+        &BTreeSet::from([405])
+    );
+    assert_eq!(
+        seen("GET", "/v1/databases/{name}/public"),
+        &BTreeSet::from([200, 304, 404])
+    );
+    assert_eq!(
+        seen("GET", "/v1/databases/{name}"),
+        &BTreeSet::from([200, 404])
+    );
 }
 
 #[test]
@@ -243,12 +372,16 @@ fn responses_of_a_signed_database_are_documented() {
     let server = Running::start_files(serving(&[&path])).unwrap();
     let mut contract = Contract::of(&server);
     for path in ["", "/checkpoint", "/checkpoint/proof", "/checkpoint/log"] {
-        let (route, url) =
-            (format!("/v1/databases/{{name}}{path}"), format!("{}/v1/databases/table{path}", server.url()));
+        let (route, url) = (
+            format!("/v1/databases/{{name}}{path}"),
+            format!("{}/v1/databases/table{path}", server.url()),
+        );
         let reply = get(&url);
         assert_eq!(reply.status, 200, "{url}");
         contract.check(("GET", &route), &reply, path);
-        let Some(tag) = reply.header("etag") else { continue };
+        let Some(tag) = reply.header("etag") else {
+            continue;
+        };
         let again = send("GET", &url, &[("if-none-match", tag)], b"");
         assert_eq!((again.status, again.body.len()), (304, 0), "{url}");
         contract.check(("GET", &route), &again, path);
@@ -259,12 +392,24 @@ fn responses_of_a_signed_database_are_documented() {
 fn errors_of_a_failing_or_busy_service_are_documented() {
     const QUERY: (&str, &str) = ("POST", "/v1/databases/{name}/query");
     let start = |fault: Fault| {
-        let faulty = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault };
-        let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
+        let faulty = FaultyDatabase {
+            inner: prepared("plain", &records(50)),
+            scheme: 0,
+            fault,
+        };
+        let config = ServerConfig {
+            max_concurrent: 1,
+            max_queued: 0,
+            ..config()
+        };
         Running::start(config, vec![Database::new("table", Box::new(faulty), None)])
     };
     let query = |server: &Running| {
-        lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat()
+        lookup(&server.url(), "table")
+            .prepare_index(7, &mut rng())
+            .unwrap()
+            .queries()
+            .concat()
     };
     let url = |server: &Running| format!("{}/v1/databases/table/query", server.url());
 
@@ -301,12 +446,19 @@ fn an_undocumented_response_is_detected() {
     };
     assert!(check(|_| {}));
     assert!(!check(|document| drop(
-        document["paths"]["/v1/databases"]["get"]["responses"].as_object_mut().unwrap().remove("200")
+        document["paths"]["/v1/databases"]["get"]["responses"]
+            .as_object_mut()
+            .unwrap()
+            .remove("200")
     )));
     assert!(!check(|document| drop(
-        document["components"]["schemas"]["Summary"]["properties"].as_object_mut().unwrap().remove("keyed")
+        document["components"]["schemas"]["Summary"]["properties"]
+            .as_object_mut()
+            .unwrap()
+            .remove("keyed")
     )));
     assert!(!check(|document| {
-        document["components"]["schemas"]["Summary"]["properties"]["records"] = json!({ "type": "string" });
+        document["components"]["schemas"]["Summary"]["properties"]["records"] =
+            json!({ "type": "string" });
     }));
 }

@@ -14,15 +14,26 @@ use papir_server::{Database, Protection, ServerConfig};
 
 /// A service with one table of 50 records and faulty answers.
 fn faulty(config: ServerConfig, fault: Fault) -> Running {
-    let server = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault };
+    let server = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault,
+    };
     Running::start(config, vec![Database::new("table", Box::new(server), None)])
 }
 
 /// A service that waits very long for headers, and for requests when it stops.
 fn patient() -> ServerConfig {
     let long = Duration::from_secs(600);
-    let protection = Protection { header_timeout: long, ..Protection::default() };
-    ServerConfig { protection, stop_timeout: long, ..config() }
+    let protection = Protection {
+        header_timeout: long,
+        ..Protection::default()
+    };
+    ServerConfig {
+        protection,
+        stop_timeout: long,
+        ..config()
+    }
 }
 
 fn query_url(server: &Running) -> String {
@@ -30,7 +41,11 @@ fn query_url(server: &Running) -> String {
 }
 
 fn query(server: &Running) -> Vec<u8> {
-    lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat()
+    lookup(&server.url(), "table")
+        .prepare_index(7, &mut rng())
+        .unwrap()
+        .queries()
+        .concat()
 }
 
 fn metrics(server: &Running) -> String {
@@ -41,14 +56,20 @@ fn metrics(server: &Running) -> String {
 fn count(server: &Running, code: &str) -> u64 {
     let name = format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}} ");
     let text = metrics(server);
-    let found = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
+    let found = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name.as_str()));
     found.map_or(0, |number| number.parse().unwrap())
 }
 
 #[test]
 fn requests_beyond_capacity_are_told_to_retry() {
     let latch = Latch::default();
-    let config = ServerConfig { max_concurrent: 1, max_queued: 2, ..config() };
+    let config = ServerConfig {
+        max_concurrent: 1,
+        max_queued: 2,
+        ..config()
+    };
     let server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     thread::scope(|scope| {
@@ -57,8 +78,14 @@ fn requests_beyond_capacity_are_told_to_retry() {
         latch.wait_for(1);
         let later: Vec<_> = (0..8).map(|_| scope.spawn(post)).collect();
         // Six of eight are refused. The two that wait can end only after the latch is released.
-        until("six are refused", || later.iter().filter(|one| one.is_finished()).count() >= 6);
-        assert_eq!(get(&format!("{}/healthz", server.url())).status, 200, "the rest of the service answers");
+        until("six are refused", || {
+            later.iter().filter(|one| one.is_finished()).count() >= 6
+        });
+        assert_eq!(
+            get(&format!("{}/healthz", server.url())).status,
+            200,
+            "the rest of the service answers"
+        );
         latch.release();
         let replies: Vec<_> = later.into_iter().map(|one| one.join().unwrap()).collect();
         let refused: Vec<_> = replies.iter().filter(|reply| reply.status == 429).collect();
@@ -67,7 +94,10 @@ fn requests_beyond_capacity_are_told_to_retry() {
             assert_eq!(reply.code(), "busy");
             assert_eq!(reply.header("retry-after"), Some("1"));
         }
-        assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 2);
+        assert_eq!(
+            replies.iter().filter(|reply| reply.status == 200).count(),
+            2
+        );
         assert_eq!(first.join().unwrap().status, 200);
     });
     assert_eq!(post(&url, &body).status, 200, "permits are released");
@@ -76,7 +106,11 @@ fn requests_beyond_capacity_are_told_to_retry() {
 #[test]
 fn a_client_waits_as_long_as_a_busy_server_advises() {
     let latch = Latch::default();
-    let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
+    let config = ServerConfig {
+        max_concurrent: 1,
+        max_queued: 0,
+        ..config()
+    };
     let server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     let mut connection = support::open(&server.url(), None).unwrap();
@@ -104,19 +138,37 @@ fn a_panic_is_an_internal_error_and_the_service_continues() {
     for _ in 0..70 {
         let reply = post(&url, &body);
         assert_eq!((reply.status, reply.code().as_str()), (500, "internal"));
-        assert!(!reply.json().to_string().contains("on purpose"), "the panic's message is not revealed");
+        assert!(
+            !reply.json().to_string().contains("on purpose"),
+            "the panic's message is not revealed"
+        );
     }
     let table = Database::new("table", prepared("plain", &records(50)), None);
     server.handle.replace(table).unwrap();
-    assert_eq!(support::open(&server.url(), None).unwrap().get_index(4).unwrap(), record(4));
+    assert_eq!(
+        support::open(&server.url(), None)
+            .unwrap()
+            .get_index(4)
+            .unwrap(),
+        record(4)
+    );
 }
 
 #[test]
 fn a_slow_body_times_out() {
-    let server = faulty(ServerConfig { body_timeout: Duration::from_millis(300), ..config() }, Fault::Honest);
+    let server = faulty(
+        ServerConfig {
+            body_timeout: Duration::from_millis(300),
+            ..config()
+        },
+        Fault::Honest,
+    );
     let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nfive!";
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let head =
+        "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nfive!";
     stream.write_all(head.as_bytes()).unwrap();
     let mut reply = String::new();
     // A read error means that the server did not give up.
@@ -133,7 +185,11 @@ fn bodies_that_trickle_keep_nobody_waiting() {
         return;
     }
     let uploads = (open_files() / 8).min(100);
-    let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
+    let config = ServerConfig {
+        max_concurrent: 1,
+        max_queued: 0,
+        ..config()
+    };
     let server = faulty(config, Fault::Honest);
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 17\r\n\r\nx";
     let trickling: Vec<TcpStream> = (0..uploads)
@@ -156,7 +212,11 @@ fn bodies_that_trickle_keep_nobody_waiting() {
 fn a_full_memory_for_bodies_refuses_and_recovers() {
     let latch = Latch::default();
     let length = query(&faulty(config(), Fault::Honest)).len();
-    let config = ServerConfig { max_concurrent: 1, max_upload_bytes: 2 * length, ..config() };
+    let config = ServerConfig {
+        max_concurrent: 1,
+        max_upload_bytes: 2 * length,
+        ..config()
+    };
     let server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     thread::scope(|scope| {
@@ -175,7 +235,11 @@ fn a_full_memory_for_bodies_refuses_and_recovers() {
 #[test]
 fn vanished_clients_free_their_permits() {
     let latch = Latch::default();
-    let config = ServerConfig { max_concurrent: 2, max_queued: 0, ..config() };
+    let config = ServerConfig {
+        max_concurrent: 2,
+        max_queued: 0,
+        ..config()
+    };
     let server = faulty(config, Fault::Wait(latch.clone()));
     let body = query(&server);
     let head = format!(
@@ -203,7 +267,11 @@ fn vanished_clients_free_their_permits() {
 fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
     let latch = Latch::default();
     let body_timeout = Duration::from_secs(600);
-    let config = ServerConfig { listen: own_address(), body_timeout, ..patient() };
+    let config = ServerConfig {
+        listen: own_address(),
+        body_timeout,
+        ..patient()
+    };
     let mut server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     // A silent connection does not delay the stop.
@@ -212,7 +280,9 @@ fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
         let running = scope.spawn(|| post(&url, &body));
         latch.wait_for(1);
         server.begin_stop();
-        until("connections are refused", || TcpStream::connect(server.address).is_err());
+        until("connections are refused", || {
+            TcpStream::connect(server.address).is_err()
+        });
         assert!(!running.is_finished());
         latch.release();
         assert_eq!(running.join().unwrap().status, 200);
@@ -220,12 +290,19 @@ fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
     let start = Instant::now();
     server.finish();
     // Waiting for the silent connection would take all the time that it has.
-    assert!(start.elapsed() < Duration::from_secs(300), "stopping took {:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(300),
+        "stopping took {:?}",
+        start.elapsed()
+    );
 }
 
 #[test]
 fn an_incomplete_request_delays_a_stop_only_briefly() {
-    let config = ServerConfig { body_timeout: Duration::from_millis(200), ..patient() };
+    let config = ServerConfig {
+        body_timeout: Duration::from_millis(200),
+        ..patient()
+    };
     let server = faulty(config, Fault::Honest);
     let mut half = TcpStream::connect(server.address).unwrap();
     half.write_all(b"GET /healthz HTTP/1.1\r\nho").unwrap();
@@ -234,5 +311,9 @@ fn an_incomplete_request_delays_a_stop_only_briefly() {
 
     let start = Instant::now();
     server.finish();
-    assert!(start.elapsed() < Duration::from_secs(300), "stopping took {:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(300),
+        "stopping took {:?}",
+        start.elapsed()
+    );
 }

@@ -44,7 +44,11 @@ fn replies(stream: &mut TcpStream, streams: usize) -> BTreeMap<u32, (u8, Vec<u8>
         stream.read_exact(&mut payload).unwrap();
         match head[3] {
             HEADERS => replies.entry(number).or_default().0 = payload[0],
-            DATA => replies.entry(number).or_default().1.extend_from_slice(&payload),
+            DATA => replies
+                .entry(number)
+                .or_default()
+                .1
+                .extend_from_slice(&payload),
             GOAWAY => panic!("refused: {payload:?}"),
             _ => continue,
         }
@@ -56,14 +60,28 @@ fn replies(stream: &mut TcpStream, streams: usize) -> BTreeMap<u32, (u8, Vec<u8>
 #[test]
 fn two_requests_share_an_http2_connection() {
     let server = Running::start(config(), vec![indexed("table", "plain", 50)]);
-    let pending = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap();
+    let pending = lookup(&server.url(), "table")
+        .prepare_index(7, &mut rng())
+        .unwrap();
     let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     let messages = [
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         frame(SETTINGS, 0, 0, &[]),
-        frame(HEADERS, END_HEADERS, 1, &headers(0x83, "/v1/databases/table/query")),
-        frame(HEADERS, END_HEADERS | END_STREAM, 3, &headers(0x82, "/v1/databases")),
+        frame(
+            HEADERS,
+            END_HEADERS,
+            1,
+            &headers(0x83, "/v1/databases/table/query"),
+        ),
+        frame(
+            HEADERS,
+            END_HEADERS | END_STREAM,
+            3,
+            &headers(0x82, "/v1/databases"),
+        ),
         frame(DATA, END_STREAM, 1, &pending.queries()[0]),
     ];
     stream.write_all(&messages.concat()).unwrap();

@@ -27,7 +27,10 @@ const HEALTHY: [&str; 4] = ["no_ticket", "client_gone", "registry_full", "wrong_
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(90), "not in 90 s: {what}");
+        assert!(
+            begin.elapsed() < Duration::from_secs(90),
+            "not in 90 s: {what}"
+        );
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -39,7 +42,12 @@ fn is_ready(url: &str) -> bool {
 #[track_caller]
 fn assert_healthy(what: &str, reply: &Reply) {
     let is_healthy = reply.status < 300 || HEALTHY.contains(&reply.code().as_str());
-    assert!(is_healthy, "{what}: {} {}", reply.status, String::from_utf8_lossy(&reply.body));
+    assert!(
+        is_healthy,
+        "{what}: {} {}",
+        reply.status,
+        String::from_utf8_lossy(&reply.body)
+    );
 }
 
 /// Sends requests of every kind about clients, by several threads at once.
@@ -59,7 +67,12 @@ fn ask_all(url: &str, known: &QuerySender, rounds: usize) {
 }
 
 fn ask_of_databases(url: &str) {
-    for path in ["/v1/databases", "/v1/databases/table", "/v1/databases/table/public", "/metrics"] {
+    for path in [
+        "/v1/databases",
+        "/v1/databases/table",
+        "/v1/databases/table/public",
+        "/metrics",
+    ] {
         assert_eq!(get(&format!("{url}{path}")).status, 200, "{path}");
     }
 }
@@ -69,7 +82,10 @@ fn ask_of_known(known: &QuerySender) {
     assert_healthy("the status of an old client", &get(&known.at("")));
     let reply = known.ask_with("1000", &[0; 64]);
     let is_refused = [400, 410, 503].contains(&reply.status);
-    assert!(is_refused && reply.code() != "registry_failed", "a bad query: {reply:?}");
+    assert!(
+        is_refused && reply.code() != "registry_failed",
+        "a bad query: {reply:?}"
+    );
 }
 
 /// A client that registers in one request, queries, and leaves.
@@ -87,7 +103,10 @@ fn ask_of_new(url: &str) {
     let reply = client.ask_with(&query.ticket.to_string(), &query.bytes);
     assert_healthy("a query", &reply);
     if reply.status == 200 {
-        assert_eq!(client.client.extract(query.secret, &reply.body).unwrap(), [record(7)]);
+        assert_eq!(
+            client.client.extract(query.secret, &reply.body).unwrap(),
+            [record(7)]
+        );
     }
     assert_eq!(send("DELETE", &client.at(""), &[], &[]).status, 204);
 }
@@ -97,7 +116,12 @@ fn ask_in_parts(url: &str) {
     let mut client = unregistered_at(url);
     let length = client.keys.len().to_string();
     let begin = [("papir-upload-length", length.as_str())];
-    let reply = send("POST", &format!("{url}/v1/databases/table/clients"), &begin, &[]);
+    let reply = send(
+        "POST",
+        &format!("{url}/v1/databases/table/clients"),
+        &begin,
+        &[],
+    );
     assert_healthy("an upload", &reply);
     if reply.status != 201 {
         return;
@@ -151,15 +175,22 @@ fn of_postgres(server: &Server) -> RegistryConfig {
 
 fn check_restart(rounds: usize) {
     let server = Server::start("");
-    let loss =
-        Loss { name: "a crash of PostgreSQL", lose: &|| server.crash(), regain: &|| server.start_again() };
+    let loss = Loss {
+        name: "a crash of PostgreSQL",
+        lose: &|| server.crash(),
+        regain: &|| server.start_again(),
+    };
     check(of_postgres(&server), &loss, rounds);
 }
 
 fn check_failover(rounds: usize) {
     let (primary, standby) = synchronous_pair();
     let address = primary.address_with(&standby, "papir");
-    let loss = Loss { name: "a failover", lose: &|| primary.crash(), regain: &|| standby.promote() };
+    let loss = Loss {
+        name: "a failover",
+        lose: &|| primary.crash(),
+        regain: &|| standby.promote(),
+    };
     check(registry(place(address)), &loss, rounds);
 }
 
@@ -174,7 +205,11 @@ fn check_read_only(rounds: usize) {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'papir'",
         );
     };
-    let loss = Loss { name: "a read-only server", lose: &|| set("on"), regain: &|| set("off") };
+    let loss = Loss {
+        name: "a read-only server",
+        lose: &|| set("on"),
+        regain: &|| set("off"),
+    };
     check(of_postgres(&server), &loss, rounds);
 }
 
@@ -192,8 +227,11 @@ fn put_back(folder: &Path) {
 fn check_key_files(rounds: usize) {
     let folder = TempDir::new().unwrap();
     let keys = folder.path().join("keys");
-    let loss =
-        Loss { name: "no folder for keys", lose: &|| replace_by_file(&keys), regain: &|| put_back(&keys) };
+    let loss = Loss {
+        name: "no folder for keys",
+        lose: &|| replace_by_file(&keys),
+        regain: &|| put_back(&keys),
+    };
     check(clients::registry(folder.path()), &loss, rounds);
 }
 
@@ -202,7 +240,10 @@ fn check_object_store() {
     let server = Server::start("");
     let folder = TempDir::new().unwrap();
     let keys = Some(format!("file://{}", folder.path().display()));
-    let with_store = registry(PostgresConfig { keys, ..place(server.address("papir")) });
+    let with_store = registry(PostgresConfig {
+        keys,
+        ..place(server.address("papir"))
+    });
     let service = start_with(with_store, stateful(300_000, 1));
     let upload = || {
         let mut client = unregistered_at(&service.url());
@@ -291,7 +332,11 @@ fn requests_after_a_full_disk_has_room_are_answered() {
         eprintln!("skipped: mounting a small disk needs root");
         return;
     };
-    let loss = Loss { name: "a full disk", lose: &|| disk.fill(), regain: &|| disk.make_room() };
+    let loss = Loss {
+        name: "a full disk",
+        lose: &|| disk.fill(),
+        regain: &|| disk.make_room(),
+    };
     check(clients::registry(&disk.0.join("registry")), &loss, ROUNDS);
 }
 
@@ -300,7 +345,11 @@ fn requests_after_a_full_disk_has_room_are_answered() {
 fn lookups_after_databases_are_loaded_are_answered() {
     let folder = TempDir::new().unwrap();
     let path = build(folder.path(), "words.papir", 6000, &"a".repeat(1000));
-    let lazy = ServerConfig { verify: Verify::Lazy, mapped: true, ..serving(&[&path]) };
+    let lazy = ServerConfig {
+        verify: Verify::Lazy,
+        mapped: true,
+        ..serving(&[&path])
+    };
     let service = Running::start_files(lazy).unwrap();
     until("a start", || is_ready(&service.url()));
     look_up(&service, &"a".repeat(1000));
@@ -333,7 +382,10 @@ fn look_up(service: &Running, salt: &str) {
             scope.spawn(|| {
                 let mut connection = support::open(&service.url(), Some("words")).unwrap();
                 for number in 0..5 {
-                    assert_eq!(connection.get_key(&key(number)).unwrap(), Some(value(number, salt)));
+                    assert_eq!(
+                        connection.get_key(&key(number)).unwrap(),
+                        Some(value(number, salt))
+                    );
                 }
             });
         }
@@ -341,6 +393,8 @@ fn look_up(service: &Running, salt: &str) {
 }
 
 fn reload(service: &Running) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     drop(runtime.block_on(service.handle.reload()).unwrap());
 }

@@ -17,17 +17,30 @@ impl Table {
         let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
         let lookup = lookup(&server.url(), "table");
         let query_url = format!("{}/v1/databases/table/query", server.url());
-        Self { server, lookup, query_url }
+        Self {
+            server,
+            lookup,
+            query_url,
+        }
     }
 
     fn query(&self) -> Vec<u8> {
-        self.lookup.prepare_index(7, &mut rng()).unwrap().queries().concat()
+        self.lookup
+            .prepare_index(7, &mut rng())
+            .unwrap()
+            .queries()
+            .concat()
     }
 
     #[track_caller]
     fn refuses(&self, body: &[u8], status: u16, code: &str) {
         let reply = post(&self.query_url, body);
-        assert_eq!((reply.status, reply.code().as_str()), (status, code), "{:?}", reply.json());
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (status, code),
+            "{:?}",
+            reply.json()
+        );
     }
 }
 
@@ -41,7 +54,11 @@ fn damaged_queries_are_refused() {
     let mut longer = query.clone();
     longer.push(0);
     table.refuses(&longer, 400, "wrong_length");
-    for (bit, code) in [(0, "malformed"), (16 * 8, "wrong_length"), (query.len() * 8 - 1, "checksum")] {
+    for (bit, code) in [
+        (0, "malformed"),
+        (16 * 8, "wrong_length"),
+        (query.len() * 8 - 1, "checksum"),
+    ] {
         let mut flipped = query.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
         table.refuses(&flipped, 400, code);
@@ -51,14 +68,27 @@ fn damaged_queries_are_refused() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         assert_eq!(post(&table.query_url, &flipped).status, 400, "bit {bit}");
     }
-    assert_eq!(post(&table.query_url, &query).status, 200, "the service still answers");
+    assert_eq!(
+        post(&table.query_url, &query).status,
+        200,
+        "the service still answers"
+    );
 }
 
 #[test]
 fn queries_for_other_schemes_and_versions_are_refused() {
     let table = Table::start();
     let (version, size) = (table.lookup.version(), table.query().len() - OVERHEAD);
-    let sealed = |kind, scheme, version| seal(&Header { kind, scheme, version }, &vec![0; size]);
+    let sealed = |kind, scheme, version| {
+        seal(
+            &Header {
+                kind,
+                scheme,
+                version,
+            },
+            &vec![0; size],
+        )
+    };
     table.refuses(&sealed(Kind::Query, 999, version), 400, "wrong_scheme");
     table.refuses(&sealed(Kind::Answer, 0, version), 400, "malformed");
     let old = post(&table.query_url, &sealed(Kind::Query, 0, Version([7; 8])));
@@ -67,7 +97,11 @@ fn queries_for_other_schemes_and_versions_are_refused() {
     // A plain query for record 2^64 - 1: well formed, but out of range.
     let mut payload = vec![0; size];
     payload[16..25].copy_from_slice(&[1, 255, 255, 255, 255, 255, 255, 255, 255]);
-    let header = Header { kind: Kind::Query, scheme: 0, version };
+    let header = Header {
+        kind: Kind::Query,
+        scheme: 0,
+        version,
+    };
     table.refuses(&seal(&header, &payload), 400, "index_out_of_range");
 }
 
@@ -79,28 +113,49 @@ fn an_invalid_query_fails_its_batch_and_is_numbered() {
     batch[end] ^= 1;
     let reply = post(&table.query_url, &batch);
     assert_eq!((reply.status, reply.code().as_str()), (400, "checksum"));
-    assert!(reply.json()["detail"].as_str().unwrap().starts_with("query 3 of 3: "));
+    assert!(
+        reply.json()["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("query 3 of 3: ")
+    );
 }
 
 #[test]
 fn the_version_header_is_checked_before_the_body() {
     let table = Table::start();
-    let send = |version: &str| send("POST", &table.query_url, &[("papir-version", version)], &table.query());
+    let send = |version: &str| {
+        send(
+            "POST",
+            &table.query_url,
+            &[("papir-version", version)],
+            &table.query(),
+        )
+    };
     let (stale, bad) = (send("0707070707070707"), send("seven"));
-    assert_eq!((stale.status, stale.code().as_str()), (409, "wrong_version"));
+    assert_eq!(
+        (stale.status, stale.code().as_str()),
+        (409, "wrong_version")
+    );
     assert_eq!(stale.json()["version"], table.lookup.version().to_string());
     assert_eq!((bad.status, bad.code().as_str()), (400, "malformed"));
     let good = send(&table.lookup.version().to_string());
     assert_eq!(good.status, 200);
-    assert_eq!(good.header("papir-version").unwrap(), table.lookup.version().to_string());
+    assert_eq!(
+        good.header("papir-version").unwrap(),
+        table.lookup.version().to_string()
+    );
 }
 
 #[test]
 fn bodies_beyond_the_largest_batch_are_refused() {
     let table = Table::start();
     let info = get(&format!("{}/v1/databases/table", table.server.url())).json();
-    let limit = (info["max_batch"].as_u64().unwrap() * info["sizes"]["query"].as_u64().unwrap()) as usize;
-    let largest = table.query().repeat(info["max_batch"].as_u64().unwrap() as usize);
+    let limit =
+        (info["max_batch"].as_u64().unwrap() * info["sizes"]["query"].as_u64().unwrap()) as usize;
+    let largest = table
+        .query()
+        .repeat(info["max_batch"].as_u64().unwrap() as usize);
     assert_eq!(largest.len(), limit);
     assert_eq!(post(&table.query_url, &largest).status, 200);
     table.refuses(&vec![0; limit + 1], 413, "too_long");
@@ -125,8 +180,16 @@ fn unknown_paths_and_methods_are_refused() {
         ("DELETE", "/healthz", 405, "wrong_method"),
     ] {
         let reply = send(method, &format!("{url}{path}"), &[], b"");
-        assert_eq!((reply.status, reply.code().as_str()), (status, code), "{method} {path}");
-        assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{method} {path}");
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (status, code),
+            "{method} {path}"
+        );
+        assert_eq!(
+            reply.header("content-type"),
+            Some("application/problem+json"),
+            "{method} {path}"
+        );
     }
     let unknown = get(&format!("{url}/v1/databases/other")).json().to_string();
     assert!(unknown.contains("`table`"), "{unknown}");
@@ -134,22 +197,43 @@ fn unknown_paths_and_methods_are_refused() {
 
 #[test]
 fn databases_are_described() {
-    let server =
-        Running::start(config(), vec![indexed("table", "simple", 100), keyed("words", "plain", "a")]);
+    let server = Running::start(
+        config(),
+        vec![
+            indexed("table", "simple", 100),
+            keyed("words", "plain", "a"),
+        ],
+    );
     let url = server.url();
     assert_eq!(get(&format!("{url}/healthz")).status, 200);
     assert_eq!(get(&format!("{url}/readyz")).status, 200);
     let list = get(&format!("{url}/v1/databases")).json();
-    let names: Vec<_> = list["databases"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let names: Vec<_> = list["databases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
     assert_eq!(names, ["table", "words"]);
-    let (table, words) =
-        (get(&format!("{url}/v1/databases/table")).json(), get(&format!("{url}/v1/databases/words")).json());
-    assert_eq!((&table["records"], &table["record_bits"]), (&100.into(), &192.into()));
-    assert_eq!((&table["keyed"], &words["keyed"]), (&false.into(), &true.into()));
+    let (table, words) = (
+        get(&format!("{url}/v1/databases/table")).json(),
+        get(&format!("{url}/v1/databases/words")).json(),
+    );
+    assert_eq!(
+        (&table["records"], &table["record_bits"]),
+        (&100.into(), &192.into())
+    );
+    assert_eq!(
+        (&table["keyed"], &words["keyed"]),
+        (&false.into(), &true.into())
+    );
     assert!(table["lookups_per_key"].is_null() && words["lookups_per_key"].as_u64() >= Some(1));
     assert!(table["security_bits"].as_f64().unwrap() >= 128.0 && words["security_bits"].is_null());
     assert!(table["failure_log2"].as_f64().unwrap() <= -40.0);
-    assert_eq!((&table["private"], &words["private"]), (&true.into(), &false.into()));
+    assert_eq!(
+        (&table["private"], &words["private"]),
+        (&true.into(), &false.into())
+    );
     assert!(!table["parameters"].as_object().unwrap().is_empty());
     for name in ["table", "words"] {
         let info = get(&format!("{url}/v1/databases/{name}")).json();
@@ -173,22 +257,51 @@ fn a_known_public_part_is_not_sent_again() {
         assert_eq!((reply.status, reply.body.len()), (304, 0), "{known}");
         assert_eq!(reply.header("etag"), Some(tag.as_str()));
     }
-    assert_eq!(send("GET", &url, &[("if-none-match", "\"other\"")], b"").status, 200);
+    assert_eq!(
+        send("GET", &url, &[("if-none-match", "\"other\"")], b"").status,
+        200
+    );
 }
 
 #[tokio::test]
 async fn invalid_configurations_are_refused_at_startup() {
-    let private = papir_server::ServerConfig { allow_not_private: false, ..config() };
-    let refused = Server::bind_loaded(private, vec![indexed("table", "plain", 9)]).await.map(drop);
-    assert!(refused.unwrap_err().to_string().contains("plain is not private"));
+    let private = papir_server::ServerConfig {
+        allow_not_private: false,
+        ..config()
+    };
+    let refused = Server::bind_loaded(private, vec![indexed("table", "plain", 9)])
+        .await
+        .map(drop);
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("plain is not private")
+    );
     let twins = vec![indexed("table", "plain", 9), indexed("table", "plain", 9)];
     let refused = Server::bind_loaded(config(), twins).await.map(drop);
-    assert!(matches!(refused, Err(Error::DuplicateName { .. })), "{refused:?}");
-    assert!(matches!(Server::bind_loaded(config(), vec![]).await.map(drop), Err(Error::NoDatabases)));
-    assert!(matches!(Server::bind(config()).await.map(drop), Err(Error::NoDatabases)));
-    let taken = Server::bind_loaded(config(), vec![indexed("table", "plain", 9)]).await.unwrap();
-    let same = papir_server::ServerConfig { listen: taken.local_addr().unwrap().into(), ..config() };
-    let refused = Server::bind_loaded(same, vec![indexed("table", "plain", 9)]).await.map(drop);
+    assert!(
+        matches!(refused, Err(Error::DuplicateName { .. })),
+        "{refused:?}"
+    );
+    assert!(matches!(
+        Server::bind_loaded(config(), vec![]).await.map(drop),
+        Err(Error::NoDatabases)
+    ));
+    assert!(matches!(
+        Server::bind(config()).await.map(drop),
+        Err(Error::NoDatabases)
+    ));
+    let taken = Server::bind_loaded(config(), vec![indexed("table", "plain", 9)])
+        .await
+        .unwrap();
+    let same = papir_server::ServerConfig {
+        listen: taken.local_addr().unwrap().into(),
+        ..config()
+    };
+    let refused = Server::bind_loaded(same, vec![indexed("table", "plain", 9)])
+        .await
+        .map(drop);
     assert!(
         matches!(&refused, Err(Error::Listen { address, .. }) if Some(address.to_string()) == taken.local_addr().map(|taken| taken.to_string()))
     );

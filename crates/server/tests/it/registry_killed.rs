@@ -31,15 +31,22 @@ impl Service {
     fn start(directory: &Path, keys_bytes: u64, waits: bool) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "registry_killed::service_process", "--nocapture"])
-            .env(SERVICE, format!("{keys_bytes} {waits} {}", directory.display()))
+            .env(
+                SERVICE,
+                format!("{keys_bytes} {waits} {}", directory.display()),
+            )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url =
-            lines.map_while(Result::ok).find_map(|line| line.split("serving ").nth(1).map(str::to_owned));
-        Self { child, url: url.expect("the service did not start") }
+        let url = lines
+            .map_while(Result::ok)
+            .find_map(|line| line.split("serving ").nth(1).map(str::to_owned));
+        Self {
+            child,
+            url: url.expect("the service did not start"),
+        }
     }
 
     fn kill(mut self) {
@@ -61,13 +68,25 @@ fn service_process() {
     };
     let mut told = told.splitn(3, ' ');
     let keys_bytes = told.next().unwrap().parse().unwrap();
-    let fault = if told.next() == Some("true") { Fault::Wait(Latch::default()) } else { Fault::Honest };
+    let fault = if told.next() == Some("true") {
+        Fault::Wait(Latch::default())
+    } else {
+        Fault::Honest
+    };
     let directory = told.next().unwrap();
     let (inner, scheme) = match keys_bytes {
         0 => (prepared_zip(1), ZIP.id()),
         _ => (prepared_stateful(keys_bytes, 1), 0xfff0),
     };
-    let table = Database::new("table", Box::new(FaultyDatabase { inner, scheme, fault }), None);
+    let table = Database::new(
+        "table",
+        Box::new(FaultyDatabase {
+            inner,
+            scheme,
+            fault,
+        }),
+        None,
+    );
     let server = start_with(registry(Path::new(directory)), table);
     println!("serving {}", server.url());
     // Runs until the parent process is gone.
@@ -84,7 +103,11 @@ fn an_upload_survives_a_killed_service() {
     // Send half of a part, then kill the service.
     let host = service.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
-    let path = client.at("/keys").strip_prefix(&service.url).unwrap().to_owned();
+    let path = client
+        .at("/keys")
+        .strip_prefix(&service.url)
+        .unwrap()
+        .to_owned();
     let head = format!(
         "PATCH {path} HTTP/1.1\r\nhost: x\r\npapir-upload-offset: 100000\r\ncontent-length: 200032\r\n\r\n"
     );
@@ -96,7 +119,10 @@ fn an_upload_survives_a_killed_service() {
     let mut client = client.moved_to_url(&service.url);
     let head = send("HEAD", &client.at("/keys"), &[], &[]);
     assert_eq!(head.header("papir-upload-offset"), Some("100000"));
-    assert_eq!(client.part(100_000, client.keys.len()).json()["status"], "registered");
+    assert_eq!(
+        client.part(100_000, client.keys.len()).json()["status"],
+        "registered"
+    );
     client.check(7);
     service.kill();
 }
@@ -129,7 +155,10 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     assert_eq!(client.ask(&other).code(), "ticket_used");
     let answer = client.ask(&query);
     assert_eq!(answer.status, 200);
-    assert_eq!(client.client.extract(query.secret, &answer.body).unwrap(), [record(7)]);
+    assert_eq!(
+        client.client.extract(query.secret, &answer.body).unwrap(),
+        [record(7)]
+    );
     client.check(9);
     service.kill();
 }
@@ -187,10 +216,16 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     let mut client = client.moved_to_url(&service.url);
     client.state = client.client.load_state(&backup).unwrap();
     let other = client.query(9);
-    assert_eq!((other.ticket, client.ask(&other).code().as_str()), (second.ticket, "ticket_used"));
+    assert_eq!(
+        (other.ticket, client.ask(&other).code().as_str()),
+        (second.ticket, "ticket_used")
+    );
     for (query, index) in [(first, 7), (second, 8)] {
         let answer = client.ask(&query).body;
-        assert_eq!(client.client.extract(query.secret, &answer).unwrap(), [record(index)]);
+        assert_eq!(
+            client.client.extract(query.secret, &answer).unwrap(),
+            [record(index)]
+        );
     }
     client.check(9);
     service.kill();
@@ -219,12 +254,22 @@ fn a_key_sent_ahead_survives_a_kill_of_both_sides_and_is_used_once() {
         .map(|index| {
             let query = client.query(index);
             let answer = client.ask(&query);
-            assert_eq!(client.ask(&query).body, answer.body, "the identical query is answered again");
-            assert_eq!(client.client.extract(query.secret, &answer.body).unwrap(), [record(index)]);
+            assert_eq!(
+                client.ask(&query).body,
+                answer.body,
+                "the identical query is answered again"
+            );
+            assert_eq!(
+                client.client.extract(query.secret, &answer.body).unwrap(),
+                [record(index)]
+            );
             answer.body.len()
         })
         .collect();
-    assert!(lengths[0] == lengths[1] && 10 * lengths[1] < lengths[2], "{lengths:?}");
+    assert!(
+        lengths[0] == lengths[1] && 10 * lengths[1] < lengths[2],
+        "{lengths:?}"
+    );
     service.kill();
 
     let service = Service::start(directory.path(), 0, false);

@@ -17,7 +17,10 @@ fn serve(paths: &[&Path]) -> Result<Running, Error> {
 }
 
 fn version(server: &Running) -> String {
-    get(&format!("{}/v1/databases/words", server.url())).json()["version"].as_str().unwrap().to_owned()
+    get(&format!("{}/v1/databases/words", server.url())).json()["version"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn hang_up() {
@@ -38,15 +41,25 @@ fn sighup_reloads_the_snapshot() {
     let before = version(&server);
     // Larger, so that queries and answers differ in length.
     build(directory.path(), "words.papir", 5000, "new and longer");
-    assert_eq!(version(&server), before, "nothing changes before the signal");
+    assert_eq!(
+        version(&server),
+        before,
+        "nothing changes before the signal"
+    );
     hang_up();
     until("the snapshot is reloaded", || version(&server) != before);
     // The client holds the old version. It is refused, fetches the new version and retries by
     // itself.
     let requests = connection.costs().requests;
-    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "new and longer")));
+    assert_eq!(
+        connection.get_key(&key(7)).unwrap(),
+        Some(value(7, "new and longer"))
+    );
     assert_eq!(connection.costs().requests, requests + 2);
-    assert_eq!(connection.get_key(&key(4999)).unwrap(), Some(value(4999, "new and longer")));
+    assert_eq!(
+        connection.get_key(&key(4999)).unwrap(),
+        Some(value(4999, "new and longer"))
+    );
     assert_eq!(connection.costs().requests, requests + 3);
 }
 
@@ -57,8 +70,14 @@ fn a_snapshot_that_fails_to_load_keeps_the_old_one() {
     let server = serve(&[&path]).unwrap();
     let before = version(&server);
     let reload = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(server.handle.reload()).unwrap().pop().unwrap()
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime
+            .block_on(server.handle.reload())
+            .unwrap()
+            .pop()
+            .unwrap()
     };
     let new = build(directory.path(), "new.papir", 100, "new");
     let mut bytes = std::fs::read(&new).unwrap();
@@ -69,8 +88,14 @@ fn a_snapshot_that_fails_to_load_keeps_the_old_one() {
         std::fs::rename(&new, &path).unwrap();
         let reloaded = reload();
         let message = reloaded.outcome.unwrap_err().to_string();
-        assert!(message.contains("`words`") && message.contains("words.papir"), "{message}");
-        assert_eq!((reloaded.name.as_str(), version(&server)), ("words", before.clone()));
+        assert!(
+            message.contains("`words`") && message.contains("words.papir"),
+            "{message}"
+        );
+        assert_eq!(
+            (reloaded.name.as_str(), version(&server)),
+            ("words", before.clone())
+        );
     }
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(reload().outcome, Err(Error::Load { .. })));
@@ -84,8 +109,13 @@ fn a_snapshot_that_fails_to_load_keeps_the_old_one() {
 
 #[test]
 fn continuous_lookups_survive_many_swaps() {
-    let server =
-        Running::start(ServerConfig { max_queued: 1000, ..config() }, vec![keyed("words", "plain", "0")]);
+    let server = Running::start(
+        ServerConfig {
+            max_queued: 1000,
+            ..config()
+        },
+        vec![keyed("words", "plain", "0")],
+    );
     let (done, newest) = (AtomicBool::new(false), AtomicUsize::new(0));
     let lookups: [AtomicUsize; 4] = Default::default();
     thread::scope(|scope| {
@@ -95,10 +125,15 @@ fn continuous_lookups_survive_many_swaps() {
                 let mut connection = support::open(&url, None).unwrap();
                 while !done.load(Ordering::Relaxed) {
                     let oldest = newest.load(Ordering::SeqCst);
-                    let found =
-                        connection.get_key(&key(client)).expect("a lookup failed").expect("a key is gone");
+                    let found = connection
+                        .get_key(&key(client))
+                        .expect("a lookup failed")
+                        .expect("a key is gone");
                     let swap = swap_of(found);
-                    assert!(swap >= oldest, "value of swap {swap} after swap {oldest} was done");
+                    assert!(
+                        swap >= oldest,
+                        "value of swap {swap} after swap {oldest} was done"
+                    );
                     own.fetch_add(1, Ordering::SeqCst);
                 }
             });
@@ -106,7 +141,10 @@ fn continuous_lookups_survive_many_swaps() {
         for swap in 1..=20 {
             more_of_each(&lookups, 3);
             let (prepared, layout) = prepared_keys("plain", 1000 + swap as u64, &swap.to_string());
-            server.handle.replace(Database::new("words", prepared, Some(layout))).unwrap();
+            server
+                .handle
+                .replace(Database::new("words", prepared, Some(layout)))
+                .unwrap();
             newest.store(swap, Ordering::SeqCst);
         }
         more_of_each(&lookups, 3);
@@ -116,7 +154,13 @@ fn continuous_lookups_survive_many_swaps() {
 
 /// The number of the swap that a value comes from.
 fn swap_of(value: Vec<u8>) -> usize {
-    String::from_utf8(value).unwrap().rsplit('-').next().unwrap().parse().unwrap()
+    String::from_utf8(value)
+        .unwrap()
+        .rsplit('-')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 /// Waits until every client has completed `count` more lookups. A client follows only a few swaps
@@ -126,7 +170,10 @@ fn more_of_each(lookups: &[AtomicUsize], count: usize) {
     for one in lookups {
         let goal = one.load(Ordering::SeqCst) + count;
         while one.load(Ordering::SeqCst) < goal {
-            assert!(start.elapsed() < Duration::from_secs(60), "lookups have stalled");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "lookups have stalled"
+            );
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -148,7 +195,17 @@ fn invalid_snapshots_are_named() {
     let message = serve(&[&path, &missing]).map(drop).unwrap_err().to_string();
     assert!(message.contains("missing.papir"), "{message}");
     let databases = vec![DatabaseConfig::new(&path, None)];
-    let private = ServerConfig { databases, allow_not_private: false, ..config() };
-    let message = Running::start_files(private).map(drop).unwrap_err().to_string();
-    assert!(message.contains("`words`") && message.contains("plain is not private"), "{message}");
+    let private = ServerConfig {
+        databases,
+        allow_not_private: false,
+        ..config()
+    };
+    let message = Running::start_files(private)
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("`words`") && message.contains("plain is not private"),
+        "{message}"
+    );
 }

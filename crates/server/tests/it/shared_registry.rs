@@ -12,19 +12,28 @@ use crate::support::clients::{
 use crate::support::zip::{ZIP, zip};
 use crate::support::{Reply, Running, config, get, record, send};
 use papir_server::{
-    Database, Error, Login, PostgresConfig, RegistryConfig, RegistryPlace, ServerConfig, StoredRegistry,
+    Database, Error, Login, PostgresConfig, RegistryConfig, RegistryPlace, ServerConfig,
+    StoredRegistry,
 };
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
 
 pub(crate) fn place(address: String) -> PostgresConfig {
-    let login = Login { address, password: Some(PASSWORD.to_owned()), ..Login::default() };
+    let login = Login {
+        address,
+        password: Some(PASSWORD.to_owned()),
+        ..Login::default()
+    };
     PostgresConfig { login, keys: None }
 }
 
 pub(crate) fn registry(place: PostgresConfig) -> RegistryConfig {
     let place = RegistryPlace::Postgres(place);
-    RegistryConfig { place, allow_list: true, ..RegistryConfig::new("unused") }
+    RegistryConfig {
+        place,
+        allow_list: true,
+        ..RegistryConfig::new("unused")
+    }
 }
 
 /// A primary, and a standby that has every commit.
@@ -44,7 +53,10 @@ fn serve(server: &Server, database: Database) -> Running {
 
 /// The error of a service that does not start with this registry.
 fn refusal(place: PostgresConfig) -> String {
-    let config = ServerConfig { registry: Some(registry(place)), ..config() };
+    let config = ServerConfig {
+        registry: Some(registry(place)),
+        ..config()
+    };
     match Running::try_start(config, vec![stateful(SMALL, 1)]) {
         Err(error @ Error::Registry { .. }) => error.to_string(),
         Err(other) => panic!("{other}"),
@@ -69,7 +81,11 @@ fn eventually(status: u16, mut request: impl FnMut() -> Reply) -> Reply {
         if reply.status == status {
             return reply;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "{} and not {status}: {reply:?}", reply.status);
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "{} and not {status}: {reply:?}",
+            reply.status
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -77,7 +93,10 @@ fn eventually(status: u16, mut request: impl FnMut() -> Reply) -> Reply {
 #[test]
 fn two_services_share_uploads_tickets_and_claims() {
     let server = Server::start("");
-    let (one, two) = (serve(&server, stateful(300_000, 1)), serve(&server, stateful(300_000, 1)));
+    let (one, two) = (
+        serve(&server, stateful(300_000, 1)),
+        serve(&server, stateful(300_000, 1)),
+    );
     let mut client = unregistered_at(&one.url());
     client.begin();
     let length = client.keys.len();
@@ -93,8 +112,14 @@ fn two_services_share_uploads_tickets_and_claims() {
     assert_eq!(first.status, 200, "{first:?}");
     let mut client = client.moved_to(&two);
     let again = client.ask(&query);
-    assert_eq!(again.body, first.body, "the identical query is answered again");
-    assert_eq!(client.client.extract(query.secret, &again.body).unwrap(), [record(7)]);
+    assert_eq!(
+        again.body, first.body,
+        "the identical query is answered again"
+    );
+    assert_eq!(
+        client.client.extract(query.secret, &again.body).unwrap(),
+        [record(7)]
+    );
     let other = client.query(8);
     let claimed = |client: &Client| client.ask_with("0", &other.bytes).code();
     assert_eq!(claimed(&client), "ticket_used");
@@ -105,18 +130,31 @@ fn two_services_share_uploads_tickets_and_claims() {
     // Nobody prepares a ticket twice, and each of them sees what the other removes.
     let offline = StoredRegistry::open(&registry(place(server.address("papir"))).place).unwrap();
     let databases = offline.list().unwrap();
-    assert_eq!((databases.len(), databases[0].1.registered, databases[0].1.tickets_used), (1, 1, 1));
+    assert_eq!(
+        (
+            databases.len(),
+            databases[0].1.registered,
+            databases[0].1.tickets_used
+        ),
+        (1, 1, 1)
+    );
     assert_eq!(send("DELETE", &client.at(""), &[], &[]).status, 204);
     let client = client.moved_to(&two);
     assert_eq!(get(&client.at("")).status, 410);
-    assert_eq!(server.sql("papir", "SELECT count(*) FROM papir.tickets, papir.keys"), "0");
+    assert_eq!(
+        server.sql("papir", "SELECT count(*) FROM papir.tickets, papir.keys"),
+        "0"
+    );
 }
 
 /// Copies of a client's state are used at the same moment, at both services.
 #[test]
 fn of_many_queries_with_one_number_one_is_answered() {
     let server = Server::start("");
-    let services = [serve(&server, stateful(SMALL, 1)), serve(&server, stateful(SMALL, 1))];
+    let services = [
+        serve(&server, stateful(SMALL, 1)),
+        serve(&server, stateful(SMALL, 1)),
+    ];
     let mut client = unregistered(&services[0]);
     client.id = client.register().json()["id"].as_str().unwrap().to_owned();
     client.wait_for("tickets_ready", 1);
@@ -134,8 +172,12 @@ fn of_many_queries_with_one_number_one_is_answered() {
     let start = Barrier::new(queries.len());
     let statuses: Vec<u16> = thread::scope(|scope| {
         let ask = |(index, query): (usize, &Query)| {
-            let (sender, start, bytes, ticket) =
-                (&senders[index % 2], &start, query.bytes.clone(), query.ticket);
+            let (sender, start, bytes, ticket) = (
+                &senders[index % 2],
+                &start,
+                query.bytes.clone(),
+                query.ticket,
+            );
             scope.spawn(move || {
                 start.wait();
                 sender.ask(ticket, &bytes).status
@@ -144,8 +186,16 @@ fn of_many_queries_with_one_number_one_is_answered() {
         let asking: Vec<_> = queries.iter().enumerate().map(ask).collect();
         asking.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
-    assert_eq!(statuses.iter().filter(|status| **status == 410).count(), 7, "{statuses:?}");
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 200).count(),
+        1,
+        "{statuses:?}"
+    );
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 410).count(),
+        7,
+        "{statuses:?}"
+    );
 }
 
 /// During a rolling update one service answers the new version and the other the old one.
@@ -156,7 +206,13 @@ fn tickets_are_kept_for_versions_that_another_service_answers() {
     let client = zip_client(&old);
     client.wait_for("tickets_ready", 4);
     client.moved_to(&new).wait_for("tickets_ready", 4);
-    assert_eq!(server.sql("papir", "SELECT count(DISTINCT version) FROM papir.answered"), "2");
+    assert_eq!(
+        server.sql(
+            "papir",
+            "SELECT count(DISTINCT version) FROM papir.answered"
+        ),
+        "2"
+    );
     let of_old = "SELECT count(*) FROM papir.tickets GROUP BY version ORDER BY 1 DESC LIMIT 1";
     assert_eq!(server.sql("papir", of_old), "5");
 }
@@ -177,12 +233,23 @@ fn after_a_failover_no_ticket_is_used_twice() {
 
     primary.crash();
     let lost = client.ask_with(&claimed.ticket.to_string(), &claimed.bytes);
-    assert_eq!((lost.status, lost.code().as_str()), (503, "registry_failed"));
+    assert_eq!(
+        (lost.status, lost.code().as_str()),
+        (503, "registry_failed")
+    );
     assert_eq!(get(&format!("{}/readyz", service.url())).status, 503);
     standby.promote();
-    let replayed = eventually(410, || client.ask_with(&claimed.ticket.to_string(), &claimed.bytes));
+    let replayed = eventually(410, || {
+        client.ask_with(&claimed.ticket.to_string(), &claimed.bytes)
+    });
     assert_eq!(replayed.code(), "client_gone");
-    assert_eq!(standby.sql("papir", "SELECT string_agg(database, ' ') FROM papir.clients"), "other");
+    assert_eq!(
+        standby.sql(
+            "papir",
+            "SELECT string_agg(database, ' ') FROM papir.clients"
+        ),
+        "other"
+    );
     assert_eq!(standby.sql("papir", "SELECT count(*) FROM papir.keys"), "0");
     eventually(200, || get(&format!("{}/readyz", service.url())));
     zip_client(&service).check(9);
@@ -199,10 +266,16 @@ fn while_postgresql_is_away_nothing_is_answered_and_no_claim_is_lost() {
     let ask = |bytes: &[u8]| client.ask_with(&query.ticket.to_string(), bytes);
     server.crash();
     let away = ask(&query.bytes);
-    assert_eq!((away.status, away.code().as_str()), (503, "registry_failed"));
+    assert_eq!(
+        (away.status, away.code().as_str()),
+        (503, "registry_failed")
+    );
     server.start_again();
     let answer = eventually(200, || ask(&query.bytes));
-    assert_eq!(client.client.extract(query.secret, &answer.body).unwrap(), [record(8)]);
+    assert_eq!(
+        client.client.extract(query.secret, &answer.body).unwrap(),
+        [record(8)]
+    );
     server.crash();
     server.start_again();
     assert_eq!(eventually(200, || ask(&query.bytes)).body, answer.body);
@@ -224,20 +297,28 @@ fn servers_that_may_lose_commits_are_refused() {
         server.configure(setting);
         server.start_again();
         let error = refusal(place(server.address("papir")));
-        assert!(error.contains(found) && error.contains("used twice"), "{error}");
+        assert!(
+            error.contains(found) && error.contains("used twice"),
+            "{error}"
+        );
     }
     server.crash();
     server.configure("");
     server.start_again();
     let standby = server.standby("");
     let error = refusal(place(server.address("papir")));
-    assert!(error.contains("synchronous_standby_names = '' with 1 standby(s)"), "{error}");
+    assert!(
+        error.contains("synchronous_standby_names = '' with 1 standby(s)"),
+        "{error}"
+    );
     let error = refusal(place(standby.address("papir")));
     assert!(error.contains("in PostgreSQL"), "{error}");
     let mut wrong = place(server.address("papir"));
     wrong.login.password = Some("wrong".into());
     assert!(refusal(wrong).contains("password authentication failed"));
-    assert!(refusal(place("postgres://papir:secret@localhost/papir".into())).contains("PGPASSFILE"));
+    assert!(
+        refusal(place("postgres://papir:secret@localhost/papir".into())).contains("PGPASSFILE")
+    );
     drop(standby);
 
     server.crash();
@@ -245,7 +326,9 @@ fn servers_that_may_lose_commits_are_refused() {
     server.start_again();
     drop(serve(&server, stateful(SMALL, 1)));
     server.sql("papir", "UPDATE papir.origin SET format = 9");
-    assert!(refusal(place(server.address("papir"))).contains("format 9: this release reads format 1"));
+    assert!(
+        refusal(place(server.address("papir"))).contains("format 9: this release reads format 1")
+    );
 }
 
 #[test]
@@ -253,20 +336,36 @@ fn long_keys_go_to_the_object_store() {
     let server = Server::start("");
     let folder = TempDir::new().unwrap();
     let keys = Some(format!("file://{}", folder.path().display()));
-    let with_store = registry(PostgresConfig { keys, ..place(server.address("papir")) });
+    let with_store = registry(PostgresConfig {
+        keys,
+        ..place(server.address("papir"))
+    });
     let service = start_with(with_store.clone(), stateful(300_000, 1));
     let mut client = unregistered(&service);
     client.begin();
     assert_eq!(client.part(0, 200_000).status, 200);
-    assert_eq!([(); 2].map(|()| client.part(200_000, 200_000).status), [200; 2], "empty parts");
+    assert_eq!(
+        [(); 2].map(|()| client.part(200_000, 200_000).status),
+        [200; 2],
+        "empty parts"
+    );
     assert_eq!(client.part(200_000, 210_000).status, 200);
-    assert_eq!(client.part(210_000, client.keys.len()).json()["status"], "registered");
+    assert_eq!(
+        client.part(210_000, client.keys.len()).json()["status"],
+        "registered"
+    );
     let clients = || -> Vec<PathBuf> {
         let entries = fs::read_dir(folder.path().join("client-keys")).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
     };
-    let [own] = &clients()[..] else { panic!("{:?}", clients()) };
-    assert_ne!(own.file_name().unwrap().to_str(), Some(client.id.as_str()), "names are no capabilities");
+    let [own] = &clients()[..] else {
+        panic!("{:?}", clients())
+    };
+    assert_ne!(
+        own.file_name().unwrap().to_str(),
+        Some(client.id.as_str()),
+        "names are no capabilities"
+    );
     let stored = || fs::read_dir(own).map_or(0, Iterator::count);
     assert_eq!(stored(), 2, "the short part is in PostgreSQL");
     service.finish();

@@ -21,7 +21,10 @@ fn address(server: &Running, path: &str) -> String {
 /// and the version.
 fn accepted(server: &Running) -> (u64, String) {
     let reply = get(&address(server, "/checkpoint/proof"));
-    let (proof, public) = (Proof::parse(&reply.body).unwrap(), get(&address(server, "/public")));
+    let (proof, public) = (
+        Proof::parse(&reply.body).unwrap(),
+        get(&address(server, "/public")),
+    );
     let owner = owner().public();
     let accepted = Policy::new(&owner, "words", START).accept(&proof).unwrap();
     accepted.leaf.check_public_part(&public.body).unwrap();
@@ -32,8 +35,14 @@ fn accepted(server: &Running) -> (u64, String) {
     let log = Log::decode(&get(&address(server, "/checkpoint/log")).body).unwrap();
     assert_eq!((log.note(), log.newest().unwrap()), (&note, &accepted.leaf));
     let info = get(&address(server, "")).json();
-    assert_eq!(info["checkpoint"]["sequence"].as_u64(), Some(accepted.seen.sequence));
-    assert_eq!(info["checkpoint"]["time"].as_u64(), Some(accepted.leaf.time));
+    assert_eq!(
+        info["checkpoint"]["sequence"].as_u64(),
+        Some(accepted.seen.sequence)
+    );
+    assert_eq!(
+        info["checkpoint"]["time"].as_u64(),
+        Some(accepted.leaf.time)
+    );
     (accepted.seen.sequence, version)
 }
 
@@ -44,18 +53,30 @@ fn checkpoints_change_together_with_the_version() {
     let server = Running::start_files(serving(&[&path])).unwrap();
     let (sequence, first) = accepted(&server);
     assert_eq!(sequence, 0);
-    let tag = get(&address(&server, "/checkpoint")).header("etag").unwrap().to_owned();
+    let tag = get(&address(&server, "/checkpoint"))
+        .header("etag")
+        .unwrap()
+        .to_owned();
     build_signed(directory.path(), "words.papir", "new", START + 60);
     reload(&server);
     let (sequence, second) = accepted(&server);
     assert_eq!(sequence, 1);
     assert_ne!(first, second);
-    assert_ne!(get(&address(&server, "/checkpoint")).header("etag"), Some(tag.as_str()));
+    assert_ne!(
+        get(&address(&server, "/checkpoint")).header("etag"),
+        Some(tag.as_str())
+    );
 }
 
 fn reload(server: &Running) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let reloaded = runtime.block_on(server.handle.reload()).unwrap().pop().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let reloaded = runtime
+        .block_on(server.handle.reload())
+        .unwrap()
+        .pop()
+        .unwrap();
     assert!(reloaded.outcome.is_ok(), "{reloaded:?}");
 }
 
@@ -66,9 +87,16 @@ fn a_version_that_is_signed_again_keeps_its_clients() {
     let server = Running::start_files(serving(&[&path])).unwrap();
     let before = accepted(&server);
     let state = Some(directory.path().join("state"));
-    let options = Options { allow_not_private: true, state, ..Options::default() };
+    let options = Options {
+        allow_not_private: true,
+        state,
+        ..Options::default()
+    };
     let mut connection = Connection::open_with(&server.url(), &options).unwrap();
-    let again = Sign { time: Some(START + 60), ..Sign::new(owner()) };
+    let again = Sign {
+        time: Some(START + 60),
+        ..Sign::new(owner())
+    };
     sign(&path, &again, &mut rng(), &NoProgress).unwrap();
     reload(&server);
     assert_eq!(accepted(&server), (before.0 + 1, before.1));
@@ -85,16 +113,27 @@ fn databases_without_a_checkpoint_say_so() {
     let server = Running::start_files(serving(&[&path])).unwrap();
     for form in ["", "/proof", "/log"] {
         let reply = get(&address(&server, &format!("/checkpoint{form}")));
-        assert_eq!((reply.status, reply.code().as_str()), (404, "no_checkpoint"));
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (404, "no_checkpoint")
+        );
     }
-    assert!(get(&address(&server, "")).json().get("checkpoint").is_none());
+    assert!(
+        get(&address(&server, ""))
+            .json()
+            .get("checkpoint")
+            .is_none()
+    );
     let unknown = get(&format!("{}/v1/databases/other/checkpoint", server.url()));
     assert_eq!(unknown.code(), "unknown_database");
 }
 
 fn serve_as(path: &Path, name: &str) -> Result<Running, Error> {
     let databases = vec![DatabaseConfig::new(path, Some(name.to_owned()))];
-    Running::start_files(ServerConfig { databases, ..serving(&[]) })
+    Running::start_files(ServerConfig {
+        databases,
+        ..serving(&[])
+    })
 }
 
 #[test]
@@ -103,12 +142,21 @@ fn a_signed_database_is_served_under_its_own_name_only() {
     let path = build_signed(directory.path(), "words.papir", "a", START);
     assert!(serve_as(&path, "words").is_ok());
     let error = serve_as(&path, "other").err().unwrap().to_string();
-    assert!(error.contains("the checkpoint is for the database `words`: expected `other`"), "{error}");
+    assert!(
+        error.contains("the checkpoint is for the database `words`: expected `other`"),
+        "{error}"
+    );
 }
 
 /// The limits of the interface hold every proof and log.
 #[test]
 fn limits_fit_the_formats() {
-    assert_eq!(papir_protocol::limit::CHECKPOINT_BYTES, papir_checkpoint::MAX_PROOF_BYTES as u64);
-    assert_eq!(papir_protocol::limit::LOG_BYTES, papir_checkpoint::MAX_LOG_BYTES);
+    assert_eq!(
+        papir_protocol::limit::CHECKPOINT_BYTES,
+        papir_checkpoint::MAX_PROOF_BYTES as u64
+    );
+    assert_eq!(
+        papir_protocol::limit::LOG_BYTES,
+        papir_checkpoint::MAX_LOG_BYTES
+    );
 }

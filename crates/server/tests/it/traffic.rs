@@ -12,8 +12,15 @@ use papir_server::{Database, ServerConfig};
 /// Plain answers carry a nonce, so that they can fail to decode.
 fn faulty(fault: Fault) -> Running {
     let (inner, layout) = prepared_keys("plain", 400, "a");
-    let server = FaultyDatabase { inner, scheme: 0, fault };
-    Running::start(config(), vec![Database::new("words", Box::new(server), Some(layout))])
+    let server = FaultyDatabase {
+        inner,
+        scheme: 0,
+        fault,
+    };
+    Running::start(
+        config(),
+        vec![Database::new("words", Box::new(server), Some(layout))],
+    )
 }
 
 type Outcome = Result<Option<Vec<u8>>, Error>;
@@ -26,7 +33,11 @@ fn observe(fault: Fault) -> (Traffic, Vec<Outcome>) {
     let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
     let many: Vec<_> = (0..2 * batch + 1).map(key).collect();
     let mut results = vec![connection.get_key(&key(1)), connection.get_key(&key(2))];
-    results.push(connection.get_keys(&many).map(|values| values[300 % values.len()].clone()));
+    results.push(
+        connection
+            .get_keys(&many)
+            .map(|values| values[300 % values.len()].clone()),
+    );
     let first = connection.costs().requests;
     assert_eq!(first, 5, "two lookups and three batches, none repeated");
     (proxy.take(), results)
@@ -38,11 +49,17 @@ fn traffic_is_the_same_whether_answers_decode_or_not() {
     assert_eq!(values[0].as_ref().unwrap(), &Some(value(1, "a")));
     let (foreign, failures) = observe(Fault::OtherPayload);
     for failure in &failures {
-        assert!(matches!(failure, Err(Error::Core(CoreError::NotDecodable))), "{failure:?}");
+        assert!(
+            matches!(failure, Err(Error::Core(CoreError::NotDecodable))),
+            "{failure:?}"
+        );
     }
     let (flipped, failures) = observe(Fault::FlippedBit);
     for failure in &failures {
-        assert!(matches!(failure, Err(Error::Core(CoreError::Checksum { .. }))), "{failure:?}");
+        assert!(
+            matches!(failure, Err(Error::Core(CoreError::Checksum { .. }))),
+            "{failure:?}"
+        );
     }
     // List, description, public part and five requests: one turn of each side for each.
     assert_eq!(honest.len(), 1, "one connection: {honest:?}");
@@ -62,7 +79,10 @@ fn traffic_is_the_same_for_every_key_present_or_absent() {
         connection.get_key(wanted).unwrap();
         seen.push(proxy.take());
     }
-    assert!(seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2, "{seen:?}");
+    assert!(
+        seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2,
+        "{seen:?}"
+    );
     assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
 }
 
@@ -73,7 +93,10 @@ fn the_observer_sees_what_the_server_received() {
     let on_query: papir_server::QueryObserver = Arc::new(move |name: &str, bytes: &[u8]| {
         seen.lock().unwrap().push((name.to_owned(), bytes.to_vec()))
     });
-    let config = ServerConfig { on_query: Some(on_query), ..config() };
+    let config = ServerConfig {
+        on_query: Some(on_query),
+        ..config()
+    };
     let server = Running::start(config, vec![indexed("table", "simple", 300)]);
     let mut connection = support::open(&server.url(), None).unwrap();
     for _ in 0..2 {
@@ -81,11 +104,20 @@ fn the_observer_sees_what_the_server_received() {
     }
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 2);
-    assert!(
-        log.iter()
-            .all(|(name, bytes)| { name == "table" && bytes.len() as u64 == connection.info().sizes.query })
-    );
+    assert!(log.iter().all(|(name, bytes)| {
+        name == "table" && bytes.len() as u64 == connection.info().sizes.query
+    }));
     // The same index twice with fresh masks: after the header, bytes agree only by chance.
-    let agree = log[0].1.iter().zip(&log[1].1).skip(24).filter(|(a, b)| a == b).count();
-    assert!(agree * 8 < log[0].1.len(), "{agree} of {} bytes agree", log[0].1.len());
+    let agree = log[0]
+        .1
+        .iter()
+        .zip(&log[1].1)
+        .skip(24)
+        .filter(|(a, b)| a == b)
+        .count();
+    assert!(
+        agree * 8 < log[0].1.len(),
+        "{agree} of {} bytes agree",
+        log[0].1.len()
+    );
 }

@@ -12,25 +12,40 @@ use papir_server::Database;
 /// have the same layout.
 fn serve(served: &str, shown: &str) -> (Running, Root) {
     let options = TableOptions::default();
-    let shown = papir_lookup::build(entries(300, shown), &options, &mut rng(), &NoProgress).unwrap();
+    let shown =
+        papir_lookup::build(entries(300, shown), &options, &mut rng(), &NoProgress).unwrap();
     // A dishonest server keeps the layout and changes values in place.
     let mut records = shown.records.clone();
     if served != "honest" {
         let last = records.packed().len() - 1;
-        let end = records.packed()[..last].iter().rposition(|&byte| byte != 0).unwrap();
-        records.packed_mut()[..=end].iter_mut().filter(|byte| **byte == b'v').for_each(|byte| *byte = b'V');
+        let end = records.packed()[..last]
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .unwrap();
+        records.packed_mut()[..=end]
+            .iter_mut()
+            .filter(|byte| **byte == b'v')
+            .for_each(|byte| *byte = b'V');
     }
-    let (commitment, proven) =
-        (ProvenRecords::new(&shown.records).unwrap().commitment(), ProvenRecords::new(&records).unwrap());
+    let (commitment, proven) = (
+        ProvenRecords::new(&shown.records).unwrap().commitment(),
+        ProvenRecords::new(&records).unwrap(),
+    );
     let server = prepared("plain", &proven);
     let root = commitment.root(Some(&shown.layout));
-    let database = Database::new_verifiable("words", server, Some(shown.layout), Some(*commitment.top()));
+    let database =
+        Database::new_verifiable("words", server, Some(shown.layout), Some(*commitment.top()));
     (Running::start(config(), vec![database]), root)
 }
 
 fn trusting(root: Root) -> Options {
     let database = Some("words".to_owned());
-    Options { allow_not_private: true, database, root: Some(root), ..stateless() }
+    Options {
+        allow_not_private: true,
+        database,
+        root: Some(root),
+        ..stateless()
+    }
 }
 
 type Outcome = Result<Option<Vec<u8>>, Error>;
@@ -50,18 +65,30 @@ fn only_the_caller_detects_wrong_records() {
     assert_eq!(values[1].as_ref().unwrap(), &None);
     let (lying, failures) = observe("lying");
     for failure in &failures {
-        assert!(matches!(failure, Err(Error::Lookup(LookupError::NotCommitted))), "{failure:?}");
+        assert!(
+            matches!(failure, Err(Error::Lookup(LookupError::NotCommitted))),
+            "{failure:?}"
+        );
     }
-    assert_eq!(honest, lying, "the traffic reveals whether the proof was valid");
+    assert_eq!(
+        honest, lying,
+        "the traffic reveals whether the proof was valid"
+    );
 }
 
 #[test]
 fn a_wrong_root_is_rejected_before_any_query() {
     let (server, root) = serve("honest", "a");
     let open = |root| Connection::open_with(&server.url(), &trusting(root));
-    assert_eq!(open(root).unwrap().get_key(&key(7)).unwrap(), Some(value(7, "a")));
+    assert_eq!(
+        open(root).unwrap().get_key(&key(7)).unwrap(),
+        Some(value(7, "a"))
+    );
     let error = open(Root([7; 32])).map(drop).unwrap_err();
-    assert!(matches!(&error, Error::Root { .. }) && error.to_string().contains(&root.to_string()), "{error}");
+    assert!(
+        matches!(&error, Error::Root { .. }) && error.to_string().contains(&root.to_string()),
+        "{error}"
+    );
     let info = get(&format!("{}/v1/databases/words", server.url())).json();
     let bundle = get(&format!("{}/v1/databases/words/public", server.url())).body;
     assert_eq!(info["sizes"]["bundle"], bundle.len());

@@ -5,7 +5,9 @@ use papir_core::scratch::Scratch;
 use papir_core::{
     Candidate, Description, NotPrivate, Progress, Records, Result as CoreResult, Shape, Target,
 };
-use papir_lookup::{BucketTarget, DEFAULT_BUCKET_BYTES, LABEL_SLACK, Lengths, choose_bucket, proof_bytes};
+use papir_lookup::{
+    BucketTarget, DEFAULT_BUCKET_BYTES, LABEL_SLACK, Lengths, choose_bucket, proof_bytes,
+};
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
@@ -29,25 +31,44 @@ impl<'a> ByOptions<'a> {
         let batches = options.batch.map(|capacity| {
             let batches = registry::batches_over(scheme.name())?;
             // `options.scheme` has checked the permission for a scheme without privacy.
-            Ok((batches.scheme.allow_insecure(NotPrivate::acknowledged()), batches, capacity))
+            Ok((
+                batches.scheme.allow_insecure(NotPrivate::acknowledged()),
+                batches,
+                capacity,
+            ))
         });
         let batches = batches.transpose().map_err(Error::Core)?;
-        Ok(Self { options, scheme, batches })
+        Ok(Self {
+            options,
+            scheme,
+            batches,
+        })
     }
 
     /// The scheme that is prepared.
     fn prepared(&self) -> &dyn ErasedScheme {
-        self.batches.as_ref().map_or(&*self.scheme, |(scheme, ..)| &**scheme)
+        self.batches
+            .as_ref()
+            .map_or(&*self.scheme, |(scheme, ..)| &**scheme)
     }
 
     /// The parameters for this shape: by label, or by goal.
     pub(super) fn candidate(&self, shape: Shape) -> CoreResult<Candidate> {
-        let BuildOptions { goal, failure, params, tables, .. } = self.options;
+        let BuildOptions {
+            goal,
+            failure,
+            params,
+            tables,
+            ..
+        } = self.options;
         if let Some(tables) = tables {
             return registry::with_tables(self.scheme.name(), shape, *tables, *failure);
         }
         let Some(label) = params else {
-            let target = Target { goal: *goal, failure: *failure };
+            let target = Target {
+                goal: *goal,
+                failure: *failure,
+            };
             return match &self.batches {
                 None => self.scheme.candidate_for(shape, target),
                 Some((_, batches, capacity)) => batches.candidate(shape, target, *capacity),
@@ -57,7 +78,11 @@ impl<'a> ByOptions<'a> {
             None => self.scheme.candidates(shape, *failure),
             Some((_, batches, capacity)) => batches.candidates(shape, *failure, *capacity),
         };
-        let slack = if self.options.keyed() { LABEL_SLACK } else { 0.0 };
+        let slack = if self.options.keyed() {
+            LABEL_SLACK
+        } else {
+            0.0
+        };
         Candidate::named(all?, self.prepared().name(), label, slack)
     }
 
@@ -89,9 +114,15 @@ impl<'a> ByOptions<'a> {
             lengths,
             |bytes| proven(self.options, lengths, bytes),
             |table| {
-                let proof = if self.options.verifiable { proof_bytes(table.records) as u64 } else { 0 };
+                let proof = if self.options.verifiable {
+                    proof_bytes(table.records) as u64
+                } else {
+                    0
+                };
                 let shape = Shape::of_bytes(table.records, table.record_bytes + proof)?;
-                Ok(self.candidate(shape)?.seconds(self.options.goal, table.layout_bytes))
+                Ok(self
+                    .candidate(shape)?
+                    .seconds(self.options.goal, table.layout_bytes))
             },
         )
     }

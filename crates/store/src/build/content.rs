@@ -69,32 +69,77 @@ pub(super) fn read(
     if options.format() == Format::Raw {
         return read_raw(options, progress);
     }
-    let Rows { entries: rows, bytes, skipped } = rows(&options.request(), progress)?;
+    let Rows {
+        entries: rows,
+        bytes,
+        skipped,
+    } = rows(&options.request(), progress)?;
     let entries = rows.len() as u64;
     if !options.keyed() {
         let records = Box::new(padded(options, &rows)?);
-        return Ok(Content { records, entries, bytes, skipped, keyword: None });
+        return Ok(Content {
+            records,
+            entries,
+            bytes,
+            skipped,
+            keyword: None,
+        });
     }
-    let BuildOptions { on_duplicate, room, .. } = *options;
+    let BuildOptions {
+        on_duplicate, room, ..
+    } = *options;
     let of_table = |error| of_keys(options, error);
     let lengths = Lengths::of(rows.iter().map(|row| row.value.len()));
     let lengths = lengths.ok_or_else(|| of_table(CoreError::EmptyDatabase.into()))?;
     let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
-    let table = TableOptions { bucket, on_duplicate, room };
-    let KeywordTable { layout, ids, report, records } =
-        papir_lookup::build(rows, &table, rng, progress).map_err(of_table)?;
-    let keyword = Some(Keys { layout, ids: Ids::InMemory(ids), report, lengths, bucket });
-    Ok(Content { records: Box::new(records), entries, bytes, skipped, keyword })
+    let table = TableOptions {
+        bucket,
+        on_duplicate,
+        room,
+    };
+    let KeywordTable {
+        layout,
+        ids,
+        report,
+        records,
+    } = papir_lookup::build(rows, &table, rng, progress).map_err(of_table)?;
+    let keyword = Some(Keys {
+        layout,
+        ids: Ids::InMemory(ids),
+        report,
+        lengths,
+        bucket,
+    });
+    Ok(Content {
+        records: Box::new(records),
+        entries,
+        bytes,
+        skipped,
+        keyword,
+    })
 }
 
 /// Opens the records of a raw source.
 ///
 /// # Errors
 /// The errors of [`raw_records`].
-pub(super) fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content<'static>> {
-    let records = raw_records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
+pub(super) fn read_raw(
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<Content<'static>> {
+    let records = raw_records(
+        &options.source,
+        options.record_bytes.unwrap_or_default(),
+        progress,
+    )?;
     let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
-    Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
+    Ok(Content {
+        records,
+        entries,
+        bytes,
+        skipped: Vec::new(),
+        keyword: None,
+    })
 }
 
 /// Converts an error of the keyword table: in Parquet, SQLite and given sources, entries are rows, not
@@ -104,7 +149,12 @@ pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Err
         (
             Format::Parquet | Format::Sqlite | Format::Given,
             papir_lookup::Error::DuplicateKey { key, first, line },
-        ) => Error::DuplicateKey { file: name_of(&options.source), key, first, row: line },
+        ) => Error::DuplicateKey {
+            file: name_of(&options.source),
+            key,
+            first,
+            row: line,
+        },
         (_, error) => Error::of_source(&options.source)(error),
     }
 }
@@ -128,7 +178,11 @@ pub(super) fn shape_of_values(options: &BuildOptions, entries: u64, longest: u64
 /// # Errors
 /// The errors of [`shape_of_values`].
 fn padded(options: &BuildOptions, rows: &[Entry]) -> Result<RecordBuffer> {
-    let longest = rows.iter().map(|row| row.value.len() as u64).max().unwrap_or(0);
+    let longest = rows
+        .iter()
+        .map(|row| row.value.len() as u64)
+        .max()
+        .unwrap_or(0);
     let shape = shape_of_values(options, rows.len() as u64, longest)?;
     let length = shape.record_bytes();
     let mut records = RecordBuffer::zeroed(shape);

@@ -8,13 +8,25 @@ use serde::{Deserialize, Serialize};
 pub(super) struct StoredLengths(u64, usize, usize, u64);
 
 impl From<Lengths> for StoredLengths {
-    fn from(Lengths { count, shortest, longest, total }: Lengths) -> Self {
+    fn from(
+        Lengths {
+            count,
+            shortest,
+            longest,
+            total,
+        }: Lengths,
+    ) -> Self {
         Self(count, shortest, longest, total)
     }
 }
 
 impl From<StoredLengths> for Lengths {
     fn from(StoredLengths(count, shortest, longest, total): StoredLengths) -> Self {
-        Self { count, shortest, longest, total }
+        Self {
+            count,
+            shortest,
+            longest,
+            total,
+        }
     }
 }

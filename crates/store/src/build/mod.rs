@@ -91,9 +91,16 @@ pub fn build_announced(
 ) -> Result<BuildReport> {
     let choice = ByOptions::new(options)?;
     let bucket: &ChooseBucket<'_> = &|lengths| choice.bucket(lengths);
-    let prepare: &Prepare<'_> =
-        &|records, scratch, rng, progress| choice.prepare(records, announce, scratch, rng, progress);
-    build_for(options, goal_of(options), &Preparation { bucket, prepare }, rng, progress)
+    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
+        choice.prepare(records, announce, scratch, rng, progress)
+    };
+    build_for(
+        options,
+        goal_of(options),
+        &Preparation { bucket, prepare },
+        rng,
+        progress,
+    )
 }
 
 /// Like [`build()`], from records of a program, looked up by index. The options' source names them in
@@ -109,8 +116,9 @@ pub fn build_records(
 ) -> Result<BuildReport> {
     let options = &of_records(options, records);
     let choice = ByOptions::new(options)?;
-    let prepare: &Prepare<'_> =
-        &|records, scratch, rng, progress| choice.prepare(records, &|_| Ok(()), scratch, rng, progress);
+    let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
+        choice.prepare(records, &|_| Ok(()), scratch, rng, progress)
+    };
     build_records_for(options, goal_of(options), records, prepare, rng, progress)
 }
 
@@ -126,7 +134,14 @@ pub fn build_records_with(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    build_records_for(&of_records(options, records), None, records, prepare, rng, progress)
+    build_records_for(
+        &of_records(options, records),
+        None,
+        records,
+        prepare,
+        rng,
+        progress,
+    )
 }
 
 /// The options for records without columns.
@@ -151,7 +166,10 @@ fn build_records_for(
 ) -> Result<BuildReport> {
     options.check()?;
     if options.memory.is_some() {
-        return Err(Error::options("records in memory with a limit of memory", "a file, or no limit"));
+        return Err(Error::options(
+            "records in memory with a limit of memory",
+            "a file, or no limit",
+        ));
     }
     let (former, shape) = (options.former_log()?, records.shape());
     let signing = options.signing(former.clone())?;
@@ -162,7 +180,13 @@ fn build_records_for(
         skipped: Vec::new(),
         keyword: None,
     };
-    let finish = Finish { options, goal, prepare, former, signing: signing.as_ref() };
+    let finish = Finish {
+        options,
+        goal,
+        prepare,
+        former,
+        signing: signing.as_ref(),
+    };
     finish.run_in_memory(content, rng, progress)
 }
 
@@ -173,8 +197,8 @@ fn goal_of(options: &BuildOptions) -> Option<Goal> {
 
 /// Prepares the scheme's database, with memory of the scratch. Called once the records are read, since a
 /// setup needs their shape.
-pub type Prepare<'a> =
-    dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer + 'a;
+pub type Prepare<'a> = dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer
+    + 'a;
 
 /// A prepared database.
 pub type PreparedServer = CoreResult<Box<dyn ErasedServer>>;
@@ -212,7 +236,13 @@ fn build_for(
     options.check()?;
     let former = options.former_log()?;
     let signing = options.signing(former.clone())?;
-    let finish = Finish { options, goal, prepare: preparation.prepare, former, signing: signing.as_ref() };
+    let finish = Finish {
+        options,
+        goal,
+        prepare: preparation.prepare,
+        former,
+        signing: signing.as_ref(),
+    };
     let Some(memory) = options.memory else {
         let content = read(options, preparation.bucket, rng, progress)?;
         return finish.run_in_memory(content, rng, progress);
@@ -220,7 +250,11 @@ fn build_for(
     let mut folder = BuildFolder::open(options, memory, rng)?;
     let mut rng = folder.rng();
     let content = outside::read(options, preparation.bucket, &mut folder, &mut rng, progress)?;
-    folder.divide_by(options, outside::records_part(options), content.records.shape());
+    folder.divide_by(
+        options,
+        outside::records_part(options),
+        content.records.shape(),
+    );
     let report = finish.run(content, &mut folder, &mut rng, progress)?;
     folder.remove();
     Ok(report)
@@ -260,17 +294,38 @@ impl Finish<'_> {
     ) -> Result<BuildReport> {
         let options = self.options;
         check_proofs(options, content.records.as_ref())?;
-        let (server, commitment) =
-            prove(options.verifiable, content.records.as_ref(), progress, |records| {
-                Ok((self.prepare)(records, scratch, rng, progress)?)
-            })?;
-        let metadata = metadata(options, self.goal, &content, server.as_ref(), commitment.as_ref());
-        let Content { records, keyword, skipped, .. } = content;
+        let (server, commitment) = prove(
+            options.verifiable,
+            content.records.as_ref(),
+            progress,
+            |records| Ok((self.prepare)(records, scratch, rng, progress)?),
+        )?;
+        let metadata = metadata(
+            options,
+            self.goal,
+            &content,
+            server.as_ref(),
+            commitment.as_ref(),
+        );
+        let Content {
+            records,
+            keyword,
+            skipped,
+            ..
+        } = content;
         // The scheme has its own copy by now. Free this one before the snapshot is written.
         drop(records);
-        let owned = keyword.as_ref().map(|keys| owned(options, keys, rng)).transpose()?;
+        let owned = keyword
+            .as_ref()
+            .map(|keys| owned(options, keys, rng))
+            .transpose()?;
         let commitment = commitment.as_ref();
-        let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
+        let prepared = Prepared {
+            metadata: &metadata,
+            keyword: owned,
+            commitment,
+            server: server.as_ref(),
+        };
         let mut alone = None;
         let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
             alone = options.exclude_others(&self.former)?;
@@ -279,8 +334,13 @@ impl Finish<'_> {
             delta::remove(&options.out, server.version())?;
             sign(self.signing, version, sink)
         };
-        let (snapshot_bytes, log) =
-            save((&options.out, Readers::Kept), rng.next_u64(), &prepared, seal, progress)?;
+        let (snapshot_bytes, log) = save(
+            (&options.out, Readers::Kept),
+            rng.next_u64(),
+            &prepared,
+            seal,
+            progress,
+        )?;
         drop(alone);
         let checkpoint = newest_leaf(log.as_ref());
         let table = keyword.map(|keys| keys.report);
@@ -296,7 +356,11 @@ impl Finish<'_> {
 }
 
 /// The keys of a snapshot.
-fn owned<'a>(options: &BuildOptions, keys: &'a Keys, rng: &mut dyn CryptoRng) -> Result<Keyword<'a>> {
+fn owned<'a>(
+    options: &BuildOptions,
+    keys: &'a Keys,
+    rng: &mut dyn CryptoRng,
+) -> Result<Keyword<'a>> {
     Ok(match &keys.ids {
         Ids::InMemory(ids) => Keyword::new(options.encrypt.as_ref(), &keys.layout, ids, rng)?,
         Ids::Stored(ids) => Keyword::encoded(&keys.layout, ids),
@@ -305,13 +369,23 @@ fn owned<'a>(options: &BuildOptions, keys: &'a Keys, rng: &mut dyn CryptoRng) ->
 
 /// Refuses proofs whose tree does not fit in the memory of the build.
 fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
-    let (needed, allowed) = (records.shape().records().saturating_mul(TREE_BYTES), options.memory);
-    match allowed.map(|memory| memory / 2).filter(|&half| options.verifiable && needed > half) {
+    let (needed, allowed) = (
+        records.shape().records().saturating_mul(TREE_BYTES),
+        options.memory,
+    );
+    match allowed
+        .map(|memory| memory / 2)
+        .filter(|&half| options.verifiable && needed > half)
+    {
         None => Ok(()),
         Some(half) => {
             let expected = format!("at most {half}, half of the memory allowed");
-            Err(CoreError::out_of_bounds("the number of bytes of all proofs' hashes", needed, expected)
-                .into())
+            Err(CoreError::out_of_bounds(
+                "the number of bytes of all proofs' hashes",
+                needed,
+                expected,
+            )
+            .into())
         }
     }
 }
@@ -331,12 +405,18 @@ fn metadata(
         papir: env!("CARGO_PKG_VERSION").to_owned(),
         source: SourceSummary {
             file: match options.source.file_name() {
-                Some(name) if !is_standard_input(&options.source) => name.to_string_lossy().into_owned(),
+                Some(name) if !is_standard_input(&options.source) => {
+                    name.to_string_lossy().into_owned()
+                }
                 _ => name_of(&options.source),
             },
             format: options.format().name().to_owned(),
             // The length of the source would reveal the lengths of encrypted keys and values.
-            bytes: if options.encrypt.is_some() { 0 } else { content.bytes },
+            bytes: if options.encrypt.is_some() {
+                0
+            } else {
+                content.bytes
+            },
             entries: content.entries,
             skipped: content.skipped.len() as u64,
             key: options.key.clone(),
@@ -349,7 +429,11 @@ fn metadata(
         root: commitment.map(|commitment| commitment.root(layout).to_string()),
         keyword: content.keyword.as_ref().map(|keys| {
             let summary = KeywordSummary::new(&keys.report, keys.bucket);
-            if options.encrypt.is_some() { summary.concealed() } else { summary }
+            if options.encrypt.is_some() {
+                summary.concealed()
+            } else {
+                summary
+            }
         }),
         goal: goal.map(|goal| goal.name().to_owned()),
         updated: None,

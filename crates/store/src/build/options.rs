@@ -153,14 +153,20 @@ impl BuildOptions {
             Some(former) if sign.is_some() => {
                 let log = log_to_continue(stored_log(former)?, former, sign, self.unsigned)?;
                 let found = || format!("{} without a checkpoint", former.display());
-                let log =
-                    log.ok_or_else(|| Error::options(found(), "a signed database, to continue its log"));
+                let log = log.ok_or_else(|| {
+                    Error::options(found(), "a signed database, to continue its log")
+                });
                 log.map(Some)
             }
-            Some(_) => Err(Error::options("a log to continue without a key", "a key to sign with")),
+            Some(_) => Err(Error::options(
+                "a log to continue without a key",
+                "a key to sign with",
+            )),
             None => match stored_log(&self.out) {
                 Ok(log) => log_to_continue(log, &self.out, sign, self.unsigned),
-                Err(error) if self.replaces(&error) => log_to_continue(None, &self.out, sign, self.unsigned),
+                Err(error) if self.replaces(&error) => {
+                    log_to_continue(None, &self.out, sign, self.unsigned)
+                }
                 Err(error) => Err(error),
             },
         }
@@ -172,7 +178,8 @@ impl BuildOptions {
     /// [`Error::Checkpoint`] for a key that may not sign.
     pub(super) fn signing(&self, former: Option<Log>) -> Result<Option<Signing<'_>>> {
         let sign = self.sign.as_ref();
-        sign.map(|sign| Signing::new(sign, former, &self.name(), &self.out)).transpose()
+        sign.map(|sign| Signing::new(sign, former, &self.name(), &self.out))
+            .transpose()
     }
 
     /// Waits until nobody publishes at `out`, and refuses this version if the log that it continues, `former`,
@@ -186,8 +193,10 @@ impl BuildOptions {
         let lock = if lock { lock_deltas(&self.out)? } else { None };
         let now = self.former_log()?;
         // Cosignatures of the former version may arrive meanwhile: the next leaf does not continue them.
-        let continued =
-            |log: &Option<Log>| log.as_ref().map(|log| (log.leaves().to_vec(), log.certificates().to_vec()));
+        let continued = |log: &Option<Log>| {
+            log.as_ref()
+                .map(|log| (log.leaves().to_vec(), log.certificates().to_vec()))
+        };
         let file = self.former.as_deref().unwrap_or(&self.out);
         refuse_published(file, &continued(former), &continued(&now))?;
         Ok(lock)
@@ -198,7 +207,9 @@ impl BuildOptions {
     /// below those that clients have seen.
     fn replaces(&self, error: &Error) -> bool {
         match error {
-            Error::Core(CoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => true,
+            Error::Core(CoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                true
+            }
             Error::Signed { .. } | Error::Options { .. } => false,
             _ => self.sign.is_none(),
         }
@@ -215,11 +226,15 @@ impl BuildOptions {
     pub(super) fn scheme(&self) -> Result<Box<dyn ErasedScheme>> {
         let scheme = registry::by_name(&self.scheme)?;
         match scheme.privacy() {
-            Privacy::NotPrivate(reason) if !self.allow_not_private => {
-                Err(CoreError::NotPrivate { scheme: scheme.name(), reason }.into())
+            Privacy::NotPrivate(reason) if !self.allow_not_private => Err(CoreError::NotPrivate {
+                scheme: scheme.name(),
+                reason,
             }
+            .into()),
             // `allow_insecure` does not affect a private scheme.
-            _ => Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(self.encrypt.as_ref())),
+            _ => Ok(scheme
+                .allow_insecure(NotPrivate::acknowledged())
+                .with_owner_key(self.encrypt.as_ref())),
         }
     }
 
@@ -228,7 +243,10 @@ impl BuildOptions {
     fn check_key(&self) -> Result<()> {
         let encrypted = self.scheme == registry::ENCRYPTED;
         match &self.encrypt {
-            None if encrypted => Err(Error::options(format!("{} without a key", self.scheme), "the owner's")),
+            None if encrypted => Err(Error::options(
+                format!("{} without a key", self.scheme),
+                "the owner's",
+            )),
             Some(_) if !encrypted => Err(Error::options(
                 format!("a key to encrypt under with {}", self.scheme),
                 registry::ENCRYPTED,
@@ -251,13 +269,21 @@ impl BuildOptions {
 
     /// The request for the source's rows.
     pub(super) fn request(&self) -> Request<'_> {
-        let columns = Columns { key: self.key.as_deref(), values: &self.values, deletes: Deletes::None };
+        let columns = Columns {
+            key: self.key.as_deref(),
+            values: &self.values,
+            deletes: Deletes::None,
+        };
         let selection = match (&self.query, &self.table) {
             (Some(query), _) => Selection::Query(query),
             (None, Some(table)) => Selection::Table(table),
             (None, None) => Selection::Whole,
         };
-        let limit = if self.keyed() { Some(MAX_VALUE_BYTES as u64) } else { self.record_bytes };
+        let limit = if self.keyed() {
+            Some(MAX_VALUE_BYTES as u64)
+        } else {
+            self.record_bytes
+        };
         Request {
             path: &self.source,
             format: self.format(),
@@ -277,12 +303,18 @@ impl BuildOptions {
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
         if self.given.is_some() && self.format.is_some() {
-            return Err(Error::options("a format of given rows", "none: they have columns"));
+            return Err(Error::options(
+                "a format of given rows",
+                "none: they have columns",
+            ));
         }
         self.check_stream(format)?;
         format.check_support(&self.source)?;
         if !format.has_columns() && columns {
-            return Err(Error::options(format!("key or value columns of {source}"), "a source of columns"));
+            return Err(Error::options(
+                format!("key or value columns of {source}"),
+                "a source of columns",
+            ));
         }
         if format.has_columns() && !columns {
             return Err(Error::options(
@@ -291,22 +323,39 @@ impl BuildOptions {
             ));
         }
         if self.room > 0 && !self.keyed() {
-            return Err(Error::options("room for new keys in a database without keys", "a key column"));
+            return Err(Error::options(
+                "room for new keys in a database without keys",
+                "a key column",
+            ));
         }
         if self.tables.is_some() && (self.params.is_some() || self.batch.is_some()) {
-            return Err(Error::options("tables beside parameters by label or batches", "one of them"));
+            return Err(Error::options(
+                "tables beside parameters by label or batches",
+                "one of them",
+            ));
         }
         if self.scratch.is_some() && self.tables.is_none() {
-            return Err(Error::options("a folder for tables", "tables to keep there"));
+            return Err(Error::options(
+                "a folder for tables",
+                "tables to keep there",
+            ));
         }
         if self.bucket.is_some() && !self.keyed() {
-            return Err(Error::options("a bucket length for a database without keys", "a key column"));
+            return Err(Error::options(
+                "a bucket length for a database without keys",
+                "a key column",
+            ));
         }
         match self.record_bytes {
-            None if format == Format::Raw => Err(Error::options(source, "its record length in bytes")),
+            None if format == Format::Raw => {
+                Err(Error::options(source, "its record length in bytes"))
+            }
             Some(_) if self.keyed() => {
                 let expected = "none: it is chosen from the values";
-                Err(Error::options("a record length for a database of keys", expected))
+                Err(Error::options(
+                    "a record length for a database of keys",
+                    expected,
+                ))
             }
             _ => Ok(()),
         }?;
@@ -317,12 +366,24 @@ impl BuildOptions {
     fn check_memory(&self) -> Result<()> {
         let Some(memory) = self.memory else {
             let alone = Error::options("tasks without a limit of memory", "that of each task");
-            return if self.tasks.is_some() { Err(alone) } else { Ok(()) };
+            return if self.tasks.is_some() {
+                Err(alone)
+            } else {
+                Ok(())
+            };
         };
         let least = least_memory();
         if memory < least {
-            let expected = format!("at least {least} for {} threads", rayon::current_num_threads());
-            return Err(CoreError::out_of_bounds("the number of bytes of memory", memory, expected).into());
+            let expected = format!(
+                "at least {least} for {} threads",
+                rayon::current_num_threads()
+            );
+            return Err(CoreError::out_of_bounds(
+                "the number of bytes of memory",
+                memory,
+                expected,
+            )
+            .into());
         }
         let found = match (self.batch, &self.tables, self.scheme()?.bounded_memory()) {
             (Some(_), ..) => "batches with a limit of memory".to_owned(),
@@ -330,16 +391,22 @@ impl BuildOptions {
             (_, _, false) => format!("{} with a limit of memory", self.scheme),
             _ => return Ok(()),
         };
-        let bounded = registry::all().into_iter().filter(|scheme| scheme.bounded_memory());
+        let bounded = registry::all()
+            .into_iter()
+            .filter(|scheme| scheme.bounded_memory());
         let names: Vec<_> = bounded.map(|scheme| scheme.name()).collect();
-        Err(Error::options(found, format!("{}, without batches or tables", names.join(" or "))))
+        Err(Error::options(
+            found,
+            format!("{}, without batches or tables", names.join(" or ")),
+        ))
     }
 
     /// Refuses tasks that could not prepare this database.
     fn check_tasks(&self) -> Result<()> {
         let found = match &self.tasks {
             Some(tasks)
-                if tasks.read_rows && (self.given.is_none() || self.key.is_none() || self.skip_bad > 0) =>
+                if tasks.read_rows
+                    && (self.given.is_none() || self.key.is_none() || self.skip_bad > 0) =>
             {
                 let expected = "rows of a program, with a key column, none of which is skipped";
                 return Err(Error::options("rows that tasks read", expected));
@@ -348,9 +415,14 @@ impl BuildOptions {
             Some(_) if !self.scheme()?.by_tasks() => format!("tasks for {}", self.scheme),
             _ => return Ok(()),
         };
-        let able = registry::all().into_iter().filter(|scheme| scheme.by_tasks());
+        let able = registry::all()
+            .into_iter()
+            .filter(|scheme| scheme.by_tasks());
         let names: Vec<_> = able.map(|scheme| scheme.name()).collect();
-        Err(Error::options(found, format!("{}, not verifiable", names.join(" or "))))
+        Err(Error::options(
+            found,
+            format!("{}, not verifiable", names.join(" or ")),
+        ))
     }
 
     fn check_selection(&self, format: Format) -> Result<()> {
@@ -358,7 +430,10 @@ impl BuildOptions {
             (Some(_), Some(_)) => Err(Error::options("a table and a query", "one of them")),
             (None, None) => Ok(()),
             _ if format == Format::Sqlite => Ok(()),
-            _ => Err(Error::options(format!("a table or query of a {} source", format.name()), "sqlite")),
+            _ => Err(Error::options(
+                format!("a table or query of a {} source", format.name()),
+                "sqlite",
+            )),
         }
     }
 
@@ -368,6 +443,9 @@ impl BuildOptions {
             return Ok(());
         }
         let found = self.format.map_or("no format", Format::name);
-        Err(Error::options(format!("{found} for standard input"), "csv, jsonl or raw"))
+        Err(Error::options(
+            format!("{found} for standard input"),
+            "csv, jsonl or raw",
+        ))
     }
 }

@@ -69,16 +69,40 @@ impl RowParts {
         memory: u64,
         (runner, progress): (&dyn RunTasks, &dyn Progress),
     ) -> Result<Self> {
-        write(&folder, PLAN, &Plan { seed: seed.0, key: key.to_owned(), values: values.to_vec() })?;
-        let mut all = Self { seed, parts: Vec::new(), bytes: 0 };
+        write(
+            &folder,
+            PLAN,
+            &Plan {
+                seed: seed.0,
+                key: key.to_owned(),
+                values: values.to_vec(),
+            },
+        )?;
+        let mut all = Self {
+            seed,
+            parts: Vec::new(),
+            bytes: 0,
+        };
         for name in runner.read_rows(&folder, progress)? {
-            let Summary { ends, lengths, bytes } = read(&folder, &summary_of(&name))?;
+            let Summary {
+                ends,
+                lengths,
+                bytes,
+            } = read(&folder, &summary_of(&name))?;
             let path = folder.join(rows_of(&name));
             let rows = map_blob(&path)?;
             CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
             CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
-            let runs = Box::new(PartFile { path, rows, ends, most: most_bytes(memory) });
-            all.parts.push(EntryPart { runs, lengths: lengths.map(Lengths::from) });
+            let runs = Box::new(PartFile {
+                path,
+                rows,
+                ends,
+                most: most_bytes(memory),
+            });
+            all.parts.push(EntryPart {
+                runs,
+                lengths: lengths.map(Lengths::from),
+            });
             all.bytes = all.bytes.saturating_add(bytes);
         }
         Ok(all)
@@ -92,14 +116,23 @@ impl RowParts {
 /// Errors of the rows, [`CoreError::Malformed`] for another name, and [`CoreError::Io`].
 pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(CoreError::malformed("the name of a part", name, "letters and digits of ASCII").into());
+        return Err(CoreError::malformed(
+            "the name of a part",
+            name,
+            "letters and digits of ASCII",
+        )
+        .into());
     }
     let Plan { seed, key, values } = read(folder, PLAN)?;
     let path = Path::new(NAME);
     let request = Request {
         path,
         format: Format::Given,
-        columns: Columns { key: Some(&key), values: &values, deletes: Deletes::None },
+        columns: Columns {
+            key: Some(&key),
+            values: &values,
+            deletes: Deletes::None,
+        },
         selection: Selection::Whole,
         given: Some(rows),
         longest: MAX_VALUE_BYTES as u64,
@@ -122,7 +155,15 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         Ok(())
     })?;
     let lengths = lengths.map(StoredLengths::from);
-    write(folder, &summary_of(name), &Summary { ends, lengths, bytes })
+    write(
+        folder,
+        &summary_of(name),
+        &Summary {
+            ends,
+            lengths,
+            bytes,
+        },
+    )
 }
 
 fn rows_of(name: &str) -> String {
@@ -134,7 +175,8 @@ fn summary_of(name: &str) -> String {
 }
 
 fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<()> {
-    let json = serde_json::to_vec(value).map_err(|error| CoreError::malformed(NAME, error, "text"))?;
+    let json =
+        serde_json::to_vec(value).map_err(|error| CoreError::malformed(NAME, error, "text"))?;
     Ok(publish(folder, name, &json)?)
 }
 
@@ -158,7 +200,8 @@ impl ReadRuns for PartFile {
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
         let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
         let found = self.rows.get(start..self.ends[run]);
-        let found = found.ok_or_else(|| CoreError::malformed(NAME, "runs out of order", "ascending ends"))?;
+        let found = found
+            .ok_or_else(|| CoreError::malformed(NAME, "runs out of order", "ascending ends"))?;
         check_memory(out.len() + found.len(), self.most)?;
         out.extend_from_slice(found);
         Ok(())

@@ -14,7 +14,10 @@ pub(super) struct BuildRng {
 
 impl BuildRng {
     pub(super) fn new(seed: [u8; SEED_BYTES]) -> Self {
-        Self { rng: ChaCha20Rng::from_seed(seed), drawn: 0 }
+        Self {
+            rng: ChaCha20Rng::from_seed(seed),
+            drawn: 0,
+        }
     }
 
     /// Number of bytes drawn so far.

@@ -47,7 +47,11 @@ pub struct SurveyedKeys {
 ///
 /// # Errors
 /// Errors of [`build()`](crate::build()) up to there.
-pub fn survey(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Survey> {
+pub fn survey(
+    options: &BuildOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Survey> {
     let mut options = options.clone();
     if options.format() == Format::Csv && options.key.is_none() && options.values.is_empty() {
         let mut columns = csv_columns(&options.source)?.into_iter();
@@ -56,7 +60,12 @@ pub fn survey(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Pr
     }
     options.check()?;
     let default = |_: &Lengths| Ok(BucketTarget::default());
-    let Content { records, entries, keyword, .. } = read(&options, &default, rng, progress)?;
+    let Content {
+        records,
+        entries,
+        keyword,
+        ..
+    } = read(&options, &default, rng, progress)?;
     if entries == 0 {
         return Err(Error::Core(papir_core::Error::EmptyDatabase));
     }

@@ -82,7 +82,11 @@ pub struct TaskOptions {
 impl TaskOptions {
     /// Tasks that prepare what the build has read.
     pub fn new(shards: usize, runner: Arc<dyn RunTasks>) -> Self {
-        Self { shards, read_rows: false, runner }
+        Self {
+            shards,
+            read_rows: false,
+            runner,
+        }
     }
 }
 
@@ -138,8 +142,9 @@ impl Plan {
     fn read(folder: &Path) -> CoreResult<Self> {
         let path = folder.join(PLAN);
         let json = fs::read(&path).map_err(|source| io("reading", &path, source))?;
-        serde_json::from_slice(&json)
-            .map_err(|error| CoreError::malformed("the plan of a build", error, "that of this version"))
+        serde_json::from_slice(&json).map_err(|error| {
+            CoreError::malformed("the plan of a build", error, "that of this version")
+        })
     }
 
     fn write(&self, folder: &Path) -> CoreResult<()> {
@@ -159,7 +164,11 @@ impl Plan {
     fn records(&self) -> CoreResult<PackedRecords> {
         let (records, bits) = self.shape;
         let (shape, packed) = (Shape::new(records, bits)?, map_blob(&self.records)?);
-        CoreError::check_length("the records of a build", packed.len(), shape.total_bytes() as usize)?;
+        CoreError::check_length(
+            "the records of a build",
+            packed.len(),
+            shape.total_bytes() as usize,
+        )?;
         Ok(PackedRecords::new(shape, packed))
     }
 
@@ -173,7 +182,11 @@ impl Plan {
         self.write(folder)?;
         let done = |task: usize| folder.join(self.slices_file(task)).exists();
         if !(0..self.prepare).all(done) {
-            let tasks = Tasks { folder: folder.to_owned(), encode: self.encode, prepare: self.prepare };
+            let tasks = Tasks {
+                folder: folder.to_owned(),
+                encode: self.encode,
+                prepare: self.prepare,
+            };
             runner.run(&tasks, progress)?;
         }
         self.names(folder)
@@ -183,7 +196,8 @@ impl Plan {
     pub(super) fn join(&self, folder: &Path, part: &str, mut file: File) -> CoreResult<()> {
         for task in 0..self.prepare {
             let path = folder.join(self.piece_file(part, task));
-            let copied = File::open(&path).and_then(|mut piece| std::io::copy(&mut piece, &mut file));
+            let copied =
+                File::open(&path).and_then(|mut piece| std::io::copy(&mut piece, &mut file));
             copied.map_err(|source| io("joining", &path, source))?;
         }
         Ok(())
@@ -237,7 +251,8 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
     let (scheme, parameters) = (plan.scheme()?, &plan.parameters);
     let columns = range(scheme.column_ranges(parameters, plan.encode)?, task)?;
     let records = plan.records()?;
-    let encoded = scheme.encode_columns(parameters, columns, &records, &mut plan.rng(), progress)?;
+    let encoded =
+        scheme.encode_columns(parameters, columns, &records, &mut plan.rng(), progress)?;
     publish(folder, &name, encoded.as_ref())
 }
 
@@ -268,7 +283,9 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
 fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
     let all = ranges.len();
     let found = ranges.into_iter().nth(task);
-    found.ok_or_else(|| CoreError::out_of_bounds("the number of a task", task as u64, format!("below {all}")))
+    found.ok_or_else(|| {
+        CoreError::out_of_bounds("the number of a task", task as u64, format!("below {all}"))
+    })
 }
 
 /// Writes a file that appears once it is complete and durable. Several tasks may write the same one.
@@ -283,7 +300,11 @@ pub(super) fn publish_with(
     write: &mut dyn FnMut(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> CoreResult<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let own = format!("{name}.{}-{}{UNFINISHED}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let own = format!(
+        "{name}.{}-{}{UNFINISHED}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
     let (own, path) = (folder.join(own), folder.join(name));
     let written = File::create(&own).and_then(|file| {
         let mut file = BufWriter::new(file);

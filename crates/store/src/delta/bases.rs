@@ -25,7 +25,10 @@ pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
     };
     reason.map_or(Ok(()), |reason| {
         let found = format!("a delta beside {}, {reason}", file.display());
-        Err(Error::options(found, "changes without --delta: `papir update`"))
+        Err(Error::options(
+            found,
+            "changes without --delta: `papir update`",
+        ))
     })
 }
 
@@ -35,13 +38,23 @@ pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
 /// [`Error::Options`]; errors of a damaged delta.
 pub(crate) fn refuse_with_delta(base: &Snapshot, file: &Path) -> Result<()> {
     let version = base.server.version();
-    match Delta::of(file, version, &OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })? {
+    match Delta::of(
+        file,
+        version,
+        &OpenOptions {
+            verify: Verify::Lazy,
+            ..OpenOptions::default()
+        },
+    )? {
         None => Ok(()),
         Some(delta) => {
             let (entries, path) = (delta.metadata.entries, delta_file(file, version)?);
-            let found = format!("{} with {entries} changes beside it in {}", file.display(), path.display());
-            let expected =
-                "a snapshot without a delta: merge it first (papir merge), or change it with --delta";
+            let found = format!(
+                "{} with {entries} changes beside it in {}",
+                file.display(),
+                path.display()
+            );
+            let expected = "a snapshot without a delta: merge it first (papir merge), or change it with --delta";
             Err(Error::options(found, expected))
         }
     }

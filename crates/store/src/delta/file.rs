@@ -53,9 +53,15 @@ pub fn delta_file(file: &Path, base: Version) -> Result<PathBuf> {
 /// # Errors
 /// Errors of the snapshot and of the delta.
 pub fn delta_bytes(file: &Path) -> Result<u64> {
-    let options = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let options = OpenOptions {
+        verify: Verify::Lazy,
+        ..OpenOptions::default()
+    };
     let delta = Delta::of(file, Snapshot::version_in(file)?, &options)?;
-    Ok(delta.map(|delta| delta.changes()).transpose()?.map_or(0, |changes| changes.bytes()))
+    Ok(delta
+        .map(|delta| delta.changes())
+        .transpose()?
+        .map_or(0, |changes| changes.bytes()))
 }
 
 /// Removes the delta of a version of `file`, if there is one.
@@ -91,9 +97,10 @@ pub(crate) fn lock_deltas(file: &Path) -> Result<Option<FileLock>> {
             Ok(created)
         }
         // Without writing, a file of another user can be locked, too.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            File::options().write(true).open(&path).or_else(|_| File::open(&path))
-        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => File::options()
+            .write(true)
+            .open(&path)
+            .or_else(|_| File::open(&path)),
         Err(error) => Err(error),
     };
     let opened = opened.map_err(Error::io("opening", &path))?;
@@ -114,8 +121,14 @@ impl Delta {
         if delta.base == base {
             return Ok(Some(delta));
         }
-        let error = CoreError::WrongVersion { found: delta.base, expected: base };
-        Err(Error::Snapshot { file: path.display().to_string(), error })
+        let error = CoreError::WrongVersion {
+            found: delta.base,
+            expected: base,
+        };
+        Err(Error::Snapshot {
+            file: path.display().to_string(),
+            error,
+        })
     }
 
     /// Opens the file of a delta.
@@ -123,26 +136,41 @@ impl Delta {
     /// # Errors
     /// [`Error::Snapshot`] naming the file; [`CoreError::Io`].
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
-        let bytes = if options.in_memory { read(path) } else { map(path) }?;
+        let bytes = if options.in_memory {
+            read(path)
+        } else {
+            map(path)
+        }?;
         let file_bytes = bytes.len() as u64;
         let file = Sections::read(bytes).map_err(|error| named(path, error.into()))?;
-        file.verify_at(options.verify).map_err(|error| named(path, error.into()))?;
+        file.verify_at(options.verify)
+            .map_err(|error| named(path, error.into()))?;
         let delta = Self::load(file, file_bytes).map_err(|error| named(path, error))?;
-        let failed = |error| Error::Checkpoint { file: path.display().to_string(), error };
+        let failed = |error| Error::Checkpoint {
+            file: path.display().to_string(),
+            error,
+        };
         let log = delta.signed_log().map_err(failed)?;
         Ok(Self { log, ..delta })
     }
 
     fn load(file: Sections, file_bytes: u64) -> papir_lookup::Result<Self> {
-        let metadata: DeltaMetadata = serde_json::from_slice(&file.blob(DELTA)?)
-            .map_err(|error| CoreError::malformed("section `delta`", error, "the metadata of a delta"))?;
+        let metadata: DeltaMetadata =
+            serde_json::from_slice(&file.blob(DELTA)?).map_err(|error| {
+                CoreError::malformed("section `delta`", error, "the metadata of a delta")
+            })?;
         let base: Version = metadata.base.parse()?;
         let server = registry::by_id(scheme_of(&file)?)?.load(&file)?;
         let layout = KeywordLayout::decode(&file.blob(KEYWORD)?)?;
         let (commitment_top, found) = (commitment_top(&file)?, server.version().to_string());
         if found != metadata.version {
             let expected = format!("version {}", metadata.version);
-            return Err(CoreError::malformed("section `delta`", format!("version {found}"), expected).into());
+            return Err(CoreError::malformed(
+                "section `delta`",
+                format!("version {found}"),
+                expected,
+            )
+            .into());
         }
         let prepared = server.describe().shape;
         let shape = match commitment_top {
@@ -152,9 +180,20 @@ impl Delta {
         let (found, expected) = (layout.records(), shape.records());
         if (found, layout.record_bytes()) != (expected, shape.record_bytes()) {
             let words = |records: u64| format!("{records} records");
-            return Err(CoreError::malformed("section `keyword`", words(found), words(expected)).into());
+            return Err(
+                CoreError::malformed("section `keyword`", words(found), words(expected)).into(),
+            );
         }
-        Ok(Self { metadata, base, server, layout, commitment_top, log: None, file_bytes, file })
+        Ok(Self {
+            metadata,
+            base,
+            server,
+            layout,
+            commitment_top,
+            log: None,
+            file_bytes,
+            file,
+        })
     }
 
     /// Reads the log, and checks that its newest leaf states this delta.
@@ -168,7 +207,10 @@ impl Delta {
             let (found, expected) = (leaf.database.clone(), expected.clone());
             return Err(papir_checkpoint::Error::Database { found, expected });
         }
-        let content = self.commitment_top.is_none().then(|| content_hash(self.file.table()));
+        let content = self
+            .commitment_top
+            .is_none()
+            .then(|| content_hash(self.file.table()));
         leaf.check_delta(Some(&self.part_with(content).encode()))?;
         Ok(Some(log))
     }
@@ -189,14 +231,26 @@ impl Delta {
 
     fn part_with(&self, content: Option<[u8; 32]>) -> DeltaPart {
         let (scheme_public, keyword) = (self.server.public(), Some(self.layout.clone()));
-        let bundle = Bundle { scheme_public, keyword, commitment_top: self.commitment_top };
-        DeltaPart { base: self.base, records: self.metadata.records, content, bundle }
+        let bundle = Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: self.commitment_top,
+        };
+        DeltaPart {
+            base: self.base,
+            records: self.metadata.records,
+            content,
+            bundle,
+        }
     }
 }
 
 fn named(path: &Path, error: papir_lookup::Error) -> Error {
     match error {
-        papir_lookup::Error::Core(error) => Error::Snapshot { file: path.display().to_string(), error },
+        papir_lookup::Error::Core(error) => Error::Snapshot {
+            file: path.display().to_string(),
+            error,
+        },
         other => Error::of_source(path)(other),
     }
 }

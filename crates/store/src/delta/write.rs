@@ -43,7 +43,8 @@ pub(crate) struct Base<'a> {
 }
 
 fn milliseconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Prepares changes as the delta of a version of `file`, and replaces the delta before. Returns its
@@ -61,7 +62,10 @@ pub(crate) fn write(
     // The seeds of the table and of the scheme are drawn here, when the changes are fixed.
     let arranged = table(changes, base.layout, rng, progress)?;
     let scheme = registry::by_name(SCHEME)?;
-    let target = Target { goal: Goal::default(), failure: base.failure };
+    let target = Target {
+        goal: Goal::default(),
+        failure: base.failure,
+    };
     let (server, commitment) = prove(base.verifiable, &arranged.records, progress, |records| {
         let candidate = scheme.candidate_for(records.shape(), target)?;
         Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
@@ -78,8 +82,9 @@ pub(crate) fn write(
         followed: base.followed.clone(),
         arrived: base.arrived.map(milliseconds),
     };
-    let json = serde_json::to_vec_pretty(&metadata)
-        .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;
+    let json = serde_json::to_vec_pretty(&metadata).map_err(|error| {
+        CoreError::malformed("the metadata", error, "values that JSON can represent")
+    })?;
     let (path, mut log) = (delta_file(file, base.version)?, None);
     publish(&path, rng.next_u64(), Readers::Of(file), |sink| {
         sink.put(DELTA, &[&json])?;
@@ -88,11 +93,22 @@ pub(crate) fn write(
         let top = commitment.as_ref().map(|commitment| *commitment.top());
         top.map_or(Ok(()), |top| sink.put(COMMITMENT, &[&top]))?;
         server.save(&mut SchemeSections { sink, progress })?;
-        let Some(signing) = base.signing else { return Ok(()) };
+        let Some(signing) = base.signing else {
+            return Ok(());
+        };
         let content = top.is_none().then(|| content_hash(sink.sections()));
         let (scheme_public, keyword) = (server.public(), Some(arranged.layout.clone()));
-        let bundle = Bundle { scheme_public, keyword, commitment_top: top };
-        let part = DeltaPart { base: base.version, records: base.records, content, bundle };
+        let bundle = Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: top,
+        };
+        let part = DeltaPart {
+            base: base.version,
+            records: base.records,
+            content,
+            bundle,
+        };
         log = Some(signing.put_delta(&part.encode(), sink)?);
         Ok(())
     })?;

@@ -28,8 +28,9 @@ pub(super) fn arrived(
     let length = file.metadata().map_err(Error::io("reading", path))?.len();
     let mut part = |start: u64, most: u64| {
         let mut bytes = Vec::new();
-        let read =
-            file.seek(SeekFrom::Start(start)).and_then(|_| (&mut file).take(most).read_to_end(&mut bytes));
+        let read = file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| (&mut file).take(most).read_to_end(&mut bytes));
         read.map(|_| bytes).map_err(Error::io("reading", path))
     };
     let header = match format {
@@ -50,7 +51,12 @@ pub(super) fn arrived(
         None => (header.len() as u64, lines(&header)),
     };
     if let Some(from) = from {
-        check(path, from, length, &part(from.bytes.saturating_sub(BEFORE), from.bytes.min(BEFORE))?)?;
+        check(
+            path,
+            from,
+            length,
+            &part(from.bytes.saturating_sub(BEFORE), from.bytes.min(BEFORE))?,
+        )?;
     }
     let mut rows = part(start, MAX_ROW as u64)?;
     let whole = rows_within(format, &rows, most);
@@ -63,19 +69,37 @@ pub(super) fn arrived(
     rows.truncate(whole);
     let bytes = start + whole as u64;
     let last = part(bytes.saturating_sub(BEFORE), bytes.min(BEFORE))?;
-    let after = Followed { bytes, lines: before + lines(&rows), before: hash(&last) };
-    Ok(Some(Arrived { header, rows, lines: before, after: Some(after) }))
+    let after = Followed {
+        bytes,
+        lines: before + lines(&rows),
+        before: hash(&last),
+    };
+    Ok(Some(Arrived {
+        header,
+        rows,
+        lines: before,
+        after: Some(after),
+    }))
 }
 
 /// Refuses a source that was truncated or replaced.
 fn check(path: &Path, from: &Followed, length: u64, before: &[u8]) -> Result<()> {
-    let expected = format!("the source that was followed, with {} bytes or more", from.bytes);
+    let expected = format!(
+        "the source that was followed, with {} bytes or more",
+        from.bytes
+    );
     if length < from.bytes {
-        return Err(Error::unreadable(path, format!("{length} bytes: expected {expected}")));
+        return Err(Error::unreadable(
+            path,
+            format!("{length} bytes: expected {expected}"),
+        ));
     }
     if hash(before) != from.before {
         let found = format!("other text before byte {}", from.bytes);
-        return Err(Error::unreadable(path, format!("{found}: expected {expected}")));
+        return Err(Error::unreadable(
+            path,
+            format!("{found}: expected {expected}"),
+        ));
     }
     Ok(())
 }

@@ -76,7 +76,11 @@ fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
     let file = &options.update.file;
     let _lock = lock_deltas(file)?;
     let stated = Draft::open(file, options.update.sign.as_ref())?.followed;
-    Ok(Source::Slot(Box::new(Slot::open(slot.clone(), file, stated)?)))
+    Ok(Source::Slot(Box::new(Slot::open(
+        slot.clone(),
+        file,
+        stated,
+    )?)))
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -105,13 +109,22 @@ impl Follower {
         let format = format_of_changes(path, options.update.format)?;
         let source = match is_standard_input(path) {
             true => Source::Pipe(Pipe::new(stdin())),
-            false => Source::File { read_up_to: None, stated: 0 },
+            false => Source::File {
+                read_up_to: None,
+                stated: 0,
+            },
         };
         Ok(Self::of(options, format, source))
     }
 
     fn of(options: FollowOptions, format: Format, source: Source) -> Self {
-        Self { options, format, source, at_once: MOST_AT_ONCE, passed: None }
+        Self {
+            options,
+            format,
+            source,
+            at_once: MOST_AT_ONCE,
+            passed: None,
+        }
     }
 
     /// Returns whether the source has ended. Only standard input does.
@@ -128,11 +141,19 @@ impl Follower {
     /// Rows that were not published arrive again at the next call.
     pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
         let taken = self.take()?;
-        let Some(taken) = taken else { return Ok(Step { trouble: self.trouble(), ..Step::default() }) };
+        let Some(taken) = taken else {
+            return Ok(Step {
+                trouble: self.trouble(),
+                ..Step::default()
+            });
+        };
         let _lock = lock_deltas(&self.options.update.file)?;
         let mut draft = Draft::open(&self.options.update.file, self.options.update.sign.as_ref())?;
         let Some(arrived) = self.arrived(taken, &draft)? else {
-            return Ok(Step { arrived: self.has_more(), ..Step::default() });
+            return Ok(Step {
+                arrived: self.has_more(),
+                ..Step::default()
+            });
         };
         let was_empty = draft.is_empty();
         let outcome = self.publish(&mut draft, &arrived, rng, progress);
@@ -168,7 +189,14 @@ impl Follower {
                     some_are_left
                 }
             };
-        if in_parts { Ok(Step { arrived: true, ..Step::default() }) } else { Err(error) }
+        if in_parts {
+            Ok(Step {
+                arrived: true,
+                ..Step::default()
+            })
+        } else {
+            Err(error)
+        }
     }
 
     /// Looks for something new, without opening the database.
@@ -176,10 +204,14 @@ impl Follower {
         match &mut self.source {
             Source::File { read_up_to, .. } => {
                 let path = &self.options.update.changes;
-                let length = std::fs::metadata(path).map_err(Error::io("reading", path))?.len();
+                let length = std::fs::metadata(path)
+                    .map_err(Error::io("reading", path))?
+                    .len();
                 Ok((*read_up_to != Some(length)).then_some(Taken::Grown(length)))
             }
-            Source::Pipe(pipe) => Ok(pipe.arrived(self.format, self.at_once)?.map(Taken::FromPipe)),
+            Source::Pipe(pipe) => Ok(pipe
+                .arrived(self.format, self.at_once)?
+                .map(Taken::FromPipe)),
             #[cfg(feature = "postgres")]
             Source::Slot(slot) => Ok(slot.peek()?.map(Taken::FromSlot)),
         }
@@ -189,11 +221,21 @@ impl Follower {
     fn arrived(&mut self, taken: Taken, draft: &Draft) -> Result<Option<Arrived>> {
         let stated = draft.followed.as_ref();
         let passed = self.passed.as_ref();
-        let from =
-            passed.filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes)).or(stated);
+        let from = passed
+            .filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes))
+            .or(stated);
         match (taken, &mut self.source) {
-            (Taken::Grown(length), Source::File { read_up_to, stated: before }) => {
-                let (path, now) = (&self.options.update.changes, stated.map_or(0, |stated| stated.bytes));
+            (
+                Taken::Grown(length),
+                Source::File {
+                    read_up_to,
+                    stated: before,
+                },
+            ) => {
+                let (path, now) = (
+                    &self.options.update.changes,
+                    stated.map_or(0, |stated| stated.bytes),
+                );
                 if now < *before {
                     return Err(Error::unreadable(path, REPLACED));
                 }
@@ -207,7 +249,10 @@ impl Follower {
             (Taken::FromPipe(arrived), _) => Ok(Some(arrived)),
             #[cfg(feature = "postgres")]
             (Taken::FromSlot(peeked), Source::Slot(slot)) => {
-                let columns = self.options.update.columns(draft.metadata(), draft.longest())?;
+                let columns = self
+                    .options
+                    .update
+                    .columns(draft.metadata(), draft.longest())?;
                 slot.accept(&peeked, (from, stated), &columns)
             }
             _ => Ok(None),
@@ -255,21 +300,40 @@ impl Follower {
             draft.followed.clone_from(&arrived.after);
         }
         let published = draft.publish(self.options.most, rng, progress)?;
-        Ok(Step { published, skipped, arrived: true, trouble: None })
+        Ok(Step {
+            published,
+            skipped,
+            arrived: true,
+            trouble: None,
+        })
     }
 
     /// Adds the rows that have arrived. Returns those that were skipped.
     fn add(&self, draft: &mut Draft, arrived: &Arrived) -> Result<Vec<SkippedRow>> {
         let FollowOptions { update, on_bad, .. } = &self.options;
         let columns = update.columns(draft.metadata(), draft.longest())?;
-        let Arrived { header, rows, lines, .. } = arrived;
-        let part = PartOfSource { path: &update.changes, format: self.format, header, rows, lines: *lines };
+        let Arrived {
+            header,
+            rows,
+            lines,
+            ..
+        } = arrived;
+        let part = PartOfSource {
+            path: &update.changes,
+            format: self.format,
+            header,
+            rows,
+            lines: *lines,
+        };
         let skips = *on_bad == OnBadRow::Skip;
         let (rows, mut skipped) = changes_in(&part, &columns, skips)?;
         match skips {
             false => draft.add(rows, &update.changes)?,
             true => draft.add_fitting(rows, &update.changes, |line, reason| {
-                skipped.push(SkippedRow { place: format!("line {line}"), reason });
+                skipped.push(SkippedRow {
+                    place: format!("line {line}"),
+                    reason,
+                });
             })?,
         }
         Ok(skipped)

@@ -32,7 +32,12 @@ pub struct FollowOptions {
 impl FollowOptions {
     /// Options with every default.
     pub fn new(update: UpdateOptions) -> Self {
-        Self { update, on_bad: OnBadRow::Stop, most: None, slot: None }
+        Self {
+            update,
+            on_bad: OnBadRow::Stop,
+            most: None,
+            slot: None,
+        }
     }
 }
 
@@ -50,6 +55,10 @@ pub struct SlotOptions {
 impl SlotOptions {
     /// A slot and its publication.
     pub fn new(login: Login, slot: impl Into<String>, publication: impl Into<String>) -> Self {
-        Self { login, slot: slot.into(), publication: publication.into() }
+        Self {
+            login,
+            slot: slot.into(),
+            publication: publication.into(),
+        }
     }
 }

@@ -30,7 +30,13 @@ impl Pipe {
     pub(super) fn new(stream: impl Read + Send + 'static) -> Self {
         let (sender, parts) = sync_channel(WAITING);
         thread::spawn(move || read_all(stream, &sender));
-        Self { parts, header: None, text: Vec::new(), lines: 0, ended: false }
+        Self {
+            parts,
+            header: None,
+            text: Vec::new(),
+            lines: 0,
+            ended: false,
+        }
     }
 
     /// Returns whether the stream has ended and everything was passed.
@@ -46,13 +52,22 @@ impl Pipe {
     pub(super) fn arrived(&mut self, format: Format, most: usize) -> Result<Option<Arrived>> {
         self.take_parts()?;
         if self.header.is_none() {
-            let end = if format == Format::Csv { self.whole(format, 0)? } else { Some(0) };
+            let end = if format == Format::Csv {
+                self.whole(format, 0)?
+            } else {
+                Some(0)
+            };
             self.header = end.map(|end| self.pass(end));
         }
         let (Some(header), Some(end)) = (self.header.clone(), self.whole(format, most)?) else {
             return Ok(None);
         };
-        Ok(Some(Arrived { header, rows: self.text[..end].to_vec(), lines: self.lines, after: None }))
+        Ok(Some(Arrived {
+            header,
+            rows: self.text[..end].to_vec(),
+            lines: self.lines,
+            after: None,
+        }))
     }
 
     /// Removes the next `bytes` bytes, which are whole rows, from the text.
@@ -124,10 +139,20 @@ mod tests {
         let begin = Instant::now();
         while !pipe.has_ended() {
             assert!(begin.elapsed() < Duration::from_secs(60));
-            if let Some(Arrived { header, rows, lines, .. }) = pipe.arrived(Format::Csv, most)? {
+            if let Some(Arrived {
+                header,
+                rows,
+                lines,
+                ..
+            }) = pipe.arrived(Format::Csv, most)?
+            {
                 assert_eq!(header, b"k,v\n");
                 let again = pipe.arrived(Format::Csv, most)?.unwrap();
-                assert_eq!((&again.rows, again.lines), (&rows, lines), "nothing is lost before it is passed");
+                assert_eq!(
+                    (&again.rows, again.lines),
+                    (&rows, lines),
+                    "nothing is lost before it is passed"
+                );
                 pipe.pass(rows.len());
                 found.push((lines, String::from_utf8(rows).unwrap()));
             }
@@ -137,8 +162,12 @@ mod tests {
 
     #[test]
     fn a_stream_is_taken_in_parts_of_whole_rows() {
-        let of =
-            |parts: &[(u64, &str)]| parts.iter().map(|(lines, rows)| (*lines, (*rows).to_owned())).collect();
+        let of = |parts: &[(u64, &str)]| {
+            parts
+                .iter()
+                .map(|(lines, rows)| (*lines, (*rows).to_owned()))
+                .collect()
+        };
         let all: Vec<_> = of(&[(1, "1,\"a\nb\"\n"), (3, "2,c\n3,d\n"), (5, "4,e")]);
         assert_eq!(parts("k,v\n1,\"a\nb\"\n2,c\n3,d\n4,e", 8).unwrap(), all);
         // A quote that is not closed is closed by the end.
@@ -151,13 +180,18 @@ mod tests {
     fn a_row_without_an_end_is_refused_and_does_not_fill_the_memory() {
         let rows = format!("k,v\n1,a\n2,{}", "b".repeat(8 * MAX_ROW));
         let error = parts(rows, MAX_ROW).unwrap_err().to_string();
-        assert!(error.contains("line 3: a row of more than 1048576 bytes"), "{error}");
+        assert!(
+            error.contains("line 3: a row of more than 1048576 bytes"),
+            "{error}"
+        );
         let mut pipe = Pipe::new(Cursor::new(vec![b'x'; 8 * MAX_ROW]));
         let begin = Instant::now();
         while pipe.text.len() < MAX_ROW {
             assert!(begin.elapsed() < Duration::from_secs(60));
             drop(pipe.arrived(Format::JsonLines, MAX_ROW));
         }
-        assert!(pipe.arrived(Format::JsonLines, MAX_ROW).is_err() && pipe.text.len() < MAX_ROW + READ);
+        assert!(
+            pipe.arrived(Format::JsonLines, MAX_ROW).is_err() && pipe.text.len() < MAX_ROW + READ
+        );
     }
 }

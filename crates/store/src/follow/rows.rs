@@ -17,20 +17,31 @@ fn whole_rows(format: Format, text: &[u8]) -> usize {
 
 /// Length of the first row, with its line end and the empty lines before it.
 pub(super) fn first_row(format: Format, text: &[u8]) -> Option<usize> {
-    let empty = text.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    let empty = text
+        .iter()
+        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+        .count();
     ends(format, text).find(|&end| end > empty)
 }
 
 /// Length of the whole rows within the first `most` bytes of a text, or of the first row if it is longer.
 pub(super) fn rows_within(format: Format, text: &[u8], most: usize) -> usize {
     let whole = whole_rows(format, &text[..text.len().min(most)]);
-    if whole > 0 { whole } else { first_row(format, text).unwrap_or(0) }
+    if whole > 0 {
+        whole
+    } else {
+        first_row(format, text).unwrap_or(0)
+    }
 }
 
 /// The error for a row, or a header, of more than [`MAX_ROW`] bytes.
 pub(super) fn too_long(path: &Path, line: u64) -> Error {
     let reason = format!("a row of more than {MAX_ROW} bytes: expected a shorter one");
-    Error::Line { file: name_of(path), line, reason }
+    Error::Line {
+        file: name_of(path),
+        line,
+        reason,
+    }
 }
 
 /// Number of lines in whole rows.
@@ -85,7 +96,10 @@ mod tests {
 
     /// The fields of all rows, as a build reads them.
     fn fields(text: &str) -> Vec<Vec<String>> {
-        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(text.as_bytes());
         reader.into_deserialize().map(Result::unwrap).collect()
     }
 
@@ -117,6 +131,12 @@ mod tests {
         assert_eq!(first_row(Format::Csv, csv), Some(10));
         let json = b"{\"a\":\"\\\"\"}\n{\"b\"";
         assert_eq!((whole_rows(Format::JsonLines, json), lines(json)), (11, 1));
-        assert_eq!((whole_rows(Format::Csv, b"torn"), first_row(Format::Csv, b"torn")), (0, None));
+        assert_eq!(
+            (
+                whole_rows(Format::Csv, b"torn"),
+                first_row(Format::Csv, b"torn")
+            ),
+            (0, None)
+        );
     }
 }

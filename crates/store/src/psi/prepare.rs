@@ -48,7 +48,14 @@ impl PsiOptions {
     /// Options with every default.
     pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
         let (source, out) = (source.into(), out.into());
-        Self { source, labels: false, kind: None, scheme: "inspire".to_owned(), batch: None, out }
+        Self {
+            source,
+            labels: false,
+            kind: None,
+            scheme: "inspire".to_owned(),
+            batch: None,
+            out,
+        }
     }
 }
 
@@ -73,15 +80,27 @@ pub struct PsiReport {
 /// # Errors
 /// [`Error::Options`] for a filter of labels, errors of the source and of the scheme, and
 /// [`papir_core::Error::Io`].
-pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<PsiReport> {
+pub fn prepare(
+    options: &PsiOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<PsiReport> {
     if options.labels && options.kind == Some(Kind::Filter) {
-        return Err(Error::options("a filter of a set with labels", "retrieval, or no labels"));
+        return Err(Error::options(
+            "a filter of a set with labels",
+            "retrieval, or no labels",
+        ));
     }
     let batches = registry::batches_over(&options.scheme)?;
     let rows = rows(&options.source, options.labels, progress)?;
     let (key, entries) = (Key::generate(rng)?, rows.len() as u64);
-    let masked = mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
-    let set = Set { options, key, entries };
+    let masked =
+        mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
+    let set = Set {
+        options,
+        key,
+        entries,
+    };
     let kind = match options.kind {
         // A filter has no labels.
         _ if options.labels => Kind::Retrieval,
@@ -107,7 +126,12 @@ struct Set<'a> {
 impl Set<'_> {
     fn summary(&self, kind: Kind, masked: &Masked, version: Version) -> PsiSummary {
         let longest = masked.longest.map(|longest| longest as u32);
-        PsiSummary { kind, elements: masked.entries.len() as u64, longest, version }
+        PsiSummary {
+            kind,
+            elements: masked.entries.len() as u64,
+            longest,
+            version,
+        }
     }
 
     fn write_filter(
@@ -124,16 +148,32 @@ impl Set<'_> {
             Ok(sink.put(FILTER, &[&filter])?)
         })?;
         let filter_bytes = Some(filter.len() as u64);
-        Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes, description: None, file_bytes })
+        Ok(PsiReport {
+            summary,
+            duplicates: masked.duplicates,
+            filter_bytes,
+            description: None,
+            file_bytes,
+        })
     }
 
     /// The kind that costs receivers less. The table is not built yet, so its shape is estimated.
     fn cheaper(&self, batches: OfBatches, masked: &Masked) -> Result<Kind> {
-        let bytes: u64 = masked.entries.iter().map(|entry| 8 + entry.value.len() as u64).sum();
+        let bytes: u64 = masked
+            .entries
+            .iter()
+            .map(|entry| 8 + entry.value.len() as u64)
+            .sum();
         let records = bytes.div_ceil(4096).max(1);
         let shape = papir_core::Shape::of_bytes(records, 4096)?;
-        let table = batches.candidate(shape, Goal::Balanced, self.capacity(records))?.description;
-        Ok(Kind::cheaper(masked.entries.len() as u64, &table.sizes, table.limits.batch))
+        let table = batches
+            .candidate(shape, Goal::Balanced, self.capacity(records))?
+            .description;
+        Ok(Kind::cheaper(
+            masked.entries.len() as u64,
+            &table.sizes,
+            table.limits.batch,
+        ))
     }
 
     fn capacity(&self, records: u64) -> usize {
@@ -148,12 +188,21 @@ impl Set<'_> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<PsiReport> {
-        let (elements, entries) = (masked.entries.len() as u64, std::mem::take(&mut masked.entries));
+        let (elements, entries) = (
+            masked.entries.len() as u64,
+            std::mem::take(&mut masked.entries),
+        );
         let table = papir_lookup::build(entries, &TableOptions::default(), rng, progress)?;
         let shape = papir_core::Records::shape(&table.records);
         let candidate = batches.candidate(shape, Goal::Balanced, self.capacity(shape.records()))?;
-        let server = batches.scheme.setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
-        let summary = PsiSummary { elements, ..self.summary(Kind::Retrieval, &masked, server.version()) };
+        let server =
+            batches
+                .scheme
+                .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+        let summary = PsiSummary {
+            elements,
+            ..self.summary(Kind::Retrieval, &masked, server.version())
+        };
         let metadata = self.metadata(&table, server.as_ref());
         let prepared = Prepared {
             metadata: &metadata,
@@ -166,7 +215,13 @@ impl Set<'_> {
             put(sink, &prepared, progress)
         })?;
         let description = Some(candidate.description);
-        Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes: None, description, file_bytes })
+        Ok(PsiReport {
+            summary,
+            duplicates: masked.duplicates,
+            filter_bytes: None,
+            description,
+            file_bytes,
+        })
     }
 
     fn put(&self, sink: &mut dyn SectionSink, summary: &PsiSummary) -> Result<()> {
@@ -194,7 +249,10 @@ impl Set<'_> {
             records: description.shape.records(),
             record_bits: description.shape.record_bits(),
             root: None,
-            keyword: Some(KeywordSummary::new(&table.report, TableOptions::default().bucket)),
+            keyword: Some(KeywordSummary::new(
+                &table.report,
+                TableOptions::default().bucket,
+            )),
             goal: Some(Goal::Balanced.name().to_owned()),
             updated: None,
             updates: 0,
@@ -204,5 +262,8 @@ impl Set<'_> {
 }
 
 fn file_name(source: &Path) -> String {
-    source.file_name().map_or_else(|| name_of(source), |name| name.to_string_lossy().into_owned())
+    source.file_name().map_or_else(
+        || name_of(source),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }

@@ -23,11 +23,17 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
     let (mut rows, mut text) = (Vec::new(), Vec::new());
     for line in 1.. {
         text.clear();
-        let read = (&mut input).take_line(&mut text).map_err(Error::io("reading", path))?;
+        let read = (&mut input)
+            .take_line(&mut text)
+            .map_err(Error::io("reading", path))?;
         if read == 0 {
             break;
         }
-        let bad = |reason: &str| Error::Line { file: name_of(path), line, reason: reason.to_owned() };
+        let bad = |reason: &str| Error::Line {
+            file: name_of(path),
+            line,
+            reason: reason.to_owned(),
+        };
         if text.len() > MAX_LINE_BYTES {
             return Err(bad("longer than 1 MiB: expected an element"));
         }
@@ -37,9 +43,14 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
             continue;
         }
         rows.push(if labels {
-            row(trimmed, line).ok_or_else(|| bad("no label: expected a tab or a comma after the element"))?
+            row(trimmed, line)
+                .ok_or_else(|| bad("no label: expected a tab or a comma after the element"))?
         } else {
-            Row { element: trimmed.to_vec(), label: Vec::new(), line }
+            Row {
+                element: trimmed.to_vec(),
+                label: Vec::new(),
+                line,
+            }
         });
     }
     Ok(rows)
@@ -49,7 +60,11 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
 fn row(text: &[u8], line: u64) -> Option<Row> {
     let at = |separator: u8| text.iter().position(|&byte| byte == separator);
     let at = at(b'\t').or_else(|| at(b','))?;
-    Some(Row { element: text[..at].to_vec(), label: text[at + 1..].to_vec(), line })
+    Some(Row {
+        element: text[..at].to_vec(),
+        label: text[at + 1..].to_vec(),
+        line,
+    })
 }
 
 /// Reading of lines of bounded length.
@@ -82,18 +97,34 @@ mod tests {
     #[test]
     fn lines_are_elements_and_labels_follow_tabs_or_commas() {
         let found = read(b"a\r\n\nb,1\nlast", false).unwrap();
-        let found: Vec<_> = found.into_iter().map(|row| (row.element, row.line)).collect();
-        assert_eq!(found, [(b"a".to_vec(), 1), (b"b,1".to_vec(), 3), (b"last".to_vec(), 4)]);
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|row| (row.element, row.line))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (b"a".to_vec(), 1),
+                (b"b,1".to_vec(), 3),
+                (b"last".to_vec(), 4)
+            ]
+        );
         let found = read(b"a,b\tc,d\ne,f,g\nh,\n", true).unwrap();
-        let found: Vec<_> = found.into_iter().map(|row| (row.element, row.label)).collect();
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|row| (row.element, row.label))
+            .collect();
         let expected = [("a,b", "c,d"), ("e", "f,g"), ("h", "")];
         assert_eq!(
             found,
-            expected.map(|(element, label)| (element.as_bytes().to_vec(), label.as_bytes().to_vec()))
+            expected
+                .map(|(element, label)| (element.as_bytes().to_vec(), label.as_bytes().to_vec()))
         );
         let error = read(b"a,1\nb\n", true).unwrap_err().to_string();
         assert!(error.contains("line 2: no label"), "{error}");
-        let error = read(&vec![b'x'; MAX_LINE_BYTES + 1], false).unwrap_err().to_string();
+        let error = read(&vec![b'x'; MAX_LINE_BYTES + 1], false)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("line 1: longer"), "{error}");
         assert!(read(b"", false).unwrap().is_empty());
     }

@@ -46,7 +46,11 @@ pub struct PsiSummary {
 /// # Errors
 /// [`Error::Options`] with `advice`.
 pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<()> {
-    if snapshot.sections.iter().all(|section| section.name != HEADER) {
+    if snapshot
+        .sections
+        .iter()
+        .all(|section| section.name != HEADER)
+    {
         return Ok(());
     }
     let found = format!("{}, a set for private intersection", file.display());
@@ -60,17 +64,28 @@ impl PsiSet {
     /// # Errors
     /// [`Error::Snapshot`] naming the file and, if one is damaged or missing, the section.
     pub fn open(path: &Path) -> Result<Self> {
-        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+        let named = |error| Error::Snapshot {
+            file: path.display().to_string(),
+            error,
+        };
         let sections = Sections::read(map(path)?).map_err(named)?;
-        sections.verify_named(&[HEADER, KEY, FILTER]).map_err(named)?;
+        sections
+            .verify_named(&[HEADER, KEY, FILTER])
+            .map_err(named)?;
         Self::read(&sections).map_err(named)
     }
 
     fn read(sections: &Sections) -> CoreResult<Self> {
         let summary = PsiSummary::decode(&sections.blob(HEADER)?)?;
         let key = Key::from_seed(&sections.blob(KEY)?)?;
-        let filter = (summary.kind == Kind::Filter).then(|| sections.blob(FILTER)).transpose()?;
-        Ok(Self { summary, key, filter })
+        let filter = (summary.kind == Kind::Filter)
+            .then(|| sections.blob(FILTER))
+            .transpose()?;
+        Ok(Self {
+            summary,
+            key,
+            filter,
+        })
     }
 }
 
@@ -81,7 +96,10 @@ impl PsiSummary {
             .u16(formats::SET.written as u16)
             .u8((self.kind == Kind::Retrieval).into())
             .u8(self.longest.is_some().into());
-        writer.u32(self.longest.unwrap_or_default()).u64(self.elements).raw(&self.version.0);
+        writer
+            .u32(self.longest.unwrap_or_default())
+            .u64(self.elements)
+            .raw(&self.version.0);
         writer.finish()
     }
 
@@ -95,7 +113,16 @@ impl PsiSummary {
             let found = format!("kind {retrieval}, labels {labels}");
             return Err(CoreError::malformed("section `psi`", found, "0 or 1 each"));
         }
-        let kind = if retrieval == 1 { Kind::Retrieval } else { Kind::Filter };
-        Ok(Self { kind, elements, longest: (labels == 1).then_some(longest), version })
+        let kind = if retrieval == 1 {
+            Kind::Retrieval
+        } else {
+            Kind::Filter
+        };
+        Ok(Self {
+            kind,
+            elements,
+            longest: (labels == 1).then_some(longest),
+            version,
+        })
     }
 }

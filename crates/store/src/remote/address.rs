@@ -10,8 +10,12 @@ pub(super) enum Kind {
 }
 
 /// The scheme that addresses of each kind start with.
-pub(super) const SCHEMES: [(&str, Kind); 4] =
-    [("s3://", Kind::S3), ("gs://", Kind::Google), ("az://", Kind::Azure), ("file://", Kind::Folder)];
+pub(super) const SCHEMES: [(&str, Kind); 4] = [
+    ("s3://", Kind::S3),
+    ("gs://", Kind::Google),
+    ("az://", Kind::Azure),
+    ("file://", Kind::Folder),
+];
 
 /// Returns whether `text` starts with the scheme of an object store.
 pub(super) fn is_address(text: &str) -> bool {
@@ -31,18 +35,24 @@ pub struct Settings {
 impl Settings {
     /// Reads the variables `AWS_…`, `GOOGLE_…` and `AZURE_…` of this process.
     pub fn from_environment() -> Self {
-        let text = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let text = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
         Self::of(text)
     }
 
     /// Settings from these variables. Variables of no cloud are ignored.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let variables = variables.into_iter().filter(|(name, _)| is_of_cloud(name)).collect();
+        let variables = variables
+            .into_iter()
+            .filter(|(name, _)| is_of_cloud(name))
+            .collect();
         Self { variables }
     }
 }
 
 fn is_of_cloud(name: &str) -> bool {
-    ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix))
+    ["AWS_", "GOOGLE_", "AZURE_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }

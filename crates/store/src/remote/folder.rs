@@ -36,7 +36,8 @@ impl Folder {
         let key = self.key(object);
         run(|| async move {
             let put = self.0.connect()?.put(&key, PutPayload::from(bytes)).await;
-            put.map(drop).map_err(|error| refused("writing", self.0.address(&key))(error).into())
+            put.map(drop)
+                .map_err(|error| refused("writing", self.0.address(&key))(error).into())
         })
     }
 
@@ -49,7 +50,11 @@ impl Folder {
         run(|| async move {
             let failed = |error| Error::from(refused("fetching", self.0.address(&key))(error));
             match self.0.connect()?.get(&key).await {
-                Ok(found) => found.bytes().await.map(|bytes| Some(bytes.into())).map_err(failed),
+                Ok(found) => found
+                    .bytes()
+                    .await
+                    .map(|bytes| Some(bytes.into()))
+                    .map_err(failed),
                 Err(object_store::Error::NotFound { .. }) => Ok(None),
                 Err(error) => Err(failed(error)),
             }

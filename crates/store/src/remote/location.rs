@@ -55,22 +55,33 @@ impl Location {
     /// # Errors
     /// [`RemoteError::BadUrl`].
     pub fn parse(url: &str, name: Option<&str>, settings: Settings) -> Result<Self> {
-        let bad = |reason: &str| RemoteError::BadUrl { url: url.to_owned(), reason: reason.to_owned() };
-        let found = SCHEMES.iter().find_map(|(scheme, kind)| Some((*kind, url.strip_prefix(scheme)?)));
+        let bad = |reason: &str| RemoteError::BadUrl {
+            url: url.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let found = SCHEMES
+            .iter()
+            .find_map(|(scheme, kind)| Some((*kind, url.strip_prefix(scheme)?)));
         let (kind, rest) = found.ok_or_else(|| bad(UNKNOWN_SCHEME))?;
-        let (bucket, path) = rest.split_once('/').ok_or_else(|| bad("it names no object"))?;
+        let (bucket, path) = rest
+            .split_once('/')
+            .ok_or_else(|| bad("it names no object"))?;
         match (kind, bucket.is_empty()) {
             (Kind::Folder, false) => {
                 return Err(bad("a folder's address is file:/// and an absolute path").into());
             }
             (Kind::Folder, true) => {}
             (_, false) if is_bucket(bucket) => {}
-            (_, false) => return Err(bad("a bucket's name consists of letters, digits and . _ -").into()),
+            (_, false) => {
+                return Err(bad("a bucket's name consists of letters, digits and . _ -").into());
+            }
             (_, true) => return Err(bad("it names no bucket").into()),
         }
         let key = match name {
             Some(name) if path.is_empty() || path.ends_with('/') => format!("{path}{name}"),
-            _ if path.is_empty() || path.ends_with('/') => return Err(bad("it names no object").into()),
+            _ if path.is_empty() || path.ends_with('/') => {
+                return Err(bad("it names no object").into());
+            }
             _ => path.to_owned(),
         };
         Self::of_key(kind, bucket, &key, settings).map_err(|error| bad(&error.to_string()).into())
@@ -85,7 +96,16 @@ impl Location {
         let with = |suffix: &str| Key::parse(format!("{key}{suffix}"));
         let (manifest, previous) = (with(".manifest.json")?, with(".previous.json")?);
         let (key, parts) = (with("")?, with(".parts")?);
-        Ok(Self { kind, bucket: bucket.to_owned(), key, manifest, previous, parts, settings, store: None })
+        Ok(Self {
+            kind,
+            bucket: bucket.to_owned(),
+            key,
+            manifest,
+            previous,
+            parts,
+            settings,
+            store: None,
+        })
     }
 
     /// A snapshot in the given store.
@@ -93,7 +113,10 @@ impl Location {
     #[allow(clippy::unwrap_used)]
     pub(super) fn in_store(store: Arc<dyn ObjectStore>, key: &str) -> Self {
         let location = Self::of_key(Kind::S3, "memory", key, Settings::default()).unwrap();
-        Self { store: Some(store), ..location }
+        Self {
+            store: Some(store),
+            ..location
+        }
     }
 
     /// The snapshot's file name: the last segment of its key.
@@ -108,7 +131,10 @@ impl Location {
 
     /// The address of an object in this store.
     pub(super) fn address(&self, key: &Key) -> String {
-        let scheme = SCHEMES.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(scheme, _)| scheme);
+        let scheme = SCHEMES
+            .iter()
+            .find(|(_, kind)| *kind == self.kind)
+            .map_or("", |(scheme, _)| scheme);
         format!("{scheme}{}/{key}", self.bucket)
     }
 
@@ -123,32 +149,49 @@ impl Location {
         }
         install_tls();
         let store = match self.kind {
-            Kind::S3 => self.s3().map(|store| Arc::new(store) as Arc<dyn ObjectStore>),
+            Kind::S3 => self
+                .s3()
+                .map(|store| Arc::new(store) as Arc<dyn ObjectStore>),
             Kind::Google => self.google().map(|store| Arc::new(store) as _),
             Kind::Azure => self.azure().map(|store| Arc::new(store) as _),
             Kind::Folder => Ok(Arc::new(LocalFileSystem::new().with_fsync(true)) as _),
         };
-        store.map_err(|source| RemoteError::Settings { url: self.to_string(), source: source.into() }.into())
+        store.map_err(|source| {
+            RemoteError::Settings {
+                url: self.to_string(),
+                source: source.into(),
+            }
+            .into()
+        })
     }
 
     fn s3(&self) -> object_store::Result<impl ObjectStore + use<>> {
-        let builder = AmazonS3Builder::new().with_client_options(client()).with_retry(retry());
-        let builder =
-            known(&self.settings).fold(builder, |builder, (key, value)| builder.with_config(key, value));
+        let builder = AmazonS3Builder::new()
+            .with_client_options(client())
+            .with_retry(retry());
+        let builder = known(&self.settings).fold(builder, |builder, (key, value)| {
+            builder.with_config(key, value)
+        });
         builder.with_bucket_name(&self.bucket).build()
     }
 
     fn google(&self) -> object_store::Result<impl ObjectStore + use<>> {
-        let builder = GoogleCloudStorageBuilder::new().with_client_options(client()).with_retry(retry());
-        let builder =
-            known(&self.settings).fold(builder, |builder, (key, value)| builder.with_config(key, value));
+        let builder = GoogleCloudStorageBuilder::new()
+            .with_client_options(client())
+            .with_retry(retry());
+        let builder = known(&self.settings).fold(builder, |builder, (key, value)| {
+            builder.with_config(key, value)
+        });
         builder.with_bucket_name(&self.bucket).build()
     }
 
     fn azure(&self) -> object_store::Result<impl ObjectStore + use<>> {
-        let builder = MicrosoftAzureBuilder::new().with_client_options(client()).with_retry(retry());
-        let builder =
-            known(&self.settings).fold(builder, |builder, (key, value)| builder.with_config(key, value));
+        let builder = MicrosoftAzureBuilder::new()
+            .with_client_options(client())
+            .with_retry(retry());
+        let builder = known(&self.settings).fold(builder, |builder, (key, value)| {
+            builder.with_config(key, value)
+        });
         builder.with_container_name(&self.bucket).build()
     }
 }
@@ -182,13 +225,20 @@ fn is_bucket(name: &str) -> bool {
 
 fn client() -> ClientOptions {
     ClientOptions::new()
-        .with_user_agent(object_store::HeaderValue::from_static(concat!("papir/", env!("CARGO_PKG_VERSION"))))
+        .with_user_agent(object_store::HeaderValue::from_static(concat!(
+            "papir/",
+            env!("CARGO_PKG_VERSION")
+        )))
         .with_timeout(REQUEST_TIMEOUT)
         .with_read_timeout(READ_TIMEOUT)
 }
 
 fn retry() -> RetryConfig {
-    RetryConfig { backoff: BackoffConfig::default(), max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT }
+    RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: MAX_RETRIES,
+        retry_timeout: RETRY_TIMEOUT,
+    }
 }
 
 /// Installs the process-wide cryptography provider that TLS clients use by default.

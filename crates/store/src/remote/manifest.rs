@@ -82,11 +82,16 @@ impl Manifest {
             part_bytes: self.part_bytes,
             parts: self.parts.iter().map(hex).collect(),
         };
-        let failed =
-            |error: serde_json::Error| CoreError::malformed(WHAT, error, "values that JSON can represent");
+        let failed = |error: serde_json::Error| {
+            CoreError::malformed(WHAT, error, "values that JSON can represent")
+        };
         let manifest = serde_json::value::to_raw_value(&body).map_err(failed)?;
         let blake3 = blake3::hash(manifest.get().as_bytes()).to_hex().to_string();
-        serde_json::to_vec(&Checksummed { manifest: &manifest, blake3 }).map_err(failed)
+        serde_json::to_vec(&Checksummed {
+            manifest: &manifest,
+            blake3,
+        })
+        .map_err(failed)
     }
 
     /// Parses and checks a manifest.
@@ -95,10 +100,13 @@ impl Manifest {
     /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`],
     /// [`CoreError::OutOfBounds`] or [`CoreError::Length`].
     pub fn decode(json: &[u8]) -> CoreResult<Self> {
-        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "a manifest's JSON");
+        let failed =
+            |error: serde_json::Error| CoreError::malformed(WHAT, error, "a manifest's JSON");
         let checked: Checksummed<'_> = serde_json::from_slice(json).map_err(failed)?;
         if blake3::hash(checked.manifest.get().as_bytes()) != hash(&checked.blake3)? {
-            return Err(CoreError::Checksum { what: WHAT.to_owned() });
+            return Err(CoreError::Checksum {
+                what: WHAT.to_owned(),
+            });
         }
         // Checked before the other fields are parsed: another format may have other fields.
         let numbered: Numbered = serde_json::from_str(checked.manifest.get()).map_err(failed)?;
@@ -110,7 +118,11 @@ impl Manifest {
             bytes: body.bytes,
             blake3: hash(&body.blake3)?,
             part_bytes: body.part_bytes,
-            parts: body.parts.iter().map(|part| hash(part)).collect::<CoreResult<_>>()?,
+            parts: body
+                .parts
+                .iter()
+                .map(|part| hash(part))
+                .collect::<CoreResult<_>>()?,
         };
         manifest.check()?;
         Ok(manifest)
@@ -121,12 +133,20 @@ impl Manifest {
         check_part_bytes(self.part_bytes)?;
         if self.parts.len() > MAX_PARTS {
             let (found, expected) = (self.parts.len() as u64, format!("at most {MAX_PARTS}"));
-            return Err(CoreError::out_of_bounds("the number of parts", found, expected));
+            return Err(CoreError::out_of_bounds(
+                "the number of parts",
+                found,
+                expected,
+            ));
         }
         let expected = self.bytes.div_ceil(self.part_bytes);
         let found = self.parts.len() as u64;
         if found != expected || found == 0 {
-            return Err(CoreError::Length { what: "the list of parts", found, expected: expected.max(1) });
+            return Err(CoreError::Length {
+                what: "the list of parts",
+                found,
+                expected: expected.max(1),
+            });
         }
         Ok(())
     }
@@ -138,7 +158,11 @@ pub(super) fn check_part_bytes(found: u64) -> CoreResult<()> {
         return Ok(());
     }
     let expected = format!("{} to {}", PART_BOUNDS.start(), PART_BOUNDS.end());
-    Err(CoreError::out_of_bounds("the length of a part in bytes", found, expected))
+    Err(CoreError::out_of_bounds(
+        "the length of a part in bytes",
+        found,
+        expected,
+    ))
 }
 
 /// Checks that a snapshot of `bytes` bytes has at most [`MAX_PARTS`] parts.
@@ -148,12 +172,17 @@ pub(super) fn check_bytes(bytes: u64, part_bytes: u64) -> CoreResult<()> {
     if found <= MAX_PARTS as u64 {
         return Ok(());
     }
-    Err(CoreError::out_of_bounds("the number of parts", found, format!("at most {MAX_PARTS}")))
+    Err(CoreError::out_of_bounds(
+        "the number of parts",
+        found,
+        format!("at most {MAX_PARTS}"),
+    ))
 }
 
 /// Parses 64 hexadecimal digits. Other text is refused, since hashes become names of objects.
 fn hash(text: &str) -> CoreResult<Hash> {
-    Hash::from_hex(text).map_err(|_| CoreError::malformed("a BLAKE3", text, "64 hexadecimal digits"))
+    Hash::from_hex(text)
+        .map_err(|_| CoreError::malformed("a BLAKE3", text, "64 hexadecimal digits"))
 }
 
 #[cfg(test)]
@@ -180,7 +209,11 @@ mod tests {
 
     fn body_of(manifest: &Manifest) -> String {
         let bytes = manifest.encode().unwrap();
-        serde_json::from_slice::<Checksummed<'_>>(&bytes).unwrap().manifest.get().to_owned()
+        serde_json::from_slice::<Checksummed<'_>>(&bytes)
+            .unwrap()
+            .manifest
+            .get()
+            .to_owned()
     }
 
     #[test]
@@ -189,7 +222,10 @@ mod tests {
         let text = std::str::from_utf8(&bytes).unwrap();
         let start = r#"{"manifest":{"format_version":1,"version":"0102030405060708","papir":"0.1.0","bytes":10000,"blake3":"#;
         assert!(text.starts_with(start), "{text}");
-        assert!(text.contains(r#","part_bytes":4096,"parts":["17762fddd969a453925d65717ac3eea2"#), "{text}");
+        assert!(
+            text.contains(r#","part_bytes":4096,"parts":["17762fddd969a453925d65717ac3eea2"#),
+            "{text}"
+        );
         assert_eq!(Manifest::decode(&bytes).unwrap(), sample());
         assert_eq!(sample().range(2), 8192..10_000);
     }
@@ -198,7 +234,10 @@ mod tests {
     fn every_truncation_and_every_flipped_bit_is_refused() {
         let bytes = sample().encode().unwrap();
         for length in 0..bytes.len() {
-            assert!(Manifest::decode(&bytes[..length]).is_err(), "length {length}");
+            assert!(
+                Manifest::decode(&bytes[..length]).is_err(),
+                "length {length}"
+            );
         }
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
@@ -206,21 +245,63 @@ mod tests {
             // Bit 5 switches a hexadecimal digit to upper case, with the same meaning.
             let same = Manifest::decode(&damaged).is_ok_and(|manifest| manifest == sample());
             let case = bytes[bit / 8].is_ascii_alphabetic() && bit % 8 == 5;
-            assert!(Manifest::decode(&damaged).is_err() || (same && case), "bit {bit}");
+            assert!(
+                Manifest::decode(&damaged).is_err() || (same && case),
+                "bit {bit}"
+            );
         }
     }
 
     #[test]
     fn inconsistent_lengths_are_refused() {
         for (wrong, words) in [
-            (Manifest { bytes: 8192, ..sample() }, "the list of parts has 3"),
-            (Manifest { bytes: 12_289, ..sample() }, "the list of parts has 3"),
-            (Manifest { bytes: u64::MAX, ..sample() }, "the list of parts has 3"),
-            (Manifest { bytes: 0, parts: Vec::new(), ..sample() }, "the list of parts has 0"),
-            (Manifest { part_bytes: 0, ..sample() }, "4096 to 67108864"),
-            (Manifest { part_bytes: 1 << 40, ..sample() }, "4096 to 67108864"),
+            (
+                Manifest {
+                    bytes: 8192,
+                    ..sample()
+                },
+                "the list of parts has 3",
+            ),
+            (
+                Manifest {
+                    bytes: 12_289,
+                    ..sample()
+                },
+                "the list of parts has 3",
+            ),
+            (
+                Manifest {
+                    bytes: u64::MAX,
+                    ..sample()
+                },
+                "the list of parts has 3",
+            ),
+            (
+                Manifest {
+                    bytes: 0,
+                    parts: Vec::new(),
+                    ..sample()
+                },
+                "the list of parts has 0",
+            ),
+            (
+                Manifest {
+                    part_bytes: 0,
+                    ..sample()
+                },
+                "4096 to 67108864",
+            ),
+            (
+                Manifest {
+                    part_bytes: 1 << 40,
+                    ..sample()
+                },
+                "4096 to 67108864",
+            ),
         ] {
-            let message = Manifest::decode(&wrong.encode().unwrap()).unwrap_err().to_string();
+            let message = Manifest::decode(&wrong.encode().unwrap())
+                .unwrap_err()
+                .to_string();
             assert!(message.contains(words), "{message}");
         }
         assert!(check_bytes(MAX_PARTS as u64 * 4096, 4096).is_ok());
@@ -231,11 +312,24 @@ mod tests {
     fn part_names_other_than_hashes_are_refused() {
         let body = body_of(&sample());
         let first = blake3::hash(b"a").to_hex().to_string();
-        for bad in ["../../../etc/passwd", "", &format!("{first}/x"), &first[1..]] {
+        for bad in [
+            "../../../etc/passwd",
+            "",
+            &format!("{first}/x"),
+            &first[1..],
+        ] {
             let error = Manifest::decode(&with_checksum(&body.replace(&first, bad))).unwrap_err();
-            assert!(error.to_string().contains("64 hexadecimal digits"), "{error}");
+            assert!(
+                error.to_string().contains("64 hexadecimal digits"),
+                "{error}"
+            );
         }
         let newer = with_checksum(&body.replace(r#""format_version":1"#, r#""format_version":2"#));
-        assert!(Manifest::decode(&newer).unwrap_err().to_string().contains("reads version 1; update papir"));
+        assert!(
+            Manifest::decode(&newer)
+                .unwrap_err()
+                .to_string()
+                .contains("reads version 1; update papir")
+        );
     }
 }

@@ -36,7 +36,11 @@ impl Mirror {
         let folder = cache.join(&name[..16]);
         std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
         let file = folder.join(location.name());
-        Ok(Self { location, file, known: Mutex::new(None) })
+        Ok(Self {
+            location,
+            file,
+            known: Mutex::new(None),
+        })
     }
 
     /// The path of the copy, which exists after the first successful [`Mirror::refresh`].
@@ -73,9 +77,16 @@ impl Mirror {
     ///
     /// # Errors
     /// The errors of [`super::pull()`].
-    pub fn previous(&self, within: Duration, progress: &dyn Progress) -> Result<Option<ReplacedVersion>> {
+    pub fn previous(
+        &self,
+        within: Duration,
+        progress: &dyn Progress,
+    ) -> Result<Option<ReplacedVersion>> {
         let previous = pull_previous(&self.location, &self.file, within, progress)?;
-        kept::remove_others(&self.file, previous.as_ref().map(|version| version.path.as_path()))?;
+        kept::remove_others(
+            &self.file,
+            previous.as_ref().map(|version| version.path.as_path()),
+        )?;
         Ok(previous)
     }
 }
@@ -96,5 +107,7 @@ pub fn default_cache() -> Option<PathBuf> {
 
 /// The absolute path in an environment variable.
 fn absolute(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }

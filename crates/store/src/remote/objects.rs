@@ -37,7 +37,10 @@ pub(super) struct Objects<'a> {
 impl<'a> Objects<'a> {
     /// Connects to the store of a snapshot.
     pub(super) fn open(location: &'a Location) -> Result<Self> {
-        Ok(Self { location, store: location.connect()? })
+        Ok(Self {
+            location,
+            store: location.connect()?,
+        })
     }
 
     fn part_key(&self, hash: &Hash) -> Key {
@@ -101,7 +104,8 @@ impl<'a> Objects<'a> {
         }
         let written = got.meta.last_modified.into();
         let json = got.bytes().await.map_err(failed(&object))?;
-        let manifest = Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?;
+        let manifest =
+            Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?;
         Ok((manifest, written))
     }
 
@@ -126,7 +130,10 @@ impl<'a> Objects<'a> {
     pub(super) async fn put_part(&self, hash: &Hash, bytes: Vec<u8>) -> Result<()> {
         let key = self.part_key(hash);
         let failed = refused("writing", self.location.address(&key));
-        self.store.put(&key, PutPayload::from(bytes)).await.map_err(failed)?;
+        self.store
+            .put(&key, PutPayload::from(bytes))
+            .await
+            .map_err(failed)?;
         Ok(())
     }
 
@@ -142,7 +149,14 @@ impl<'a> Objects<'a> {
         let parts = listed.into_iter().filter_map(|meta| {
             let hash = Hash::from_hex(meta.location.filename()?).ok()?;
             let modified = meta.last_modified.into();
-            Some((hash, Stored { key: meta.location, bytes: meta.size, modified }))
+            Some((
+                hash,
+                Stored {
+                    key: meta.location,
+                    bytes: meta.size,
+                    modified,
+                },
+            ))
         });
         Ok(parts.collect())
     }
@@ -179,14 +193,30 @@ impl<'a> Objects<'a> {
         let object = self.location.address(&key);
         let damaged = |found: String, expected: String| {
             let (part, parts, object) = (index + 1, manifest.parts.len(), object.clone());
-            Fault::Transfer(RemoteError::Damaged { part, parts, object, found, expected })
+            Fault::Transfer(RemoteError::Damaged {
+                part,
+                parts,
+                object,
+                found,
+                expected,
+            })
         };
         let failed = || refused("fetching", object.clone());
-        let got = self.store.get(&key).await.map_err(|error| Fault::Final(failed()(error)))?;
+        let got = self
+            .store
+            .get(&key)
+            .await
+            .map_err(|error| Fault::Final(failed()(error)))?;
         if got.meta.size != length {
-            return Err(damaged(format!("{} bytes", got.meta.size), length.to_string()));
+            return Err(damaged(
+                format!("{} bytes", got.meta.size),
+                length.to_string(),
+            ));
         }
-        let bytes = got.bytes().await.map_err(|error| Fault::Transfer(failed()(error)))?;
+        let bytes = got
+            .bytes()
+            .await
+            .map_err(|error| Fault::Transfer(failed()(error)))?;
         let found = blake3::hash(&bytes);
         if found != hash {
             return Err(damaged(format!("BLAKE3 {found}"), hash.to_string()));
@@ -212,8 +242,16 @@ pub(super) fn refused(
     move |error| match error {
         StoreError::NotFound { .. } => RemoteError::NotFound { object },
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
-            RemoteError::Denied { doing, object, source: error.into() }
+            RemoteError::Denied {
+                doing,
+                object,
+                source: error.into(),
+            }
         }
-        error => RemoteError::Store { doing, object, source: error.into() },
+        error => RemoteError::Store {
+            doing,
+            object,
+            source: error.into(),
+        },
     }
 }

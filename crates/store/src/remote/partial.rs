@@ -46,7 +46,10 @@ impl Partial {
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);
-        let model = [target, similar].into_iter().find(|model| model.exists()).map(Path::to_owned);
+        let model = [target, similar]
+            .into_iter()
+            .find(|model| model.exists())
+            .map(Path::to_owned);
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -56,23 +59,42 @@ impl Partial {
         }
         let opened = match options.open(&path) {
             // Left by another user.
-            Err(error) if error.kind() == ErrorKind::PermissionDenied && fs::remove_file(&path).is_ok() => {
+            Err(error)
+                if error.kind() == ErrorKind::PermissionDenied
+                    && fs::remove_file(&path).is_ok() =>
+            {
                 options.open(&path)
             }
             opened => opened,
         };
         let file = opened.map_err(Error::io("creating", &path))?;
-        file.set_len(manifest.bytes).map_err(Error::io("writing", &path))?;
-        Ok(Self { directory, path, target: target.to_owned(), model, file, _lock: lock })
+        file.set_len(manifest.bytes)
+            .map_err(Error::io("writing", &path))?;
+        Ok(Self {
+            directory,
+            path,
+            target: target.to_owned(),
+            model,
+            file,
+            _lock: lock,
+        })
     }
 
     /// Reads every part. Returns for each part whether it matches the manifest.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
-    pub(super) fn present(&mut self, manifest: &Manifest, progress: &dyn Progress) -> Result<Vec<bool>> {
+    pub(super) fn present(
+        &mut self,
+        manifest: &Manifest,
+        progress: &dyn Progress,
+    ) -> Result<Vec<bool>> {
         let (hashes, _) = hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?;
-        Ok(hashes.iter().zip(&manifest.parts).map(|(found, expected)| found == expected).collect())
+        Ok(hashes
+            .iter()
+            .zip(&manifest.parts)
+            .map(|(found, expected)| found == expected)
+            .collect())
     }
 
     /// Writes a part at offset `start`.
@@ -80,7 +102,10 @@ impl Partial {
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub(super) fn write(&mut self, start: u64, bytes: &[u8]) -> Result<()> {
-        let written = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.write_all(bytes));
+        let written = self
+            .file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| self.file.write_all(bytes));
         written.map_err(Error::io("writing", &self.path))
     }
 
@@ -102,8 +127,12 @@ impl Partial {
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub(super) fn finish(self) -> Result<()> {
-        self.model.as_deref().map_or(Ok(()), |model| keep_access(model, &self.path))?;
-        self.file.sync_all().map_err(Error::io("writing", &self.path))?;
+        self.model
+            .as_deref()
+            .map_or(Ok(()), |model| keep_access(model, &self.path))?;
+        self.file
+            .sync_all()
+            .map_err(Error::io("writing", &self.path))?;
         fs::rename(&self.path, &self.target).map_err(Error::io("naming", &self.target))?;
         sync_directory(&self.directory)
     }
@@ -127,7 +156,10 @@ pub(super) fn hashes(
     let (mut parts, mut whole, mut part) = (Vec::new(), Hasher::new(), Vec::new());
     loop {
         part.clear();
-        (&mut *file).take(part_bytes).read_to_end(&mut part).map_err(failed())?;
+        (&mut *file)
+            .take(part_bytes)
+            .read_to_end(&mut part)
+            .map_err(failed())?;
         if part.is_empty() {
             return Ok((parts, whole.finalize()));
         }
@@ -158,6 +190,8 @@ fn remove_others(directory: &Path, prefix: &str, kept: &Path) {
 /// Returns whether a file with this name is an unfinished download: prefix, BLAKE3, suffix.
 fn is_download(name: &OsStr, prefix: &str) -> bool {
     let name = name.to_string_lossy();
-    let hash = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(UNFINISHED));
+    let hash = name
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_suffix(UNFINISHED));
     hash.is_some_and(|hash| Hash::from_hex(hash).is_ok())
 }

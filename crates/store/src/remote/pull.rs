@@ -57,23 +57,37 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
 /// Refuses to replace a file by another version if changes are beside it.
 fn refuse_delta(file: &Path, version: Version) -> Result<()> {
     // A file that is not a snapshot has none.
-    let Ok(own) = Snapshot::version_in(file) else { return Ok(()) };
+    let Ok(own) = Snapshot::version_in(file) else {
+        return Ok(());
+    };
     if own == version || !delta_file(file, own)?.exists() {
         return Ok(());
     }
-    let found = format!("changes beside {}, which pulling version {version} would lose", file.display());
-    Err(Error::options(found, "none: merge and push them, or pull to another file"))
+    let found = format!(
+        "changes beside {}, which pulling version {version} would lose",
+        file.display()
+    );
+    Err(Error::options(
+        found,
+        "none: merge and push them, or pull to another file",
+    ))
 }
 
 /// Refuses to replace a signed file by one whose log does not continue its own: the next version would fork it.
 fn refuse_fork(file: &Path, pulled: &Path) -> Result<()> {
-    let Ok(Some(own)) = stored_log(file) else { return Ok(()) };
+    let Ok(Some(own)) = stored_log(file) else {
+        return Ok(());
+    };
     let theirs = stored_log(pulled)?;
     if theirs.is_some_and(|log| log.leaves().starts_with(own.leaves())) {
         return Ok(());
     }
-    let found = format!("signed versions of {} that the store's log does not have", file.display());
-    let expected = "a log that continues them: push them or, if the store is right, remove the file";
+    let found = format!(
+        "signed versions of {} that the store's log does not have",
+        file.display()
+    );
+    let expected =
+        "a log that continues them: push them or, if the store is right, remove the file";
     Err(Error::options(found, expected))
 }
 
@@ -97,7 +111,12 @@ pub(super) fn pull_newer(
         let objects = Objects::open(location)?;
         let manifest = objects.manifest().await?;
         if known == Some(&manifest) && file.exists() {
-            return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
+            return Ok(PullReport {
+                manifest,
+                changed: false,
+                fetched_parts: 0,
+                fetched_bytes: 0,
+            });
         }
         fetch(&objects, manifest, (file, file), Partial::finish, progress).await
     })
@@ -115,7 +134,11 @@ pub(super) fn pull_previous(
     worker::run(|| async {
         let objects = Objects::open(location)?;
         let (newest, since) = objects.dated_manifest().await?;
-        let found = if is_within(since, within) { objects.find_previous().await? } else { None };
+        let found = if is_within(since, within) {
+            objects.find_previous().await?
+        } else {
+            None
+        };
         // The same version: a push was interrupted before it wrote the newest manifest.
         let Some(manifest) = found.filter(|manifest| manifest.version != newest.version) else {
             return Ok(None);
@@ -137,16 +160,26 @@ async fn fetch(
 ) -> Result<PullReport> {
     let mut partial = Partial::open(target, similar, &manifest)?;
     let mut local = LocalFile::open(target, &manifest, progress)?;
-    if local.as_ref().is_some_and(|file| file.blake3 == manifest.blake3) {
+    if local
+        .as_ref()
+        .is_some_and(|file| file.blake3 == manifest.blake3)
+    {
         partial.discard();
-        return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
+        return Ok(PullReport {
+            manifest,
+            changed: false,
+            fetched_parts: 0,
+            fetched_bytes: 0,
+        });
     }
     if similar != target {
         local = LocalFile::open(similar, &manifest, progress)?;
     }
     progress.stage("checking the download", manifest.bytes);
     let present = partial.present(&manifest, progress)?;
-    let mut wanted: Vec<usize> = (0..present.len()).filter(|&index| !present[index]).collect();
+    let mut wanted: Vec<usize> = (0..present.len())
+        .filter(|&index| !present[index])
+        .collect();
     if let Some(local) = &mut local {
         wanted = local.copy_parts(&manifest, wanted, &mut partial)?;
     }
@@ -157,10 +190,20 @@ async fn fetch(
         partial.discard();
         let (object, found) = (objects.manifest_address(), found.to_string());
         let expected = manifest.blake3.to_string();
-        return Err(RemoteError::Inconsistent { object, found, expected }.into());
+        return Err(RemoteError::Inconsistent {
+            object,
+            found,
+            expected,
+        }
+        .into());
     }
     finish(partial)?;
-    Ok(PullReport { manifest, changed: true, fetched_parts: wanted.len(), fetched_bytes })
+    Ok(PullReport {
+        manifest,
+        changed: true,
+        fetched_parts: wanted.len(),
+        fetched_bytes,
+    })
 }
 
 /// Fetches parts, [`CONCURRENT`] at a time, and writes each as it arrives. Returns their total
@@ -173,7 +216,10 @@ async fn fetch_parts(
     progress: &dyn Progress,
 ) -> Result<u64> {
     let range = |index: usize| manifest.range(index);
-    let total = wanted.iter().map(|&index| range(index).end - range(index).start).sum();
+    let total = wanted
+        .iter()
+        .map(|&index| range(index).end - range(index).start)
+        .sum();
     progress.stage("fetching", total);
     let mut fetches = stream::iter(wanted)
         .map(|&index| async move { (index, objects.part(manifest, index).await) })
@@ -204,8 +250,16 @@ impl<'a> LocalFile<'a> {
         let length = file.metadata().map_err(Error::io("reading", path))?.len();
         progress.stage("checking the file", length);
         let (parts, blake3) = hashes(&mut file, path, manifest.part_bytes, progress)?;
-        let offsets = parts.into_iter().zip((0..).step_by(manifest.part_bytes as usize)).collect();
-        Ok(Some(Self { path, file, offsets, blake3 }))
+        let offsets = parts
+            .into_iter()
+            .zip((0..).step_by(manifest.part_bytes as usize))
+            .collect();
+        Ok(Some(Self {
+            path,
+            file,
+            offsets,
+            blake3,
+        }))
     }
 
     /// Copies the wanted parts that this file has into `partial`. Returns the others.
@@ -219,7 +273,9 @@ impl<'a> LocalFile<'a> {
         for index in wanted {
             let (range, hash) = (manifest.range(index), manifest.parts[index]);
             match self.offsets.get(&hash) {
-                Some(&offset) => partial.write(range.start, &self.read(offset, range.end - range.start)?)?,
+                Some(&offset) => {
+                    partial.write(range.start, &self.read(offset, range.end - range.start)?)?
+                }
                 None => left.push(index),
             }
         }
@@ -228,7 +284,10 @@ impl<'a> LocalFile<'a> {
 
     fn read(&mut self, offset: u64, length: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length as usize];
-        let read = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.read_exact(&mut bytes));
+        let read = self
+            .file
+            .seek(SeekFrom::Start(offset))
+            .and_then(|_| self.file.read_exact(&mut bytes));
         read.map_err(Error::io("reading", self.path))?;
         Ok(bytes)
     }

@@ -39,11 +39,20 @@ pub fn push(
     let map = map(file)?;
     progress.stage("verifying", 1);
     let snapshot = Snapshot::of_bytes(Arc::clone(&map), file, OpenOptions::default())?;
-    psi::refuse(&snapshot, file, "it contains the key that masks the elements")?;
+    psi::refuse(
+        &snapshot,
+        file,
+        "it contains the key that masks the elements",
+    )?;
     // Readers of the store would serve the snapshot without its changes.
     refuse_with_delta(&snapshot, file)?;
     check_bytes(map.len() as u64, options.part_bytes)?;
-    let manifest = describe(&map, snapshot.server.version(), options.part_bytes, progress);
+    let manifest = describe(
+        &map,
+        snapshot.server.version(),
+        options.part_bytes,
+        progress,
+    );
     drop(snapshot);
     worker::run(|| upload(&map, location, manifest, options, progress))
 }
@@ -58,7 +67,14 @@ fn describe(map: &Mmap, version: Version, part_bytes: u64, progress: &dyn Progre
     };
     let parts = map.chunks(part_bytes as usize).map(hash).collect();
     let (papir, bytes) = (env!("CARGO_PKG_VERSION").to_owned(), map.len() as u64);
-    Manifest { version, papir, bytes, blake3: whole.finalize(), part_bytes, parts }
+    Manifest {
+        version,
+        papir,
+        bytes,
+        blake3: whole.finalize(),
+        part_bytes,
+        parts,
+    }
 }
 
 async fn upload(
@@ -85,11 +101,17 @@ async fn upload(
             Ok::<(), Error>(())
         }
     });
-    uploads.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+    uploads
+        .buffer_unordered(CONCURRENT)
+        .try_collect::<()>()
+        .await?;
     if replaced.as_ref() != Some(&manifest) {
         // Written before it is replaced, so that at no moment the store lacks it. A version that is
         // signed again does not count: the one before it is still the previous one.
-        if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.version != manifest.version) {
+        if let Some(replaced) = replaced
+            .as_ref()
+            .filter(|replaced| replaced.version != manifest.version)
+        {
             objects.put_previous(replaced).await?;
         }
         objects.put_manifest(&manifest).await?;
@@ -97,12 +119,21 @@ async fn upload(
     let removed_parts = match options.prune {
         Some(grace) => {
             let previous = objects.find_previous().await?;
-            let kept: Vec<&Manifest> = replaced.iter().chain(&previous).chain([&manifest]).collect();
+            let kept: Vec<&Manifest> = replaced
+                .iter()
+                .chain(&previous)
+                .chain([&manifest])
+                .collect();
             prune(&objects, &kept, grace).await?
         }
         None => 0,
     };
-    Ok(PushReport { manifest, uploaded_parts, uploaded_bytes, removed_parts })
+    Ok(PushReport {
+        manifest,
+        uploaded_parts,
+        uploaded_bytes,
+        removed_parts,
+    })
 }
 
 /// Indices of the parts that the store lacks, or has with another length. Equal parts count once. A part of the
@@ -112,7 +143,9 @@ async fn missing(objects: &Objects<'_>, manifest: &Manifest) -> Result<Vec<usize
     let mut seen: HashSet<Hash> = HashSet::new();
     let missing = (0..manifest.parts.len()).filter(|&index| {
         let (hash, range) = (manifest.parts[index], manifest.range(index));
-        let present = stored.get(&hash).is_some_and(|part| part.bytes == range.end - range.start);
+        let present = stored
+            .get(&hash)
+            .is_some_and(|part| part.bytes == range.end - range.start);
         seen.insert(hash) && !present
     });
     Ok(missing.collect())
@@ -124,7 +157,10 @@ async fn missing(objects: &Objects<'_>, manifest: &Manifest) -> Result<Vec<usize
 /// # Errors
 /// Errors of the store.
 async fn prune(objects: &Objects<'_>, manifests: &[&Manifest], grace: Duration) -> Result<usize> {
-    let listed: HashSet<&Hash> = manifests.iter().flat_map(|manifest| &manifest.parts).collect();
+    let listed: HashSet<&Hash> = manifests
+        .iter()
+        .flat_map(|manifest| &manifest.parts)
+        .collect();
     let now = SystemTime::now();
     let mut removed = 0;
     for (hash, part) in objects.parts().await? {

@@ -15,19 +15,29 @@ use super::manifest::{self, PART_BYTES};
 use super::*;
 use crate::{BuildOptions, Error, Snapshot, build};
 
-const SMALL: PushOptions = PushOptions { part_bytes: 4096, prune: None };
+const SMALL: PushOptions = PushOptions {
+    part_bytes: 4096,
+    prune: None,
+};
 const MANIFEST: &str = "data/a.pir.manifest.json";
 
 /// A prepared database of 4096 records of 16 bytes; record 2000 starts with `word`.
 fn snapshot(folder: &Path, word: &str) -> PathBuf {
-    let mut records: Vec<u8> = (0..4096).flat_map(|i| format!("record {i:9}").into_bytes()).collect();
+    let mut records: Vec<u8> = (0..4096)
+        .flat_map(|i| format!("record {i:9}").into_bytes())
+        .collect();
     records[32_000..32_000 + word.len()].copy_from_slice(word.as_bytes());
     let source = folder.join("source.bin");
     std::fs::write(&source, records).unwrap();
     let mut options = BuildOptions::new(source, folder.join("a.pir"));
     (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
     options.record_bytes = Some(16);
-    build(&options, &mut chacha20::ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
+    build(
+        &options,
+        &mut chacha20::ChaCha20Rng::from_seed([1; 32]),
+        &NoProgress,
+    )
+    .unwrap();
     options.out
 }
 
@@ -41,14 +51,27 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let (folder, store) = (tempfile::tempdir().unwrap(), Arc::new(FaultyStore::default()));
+        let (folder, store) = (
+            tempfile::tempdir().unwrap(),
+            Arc::new(FaultyStore::default()),
+        );
         let location = Location::in_store(store.clone(), "data/a.pir");
         let copy = folder.path().join("copy.pir");
-        Self { folder, store, location, copy }
+        Self {
+            folder,
+            store,
+            location,
+            copy,
+        }
     }
 
     fn push(&self, word: &str, options: PushOptions) -> Result<PushReport, Error> {
-        push(&snapshot(self.folder.path(), word), &self.location, options, &NoProgress)
+        push(
+            &snapshot(self.folder.path(), word),
+            &self.location,
+            options,
+            &NoProgress,
+        )
     }
 
     fn pull(&self) -> Result<PullReport, Error> {
@@ -63,7 +86,9 @@ impl Fixture {
     fn temporary_files(&self) -> usize {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.starts_with('.') && !name.ends_with(".delta-lock")).count()
+        names
+            .filter(|name| name.starts_with('.') && !name.ends_with(".delta-lock"))
+            .count()
     }
 }
 
@@ -77,8 +102,14 @@ fn a_pushed_snapshot_is_pulled_and_the_manifest_comes_last() {
     let pulled = fixture.pull().unwrap();
     assert!(pulled.changed && fixture.is_copied());
     assert_eq!(pulled.manifest, pushed.manifest);
-    assert_eq!(pulled.manifest.version, Snapshot::open(&fixture.copy).unwrap().server.version());
-    assert_eq!((fixture.temporary_files(), pulled.manifest.parts.len()), (0, pushed.manifest.parts.len()));
+    assert_eq!(
+        pulled.manifest.version,
+        Snapshot::open(&fixture.copy).unwrap().server.version()
+    );
+    assert_eq!(
+        (fixture.temporary_files(), pulled.manifest.parts.len()),
+        (0, pushed.manifest.parts.len())
+    );
 }
 
 #[test]
@@ -88,19 +119,36 @@ fn nothing_is_transferred_twice() {
     fixture.pull().unwrap();
     fixture.store.reset();
     assert_eq!(
-        push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress)
-            .unwrap()
-            .uploaded_parts,
+        push(
+            &fixture.folder.path().join("a.pir"),
+            &fixture.location,
+            SMALL,
+            &NoProgress
+        )
+        .unwrap()
+        .uploaded_parts,
         0
     );
     assert_eq!(fixture.store.puts(), Vec::<String>::new());
     assert!(!fixture.pull().unwrap().changed);
-    assert_eq!(fixture.store.gets().iter().filter(|key| *key != MANIFEST).count(), 0);
+    assert_eq!(
+        fixture
+            .store
+            .gets()
+            .iter()
+            .filter(|key| *key != MANIFEST)
+            .count(),
+        0
+    );
 
     // A change of one record changes its part, and those of metadata, layout and table.
     let second = fixture.push("two", SMALL).unwrap();
     assert_ne!(second.manifest, first.manifest);
-    assert!((1..=4).contains(&second.uploaded_parts), "{}", second.uploaded_parts);
+    assert!(
+        (1..=4).contains(&second.uploaded_parts),
+        "{}",
+        second.uploaded_parts
+    );
     let pulled = fixture.pull().unwrap();
     assert_eq!(pulled.fetched_parts, second.uploaded_parts);
     assert!(fixture.is_copied());
@@ -117,7 +165,13 @@ fn an_interrupted_push_resumes_and_is_invisible_until_complete() {
     let sent = fixture.store.parts();
     assert!((1..parts).contains(&sent), "{sent}");
     fixture.store.reset();
-    let rest = push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress).unwrap();
+    let rest = push(
+        &fixture.folder.path().join("a.pir"),
+        &fixture.location,
+        SMALL,
+        &NoProgress,
+    )
+    .unwrap();
     assert_eq!(rest.uploaded_parts, parts - sent);
     fixture.pull().unwrap();
     assert!(fixture.is_copied());
@@ -133,7 +187,11 @@ fn an_interrupted_pull_resumes() {
     assert_eq!(fixture.temporary_files(), 1);
     fixture.store.reset();
     let rest = fixture.pull().unwrap();
-    assert!(rest.fetched_parts < parts - 1, "{} of {parts}", rest.fetched_parts);
+    assert!(
+        rest.fetched_parts < parts - 1,
+        "{} of {parts}",
+        rest.fetched_parts
+    );
     assert!(fixture.is_copied());
     assert_eq!(fixture.temporary_files(), 0);
 
@@ -160,24 +218,46 @@ fn a_damaged_part_is_named_and_a_damaged_transfer_is_retried() {
     std::fs::remove_file(&fixture.copy).unwrap();
     fixture.store.damage(&key, usize::MAX);
     let error = fixture.pull().unwrap_err();
-    let start = format!("part 3 of {} is damaged: s3://memory/{key} has BLAKE3", manifest.parts.len());
+    let start = format!(
+        "part 3 of {} is damaged: s3://memory/{key} has BLAKE3",
+        manifest.parts.len()
+    );
     assert!(error.to_string().starts_with(&start), "{error}");
-    assert!(error.to_string().ends_with("remove the object, and push the snapshot again"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .ends_with("remove the object, and push the snapshot again"),
+        "{error}"
+    );
     assert_eq!(error.code(), "checksum");
     assert!(!fixture.copy.exists());
     fixture.store.reset();
     fixture.store.remove(&key);
-    let again = push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress);
+    let again = push(
+        &fixture.folder.path().join("a.pir"),
+        &fixture.location,
+        SMALL,
+        &NoProgress,
+    );
     assert_eq!(again.unwrap().uploaded_parts, 1);
     fixture.pull().unwrap();
     assert!(fixture.is_copied());
     std::fs::remove_file(&fixture.copy).unwrap();
 
     fixture.store.put(&key, b"short");
-    assert!(fixture.pull().unwrap_err().to_string().contains("has 5 bytes: expected 4096"));
+    assert!(
+        fixture
+            .pull()
+            .unwrap_err()
+            .to_string()
+            .contains("has 5 bytes: expected 4096")
+    );
     fixture.store.remove(&key);
     let error = fixture.pull().unwrap_err();
-    assert_eq!(error.to_string(), format!("no such object: s3://memory/{key}"));
+    assert_eq!(
+        error.to_string(),
+        format!("no such object: s3://memory/{key}")
+    );
 }
 
 #[test]
@@ -186,12 +266,29 @@ fn inconsistent_manifests_are_refused() {
     let manifest = fixture.push("one", SMALL).unwrap().manifest;
     let mut swapped = manifest.clone();
     swapped.parts.swap(1, 3);
-    let longer = Manifest { bytes: manifest.bytes + 4096, ..manifest.clone() };
-    let shorter = Manifest { bytes: manifest.bytes - 1, ..manifest.clone() };
-    let other = Manifest { blake3: blake3::hash(b"other"), ..manifest.clone() };
+    let longer = Manifest {
+        bytes: manifest.bytes + 4096,
+        ..manifest.clone()
+    };
+    let shorter = Manifest {
+        bytes: manifest.bytes - 1,
+        ..manifest.clone()
+    };
+    let other = Manifest {
+        blake3: blake3::hash(b"other"),
+        ..manifest.clone()
+    };
     for (what, wrong, words) in [
-        ("parts in another order", &swapped, "the parts together have BLAKE3"),
-        ("another hash of the whole", &other, "the parts together have BLAKE3"),
+        (
+            "parts in another order",
+            &swapped,
+            "the parts together have BLAKE3",
+        ),
+        (
+            "another hash of the whole",
+            &other,
+            "the parts together have BLAKE3",
+        ),
         ("one part more", &longer, "the list of parts has"),
         ("a byte less", &shorter, "is damaged"),
     ] {
@@ -201,21 +298,35 @@ fn inconsistent_manifests_are_refused() {
         assert!(!fixture.copy.exists(), "{what}");
     }
     fixture.store.put(MANIFEST, b"{}");
-    assert!(fixture.pull().unwrap_err().to_string().contains(&format!("s3://memory/{MANIFEST}: ")));
-    fixture.store.put(MANIFEST, &vec![b' '; manifest::MAX_BYTES as usize + 1]);
+    assert!(
+        fixture
+            .pull()
+            .unwrap_err()
+            .to_string()
+            .contains(&format!("s3://memory/{MANIFEST}: "))
+    );
+    fixture
+        .store
+        .put(MANIFEST, &vec![b' '; manifest::MAX_BYTES as usize + 1]);
     assert_eq!(fixture.pull().unwrap_err().code(), "out_of_bounds");
 }
 
 #[test]
 fn pruning_keeps_the_replaced_snapshot_and_recent_parts() {
-    let now = PushOptions { prune: Some(Duration::ZERO), ..SMALL };
+    let now = PushOptions {
+        prune: Some(Duration::ZERO),
+        ..SMALL
+    };
     let fixture = Fixture::new();
     fixture.push("one", now).unwrap();
     let two = fixture.push("two", now).unwrap();
     assert_eq!(two.removed_parts, 0);
     let three = fixture.push("three", now).unwrap();
     assert!(three.removed_parts > 0);
-    let recent_kept = PushOptions { prune: Some(GRACE), ..SMALL };
+    let recent_kept = PushOptions {
+        prune: Some(GRACE),
+        ..SMALL
+    };
     assert_eq!(fixture.push("four", recent_kept).unwrap().removed_parts, 0);
     fixture.pull().unwrap();
     assert!(fixture.is_copied());
@@ -224,8 +335,15 @@ fn pruning_keeps_the_replaced_snapshot_and_recent_parts() {
 #[test]
 fn a_mirror_fetches_what_has_changed() {
     let fixture = Fixture::new();
-    let mirror = Mirror::new(fixture.location.clone(), &fixture.folder.path().join("cache")).unwrap();
-    assert_eq!(mirror.refresh(&NoProgress).unwrap_err().code(), "no_such_object");
+    let mirror = Mirror::new(
+        fixture.location.clone(),
+        &fixture.folder.path().join("cache"),
+    )
+    .unwrap();
+    assert_eq!(
+        mirror.refresh(&NoProgress).unwrap_err().code(),
+        "no_such_object"
+    );
     fixture.push("one", SMALL).unwrap();
     assert!(mirror.refresh(&NoProgress).unwrap().changed);
     assert_eq!(mirror.file().file_name().unwrap(), "a.pir");
@@ -234,7 +352,10 @@ fn a_mirror_fetches_what_has_changed() {
     assert_eq!(fixture.store.gets(), [MANIFEST]);
     let served = Snapshot::open(mirror.file()).unwrap();
     let pushed = fixture.push("two", SMALL).unwrap();
-    assert_eq!(mirror.refresh(&NoProgress).unwrap().fetched_parts, pushed.uploaded_parts);
+    assert_eq!(
+        mirror.refresh(&NoProgress).unwrap().fetched_parts,
+        pushed.uploaded_parts
+    );
     assert_eq!(
         std::fs::read(mirror.file()).unwrap(),
         std::fs::read(fixture.folder.path().join("a.pir")).unwrap()
@@ -253,8 +374,14 @@ fn only_snapshots_are_pushed() {
     let file = fixture.folder.path().join("text.pir");
     std::fs::write(&file, "text ".repeat(100)).unwrap();
     assert!(push(&file, &fixture.location, SMALL, &NoProgress).is_err());
-    let bad = PushOptions { part_bytes: 100, ..SMALL };
-    assert_eq!(fixture.push("one", bad).unwrap_err().code(), "out_of_bounds");
+    let bad = PushOptions {
+        part_bytes: 100,
+        ..SMALL
+    };
+    assert_eq!(
+        fixture.push("one", bad).unwrap_err().code(),
+        "out_of_bounds"
+    );
     assert_eq!(fixture.store.puts(), Vec::<String>::new());
     assert_eq!(PushOptions::default().part_bytes, PART_BYTES);
 }
@@ -302,7 +429,10 @@ fn addresses_are_parsed_or_refused() {
     ] {
         assert_eq!(parse(url, None).unwrap_err().code(), "bad_url", "{url}");
     }
-    assert_eq!(parse("s3://bucket/", Some("..")).unwrap_err().code(), "bad_url");
+    assert_eq!(
+        parse("s3://bucket/", Some("..")).unwrap_err().code(),
+        "bad_url"
+    );
 }
 
 #[test]
@@ -317,10 +447,18 @@ fn clients_of_every_store_are_built_with_tls() {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned())),
     );
-    for url in ["s3://bucket/a", "gs://bucket/a", "az://container/a", "file:///a"] {
+    for url in [
+        "s3://bucket/a",
+        "gs://bucket/a",
+        "az://container/a",
+        "file:///a",
+    ] {
         let location = Location::parse(url, None, settings.clone()).unwrap();
         let store = location.connect().unwrap();
-        assert!(!url.starts_with("file:") || format!("{store:?}").contains("fsync: true"), "{store:?}");
+        assert!(
+            !url.starts_with("file:") || format!("{store:?}").contains("fsync: true"),
+            "{store:?}"
+        );
         assert!(!format!("{location:?}").contains("secret"));
     }
     let bare = Location::parse("az://container/a", None, Settings::default()).unwrap();
@@ -334,34 +472,68 @@ fn push_version(fixture: &Fixture, seed: u8, options: PushOptions) -> Manifest {
     let mut build_options = BuildOptions::new(source, fixture.folder.path().join("a.pir"));
     (build_options.scheme, build_options.allow_not_private) = ("plain".to_owned(), true);
     build_options.record_bytes = Some(16);
-    build(&build_options, &mut chacha20::ChaCha20Rng::from_seed([seed; 32]), &NoProgress).unwrap();
-    push(&build_options.out, &fixture.location, options, &NoProgress).unwrap().manifest
+    build(
+        &build_options,
+        &mut chacha20::ChaCha20Rng::from_seed([seed; 32]),
+        &NoProgress,
+    )
+    .unwrap();
+    push(&build_options.out, &fixture.location, options, &NoProgress)
+        .unwrap()
+        .manifest
 }
 
 #[test]
 fn the_previous_version_stays_readable_for_a_time() {
     let fixture = Fixture::new();
     let mirror = Mirror::new(fixture.location.clone(), fixture.folder.path()).unwrap();
-    let previous = |within| mirror.previous(Duration::from_secs(within), &NoProgress).unwrap();
-    let now = PushOptions { prune: Some(Duration::ZERO), ..SMALL };
+    let previous = |within| {
+        mirror
+            .previous(Duration::from_secs(within), &NoProgress)
+            .unwrap()
+    };
+    let now = PushOptions {
+        prune: Some(Duration::ZERO),
+        ..SMALL
+    };
     let first = push_version(&fixture, 1, now);
     mirror.refresh(&NoProgress).unwrap();
     assert_eq!(previous(600), None, "there is none");
     let second = push_version(&fixture, 2, now);
     // A push of the same file prunes nothing that the previous version needs.
-    push(&fixture.folder.path().join("a.pir"), &fixture.location, now, &NoProgress).unwrap();
+    push(
+        &fixture.folder.path().join("a.pir"),
+        &fixture.location,
+        now,
+        &NoProgress,
+    )
+    .unwrap();
     mirror.refresh(&NoProgress).unwrap();
     let found = previous(600).unwrap();
-    assert_eq!(Snapshot::open(&found.path).unwrap().server.version(), first.version);
+    assert_eq!(
+        Snapshot::open(&found.path).unwrap().server.version(),
+        first.version
+    );
     assert!(found.since.elapsed().unwrap_or_default() < Duration::from_secs(60));
     fixture.store.reset();
     assert_eq!(previous(600), Some(found.clone()));
-    assert_eq!(fixture.store.gets().iter().filter(|key| key.contains(".parts/")).count(), 0);
+    assert_eq!(
+        fixture
+            .store
+            .gets()
+            .iter()
+            .filter(|key| key.contains(".parts/"))
+            .count(),
+        0
+    );
 
     push_version(&fixture, 3, now);
     mirror.refresh(&NoProgress).unwrap();
     let next = previous(600).unwrap();
-    assert_eq!(Snapshot::open(&next.path).unwrap().server.version(), second.version);
+    assert_eq!(
+        Snapshot::open(&next.path).unwrap().server.version(),
+        second.version
+    );
     assert!(!found.path.exists(), "the cache holds one earlier version");
     assert_eq!(previous(0), None, "replaced too long ago");
     assert!(!next.path.exists());

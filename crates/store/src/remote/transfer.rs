@@ -20,14 +20,20 @@ pub struct PushOptions {
 impl Default for PushOptions {
     /// Parts of 16 MiB, without pruning.
     fn default() -> Self {
-        Self { part_bytes: PART_BYTES, prune: None }
+        Self {
+            part_bytes: PART_BYTES,
+            prune: None,
+        }
     }
 }
 
 impl PushOptions {
     /// The defaults, with parts older than [`GRACE`] removed.
     pub fn pruning() -> Self {
-        Self { prune: Some(GRACE), ..Self::default() }
+        Self {
+            prune: Some(GRACE),
+            ..Self::default()
+        }
     }
 }
 

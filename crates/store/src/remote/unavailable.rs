@@ -35,9 +35,18 @@ impl Location {
         let url = url.to_owned();
         if is_address(&url) {
             let (kind, support, feature) = ("an object store address", "object store", "cloud");
-            return Err(Error::MissingFeature { found: url, kind, support, feature });
+            return Err(Error::MissingFeature {
+                found: url,
+                kind,
+                support,
+                feature,
+            });
         }
-        Err(RemoteError::BadUrl { url, reason: UNKNOWN_SCHEME.to_owned() }.into())
+        Err(RemoteError::BadUrl {
+            url,
+            reason: UNKNOWN_SCHEME.to_owned(),
+        }
+        .into())
     }
 
     /// The snapshot's file name.

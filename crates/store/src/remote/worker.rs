@@ -14,15 +14,22 @@ where
     T: Send,
     F: Future<Output = Result<T>>,
 {
-    let failed = |source| papir_core::Error::Io { what: "starting a transfer".to_owned(), source };
+    let failed = |source| papir_core::Error::Io {
+        what: "starting a transfer".to_owned(),
+        source,
+    };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("papir-transfer".to_owned());
         let thread = builder.spawn_scoped(scope, move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(failed)?;
             runtime.block_on(work())
         });
         let thread = thread.map_err(failed)?;
-        thread.join().map_err(|_| Error::from(RemoteError::Stopped))?
+        thread
+            .join()
+            .map_err(|_| Error::from(RemoteError::Stopped))?
     })
 }

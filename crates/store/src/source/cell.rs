@@ -22,7 +22,8 @@ impl Cell {
 
     /// A number. JSON has no `NaN` and no infinities: these become their names.
     pub fn float(number: f64) -> Self {
-        Self::non_finite(number).unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
+        Self::non_finite(number)
+            .unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
     }
 
     /// Like [`Cell::float`], with only the digits that single precision needs.
@@ -73,7 +74,9 @@ impl Cell {
     #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub(super) fn name(self, column: &str) -> Result<String, Fault> {
         match self {
-            Self::Null => Err(Fault::Reason(format!("a key in column `{column}` is null: expected a value"))),
+            Self::Null => Err(Fault::Reason(format!(
+                "a key in column `{column}` is null: expected a value"
+            ))),
             Self::Bytes(bytes) => Ok(text(column, &bytes)?.to_owned()),
             Self::Json(json) => Ok(json),
         }
@@ -83,15 +86,23 @@ impl Cell {
 /// Makes a row from cells: a single value as it is, several as an object, none as an empty value.
 pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, Fault> {
     if matches!(key, Some(Cell::Null)) {
-        return Err(Fault::Reason("the key is null: expected a value".to_owned()));
+        return Err(Fault::Reason(
+            "the key is null: expected a value".to_owned(),
+        ));
     }
     let key = key.map(Cell::into_bytes).unwrap_or_default();
-    Ok(Row { key, value: Some(value(values)?) })
+    Ok(Row {
+        key,
+        value: Some(value(values)?),
+    })
 }
 
 fn value(mut cells: Vec<(&str, Cell)>) -> Result<Vec<u8>, Fault> {
     match cells.len() {
-        0 | 1 => Ok(cells.pop().map(|(_, cell)| cell.into_bytes()).unwrap_or_default()),
+        0 | 1 => Ok(cells
+            .pop()
+            .map(|(_, cell)| cell.into_bytes())
+            .unwrap_or_default()),
         _ => {
             let mut members = Vec::with_capacity(cells.len());
             for (name, cell) in cells {

@@ -65,7 +65,11 @@ pub fn read_changes(
     let mut changes = Vec::new();
     read(&request, progress, &mut |position, row| {
         if let (Position::Line(line), Some(row)) = (position, filter.keep(position, row)?) {
-            changes.push(ChangeRow { key: row.key, value: row.value, line });
+            changes.push(ChangeRow {
+                key: row.key,
+                value: row.value,
+                line,
+            });
         }
         Ok(())
     })?;
@@ -81,7 +85,10 @@ pub(crate) fn format_of_changes(path: &Path, format: Option<Format>) -> Result<F
     if matches!(format, Format::Csv | Format::JsonLines) {
         return Ok(format);
     }
-    Err(Error::options(format!("changes from a {} source", format.name()), "csv or jsonl"))
+    Err(Error::options(
+        format!("changes from a {} source", format.name()),
+        "csv or jsonl",
+    ))
 }
 
 /// A part of a source that grows: whole rows.
@@ -105,7 +112,13 @@ pub(crate) fn changes_in(
     columns: &ChangeColumns,
     skips: bool,
 ) -> Result<(Vec<ChangeRow>, Vec<SkippedRow>)> {
-    let PartOfSource { path, format, header, rows, lines } = *part;
+    let PartOfSource {
+        path,
+        format,
+        header,
+        rows,
+        lines,
+    } = *part;
     let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
     let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
@@ -114,7 +127,11 @@ pub(crate) fn changes_in(
     let mut on_row = |position: Position<'_>, row| {
         let line = before + position.number(0);
         if let Some(row) = filter.keep(Position::Line(line), row)? {
-            changes.push(ChangeRow { key: row.key, value: row.value, line });
+            changes.push(ChangeRow {
+                key: row.key,
+                value: row.value,
+                line,
+            });
         }
         Ok(())
     };
@@ -127,9 +144,23 @@ pub(crate) fn changes_in(
     Ok((changes, filter.skipped))
 }
 
-fn request<'a>(path: &'a Path, format: Format, columns: &'a ChangeColumns, skip_bad: u64) -> Request<'a> {
-    let ChangeColumns { key, values, delete, longest_value } = columns;
-    let columns = Columns { key: Some(key), values, deletes: Deletes::Marked(delete.as_deref()) };
+fn request<'a>(
+    path: &'a Path,
+    format: Format,
+    columns: &'a ChangeColumns,
+    skip_bad: u64,
+) -> Request<'a> {
+    let ChangeColumns {
+        key,
+        values,
+        delete,
+        longest_value,
+    } = columns;
+    let columns = Columns {
+        key: Some(key),
+        values,
+        deletes: Deletes::Marked(delete.as_deref()),
+    };
     Request {
         path,
         format,

@@ -29,7 +29,9 @@ pub(super) fn rows(
     columns: Columns<'_>,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let mut reader = ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(input);
+    let mut reader = ReaderBuilder::new()
+        .buffer_capacity(1 << 20)
+        .from_reader(input);
     let header = first_row(path, &mut reader)?;
     if header.is_empty() {
         return Ok(reader.get_ref().bytes);
@@ -37,7 +39,9 @@ pub(super) fn rows(
     let indices = find_columns(path, &header, columns)?;
     let mut row = ByteRecord::new();
     loop {
-        match limited(path, &mut reader, |reader| reader.read_byte_record(&mut row))? {
+        match limited(path, &mut reader, |reader| {
+            reader.read_byte_record(&mut row)
+        })? {
             Ok(false) => return Ok(reader.get_ref().bytes),
             Ok(true) => {
                 let line = row.position().map_or(0, csv::Position::line);
@@ -54,7 +58,10 @@ pub(super) fn rows(
 /// The names of the columns; none for an empty file.
 pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
     let header = first_row(path, &mut Reader::from_reader(input))?;
-    Ok(header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    Ok(header
+        .iter()
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect())
 }
 
 /// The header; empty for an empty file.
@@ -77,34 +84,66 @@ fn limited<T>(
     if reader.position().byte() - begin.byte() < MAX_ROW_BYTES {
         return Ok(found);
     }
-    let reason =
-        format!("a row of {MAX_ROW_BYTES} bytes or more: expected a shorter one, with its quotes closed");
-    Err(Error::Line { file: name_of(path), line: begin.line(), reason })
+    let reason = format!(
+        "a row of {MAX_ROW_BYTES} bytes or more: expected a shorter one, with its quotes closed"
+    );
+    Err(Error::Line {
+        file: name_of(path),
+        line: begin.line(),
+        reason,
+    })
 }
 
-fn find_columns<'a>(path: &Path, header: &ByteRecord, columns: Columns<'a>) -> Result<ColumnIndices<'a>> {
+fn find_columns<'a>(
+    path: &Path,
+    header: &ByteRecord,
+    columns: Columns<'a>,
+) -> Result<ColumnIndices<'a>> {
     let find = |name: &str| {
-        header.iter().position(|found| found == name.as_bytes()).ok_or_else(|| Error::MissingColumn {
-            file: name_of(path),
-            column: name.to_owned(),
-            available: header.iter().map(String::from_utf8_lossy).collect::<Vec<_>>().join(", "),
-        })
+        header
+            .iter()
+            .position(|found| found == name.as_bytes())
+            .ok_or_else(|| Error::MissingColumn {
+                file: name_of(path),
+                column: name.to_owned(),
+                available: header
+                    .iter()
+                    .map(String::from_utf8_lossy)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
     };
     let key = columns.key.map(find).transpose()?;
-    let values = columns.values.iter().map(|name| Ok((name.as_str(), find(name)?))).collect::<Result<_>>()?;
+    let values = columns
+        .values
+        .iter()
+        .map(|name| Ok((name.as_str(), find(name)?)))
+        .collect::<Result<_>>()?;
     let delete = match columns.deletes {
         Deletes::Marked(Some(name)) => Some(find(name)?),
         Deletes::Marked(None) | Deletes::None => None,
     };
-    Ok(ColumnIndices { key, values, delete })
+    Ok(ColumnIndices {
+        key,
+        values,
+        delete,
+    })
 }
 
 impl ColumnIndices<'_> {
     fn row(&self, row: &ByteRecord) -> Result<Row, Fault> {
         let bytes = |index: usize| row.get(index).unwrap_or_default();
         let key = self.key.map(bytes).unwrap_or_default().to_vec();
-        let delete = self.delete.map(|index| is_deletion(bytes(index))).transpose()?.unwrap_or_default();
-        let value = if delete { None } else { Some(value(row, &self.values)?) };
+        let delete = self
+            .delete
+            .map(|index| is_deletion(bytes(index)))
+            .transpose()?
+            .unwrap_or_default();
+        let value = if delete {
+            None
+        } else {
+            Some(value(row, &self.values)?)
+        };
         Ok(Row { key, value })
     }
 }
@@ -128,7 +167,9 @@ fn value(row: &ByteRecord, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> 
 /// Converts the error of a row with too few or too many fields. The reader can continue after it.
 fn unequal(error: csv::Error) -> Result<(u64, Fault), csv::Error> {
     match error.kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
+        ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
             let reason = format!("{len} fields: expected {expected_len}, as in the header");
             Ok((line(&error), Fault::Reason(reason)))
         }
@@ -143,7 +184,15 @@ fn line(error: &csv::Error) -> u64 {
 fn fatal(path: &Path, error: csv::Error) -> Error {
     let (file, line) = (name_of(path), line(&error));
     match error.into_kind() {
-        ErrorKind::Io(source) => CoreError::Io { what: format!("reading {file}"), source }.into(),
-        other => Error::Line { file, line, reason: format!("{other:?}") },
+        ErrorKind::Io(source) => CoreError::Io {
+            what: format!("reading {file}"),
+            source,
+        }
+        .into(),
+        other => Error::Line {
+            file,
+            line,
+            reason: format!("{other:?}"),
+        },
     }
 }

@@ -20,15 +20,29 @@ pub(super) struct RowFilter<'a> {
 
 impl<'a> RowFilter<'a> {
     pub(super) fn new(request: &Request<'a>) -> Self {
-        let &Request { path, longest, skip_bad, .. } = request;
-        Self { path, longest, allowed: skip_bad, skipped: Vec::new() }
+        let &Request {
+            path,
+            longest,
+            skip_bad,
+            ..
+        } = request;
+        Self {
+            path,
+            longest,
+            allowed: skip_bad,
+            skipped: Vec::new(),
+        }
     }
 
     /// Returns a good row; `None` for a bad row that is skipped.
     ///
     /// # Errors
     /// The row's fault, if no more rows may be skipped.
-    pub(super) fn keep(&mut self, position: Position<'_>, row: Result<Row, Fault>) -> Result<Option<Row>> {
+    pub(super) fn keep(
+        &mut self,
+        position: Position<'_>,
+        row: Result<Row, Fault>,
+    ) -> Result<Option<Row>> {
         let fault = match row.and_then(|row| self.check_length(row)) {
             Ok(row) => return Ok(Some(row)),
             Err(fault) => fault,
@@ -36,7 +50,10 @@ impl<'a> RowFilter<'a> {
         if self.skipped.len() as u64 == self.allowed {
             return Err(self.error(position, fault));
         }
-        self.skipped.push(SkippedRow { place: position.to_string(), reason: fault.to_string() });
+        self.skipped.push(SkippedRow {
+            place: position.to_string(),
+            reason: fault.to_string(),
+        });
         Ok(None)
     }
 
@@ -45,18 +62,30 @@ impl<'a> RowFilter<'a> {
         if length <= self.longest {
             return Ok(row);
         }
-        Err(Fault::Reason(format!("the value has {length} bytes: expected at most {}", self.longest)))
+        Err(Fault::Reason(format!(
+            "the value has {length} bytes: expected at most {}",
+            self.longest
+        )))
     }
 
     fn error(&self, position: Position<'_>, fault: Fault) -> Error {
         let file = name_of(self.path);
         let (mut reason, beyond) = (fault.to_string(), self.allowed > 0);
         if beyond {
-            reason += &format!(" (beyond the {} bad rows that may be skipped)", self.allowed);
+            reason += &format!(
+                " (beyond the {} bad rows that may be skipped)",
+                self.allowed
+            );
         }
         match (position, fault) {
-            (Position::Line(_) | Position::Row(_), Fault::Missing { column, available }) if !beyond => {
-                Error::MissingColumn { file: format!("{file}, {position}"), column, available }
+            (Position::Line(_) | Position::Row(_), Fault::Missing { column, available })
+                if !beyond =>
+            {
+                Error::MissingColumn {
+                    file: format!("{file}, {position}"),
+                    column,
+                    available,
+                }
             }
             (Position::Line(line), _) => Error::Line { file, line, reason },
             (Position::Row(row), _) => Error::Row { file, row, reason },

@@ -31,9 +31,19 @@ pub(super) fn rows(
     progress.stage("reading", files.len() as u64);
     let mut total = 0;
     for Found { key, path, kind } in files {
-        let row = content(&path, kind, longest)?.map(|content| Row { key, value: Some(content) });
-        total += row.as_ref().ok().and_then(|row| row.value.as_ref()).map_or(0, Vec::len) as u64;
-        on_row(Position::File(path.strip_prefix(folder).unwrap_or(&path)), row)?;
+        let row = content(&path, kind, longest)?.map(|content| Row {
+            key,
+            value: Some(content),
+        });
+        total += row
+            .as_ref()
+            .ok()
+            .and_then(|row| row.value.as_ref())
+            .map_or(0, Vec::len) as u64;
+        on_row(
+            Position::File(path.strip_prefix(folder).unwrap_or(&path)),
+            row,
+        )?;
         progress.advance(1);
     }
     Ok(total)
@@ -44,7 +54,12 @@ fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
     let failed = |error| Error::io("reading", folder)(error);
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let (path, kind) = (entry.path(), entry.file_type().map_err(Error::io("reading", &entry.path()))?);
+        let (path, kind) = (
+            entry.path(),
+            entry
+                .file_type()
+                .map_err(Error::io("reading", &entry.path()))?,
+        );
         let key = key(prefix, &entry);
         if kind.is_dir() {
             collect(&path, &key, files)?;
@@ -70,10 +85,14 @@ fn content(path: &Path, kind: FileType, longest: u64) -> Result<Result<Vec<u8>, 
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let length = file.metadata().map_err(Error::io("opening", path))?.len();
     let mut content = Vec::new();
-    file.take(longest + 1).read_to_end(&mut content).map_err(Error::io("reading", path))?;
+    file.take(longest + 1)
+        .read_to_end(&mut content)
+        .map_err(Error::io("reading", path))?;
     if content.len() as u64 <= longest {
         return Ok(Ok(content));
     }
     let found = length.max(longest + 1);
-    Ok(Err(Fault::Reason(format!("the file has {found} bytes: expected at most {longest}"))))
+    Ok(Err(Fault::Reason(format!(
+        "the file has {found} bytes: expected at most {longest}"
+    ))))
 }

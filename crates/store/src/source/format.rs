@@ -28,7 +28,14 @@ pub enum Format {
 
 impl Format {
     /// The formats of files.
-    const ALL: [Self; 6] = [Self::Csv, Self::JsonLines, Self::Parquet, Self::Sqlite, Self::Folder, Self::Raw];
+    const ALL: [Self; 6] = [
+        Self::Csv,
+        Self::JsonLines,
+        Self::Parquet,
+        Self::Sqlite,
+        Self::Folder,
+        Self::Raw,
+    ];
 
     /// Detects the format of a path. A directory is a folder. A file's format follows from its
     /// extension: `.csv`; `.jsonl` or `.ndjson`, each also with `.gz` after it; `.parquet`;
@@ -37,11 +44,15 @@ impl Format {
         if path.is_dir() {
             return Self::Folder;
         }
-        let extension =
-            |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let extension = |path: &Path| {
+            path.extension()
+                .map(|extension| extension.to_string_lossy().to_ascii_lowercase())
+        };
         if extension(path).as_deref() == Some("gz") {
             // Of the other formats, only raw records are decompressed.
-            return match Self::of_extension(extension(Path::new(path.file_stem().unwrap_or_default()))) {
+            return match Self::of_extension(extension(Path::new(
+                path.file_stem().unwrap_or_default(),
+            ))) {
                 text @ (Self::Csv | Self::JsonLines) => text,
                 _ => Self::Raw,
             };
@@ -82,7 +93,12 @@ impl Format {
             Self::Sqlite if !cfg!(feature = "sqlite") => ("an SQLite database", "SQLite", "sqlite"),
             _ => return Ok(()),
         };
-        Err(Error::MissingFeature { found: path.display().to_string(), kind, support, feature })
+        Err(Error::MissingFeature {
+            found: path.display().to_string(),
+            kind,
+            support,
+            feature,
+        })
     }
 
     /// Returns whether the format can be read as a stream.
@@ -104,6 +120,8 @@ impl FromStr for Format {
         Self::ALL
             .into_iter()
             .find(|format| format.name() == text)
-            .ok_or_else(|| CoreError::malformed("a source format", text, format!("one of {expected}")).into())
+            .ok_or_else(|| {
+                CoreError::malformed("a source format", text, format!("one of {expected}")).into()
+            })
     }
 }

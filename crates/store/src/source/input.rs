@@ -56,7 +56,11 @@ impl<'a> Input<'a> {
         read.map_err(Error::io("reading", path))?;
         let compressed = begin.starts_with(&GZIP);
         let whole = Cursor::new(begin).chain(input.reader);
-        input.reader = if compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        input.reader = if compressed {
+            Box::new(MultiGzDecoder::new(whole))
+        } else {
+            Box::new(whole)
+        };
         if compressed {
             // The length of the text is not known in advance.
             progress.stage("reading", 0);
@@ -65,8 +69,18 @@ impl<'a> Input<'a> {
     }
 
     /// Wraps a stream; `name` is for errors.
-    pub(super) fn of(name: impl Into<String>, reader: Box<dyn Read>, progress: &'a dyn Progress) -> Self {
-        Self { name: name.into(), reader, progress, bytes: 0, most: u64::MAX }
+    pub(super) fn of(
+        name: impl Into<String>,
+        reader: Box<dyn Read>,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            reader,
+            progress,
+            bytes: 0,
+            most: u64::MAX,
+        }
     }
 
     /// The stream's name, for errors.

@@ -15,8 +15,10 @@ pub(super) fn text<'a>(column: &str, bytes: &'a [u8]) -> Result<&'a str, Fault> 
 
 /// A JSON object of columns in the order given; the values are JSON texts.
 pub(crate) fn json_object<'a>(columns: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let members: Vec<String> =
-        columns.into_iter().map(|(name, value)| format!("{}:{value}", json_string(name))).collect();
+    let members: Vec<String> = columns
+        .into_iter()
+        .map(|(name, value)| format!("{}:{value}", json_string(name)))
+        .collect();
     format!("{{{}}}", members.join(","))
 }
 

@@ -31,16 +31,23 @@ pub(super) fn rows(
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let mut reader = BufReader::with_capacity(1 << 20, input);
-    let failed = |source| CoreError::Io { what: format!("reading {}", name_of(path)), source };
+    let failed = |source| CoreError::Io {
+        what: format!("reading {}", name_of(path)),
+        source,
+    };
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
-        let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes).map_err(failed)?;
+        let read = (&mut reader)
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut bytes)
+            .map_err(failed)?;
         if read == 0 {
             break;
         }
         if read as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
-            let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object per line");
+            let reason =
+                format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object per line");
             on_row(Position::Line(line), Err(Fault::Reason(reason)))?;
             reader.skip_until(b'\n').map_err(failed)?;
         } else if !bytes.trim_ascii().is_empty() {
@@ -52,18 +59,29 @@ pub(super) fn rows(
 
 fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        Fault::Reason(format!("not UTF-8 from byte {} on: expected JSON text", error.valid_up_to() + 1))
+        Fault::Reason(format!(
+            "not UTF-8 from byte {} on: expected JSON text",
+            error.valid_up_to() + 1
+        ))
     })?;
-    let fields: Fields<'_> =
-        serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object per line"))?;
-    let key = columns.key.map(|name| bytes_of(field(&fields, name)?)).transpose()?.unwrap_or_default();
+    let fields: Fields<'_> = serde_json::from_str(text)
+        .map_err(|error| parse_fault(&error, "one JSON object per line"))?;
+    let key = columns
+        .key
+        .map(|name| bytes_of(field(&fields, name)?))
+        .transpose()?
+        .unwrap_or_default();
     let delete = match columns.deletes {
         Deletes::None => false,
         Deletes::Marked(name) => {
             marked(&fields, DELETE)? || name.map_or(Ok(false), |name| marked(&fields, name))?
         }
     };
-    let value = if delete { None } else { Some(value(&fields, columns.values)?) };
+    let value = if delete {
+        None
+    } else {
+        Some(value(&fields, columns.values)?)
+    };
     Ok(Row { key, value })
 }
 
@@ -80,7 +98,10 @@ fn field<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a RawValue, Fault> {
     fields.get(name).copied().ok_or_else(|| {
         let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
         names.sort_unstable();
-        Fault::Missing { column: name.to_owned(), available: names.join(", ") }
+        Fault::Missing {
+            column: name.to_owned(),
+            available: names.join(", "),
+        }
     })
 }
 
@@ -113,7 +134,10 @@ fn bytes_of(value: &RawValue) -> Result<Vec<u8>, Fault> {
 fn parse_fault(error: &serde_json::Error, expected: &str) -> Fault {
     let words = error.to_string();
     let found = words.split(" at line ").next().unwrap_or_default();
-    Fault::Reason(format!("{found} in column {}: expected {expected}", error.column()))
+    Fault::Reason(format!(
+        "{found} in column {}: expected {expected}",
+        error.column()
+    ))
 }
 
 /// Removes white space between JSON tokens; numbers keep every digit.
@@ -137,6 +161,9 @@ mod tests {
     #[test]
     fn compacting_leaves_strings_and_numbers_alone() {
         let json = r#"{ "a b" : [ 1.50 , 123456789012345678901234 , "x \" y \\" , null ] }"#;
-        assert_eq!(compact(json), r#"{"a b":[1.50,123456789012345678901234,"x \" y \\",null]}"#);
+        assert_eq!(
+            compact(json),
+            r#"{"a b":[1.50,123456789012345678901234,"x \" y \\",null]}"#
+        );
     }
 }

@@ -37,11 +37,15 @@ pub(super) fn rows(
     progress.stage("reading", metadata.num_rows().max(0) as u64);
     let indices = ColumnIndices::find(path, metadata.schema(), columns)?;
     let projection = catch_panic(|| indices.projection(metadata.schema())).map_err(unreadable)?;
-    let mut records = catch_panic(|| RowIter::from_file(Some(projection), &reader)).map_err(unreadable)?;
+    let mut records =
+        catch_panic(|| RowIter::from_file(Some(projection), &reader)).map_err(unreadable)?;
     for number in 1.. {
         let record = catch_panic(|| records.next().transpose());
-        let record =
-            record.map_err(|reason| Error::Row { file: path.display().to_string(), row: number, reason })?;
+        let record = record.map_err(|reason| Error::Row {
+            file: path.display().to_string(),
+            row: number,
+            reason,
+        })?;
         let Some(record) = record else { break };
         on_row(Position::Row(number), indices.row(&record))?;
         if number % STEP == 0 {
@@ -71,24 +75,36 @@ impl<'a> ColumnIndices<'a> {
             }))
         };
         let key = columns.key.map(&mut index).transpose()?;
-        let values = columns.values.iter().map(|name| Ok((name.as_str(), index(name)?)));
+        let values = columns
+            .values
+            .iter()
+            .map(|name| Ok((name.as_str(), index(name)?)));
         let values = values.collect::<Result<_>>()?;
         Ok(Self { key, values, read })
     }
 
     /// The schema of the columns to read.
     fn projection(&self, schema: &Type) -> Result<Type, ParquetError> {
-        Type::group_type_builder(schema.name()).with_fields(self.read.clone()).build()
+        Type::group_type_builder(schema.name())
+            .with_fields(self.read.clone())
+            .build()
     }
 
     fn row(&self, record: &Record) -> Result<Row, Fault> {
         let fields: Vec<_> = record.get_column_iter().map(|(_, field)| field).collect();
         let cell = |index: usize| match (fields.get(index), self.read.get(index)) {
             (Some(field), Some(column)) => value::cell(field, column, column.name()),
-            _ => Err(Fault::Reason(format!("{} columns: expected {}", fields.len(), self.read.len()))),
+            _ => Err(Fault::Reason(format!(
+                "{} columns: expected {}",
+                fields.len(),
+                self.read.len()
+            ))),
         };
         let key = self.key.map(cell).transpose()?;
-        let values = self.values.iter().map(|&(name, index)| Ok((name, cell(index)?)));
+        let values = self
+            .values
+            .iter()
+            .map(|&(name, index)| Ok((name, cell(index)?)));
         cell::row(key, values.collect::<Result<_, Fault>>()?)
     }
 }
@@ -100,7 +116,11 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     match names().filter(|found| *found == name).count() {
         0 => {
             let available = names().collect::<Vec<_>>().join(", ");
-            return Err(Error::MissingColumn { file, column: name.to_owned(), available });
+            return Err(Error::MissingColumn {
+                file,
+                column: name.to_owned(),
+                available,
+            });
         }
         1 => {}
         several => {
@@ -108,7 +128,10 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
             return Err(Error::Unreadable { file, reason });
         }
     }
-    let found = schema.get_fields().iter().find(|field| field.name() == name);
+    let found = schema
+        .get_fields()
+        .iter()
+        .find(|field| field.name() == name);
     match found {
         Some(column) if value::readable(column) => Ok(column.clone()),
         _ => {
@@ -127,7 +150,9 @@ fn catch_panic<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, S
         Ok(result) => result.map_err(|error| error.to_string()),
         Err(panic) => {
             let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("damaged");
+            let words = words
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("damaged");
             Err(format!("damaged: {words}"))
         }
     }

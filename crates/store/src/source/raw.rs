@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use papir_core::{
-    Blob, Error as CoreError, Progress, RecordBuffer, Records, Result as CoreResult, Shape, copy_packed,
+    Blob, Error as CoreError, Progress, RecordBuffer, Records, Result as CoreResult, Shape,
+    copy_packed,
 };
 
 use super::input::Input;
@@ -22,14 +23,29 @@ const MAX_STREAM_BYTES: u64 = 16 << 30;
 /// # Errors
 /// [`Error::PartialRecord`], [`Error::Source`] if there are no records or for an invalid record
 /// length, [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
-pub(crate) fn records(path: &Path, record_bytes: u64, progress: &dyn Progress) -> Result<Box<dyn Records>> {
+pub(crate) fn records(
+    path: &Path,
+    record_bytes: u64,
+    progress: &dyn Progress,
+) -> Result<Box<dyn Records>> {
     if !is_stream(path) {
         let map = map(path)?;
         let (shape, bytes) = (shape(path, map.len() as u64, record_bytes)?, 0..map.len());
-        return Ok(Box::new(PackedRecords::new(shape, Blob::part_of(map, bytes)?)));
+        return Ok(Box::new(PackedRecords::new(
+            shape,
+            Blob::part_of(map, bytes)?,
+        )));
     }
-    let instead = if is_standard_input(path) { "a file" } else { "an uncompressed file" };
-    let packed = all(Input::open_records(path, progress)?, MAX_STREAM_BYTES, instead)?;
+    let instead = if is_standard_input(path) {
+        "a file"
+    } else {
+        "an uncompressed file"
+    };
+    let packed = all(
+        Input::open_records(path, progress)?,
+        MAX_STREAM_BYTES,
+        instead,
+    )?;
     let shape = shape(path, packed.len() as u64, record_bytes)?;
     Ok(Box::new(RecordBuffer::from_packed(shape, packed)?))
 }
@@ -45,12 +61,17 @@ impl<'a> Input<'a> {
     /// # Errors
     /// [`CoreError::Io`].
     pub(crate) fn open_records(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
-        if is_standard_input(path) { Self::open(path, progress) } else { Self::open_unpacked(path, progress) }
+        if is_standard_input(path) {
+            Self::open(path, progress)
+        } else {
+            Self::open_unpacked(path, progress)
+        }
     }
 }
 
 fn is_named_gzip(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
 /// Reads a stream to its end. `instead` is the source to use for more than `most` bytes.
@@ -58,7 +79,10 @@ fn all(input: Input<'_>, most: u64, instead: &str) -> Result<Vec<u8>> {
     let name = input.name().to_owned();
     let mut bytes = Vec::new();
     let read = input.take(most + 1).read_to_end(&mut bytes);
-    read.map_err(|source| CoreError::Io { what: format!("reading {name}"), source })?;
+    read.map_err(|source| CoreError::Io {
+        what: format!("reading {name}"),
+        source,
+    })?;
     if bytes.len() as u64 <= most {
         return Ok(bytes);
     }
@@ -74,9 +98,14 @@ pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape>
     // `Shape::of_bytes` refuses a record length of 0.
     let length = record_bytes.max(1);
     if !found.is_multiple_of(length) {
-        return Err(Error::PartialRecord { file: name_of(path), found, record_bytes });
+        return Err(Error::PartialRecord {
+            file: name_of(path),
+            found,
+            record_bytes,
+        });
     }
-    Shape::of_bytes(found / length, record_bytes).map_err(|error| Error::of_source(path)(error.into()))
+    Shape::of_bytes(found / length, record_bytes)
+        .map_err(|error| Error::of_source(path)(error.into()))
 }
 
 /// Packed records, mostly of a mapped file.

@@ -36,7 +36,11 @@ pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Row
         entries.push(entry);
         Ok(())
     })?;
-    Ok(Rows { entries, bytes, skipped })
+    Ok(Rows {
+        entries,
+        bytes,
+        skipped,
+    })
 }
 
 /// Passes all rows to `each`, as [`rows`] returns them. Returns the source's length in bytes and the
@@ -51,10 +55,16 @@ pub(crate) fn rows_each(
 ) -> Result<(u64, Vec<SkippedRow>)> {
     let (mut filter, mut entries) = (RowFilter::new(request), 0);
     let bytes = read(request, progress, &mut |position, row| {
-        let Some(row) = filter.keep(position, row)? else { return Ok(()) };
+        let Some(row) = filter.keep(position, row)? else {
+            return Ok(());
+        };
         let line = position.number(entries);
         entries += 1;
-        each(Entry { key: row.key, value: row.value.unwrap_or_default(), line })
+        each(Entry {
+            key: row.key,
+            value: row.value.unwrap_or_default(),
+            line,
+        })
     })?;
     Ok((bytes, filter.skipped))
 }
@@ -68,7 +78,11 @@ pub(crate) fn csv_columns(path: &Path) -> Result<Vec<String>> {
 }
 
 /// Passes every row of a source to `each`. Returns the bytes read.
-pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, on_row: &mut OnRow<'_>) -> Result<u64> {
+pub(super) fn read(
+    request: &Request<'_>,
+    progress: &dyn Progress,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let (path, columns) = (request.path, request.columns);
     match (request.format, request.given) {
         (_, Some(given)) => table::rows(given, path, columns, progress, on_row),
@@ -86,14 +100,19 @@ fn read_file(
     let (path, columns) = (request.path, request.columns);
     match format {
         Format::Csv => csv::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
-        Format::JsonLines => jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
+        Format::JsonLines => {
+            jsonl::rows(path, Input::open_unpacked(path, progress)?, columns, on_row)
+        }
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::rows(path, columns, progress, on_row),
         #[cfg(feature = "sqlite")]
         Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, on_row),
         Format::Folder => folder::rows(path, request.longest, progress, on_row),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
-        Format::Given => Err(Error::options("a table without rows", "the rows of the table")),
+        Format::Given => Err(Error::options(
+            "a table without rows",
+            "the rows of the table",
+        )),
         #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
         format => format.check_support(path).map(|()| 0),
     }

@@ -57,9 +57,13 @@ pub(super) fn is_deletion(mark: &[u8]) -> Result<bool, Fault> {
         b"1" | b"true" | b"yes" => Ok(true),
         b"" | b"0" | b"false" | b"no" => Ok(false),
         _ => {
-            let found = String::from_utf8_lossy(&mark[..mark.len().min(32)]).escape_debug().to_string();
+            let found = String::from_utf8_lossy(&mark[..mark.len().min(32)])
+                .escape_debug()
+                .to_string();
             let expected = "1, true or yes for a deletion, otherwise 0, false, no or nothing";
-            Err(Fault::Reason(format!("the deletion mark is `{found}`: expected {expected}")))
+            Err(Fault::Reason(format!(
+                "the deletion mark is `{found}`: expected {expected}"
+            )))
         }
     }
 }

@@ -29,18 +29,29 @@ pub(super) fn rows(
     let bytes = length(path)?;
     progress.stage("reading", 0);
     let connection = open(path).map_err(failed)?;
-    let mut statement = connection.prepare(&sql(path, &connection, columns, selection)?).map_err(failed)?;
+    let mut statement = connection
+        .prepare(&sql(path, &connection, columns, selection)?)
+        .map_err(failed)?;
     if !statement.readonly() || statement.column_count() == 0 {
-        return Err(Error::unreadable(path, "the query gives no rows: expected a SELECT"));
+        return Err(Error::unreadable(
+            path,
+            "the query gives no rows: expected a SELECT",
+        ));
     }
     let indices = ColumnIndices::find(path, &statement, columns)?;
     let mut rows = statement.query([]).map_err(failed)?;
     for number in 1.. {
         let bad = |error: rusqlite::Error| {
             let file = path.display().to_string();
-            Error::Row { file, row: number, reason: error.to_string() }
+            Error::Row {
+                file,
+                row: number,
+                reason: error.to_string(),
+            }
         };
-        let Some(row) = rows.next().map_err(bad)? else { break };
+        let Some(row) = rows.next().map_err(bad)? else {
+            break;
+        };
         on_row(Position::Row(number), indices.row(row).map_err(bad)?)?;
         progress.advance(1);
     }
@@ -66,7 +77,9 @@ fn length(path: &Path) -> Result<u64> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
     if metadata.is_dir() {
-        return Err(Error::io("opening", path)(std::io::ErrorKind::IsADirectory.into()));
+        return Err(Error::io("opening", path)(
+            std::io::ErrorKind::IsADirectory.into(),
+        ));
     }
     Ok(metadata.len())
 }
@@ -96,8 +109,11 @@ fn only_table(path: &Path, connection: &Connection) -> Result<String> {
         [table] => Ok(table.clone()),
         [] => Err(Error::unreadable(path, "no tables: expected one")),
         several => {
-            let reason =
-                format!("{} tables: expected the name of one of {}", several.len(), several.join(", "));
+            let reason = format!(
+                "{} tables: expected the name of one of {}",
+                several.len(),
+                several.join(", ")
+            );
             Err(Error::unreadable(path, reason))
         }
     }
@@ -105,7 +121,12 @@ fn only_table(path: &Path, connection: &Connection) -> Result<String> {
 
 /// The query for the columns of a table. Rows come in the order of the table, not of an index. The
 /// names are checked first: SQLite would treat an unknown quoted name as a string.
-fn table_query(path: &Path, connection: &Connection, table: &str, columns: Columns<'_>) -> Result<String> {
+fn table_query(
+    path: &Path,
+    connection: &Connection,
+    table: &str,
+    columns: Columns<'_>,
+) -> Result<String> {
     let tables = tables(path, connection)?;
     if !tables.iter().any(|name| name == table) {
         let reason = format!("no table `{table}`: expected one of {}", tables.join(", "));
@@ -113,10 +134,16 @@ fn table_query(path: &Path, connection: &Connection, table: &str, columns: Colum
     }
     let from = format!("FROM {} NOT INDEXED", quoted(table));
     let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
-    let all = connection.prepare(&format!("SELECT * {from}")).map_err(failed)?;
+    let all = connection
+        .prepare(&format!("SELECT * {from}"))
+        .map_err(failed)?;
     ColumnIndices::find(path, &all, columns)?;
-    let names: Vec<String> =
-        columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).map(quoted).collect();
+    let names: Vec<String> = columns
+        .key
+        .into_iter()
+        .chain(columns.values.iter().map(String::as_str))
+        .map(quoted)
+        .collect();
     Ok(format!("SELECT {} {from}", names.join(", ")))
 }
 
@@ -135,21 +162,33 @@ impl<'a> ColumnIndices<'a> {
     fn find(path: &Path, statement: &Statement<'_>, columns: Columns<'a>) -> Result<Self> {
         let names: Vec<&str> = statement.column_names().collect();
         let find = |name: &str| {
-            names.iter().position(|found| *found == name).ok_or_else(|| Error::MissingColumn {
-                file: path.display().to_string(),
-                column: name.to_owned(),
-                available: names.join(", "),
-            })
+            names
+                .iter()
+                .position(|found| *found == name)
+                .ok_or_else(|| Error::MissingColumn {
+                    file: path.display().to_string(),
+                    column: name.to_owned(),
+                    available: names.join(", "),
+                })
         };
         let key = columns.key.map(find).transpose()?;
-        let values = columns.values.iter().map(|name| Ok((name.as_str(), find(name)?)));
-        Ok(Self { key, values: values.collect::<Result<_>>()? })
+        let values = columns
+            .values
+            .iter()
+            .map(|name| Ok((name.as_str(), find(name)?)));
+        Ok(Self {
+            key,
+            values: values.collect::<Result<_>>()?,
+        })
     }
 
     fn row(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Row, Fault>> {
         let found = |index| row.get_ref(index).map(cell);
         let key = self.key.map(found).transpose()?;
-        let values = self.values.iter().map(|&(name, index)| Ok((name, found(index)?)));
+        let values = self
+            .values
+            .iter()
+            .map(|&(name, index)| Ok((name, found(index)?)));
         let values = values.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(cell::row(key, values))
     }

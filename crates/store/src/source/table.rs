@@ -30,7 +30,12 @@ pub(super) fn rows(
         bytes += cells.iter().map(|cell| cell.bytes() as u64).sum::<u64>();
         let mut cells = cells.into_iter();
         let key = columns.key.and_then(|_| cells.next());
-        let values = columns.values.iter().map(String::as_str).zip(cells).collect();
+        let values = columns
+            .values
+            .iter()
+            .map(String::as_str)
+            .zip(cells)
+            .collect();
         if number % STEP == 0 {
             progress.advance(STEP);
         }
@@ -48,10 +53,16 @@ pub(crate) fn wanted_columns<'a>(
     path: &Path,
     columns: Columns<'a>,
 ) -> Result<Vec<&'a str>> {
-    let wanted: Vec<&str> =
-        columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).collect();
+    let wanted: Vec<&str> = columns
+        .key
+        .into_iter()
+        .chain(columns.values.iter().map(String::as_str))
+        .collect();
     let available = given.columns();
-    match wanted.iter().find(|wanted| !available.iter().any(|name| name == *wanted)) {
+    match wanted
+        .iter()
+        .find(|wanted| !available.iter().any(|name| name == *wanted))
+    {
         None => Ok(wanted),
         Some(missing) => Err(Error::MissingColumn {
             file: path.display().to_string(),

@@ -34,7 +34,14 @@ impl AppendOptions {
     /// Options with every default.
     pub fn new(file: impl Into<PathBuf>, source: impl Into<PathBuf>) -> Self {
         let (file, source) = (file.into(), source.into());
-        Self { file, source, format: None, values: Vec::new(), sign: None, most: None }
+        Self {
+            file,
+            source,
+            format: None,
+            values: Vec::new(),
+            sign: None,
+            most: None,
+        }
     }
 }
 
@@ -52,7 +59,10 @@ pub fn append(
     let _lock = lock_deltas(&options.file)?;
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
     let next = draft.next_index().ok_or_else(|| {
-        let found = format!("records to append to {}, which has keys", options.file.display());
+        let found = format!(
+            "records to append to {}, which has keys",
+            options.file.display()
+        );
         Error::options(found, "new keys with their values: `papir update --delta`")
     })?;
     let values = read(options, &draft, progress)?;
@@ -69,15 +79,32 @@ pub fn append(
 }
 
 /// The records of the source with their lines, or their numbers from 1 in a raw one.
-fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Result<Vec<(u64, Vec<u8>)>> {
-    let AppendOptions { source, format, values, most, .. } = options;
-    let (format, longest) = (format.unwrap_or_else(|| Format::of(source)), draft.longest());
+fn read(
+    options: &AppendOptions,
+    draft: &Draft,
+    progress: &dyn Progress,
+) -> Result<Vec<(u64, Vec<u8>)>> {
+    let AppendOptions {
+        source,
+        format,
+        values,
+        most,
+        ..
+    } = options;
+    let (format, longest) = (
+        format.unwrap_or_else(|| Format::of(source)),
+        draft.longest(),
+    );
     if format == Format::Raw {
         return read_raw(options, longest, most.unwrap_or(MAX_DELTA_BYTES), progress);
     }
     let of_source = &draft.metadata().source.values;
     let values = if values.is_empty() { of_source } else { values };
-    let columns = Columns { key: None, values, deletes: Deletes::None };
+    let columns = Columns {
+        key: None,
+        values,
+        deletes: Deletes::None,
+    };
     let request = Request {
         path: source,
         format,
@@ -87,7 +114,11 @@ fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Resu
         longest,
         skip_bad: 0,
     };
-    Ok(rows(&request, progress)?.entries.into_iter().map(|row| (row.line, row.value)).collect())
+    Ok(rows(&request, progress)?
+        .entries
+        .into_iter()
+        .map(|row| (row.line, row.value))
+        .collect())
 }
 
 fn read_raw(
@@ -100,9 +131,15 @@ fn read_raw(
     let shape = records.shape();
     // Refused before it is read: a raw source may be as long as a database.
     if shape.total_bytes() > most {
-        return Err(Error::DeltaFull { entries: shape.records(), bytes: shape.total_bytes(), most });
+        return Err(Error::DeltaFull {
+            entries: shape.records(),
+            bytes: shape.total_bytes(),
+            most,
+        });
     }
     let mut packed = vec![0; shape.total_bytes() as usize];
     records.read_packed(0, shape.records(), &mut packed)?;
-    Ok((1..).zip(packed.chunks(shape.record_bytes()).map(<[u8]>::to_vec)).collect())
+    Ok((1..)
+        .zip(packed.chunks(shape.record_bytes()).map(<[u8]>::to_vec))
+        .collect())
 }

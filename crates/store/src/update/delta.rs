@@ -37,9 +37,14 @@ fn refuse_options(options: &UpdateOptions) -> Result<()> {
     let found = match options {
         UpdateOptions { out: Some(_), .. } => "another file for a delta",
         UpdateOptions { rebuild: true, .. } => "a rebuild of a delta",
-        UpdateOptions { encrypt: Some(_), .. } => "an encrypted delta",
+        UpdateOptions {
+            encrypt: Some(_), ..
+        } => "an encrypted delta",
         UpdateOptions { unsigned: true, .. } => "an unsigned version that is a delta",
         _ => return Ok(()),
     };
-    Err(Error::options(found, "changes that are published beside the snapshot"))
+    Err(Error::options(
+        found,
+        "changes that are published beside the snapshot",
+    ))
 }

@@ -49,16 +49,24 @@ impl Draft {
     pub(crate) fn open(file: &Path, sign: Option<&Sign>) -> Result<Self> {
         let arrived = SystemTime::now();
         // A service verifies the snapshot. Here it would take as long as reading it.
-        let opened = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+        let opened = OpenOptions {
+            verify: Verify::Lazy,
+            ..OpenOptions::default()
+        };
         let base = Snapshot::open_with(file, opened)?;
         check_base(&base, file)?;
         let before = Delta::of(file, base.server.version(), &OpenOptions::default())?;
-        let log = before.as_ref().and_then(|delta| delta.log.clone()).or_else(|| base.checkpoint.clone());
+        let log = before
+            .as_ref()
+            .and_then(|delta| delta.log.clone())
+            .or_else(|| base.checkpoint.clone());
         let log = continued(log, file, sign)?;
         if log.is_none() && sign.is_some() {
             return Err(unsigned_base(&file.display().to_string()));
         }
-        let changes = before.as_ref().map_or_else(|| Ok(DeltaChanges::default()), Delta::changes)?;
+        let changes = before
+            .as_ref()
+            .map_or_else(|| Ok(DeltaChanges::default()), Delta::changes)?;
         let shape = base.shape()?;
         let in_base = base.keyword.is_none().then(|| shape.records());
         let (records, followed) = match before {
@@ -67,7 +75,19 @@ impl Draft {
         };
         let records = records.or(in_base);
         let (file, sign) = (file.to_owned(), sign.cloned());
-        Ok(Self { file, base, shape, sign, log, changes, records, followed, rows: 0, superseded: 0, arrived })
+        Ok(Self {
+            file,
+            base,
+            shape,
+            sign,
+            log,
+            changes,
+            records,
+            followed,
+            rows: 0,
+            superseded: 0,
+            arrived,
+        })
     }
 
     /// Returns true without any change since the base.
@@ -134,14 +154,19 @@ impl Draft {
                 self.superseded += counts.superseded;
                 self.rows += changes.len() as u64 + counts.superseded;
                 for change in changes {
-                    let changed =
-                        self.changes.change_record(change.index, change.record, 0).map_err(&named)?;
+                    let changed = self
+                        .changes
+                        .change_record(change.index, change.record, 0)
+                        .map_err(&named)?;
                     self.superseded += u64::from(changed);
                 }
             }
             (None, Some(layout)) => {
                 for ChangeRow { key, value, line } in rows {
-                    let changed = self.changes.change_key(layout, &key, value, line).map_err(&named)?;
+                    let changed = self
+                        .changes
+                        .change_key(layout, &key, value, line)
+                        .map_err(&named)?;
                     self.superseded += u64::from(changed);
                     self.rows += 1;
                 }
@@ -162,28 +187,63 @@ impl Draft {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Option<DeltaReport>> {
-        let Self { file, base, sign, log, changes, records, followed, rows, superseded, arrived, .. } = self;
+        let Self {
+            file,
+            base,
+            sign,
+            log,
+            changes,
+            records,
+            followed,
+            rows,
+            superseded,
+            arrived,
+            ..
+        } = self;
         let (rows, superseded, records) = (*rows, *superseded, *records);
         if changes.is_empty() {
             return Ok(None);
         }
         let (bytes, most) = (changes.bytes(), most.unwrap_or(MAX_DELTA_BYTES));
         if bytes > most {
-            return Err(Error::DeltaFull { entries: changes.len() as u64, bytes, most });
+            return Err(Error::DeltaFull {
+                entries: changes.len() as u64,
+                bytes,
+                most,
+            });
         }
         let described = base.server.describe();
         let (followed, arrived) = (followed.clone(), Some(*arrived));
         let (name, log) = (&base.metadata.name, log.clone());
-        let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+        let signing = sign
+            .as_ref()
+            .map(|sign| Signing::new(sign, log, name, file))
+            .transpose()?;
         let signing = signing.as_ref();
-        let base = Base { followed, arrived, signing, ..base_of(base, &described, records) };
+        let base = Base {
+            followed,
+            arrived,
+            signing,
+            ..base_of(base, &described, records)
+        };
         let (metadata, checkpoint) = write(file, &base, changes, rng, progress)?;
-        Ok(Some(DeltaReport { metadata, rows, superseded, bytes, most, checkpoint }))
+        Ok(Some(DeltaReport {
+            metadata,
+            rows,
+            superseded,
+            bytes,
+            most,
+            checkpoint,
+        }))
     }
 }
 
 /// The properties of a snapshot that its delta contains.
-pub(super) fn base_of<'a>(base: &'a Snapshot, description: &Description, records: Option<u64>) -> Base<'a> {
+pub(super) fn base_of<'a>(
+    base: &'a Snapshot,
+    description: &Description,
+    records: Option<u64>,
+) -> Base<'a> {
     Base {
         name: &base.metadata.name,
         version: base.server.version(),

@@ -34,11 +34,33 @@ pub(super) fn update(
         return Ok((counts, None));
     }
     match options.rebuild {
-        false => Ok((counts, apply(&options.rates, snapshot, &changes, counts.inserted, rng, progress)?)),
+        false => Ok((
+            counts,
+            apply(
+                &options.rates,
+                snapshot,
+                &changes,
+                counts.inserted,
+                rng,
+                progress,
+            )?,
+        )),
         true => {
             let before = shape.records();
-            let way = |records| Way::Rebuilt { reason: None, before, records, room: 0 };
-            let next = set_up_all(snapshot, &changes, before + counts.inserted, way, rng, progress)?;
+            let way = |records| Way::Rebuilt {
+                reason: None,
+                before,
+                records,
+                room: 0,
+            };
+            let next = set_up_all(
+                snapshot,
+                &changes,
+                before + counts.inserted,
+                way,
+                rng,
+                progress,
+            )?;
             Ok((counts, Some(next)))
         }
     }
@@ -59,7 +81,12 @@ pub(super) fn apply(
     }
     if inserted == 0 {
         let (server, commitment, way) = apply_changes(snapshot, changes, rates, rng, progress)?;
-        return Ok(Some(Next { server, commitment, keyword: None, way }));
+        return Ok(Some(Next {
+            server,
+            commitment,
+            keyword: None,
+            way,
+        }));
     }
     let before = snapshot.server.describe().shape.records();
     let way = |records| Way::Extended { before, records };
@@ -79,13 +106,25 @@ fn set_up_all(
     let below = snapshot.records(&below)?;
     let all = Overlay::new(below.as_ref(), records, changes)?;
     let (server, commitment) = set_up(snapshot, &all, rng, progress)?;
-    Ok(Next { server, commitment, keyword: None, way: way(records) })
+    Ok(Next {
+        server,
+        commitment,
+        keyword: None,
+        way: way(records),
+    })
 }
 
 /// Counts changes of different records.
 pub(super) fn counts(shape: &Shape, changes: &[Change]) -> ChangeCounts {
-    let replaced = changes.iter().filter(|change| change.index < shape.records()).count() as u64;
-    ChangeCounts { inserted: changes.len() as u64 - replaced, replaced, ..ChangeCounts::default() }
+    let replaced = changes
+        .iter()
+        .filter(|change| change.index < shape.records())
+        .count() as u64;
+    ChangeCounts {
+        inserted: changes.len() as u64 - replaced,
+        replaced,
+        ..ChangeCounts::default()
+    }
 }
 
 /// A refused line.
@@ -97,7 +136,11 @@ pub(super) struct BadLine {
 impl BadLine {
     /// The error that names the file.
     pub(super) fn named(self, file: String) -> Error {
-        Error::Line { file, line: self.line, reason: self.reason }
+        Error::Line {
+            file,
+            line: self.line,
+            reason: self.reason,
+        }
     }
 }
 
@@ -119,8 +162,8 @@ pub(super) fn resolve<E>(
 ) -> std::result::Result<(Vec<Change>, ChangeCounts), E> {
     let mut by_index: BTreeMap<u64, RecordRows> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {
-        let record =
-            index_of(shape, &key).and_then(|index| Ok((index, value.ok_or_else(|| undeletable(index))?)));
+        let record = index_of(shape, &key)
+            .and_then(|index| Ok((index, value.ok_or_else(|| undeletable(index))?)));
         match record {
             Ok((index, mut record)) => {
                 record.resize(shape.record_bytes(), 0);
@@ -132,14 +175,31 @@ pub(super) fn resolve<E>(
         }
     }
     let (mut counts, mut changes) = (ChangeCounts::default(), Vec::with_capacity(by_index.len()));
-    for (index, RecordRows { lines, last: record }) in by_index {
+    for (
+        index,
+        RecordRows {
+            lines,
+            last: record,
+        },
+    ) in by_index
+    {
         let expected = shape.records() + counts.inserted;
         if index > expected {
-            let bad = |line| BadLine { line, reason: gap(index, expected) };
-            lines.into_iter().rev().try_for_each(|line| refused(bad(line)))?;
+            let bad = |line| BadLine {
+                line,
+                reason: gap(index, expected),
+            };
+            lines
+                .into_iter()
+                .rev()
+                .try_for_each(|line| refused(bad(line)))?;
             continue;
         }
-        *(if index < expected { &mut counts.replaced } else { &mut counts.inserted }) += 1;
+        *(if index < expected {
+            &mut counts.replaced
+        } else {
+            &mut counts.inserted
+        }) += 1;
         counts.superseded += lines.len() as u64 - 1;
         changes.push(Change { index, record });
     }
@@ -147,7 +207,9 @@ pub(super) fn resolve<E>(
 }
 
 fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
-    let digits = std::str::from_utf8(key).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    let digits = std::str::from_utf8(key)
+        .ok()
+        .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     digits.and_then(|text| text.parse().ok()).ok_or_else(|| {
         let found = String::from_utf8_lossy(&key[..key.len().min(32)]).escape_debug().to_string();
         let records = shape.records();
@@ -159,9 +221,13 @@ fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
 }
 
 fn undeletable(index: u64) -> String {
-    format!("record {index} is deleted: expected a value, as records without keys cannot be deleted")
+    format!(
+        "record {index} is deleted: expected a value, as records without keys cannot be deleted"
+    )
 }
 
 fn gap(found: u64, expected: u64) -> String {
-    format!("record {found} is new: expected {expected}, as new records follow the last one without a gap")
+    format!(
+        "record {found} is new: expected {expected}, as new records follow the last one without a gap"
+    )
 }

@@ -7,7 +7,9 @@ use papir_core::{Error as CoreError, PreparedRecords, Progress};
 use papir_lookup::update::{
     ChangeCounts, Changes, KeyChange, OwnedTable, Patch, Patched, RebuildReason, patch, rebuild,
 };
-use papir_lookup::{KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions};
+use papir_lookup::{
+    KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions,
+};
 use rand_core::CryptoRng;
 
 use super::options::{FEW_KEYS, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
@@ -49,7 +51,11 @@ pub(super) fn apply(
 ) -> Result<Option<Next>> {
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
-    let table = OwnedTable { layout, ids, records: records.as_ref() };
+    let table = OwnedTable {
+        layout,
+        ids,
+        records: records.as_ref(),
+    };
     match patch(table, changes, progress)? {
         Patched::Patch(patch) => apply_patch(rates, snapshot, patch, rng, progress),
         Patched::Rebuild(reason) => {
@@ -68,7 +74,11 @@ fn rebuild_keys(
 ) -> Result<Next> {
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
-    let table = OwnedTable { layout, ids, records: records.as_ref() };
+    let table = OwnedTable {
+        layout,
+        ids,
+        records: records.as_ref(),
+    };
     rebuild_table(snapshot, table, changes, None, rng, progress)
 }
 
@@ -77,7 +87,10 @@ pub(super) fn owner_keys(file: &Path, snapshot: &Snapshot) -> Result<KeyIds> {
     let file = || file.display().to_string();
     let ids = snapshot.owner_keys().map_err(|error| match error {
         error @ CoreError::OwnerKey { .. } => Error::Core(error),
-        error => Error::Snapshot { file: file(), error },
+        error => Error::Snapshot {
+            file: file(),
+            error,
+        },
     })?;
     let expected = "a file with them: build it again from its source";
     ids.ok_or_else(|| Error::options(format!("{} without the ids of its keys", file()), expected))
@@ -91,16 +104,19 @@ fn read(
     progress: &dyn Progress,
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
-    let changes = rows.into_iter().map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
+    let changes = rows
+        .into_iter()
+        .map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
     Changes::new(layout, ids, changes.collect()).map_err(|error| explained(&options.changes, error))
 }
 
 /// The error of changes from a file.
 pub(super) fn explained(file: &Path, error: papir_lookup::Error) -> Error {
     match error {
-        papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
-            Error::options("changes that delete every key", "at least one key that stays")
-        }
+        papir_lookup::Error::Core(CoreError::EmptyDatabase) => Error::options(
+            "changes that delete every key",
+            "at least one key that stays",
+        ),
         other => Error::of_source(file)(other),
     }
 }
@@ -119,9 +135,21 @@ fn apply_patch(
     let (server, commitment, way) = apply_changes(snapshot, &patch.changes, rates, rng, progress)?;
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
-    let after = KeywordSummary { key_bytes: None, ..KeywordSummary::new(&report, before.bucket.into()) };
-    let keys = NextKeys { layout: patch.layout, ids: patch.ids, summary: after };
-    Ok(Some(Next { server, commitment, keyword: Some(keys), way }))
+    let after = KeywordSummary {
+        key_bytes: None,
+        ..KeywordSummary::new(&report, before.bucket.into())
+    };
+    let keys = NextKeys {
+        layout: patch.layout,
+        ids: patch.ids,
+        summary: after,
+    };
+    Ok(Some(Next {
+        server,
+        commitment,
+        keyword: Some(keys),
+        way,
+    }))
 }
 
 /// The database with all keys arranged again.
@@ -135,14 +163,41 @@ fn rebuild_table(
 ) -> Result<Next> {
     let bucket = summary(snapshot)?.bucket.into();
     let few = table.ids.len() as u64 / table.layout.records() < FEW_KEYS;
-    let room = if few { REBUILD_ROOM_OF_FEW } else { REBUILD_ROOM };
-    let options = TableOptions { bucket, on_duplicate: OnDuplicate::default(), room };
-    let KeywordTable { layout, records, ids, report } = rebuild(table, changes, &options, rng, progress)?;
+    let room = if few {
+        REBUILD_ROOM_OF_FEW
+    } else {
+        REBUILD_ROOM
+    };
+    let options = TableOptions {
+        bucket,
+        on_duplicate: OnDuplicate::default(),
+        room,
+    };
+    let KeywordTable {
+        layout,
+        records,
+        ids,
+        report,
+    } = rebuild(table, changes, &options, rng, progress)?;
     let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
     let (before, records) = (table.layout.records(), layout.records());
-    let way = Way::Rebuilt { reason, before, records, room };
-    let keys = NextKeys { layout, ids, summary: KeywordSummary::new(&report, bucket) };
-    Ok(Next { server, commitment, keyword: Some(keys), way })
+    let way = Way::Rebuilt {
+        reason,
+        before,
+        records,
+        room,
+    };
+    let keys = NextKeys {
+        layout,
+        ids,
+        summary: KeywordSummary::new(&report, bucket),
+    };
+    Ok(Next {
+        server,
+        commitment,
+        keyword: Some(keys),
+        way,
+    })
 }
 
 /// The summary of the keyword table in the snapshot's metadata.

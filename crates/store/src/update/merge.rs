@@ -40,7 +40,12 @@ pub struct MergeOptions {
 impl MergeOptions {
     /// Options with every default.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), keep: None, rates: Rates::BUILT_IN, sign: None }
+        Self {
+            file: file.into(),
+            keep: None,
+            rates: Rates::BUILT_IN,
+            sign: None,
+        }
     }
 }
 
@@ -54,7 +59,12 @@ pub fn merge(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
-    let MergeOptions { file, keep, rates, sign } = options;
+    let MergeOptions {
+        file,
+        keep,
+        rates,
+        sign,
+    } = options;
     let _lock = lock(file)?;
     // Before anything that takes long: a signed file needs a key.
     let log = log_to_continue(stored_log(file)?, file, sign.as_ref(), false)?;
@@ -86,14 +96,21 @@ pub fn merge(
         ..base_of(&base, &description, None)
     };
     let name = &base.metadata.name;
-    sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+    sign.as_ref()
+        .map(|sign| Signing::new(sign, log, name, file))
+        .transpose()?;
     let seal = |next: &Signed<'_>, sink: &mut SnapshotFile, rng: &mut dyn CryptoRng| {
         // Nobody publishes a delta now, so that the log has no further leaf.
         refuse_published(file, &version, &Snapshot::version_in(file)?)?;
         let log = stored_log(file)?;
-        let signing = sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+        let signing = sign
+            .as_ref()
+            .map(|sign| Signing::new(sign, log, name, file))
+            .transpose()?;
         let log = save::sign(signing.as_ref(), next, sink)?;
-        let Some(now) = Delta::of(file, version, &OpenOptions::default())? else { return Ok(log) };
+        let Some(now) = Delta::of(file, version, &OpenOptions::default())? else {
+            return Ok(log);
+        };
         let all = now.changes()?;
         let mut left = all.since(&changes);
         // The next version must state the newest place in the source, even if nothing changed up to it.
@@ -102,17 +119,42 @@ pub fn merge(
         }
         if !left.is_empty() {
             let (records, followed) = (now.metadata.records, now.metadata.followed);
-            let signing =
-                sign.as_ref().map(|sign| Signing::new(sign, log.clone(), name, file)).transpose()?;
-            let following = Base { records, followed, signing: signing.as_ref(), ..following };
+            let signing = sign
+                .as_ref()
+                .map(|sign| Signing::new(sign, log.clone(), name, file))
+                .transpose()?;
+            let following = Base {
+                records,
+                followed,
+                signing: signing.as_ref(),
+                ..following
+            };
             write(file, &following, &left, rng, progress)?;
         }
         Ok(log)
     };
-    let update = UpdateOptions { keep: *keep, rates: rates.clone(), ..UpdateOptions::new(file, file) };
-    let followed = merged.metadata.followed.clone().or(base.metadata.followed.clone());
-    let former = Metadata { followed, ..base.metadata.clone() };
-    publish(&update, (&former, version), counts, next, (rng, progress), seal)
+    let update = UpdateOptions {
+        keep: *keep,
+        rates: rates.clone(),
+        ..UpdateOptions::new(file, file)
+    };
+    let followed = merged
+        .metadata
+        .followed
+        .clone()
+        .or(base.metadata.followed.clone());
+    let former = Metadata {
+        followed,
+        ..base.metadata.clone()
+    };
+    publish(
+        &update,
+        (&former, version),
+        counts,
+        next,
+        (rng, progress),
+        seal,
+    )
 }
 
 /// Prepares the base with the changes of its delta; `None` if it has them already.
@@ -127,23 +169,42 @@ fn apply(
     match &base.keyword {
         Some(layout) => {
             let ids = keyed::owner_keys(file, base)?;
-            let resolved =
-                Changes::of_delta(&ids, changes.clone()).map_err(|error| keyed::explained(file, error))?;
-            Ok((resolved.counts(), keyed::apply(rates, base, (layout, &ids), &resolved, rng, progress)?))
+            let resolved = Changes::of_delta(&ids, changes.clone())
+                .map_err(|error| keyed::explained(file, error))?;
+            Ok((
+                resolved.counts(),
+                keyed::apply(rates, base, (layout, &ids), &resolved, rng, progress)?,
+            ))
         }
         None => {
-            let change = |(index, record): (u64, &[u8])| Change { index, record: record.to_vec() };
+            let change = |(index, record): (u64, &[u8])| Change {
+                index,
+                record: record.to_vec(),
+            };
             let resolved: Vec<Change> = changes.records().map(change).collect();
             let counts = indexed::counts(&base.shape()?, &resolved);
-            Ok((counts, indexed::apply(rates, base, &resolved, counts.inserted, rng, progress)?))
+            Ok((
+                counts,
+                indexed::apply(rates, base, &resolved, counts.inserted, rng, progress)?,
+            ))
         }
     }
 }
 
 /// Prepares the base's own records as the next version.
-fn same(rates: &Rates, base: &Snapshot, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Next> {
+fn same(
+    rates: &Rates,
+    base: &Snapshot,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Next> {
     let (server, commitment, way) = apply_changes(base, &[], rates, rng, progress)?;
-    Ok(Next { server, commitment, keyword: keys(base)?, way })
+    Ok(Next {
+        server,
+        commitment,
+        keyword: keys(base)?,
+        way,
+    })
 }
 
 /// Removes a delta whose changes its base has already, unless there is a newer one.
@@ -151,5 +212,9 @@ fn remove_idle(file: &Path, delta: &Delta) -> Result<()> {
     let _deltas = lock_deltas(file)?;
     let now = Delta::of(file, delta.base, &OpenOptions::default())?;
     let same = now.is_some_and(|now| now.server.version() == delta.server.version());
-    if same { delta::remove(file, delta.base) } else { Ok(()) }
+    if same {
+        delta::remove(file, delta.base)
+    } else {
+        Ok(())
+    }
 }

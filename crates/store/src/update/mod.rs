@@ -67,16 +67,32 @@ pub fn update(
     let _lock = lock(&options.file)?;
     // Before anything that takes long: a signed file needs a key.
     let begun = Newest::of(&options.file)?;
-    let log = log_to_continue(begun.log.clone(), &options.file, options.sign.as_ref(), options.unsigned)?;
+    let log = log_to_continue(
+        begun.log.clone(),
+        &options.file,
+        options.sign.as_ref(),
+        options.unsigned,
+    )?;
     progress.stage("opening", 1);
-    let opened = OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() };
+    let opened = OpenOptions {
+        owner: options.encrypt.clone(),
+        ..OpenOptions::default()
+    };
     let snapshot = Snapshot::open_with(&options.file, opened)?;
     progress.advance(1);
-    psi::refuse(&snapshot, &options.file, "prepare it again with `papir psi prepare`")?;
+    psi::refuse(
+        &snapshot,
+        &options.file,
+        "prepare it again with `papir psi prepare`",
+    )?;
     refuse_with_delta(&snapshot, &options.file)?;
     let path = options.out.as_ref().unwrap_or(&options.file);
     let name = &snapshot.metadata.name;
-    let signing = options.sign.as_ref().map(|sign| Signing::new(sign, log, name, path)).transpose()?;
+    let signing = options
+        .sign
+        .as_ref()
+        .map(|sign| Signing::new(sign, log, name, path))
+        .transpose()?;
     let (counts, next) = match &snapshot.keyword {
         Some(layout) => keyed::update(options, &snapshot, layout, rng, progress)?,
         None => indexed::update(options, &snapshot, rng, progress)?,
@@ -100,7 +116,14 @@ pub fn update(
 fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
     let description = snapshot.server.describe();
     let (metadata, snapshot_bytes) = (snapshot.metadata, snapshot.file_bytes);
-    UpdateReport { metadata, description, counts, way: Way::Unchanged, snapshot_bytes, checkpoint: None }
+    UpdateReport {
+        metadata,
+        description,
+        counts,
+        way: Way::Unchanged,
+        snapshot_bytes,
+        checkpoint: None,
+    }
 }
 
 /// Writes the next version. `former` is the metadata that it continues, `replaced` the version of the
@@ -114,18 +137,34 @@ fn publish(
     (rng, progress): (&mut dyn CryptoRng, &dyn Progress),
     seal: impl FnOnce(&Signed<'_>, &mut SnapshotFile, &mut dyn CryptoRng) -> Result<Option<Log>>,
 ) -> Result<UpdateReport> {
-    let Next { server, commitment, keyword, way } = next;
+    let Next {
+        server,
+        commitment,
+        keyword,
+        way,
+    } = next;
     let summary = keyword.as_ref().map(|keys| keys.summary.clone());
-    let summary = if options.encrypt.is_some() { summary.map(KeywordSummary::concealed) } else { summary };
+    let summary = if options.encrypt.is_some() {
+        summary.map(KeywordSummary::concealed)
+    } else {
+        summary
+    };
     let mut metadata = metadata(former, server.as_ref(), summary.as_ref());
     let layout = keyword.as_ref().map(|keys| &keys.layout);
-    metadata.root = commitment.as_ref().map(|commitment| commitment.root(layout).to_string());
+    metadata.root = commitment
+        .as_ref()
+        .map(|commitment| commitment.root(layout).to_string());
     let (commitment, owner) = (commitment.as_ref(), options.encrypt.as_ref());
     let owned = keyword
         .as_ref()
         .map(|NextKeys { layout, ids, .. }| Keyword::new(owner, layout, ids, rng))
         .transpose()?;
-    let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
+    let prepared = Prepared {
+        metadata: &metadata,
+        keyword: owned,
+        commitment,
+        server: server.as_ref(),
+    };
     let path = options.out.as_ref().unwrap_or(&options.file);
     let in_place = options.is_in_place();
     let keep = options.keep.filter(|_| in_place);
@@ -137,7 +176,11 @@ fn publish(
         keep.map_or(Ok(()), |_| kept::keep(path, replaced))?;
         Ok(log)
     };
-    let readers = if path.exists() { Readers::Kept } else { Readers::Of(&options.file) };
+    let readers = if path.exists() {
+        Readers::Kept
+    } else {
+        Readers::Of(&options.file)
+    };
     let (snapshot_bytes, log) = save((path, readers), nonce, &prepared, seal, progress)?;
     keep.map_or(Ok(()), |most| kept::prune(path, most))?;
     if in_place {
@@ -147,11 +190,22 @@ fn publish(
     drop(deltas);
     let checkpoint = newest_leaf(log.as_ref());
     let description = server.describe();
-    Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes, checkpoint })
+    Ok(UpdateReport {
+        metadata,
+        description,
+        counts,
+        way,
+        snapshot_bytes,
+        checkpoint,
+    })
 }
 
 /// The metadata after the update.
-fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordSummary>) -> Metadata {
+fn metadata(
+    old: &Metadata,
+    server: &dyn ErasedServer,
+    keyword: Option<&KeywordSummary>,
+) -> Metadata {
     let shape = server.describe().shape;
     Metadata {
         papir: env!("CARGO_PKG_VERSION").to_owned(),

@@ -87,11 +87,21 @@ impl UpdateOptions {
         let key = self.key.clone().or_else(|| metadata.source.key.clone());
         let key = key.or_else(|| by_index.then(|| "index".to_owned()));
         let key = key.ok_or_else(|| Error::options("changes without a key column", "its name"))?;
-        let mut values = if self.values.is_empty() { &metadata.source.values } else { &self.values }.clone();
+        let mut values = if self.values.is_empty() {
+            &metadata.source.values
+        } else {
+            &self.values
+        }
+        .clone();
         if values.is_empty() && by_index {
             values.push("value".to_owned());
         }
-        Ok(ChangeColumns { key, values, delete: self.delete.clone(), longest_value })
+        Ok(ChangeColumns {
+            key,
+            values,
+            delete: self.delete.clone(),
+            longest_value,
+        })
     }
 }
 

@@ -17,7 +17,11 @@ impl<'a> Overlay<'a> {
     /// # Errors
     /// The errors of [`Shape::new`].
     pub(super) fn new(below: &'a dyn Records, records: u64, changes: &'a [Change]) -> Result<Self> {
-        Ok(Self { below, shape: Shape::new(records, below.shape().record_bits())?, changes })
+        Ok(Self {
+            below,
+            shape: Shape::new(records, below.shape().record_bits())?,
+            changes,
+        })
     }
 }
 
@@ -36,7 +40,10 @@ impl Records for Overlay<'_> {
         }
         new.fill(0);
         let start = self.changes.partition_point(|change| change.index < first);
-        for change in self.changes[start..].iter().take_while(|change| change.index < end) {
+        for change in self.changes[start..]
+            .iter()
+            .take_while(|change| change.index < end)
+        {
             let position = (change.index - first) as usize * length;
             out[position..position + length].copy_from_slice(&change.record);
         }
@@ -55,7 +62,10 @@ mod tests {
     fn changed_and_new_records_are_read_in_every_range() {
         let records: Vec<[u8; 2]> = (0..7).map(|i| [i, i + 100]).collect();
         let below = RecordBuffer::from_records(&records).unwrap();
-        let change = |index: u64| Change { index, record: vec![index as u8, 255] };
+        let change = |index: u64| Change {
+            index,
+            record: vec![index as u8, 255],
+        };
         let changes: Vec<Change> = [0, 3, 6, 7, 8].map(change).to_vec();
         let overlay = Overlay::new(&below, 9, &changes).unwrap();
         let expected = |i: u64| match i {
@@ -66,9 +76,17 @@ mod tests {
             for count in 0..=9 - first {
                 let mut out = vec![9; 2 * count as usize];
                 overlay.read_packed(first, count, &mut out).unwrap();
-                assert_eq!(out, (first..first + count).flat_map(expected).collect::<Vec<_>>());
+                assert_eq!(
+                    out,
+                    (first..first + count)
+                        .flat_map(expected)
+                        .collect::<Vec<_>>()
+                );
             }
         }
-        assert_eq!(overlay.read_packed(8, 2, &mut [0; 4]).unwrap_err().code(), "index_out_of_range");
+        assert_eq!(
+            overlay.read_packed(8, 2, &mut [0; 4]).unwrap_err().code(),
+            "index_out_of_range"
+        );
     }
 }

@@ -54,9 +54,21 @@ pub(super) fn apply_changes(
         let predicted = predict(server, changes, rates)?;
         if predicted.favours_update() {
             let next = server.update(changes, rng, progress)?;
-            return Ok((next, None, Way::Updated { changed, records, predicted }));
+            return Ok((
+                next,
+                None,
+                Way::Updated {
+                    changed,
+                    records,
+                    predicted,
+                },
+            ));
         }
-        Way::SetUp { changed, records, predicted }
+        Way::SetUp {
+            changed,
+            records,
+            predicted,
+        }
     };
     let (next, commitment) = set_up_changed(snapshot, changes, rng, progress)?;
     Ok((next, commitment, way))
@@ -74,22 +86,28 @@ pub(super) fn set_up_changed(
     let all = Overlay::new(below.as_ref(), below.shape().records(), changes)?;
     let scheme = scheme_of(snapshot)?;
     let parameters = snapshot.parameters()?;
-    prove(snapshot.commitment_top.is_some(), &all, progress, |records| {
-        Ok(scheme.setup_candidate(&parameters, records, rng, progress)?)
-    })
+    prove(
+        snapshot.commitment_top.is_some(),
+        &all,
+        progress,
+        |records| Ok(scheme.setup_candidate(&parameters, records, rng, progress)?),
+    )
 }
 
 /// The snapshot's scheme. If it is insecure, the build has already asked for permission.
 fn scheme_of(snapshot: &Snapshot) -> Result<Box<dyn ErasedScheme>> {
     let scheme = registry::by_name(snapshot.server.describe().scheme)?;
-    Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(snapshot.owner.as_ref()))
+    Ok(scheme
+        .allow_insecure(NotPrivate::acknowledged())
+        .with_owner_key(snapshot.owner.as_ref()))
 }
 
 /// Predicts the time of an update and of a setup on this machine.
 fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Result<Prediction> {
     let estimate = server.update_cost(changes)?;
     let threads = available_parallelism().map_or(1, usize::from);
-    let [update, setup] = [estimate.update, estimate.setup].map(|counts| counts.seconds(rates, threads));
+    let [update, setup] =
+        [estimate.update, estimate.setup].map(|counts| counts.seconds(rates, threads));
     Ok(Prediction { update, setup })
 }
 
@@ -106,19 +124,33 @@ pub(super) fn set_up(
     progress: &dyn Progress,
 ) -> Result<WithCommitment> {
     let scheme = scheme_of(snapshot)?;
-    let goal = snapshot.metadata.goal.as_deref().map_or(Ok(Goal::default()), str::parse)?;
+    let goal = snapshot
+        .metadata
+        .goal
+        .as_deref()
+        .map_or(Ok(Goal::default()), str::parse)?;
     let batches = registry::batches_named(scheme.name());
     let description = snapshot.server.describe();
-    let target = Target { goal, failure: description.failure_bound };
+    let target = Target {
+        goal,
+        failure: description.failure_bound,
+    };
     let tables = registry::tables_of(scheme.name(), &snapshot.parameters()?)?;
-    prove(snapshot.commitment_top.is_some(), records, progress, |records| {
-        let candidate = match (batches, tables) {
-            (None, None) => scheme.candidate_for(records.shape(), target)?,
-            (None, Some((tables, _))) => {
-                registry::with_tables(scheme.name(), records.shape(), tables, target.failure)?
-            }
-            (Some(batches), _) => batches.candidate(records.shape(), target, description.limits.batch)?,
-        };
-        Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
-    })
+    prove(
+        snapshot.commitment_top.is_some(),
+        records,
+        progress,
+        |records| {
+            let candidate = match (batches, tables) {
+                (None, None) => scheme.candidate_for(records.shape(), target)?,
+                (None, Some((tables, _))) => {
+                    registry::with_tables(scheme.name(), records.shape(), tables, target.failure)?
+                }
+                (Some(batches), _) => {
+                    batches.candidate(records.shape(), target, description.limits.batch)?
+                }
+            };
+            Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
+        },
+    )
 }

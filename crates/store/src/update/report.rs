@@ -119,11 +119,19 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unchanged => f.write_str("nothing to change: the file stays unchanged"),
-            Self::Updated { changed, records, predicted: Prediction { update, setup } } => write!(
+            Self::Updated {
+                changed,
+                records,
+                predicted: Prediction { update, setup },
+            } => write!(
                 f,
                 "updated {changed} of {records} records: {update:.2} s against {setup:.2} s for a setup (predicted)"
             ),
-            Self::SetUp { changed, records, predicted: Prediction { update, setup } } => write!(
+            Self::SetUp {
+                changed,
+                records,
+                predicted: Prediction { update, setup },
+            } => write!(
                 f,
                 "prepared all {records} records again: {setup:.2} s against {update:.2} s for an update of {changed} \
                  (predicted)"
@@ -136,16 +144,28 @@ impl fmt::Display for Way {
                 write!(f, "prepared all records again: {before} become {records}")
             }
             Self::RolledBack { to } => {
-                write!(f, "prepared the records of version {to} again, as a new version")
+                write!(
+                    f,
+                    "prepared the records of version {to} again, as a new version"
+                )
             }
-            Self::Rebuilt { reason, before, records, room } => {
+            Self::Rebuilt {
+                reason,
+                before,
+                records,
+                room,
+            } => {
                 f.write_str("rebuilt: ")?;
                 match reason {
                     Some(reason) => write!(f, "{reason}")?,
                     None => f.write_str("as requested")?,
                 }
                 write!(f, "; {before} records become {records}")?;
-                if *room > 0 { write!(f, ", with {room} % free room for later keys") } else { Ok(()) }
+                if *room > 0 {
+                    write!(f, ", with {room} % free room for later keys")
+                } else {
+                    Ok(())
+                }
             }
         }
     }

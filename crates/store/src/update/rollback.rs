@@ -53,7 +53,13 @@ pub struct RollbackOptions {
 impl RollbackOptions {
     /// Options with every default.
     pub fn new(file: impl Into<PathBuf>, to: Earlier) -> Self {
-        Self { file: file.into(), to, encrypt: None, sign: None, unsigned: false }
+        Self {
+            file: file.into(),
+            to,
+            encrypt: None,
+            sign: None,
+            unsigned: false,
+        }
     }
 }
 
@@ -71,13 +77,27 @@ pub fn rollback(
 ) -> Result<UpdateReport> {
     let _lock = lock(&options.file)?;
     let begun = Newest::of(&options.file)?;
-    let log = log_to_continue(begun.log.clone(), &options.file, options.sign.as_ref(), options.unsigned)?;
+    let log = log_to_continue(
+        begun.log.clone(),
+        &options.file,
+        options.sign.as_ref(),
+        options.unsigned,
+    )?;
     progress.stage("opening", 1);
-    let current =
-        Snapshot::open_with(&options.file, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() })?;
+    let current = Snapshot::open_with(
+        &options.file,
+        OpenOptions {
+            verify: Verify::Lazy,
+            ..OpenOptions::default()
+        },
+    )?;
     let earlier = open_earlier(options)?;
     progress.advance(1);
-    psi::refuse(&earlier, &options.file, "prepare it again with `papir psi prepare`")?;
+    psi::refuse(
+        &earlier,
+        &options.file,
+        "prepare it again with `papir psi prepare`",
+    )?;
     refuse_changed(&earlier, options)?;
     let (name, expected) = (&earlier.metadata.name, &current.metadata.name);
     if name != expected {
@@ -87,12 +107,31 @@ pub fn rollback(
         ));
     }
     let file = &options.file;
-    let signing = options.sign.as_ref().map(|sign| Signing::new(sign, log, name, file)).transpose()?;
+    let signing = options
+        .sign
+        .as_ref()
+        .map(|sign| Signing::new(sign, log, name, file))
+        .transpose()?;
     let (server, commitment) = set_up_changed(&earlier, &[], rng, progress)?;
-    let way = Way::RolledBack { to: earlier.server.version() };
-    let next = Next { server, commitment, keyword: keys(&earlier)?, way };
-    let followed = earlier.metadata.followed.clone().or(followed_by(&options.file, &current)?);
-    let former = Metadata { updates: current.metadata.updates, followed, ..earlier.metadata.clone() };
+    let way = Way::RolledBack {
+        to: earlier.server.version(),
+    };
+    let next = Next {
+        server,
+        commitment,
+        keyword: keys(&earlier)?,
+        way,
+    };
+    let followed = earlier
+        .metadata
+        .followed
+        .clone()
+        .or(followed_by(&options.file, &current)?);
+    let former = Metadata {
+        updates: current.metadata.updates,
+        followed,
+        ..earlier.metadata.clone()
+    };
     let update = UpdateOptions {
         encrypt: options.encrypt.clone(),
         // The rolled back version may turn out to have been the better one.
@@ -105,16 +144,33 @@ pub fn rollback(
         refuse_published(file, &begun, &Newest::of(file)?)?;
         sign(signing.as_ref(), version, sink)
     };
-    publish(&update, (&former, replaced), counts, next, (rng, progress), seal)
+    publish(
+        &update,
+        (&former, replaced),
+        counts,
+        next,
+        (rng, progress),
+        seal,
+    )
 }
 
 /// The beginning of the source that the current version follows, if it follows one: a slot has passed on
 /// changes since then that the earlier version does not have.
 fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
-    let lazily = OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() };
+    let lazily = OpenOptions {
+        verify: Verify::Lazy,
+        ..OpenOptions::default()
+    };
     let delta = Delta::of(file, current.server.version(), &lazily)?;
-    let followed = delta.map_or_else(|| current.metadata.followed.clone(), |delta| delta.metadata.followed);
-    Ok(followed.map(|place| Followed { bytes: 0, lines: 0, ..place }))
+    let followed = delta.map_or_else(
+        || current.metadata.followed.clone(),
+        |delta| delta.metadata.followed,
+    );
+    Ok(followed.map(|place| Followed {
+        bytes: 0,
+        lines: 0,
+        ..place
+    }))
 }
 
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
@@ -123,7 +179,13 @@ fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
         Earlier::Kept(version) => kept::find(&options.file, Some(version))?.path,
         Earlier::File(path) => path.clone(),
     };
-    Snapshot::open_with(&path, OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() })
+    Snapshot::open_with(
+        &path,
+        OpenOptions {
+            owner: options.encrypt.clone(),
+            ..OpenOptions::default()
+        },
+    )
 }
 
 /// Refuses an earlier version that was served with a delta: its file alone never was the database.
@@ -137,7 +199,10 @@ fn refuse_changed(earlier: &Snapshot, options: &RollbackOptions) -> Result<()> {
         return Ok(());
     }
     let found = format!("version {version}, which has a delta beside it");
-    Err(Error::options(found, "a version without one: publish its values with `papir update`"))
+    Err(Error::options(
+        found,
+        "a version without one: publish its values with `papir update`",
+    ))
 }
 
 /// The keyword table of a snapshot as it is.
@@ -147,9 +212,16 @@ pub(super) fn keys(snapshot: &Snapshot) -> Result<Option<NextKeys>> {
     };
     let ids = snapshot.owner_keys()?.ok_or_else(|| {
         Error::options(
-            format!("version {} without the ids of its keys", snapshot.metadata.version),
+            format!(
+                "version {} without the ids of its keys",
+                snapshot.metadata.version
+            ),
             "one with them",
         )
     })?;
-    Ok(Some(NextKeys { layout: layout.clone(), ids, summary: summary.clone() }))
+    Ok(Some(NextKeys {
+        layout: layout.clone(),
+        ids,
+        summary: summary.clone(),
+    }))
 }

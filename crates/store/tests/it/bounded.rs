@@ -16,7 +16,9 @@ use rand_core::{Rng, SeedableRng};
 /// A set of words with values of different lengths.
 fn words(rows: usize) -> String {
     let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 37));
-    std::iter::once("word,value\n".to_owned()).chain((0..rows).map(row)).collect()
+    std::iter::once("word,value\n".to_owned())
+        .chain((0..rows).map(row))
+        .collect()
 }
 
 fn words_options(source: &Path) -> BuildOptions {
@@ -28,7 +30,10 @@ fn words_options(source: &Path) -> BuildOptions {
 }
 
 fn bounded(options: &BuildOptions) -> Result<BuildReport, Error> {
-    let options = BuildOptions { memory: Some(least_memory()), ..options.clone() };
+    let options = BuildOptions {
+        memory: Some(least_memory()),
+        ..options.clone()
+    };
     build(&options, &mut rng(5), &NoProgress)
 }
 
@@ -60,8 +65,14 @@ fn compare(options: &BuildOptions) {
     fs::remove_file(&options.out).unwrap();
     let found = bounded(options).unwrap();
     assert!(sections(&options.out) == of_memory);
-    assert_eq!((found.table, found.skipped.len()), (expected.table, expected.skipped.len()));
-    assert_eq!(found.metadata.source.entries, expected.metadata.source.entries);
+    assert_eq!(
+        (found.table, found.skipped.len()),
+        (expected.table, expected.skipped.len())
+    );
+    assert_eq!(
+        found.metadata.source.entries,
+        expected.metadata.source.entries
+    );
     assert_eq!(found.metadata.keyword, expected.metadata.keyword);
     assert!(!folder_of(options).exists());
 }
@@ -75,9 +86,19 @@ fn keyed_databases_have_the_bytes_of_a_build_in_memory() {
     let snapshot = Snapshot::open(&plain.out).unwrap();
     assert_eq!(by_key(&snapshot, "word-40").unwrap(), b"xxx");
     assert_eq!(by_key(&snapshot, "word-20000"), None);
-    compare(&BuildOptions { verifiable: true, room: 20, ..words_options(&source) });
-    compare(&BuildOptions { scheme: "inspire2".to_owned(), ..words_options(&source) });
-    compare(&BuildOptions { bucket: Some(BucketTarget::AtMost(64)), ..words_options(&source) });
+    compare(&BuildOptions {
+        verifiable: true,
+        room: 20,
+        ..words_options(&source)
+    });
+    compare(&BuildOptions {
+        scheme: "inspire2".to_owned(),
+        ..words_options(&source)
+    });
+    compare(&BuildOptions {
+        bucket: Some(BucketTarget::AtMost(64)),
+        ..words_options(&source)
+    });
 }
 
 #[test]
@@ -85,9 +106,15 @@ fn duplicates_and_bad_rows_are_handled_alike() {
     let folder = folder();
     let text = format!("{}word-7,last\nbad\nword-3,last\n", words(500));
     let source = source(folder.path(), "words.csv", text);
-    let options = BuildOptions { skip_bad: 1, ..words_options(&source) };
+    let options = BuildOptions {
+        skip_bad: 1,
+        ..words_options(&source)
+    };
     for rule in [OnDuplicate::First, OnDuplicate::Last] {
-        compare(&BuildOptions { on_duplicate: rule, ..options.clone() });
+        compare(&BuildOptions {
+            on_duplicate: rule,
+            ..options.clone()
+        });
     }
     for options in [options, words_options(&source)] {
         fs::remove_file(&options.out).unwrap_or_default();
@@ -101,13 +128,25 @@ fn duplicates_and_bad_rows_are_handled_alike() {
 fn records_by_number_have_the_bytes_of_a_build_in_memory() {
     let folder = folder();
     let csv = source(folder.path(), "words.csv", words(3000));
-    let by_number = BuildOptions { key: None, ..words_options(&csv) };
+    let by_number = BuildOptions {
+        key: None,
+        ..words_options(&csv)
+    };
     compare(&by_number);
-    assert_eq!(by_index(&Snapshot::open(&by_number.out).unwrap(), 40)[..4], *b"xxx\0");
-    compare(&BuildOptions { record_bytes: Some(64), ..by_number });
+    assert_eq!(
+        by_index(&Snapshot::open(&by_number.out).unwrap(), 40)[..4],
+        *b"xxx\0"
+    );
+    compare(&BuildOptions {
+        record_bytes: Some(64),
+        ..by_number
+    });
     let records: Vec<u8> = (0..50_000u32).map(|i| ((i * i) >> 7) as u8).collect();
     let raw = source(folder.path(), "records.bin", &records);
-    compare(&BuildOptions { record_bytes: Some(50), ..BuildOptions::new(&raw, raw.with_extension("papir")) });
+    compare(&BuildOptions {
+        record_bytes: Some(50),
+        ..BuildOptions::new(&raw, raw.with_extension("papir"))
+    });
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&records).unwrap();
     let packed = source(folder.path(), "packed.gz", packed.finish().unwrap());
@@ -122,15 +161,35 @@ fn limits_that_would_not_hold_are_refused() {
     let folder = folder();
     let source = source(folder.path(), "words.csv", words(10));
     let refused = |options: BuildOptions| bounded(&options).unwrap_err().to_string();
-    let few = BuildOptions { memory: Some(least_memory() - 1), ..words_options(&source) };
-    let error = build(&few, &mut rng(1), &NoProgress).unwrap_err().to_string();
-    let least = format!("the number of bytes of memory is {}: expected at least", least_memory() - 1);
+    let few = BuildOptions {
+        memory: Some(least_memory() - 1),
+        ..words_options(&source)
+    };
+    let error = build(&few, &mut rng(1), &NoProgress)
+        .unwrap_err()
+        .to_string();
+    let least = format!(
+        "the number of bytes of memory is {}: expected at least",
+        least_memory() - 1
+    );
     assert!(error.starts_with(&least), "{error}");
-    let of_scheme = refused(BuildOptions { scheme: "simple".to_owned(), ..words_options(&source) });
+    let of_scheme = refused(BuildOptions {
+        scheme: "simple".to_owned(),
+        ..words_options(&source)
+    });
     let expected = "inspire or inspire2, without batches or tables";
-    assert_eq!(of_scheme, format!("simple with a limit of memory: expected {expected}"));
-    let of_batch = refused(BuildOptions { batch: Some(16), ..words_options(&source) });
-    assert_eq!(of_batch, format!("batches with a limit of memory: expected {expected}"));
+    assert_eq!(
+        of_scheme,
+        format!("simple with a limit of memory: expected {expected}")
+    );
+    let of_batch = refused(BuildOptions {
+        batch: Some(16),
+        ..words_options(&source)
+    });
+    assert_eq!(
+        of_batch,
+        format!("batches with a limit of memory: expected {expected}")
+    );
     assert_eq!(refused(options(&source)), refused(options(&source)));
 }
 
@@ -171,15 +230,24 @@ impl Progress for Stages {
 }
 
 fn observed(options: &BuildOptions, last: Option<String>, seed: u8) -> Vec<String> {
-    let options = BuildOptions { memory: Some(least_memory()), ..options.clone() };
-    let stages = Stages { last, ..Stages::default() };
+    let options = BuildOptions {
+        memory: Some(least_memory()),
+        ..options.clone()
+    };
+    let stages = Stages {
+        last,
+        ..Stages::default()
+    };
     build(&options, &mut rng(seed), &stages).unwrap();
     stages.seen.into_inner().unwrap()
 }
 
 fn kill_at(source: &Path, stage: &str) {
     let killed = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "bounded::a_killed_build_continues_with_the_first_missing_part"])
+        .args([
+            "--exact",
+            "bounded::a_killed_build_continues_with_the_first_missing_part",
+        ])
         .envs([(SOURCE, source.as_os_str()), (STAGE, stage.as_ref())])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -190,7 +258,11 @@ fn kill_at(source: &Path, stage: &str) {
 #[test]
 fn a_killed_build_continues_with_the_first_missing_part() {
     if let Some(source) = std::env::var_os(SOURCE) {
-        observed(&words_options(Path::new(&source)), std::env::var(STAGE).ok(), 5);
+        observed(
+            &words_options(Path::new(&source)),
+            std::env::var(STAGE).ok(),
+            5,
+        );
         return;
     }
     let folder = folder();
@@ -210,7 +282,10 @@ fn a_killed_build_continues_with_the_first_missing_part() {
     ] {
         fs::remove_file(&options.out).unwrap();
         kill_at(&source, stage);
-        assert!(!options.out.exists() && folder_of(&options).exists(), "{stage}");
+        assert!(
+            !options.out.exists() && folder_of(&options).exists(),
+            "{stage}"
+        );
         // The random bytes are those of the killed build, whatever the next one draws.
         let seen = observed(&options, None, 6);
         let skipped = all.iter().position(|stage| stage == first).unwrap();
@@ -227,12 +302,21 @@ fn parts_of_another_source_or_of_other_options_are_not_used() {
     let options = words_options(&path);
     let all = observed(&options, None, 5);
     kill_at(&path, "pack");
-    let roomy = BuildOptions { room: 10, ..options.clone() };
-    assert!(observed(&roomy, None, 6).starts_with(&all[..3]), "other options");
+    let roomy = BuildOptions {
+        room: 10,
+        ..options.clone()
+    };
+    assert!(
+        observed(&roomy, None, 6).starts_with(&all[..3]),
+        "other options"
+    );
     kill_at(&path, "pack");
     source(folder.path(), "words.csv", words(5001));
     assert_eq!(observed(&options, None, 6), all, "another source");
-    assert_eq!(by_key(&Snapshot::open(&options.out).unwrap(), "word-5000").unwrap(), b"xxxxx");
+    assert_eq!(
+        by_key(&Snapshot::open(&options.out).unwrap(), "word-5000").unwrap(),
+        b"xxxxx"
+    );
     // Damaged state counts as none.
     kill_at(&path, "pack");
     fs::write(folder_of(&options).join("build.json"), b"{").unwrap();

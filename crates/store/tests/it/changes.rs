@@ -15,17 +15,34 @@ fn columns(values: &[&str], delete: Option<&str>) -> ChangeColumns {
     }
 }
 
-fn read(name: &str, bytes: impl AsRef<[u8]>, columns: &ChangeColumns) -> Result<Vec<ChangeRow>, Error> {
+fn read(
+    name: &str,
+    bytes: impl AsRef<[u8]>,
+    columns: &ChangeColumns,
+) -> Result<Vec<ChangeRow>, Error> {
     let folder = folder();
-    read_changes(&source(folder.path(), name, bytes), None, columns, &NoProgress)
+    read_changes(
+        &source(folder.path(), name, bytes),
+        None,
+        columns,
+        &NoProgress,
+    )
 }
 
 fn put(key: &str, value: &str, line: u64) -> ChangeRow {
-    ChangeRow { key: key.as_bytes().to_vec(), value: Some(value.as_bytes().to_vec()), line }
+    ChangeRow {
+        key: key.as_bytes().to_vec(),
+        value: Some(value.as_bytes().to_vec()),
+        line,
+    }
 }
 
 fn delete(key: &str, line: u64) -> ChangeRow {
-    ChangeRow { key: key.as_bytes().to_vec(), value: None, line }
+    ChangeRow {
+        key: key.as_bytes().to_vec(),
+        value: None,
+        line,
+    }
 }
 
 #[test]
@@ -45,7 +62,10 @@ fn csv_deletions_are_marked_by_a_column() {
     assert_eq!(changes, expected);
     let all_upserts = read("c.csv", "k,v,_delete\na,1,1\n", &columns(&["v"], None)).unwrap();
     assert_eq!(all_upserts, [put("a", "1", 2)]);
-    assert_eq!(read("c.csv", "k,v\na,1\n", &columns(&[], None)).unwrap(), [put("a", "", 2)]);
+    assert_eq!(
+        read("c.csv", "k,v\na,1\n", &columns(&[], None)).unwrap(),
+        [put("a", "", 2)]
+    );
     assert_eq!(read("c.csv", "", &columns(&["v"], None)).unwrap(), []);
 }
 
@@ -70,7 +90,9 @@ fn json_lines_deletions_are_marked_by_a_field() {
     assert_eq!(changes, expected);
     let error = read("c.jsonl", lines, &columns(&["v", "w"], None)).unwrap_err();
     assert!(
-        error.to_string().ends_with("c.jsonl, line 5: no column `v`: expected one of gone, k"),
+        error
+            .to_string()
+            .ends_with("c.jsonl, line 5: no column `v`: expected one of gone, k"),
         "{error}"
     );
 }
@@ -95,8 +117,11 @@ fn a_row_whose_quotes_are_not_closed_does_not_fill_the_memory() {
     for (begin, line) in [("k,v\n1,a\n2,\"", 3), ("k,\"v", 1)] {
         let path = source(folder.path(), "c.csv", format!("{begin}{long}"));
         let read = Bytes::default();
-        let error = read_changes(&path, None, &columns(&["v"], None), &read).unwrap_err().to_string();
-        let expected = format!("c.csv, line {line}: a row of 16777216 bytes or more: expected a shorter one");
+        let error = read_changes(&path, None, &columns(&["v"], None), &read)
+            .unwrap_err()
+            .to_string();
+        let expected =
+            format!("c.csv, line {line}: a row of 16777216 bytes or more: expected a shorter one");
         assert!(error.contains(&expected), "{error}");
         assert!(read.0.into_inner() < 18 << 20);
     }
@@ -111,8 +136,16 @@ fn errors_name_file_and_line() {
             "k,v,gone\na,1,\nb,2,maybe\n",
             "a.csv, line 3: the deletion mark is `maybe`: expected 1, true",
         ),
-        ("b.csv", "k,v\na,1\n", "b.csv: no column `gone`: expected one of k, v"),
-        ("c.csv", "k,v,gone\na,1,0\nb,1\n", "c.csv, line 3: 2 fields: expected 3, as in the header"),
+        (
+            "b.csv",
+            "k,v\na,1\n",
+            "b.csv: no column `gone`: expected one of k, v",
+        ),
+        (
+            "c.csv",
+            "k,v,gone\na,1,0\nb,1\n",
+            "c.csv, line 3: 2 fields: expected 3, as in the header",
+        ),
         (
             "d.csv",
             "k,v,gone\na,1234567890123456789012345,\n",
@@ -123,13 +156,30 @@ fn errors_name_file_and_line() {
             "{\"k\":1,\"_delete\":2}\n",
             "e.jsonl, line 1: the deletion mark is `2`: expected 1, true",
         ),
-        ("f.jsonl", "{\"k\":1,\"v\":2}\n{\"v\":2}\n", "f.jsonl, line 2: no column `k`: expected one of v"),
-        ("g.jsonl", "{\"_delete\":true}\n", "g.jsonl, line 1: no column `k`"),
-        ("h.bin", "", "changes from a raw source: expected csv or jsonl"),
+        (
+            "f.jsonl",
+            "{\"k\":1,\"v\":2}\n{\"v\":2}\n",
+            "f.jsonl, line 2: no column `k`: expected one of v",
+        ),
+        (
+            "g.jsonl",
+            "{\"_delete\":true}\n",
+            "g.jsonl, line 1: no column `k`",
+        ),
+        (
+            "h.bin",
+            "",
+            "changes from a raw source: expected csv or jsonl",
+        ),
     ] {
         let error = read(name, bytes, &marked).unwrap_err().to_string();
         assert!(error.contains(expected), "{name}: {error}");
     }
-    let missing = read_changes("missing.csv".as_ref(), Some(Format::Csv), &marked, &NoProgress);
+    let missing = read_changes(
+        "missing.csv".as_ref(),
+        Some(Format::Csv),
+        &marked,
+        &NoProgress,
+    );
     assert_eq!(missing.unwrap_err().code(), "io");
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use papir_core::{NoProgress, Progress};
 use papir_lookup::Wanted;
 use papir_store::{
-    AppendOptions, BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign, Snapshot,
-    UpdateOptions, Way, append, delta_file, merge, update, update_delta,
+    AppendOptions, BuildOptions, Delta, DeltaReport, Error, MergeOptions, OpenOptions, Sign,
+    Snapshot, UpdateOptions, Way, append, delta_file, merge, update, update_delta,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
@@ -18,9 +18,19 @@ use crate::common::{Meanwhile, Served, folder, fresh, keyed, options, rng, run, 
 
 /// A database of words in scheme `plain`.
 fn words(folder: &Path, count: u64) -> PathBuf {
-    let rows: String = (0..count).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let options = keyed(&source(folder, "words.csv", format!("word,meaning\n{rows}")), "word", &["meaning"]);
-    run(&BuildOptions { room: 10, ..options.clone() }).unwrap();
+    let rows: String = (0..count)
+        .map(|i| format!("word {i},meaning {i}\n"))
+        .collect();
+    let options = keyed(
+        &source(folder, "words.csv", format!("word,meaning\n{rows}")),
+        "word",
+        &["meaning"],
+    );
+    run(&BuildOptions {
+        room: 10,
+        ..options.clone()
+    })
+    .unwrap();
     options.out
 }
 
@@ -35,7 +45,10 @@ fn numbers(folder: &Path, count: u8) -> PathBuf {
 
 fn changes(file: &Path, text: &str) -> UpdateOptions {
     let path = source(file.parent().unwrap(), "changes.csv", text);
-    UpdateOptions { delete: text.contains("gone").then(|| "gone".into()), ..UpdateOptions::new(file, path) }
+    UpdateOptions {
+        delete: text.contains("gone").then(|| "gone".into()),
+        ..UpdateOptions::new(file, path)
+    }
 }
 
 fn publish(file: &Path, text: &str) -> Result<Option<DeltaReport>, Error> {
@@ -51,12 +64,20 @@ fn changes_are_published_beside_the_snapshot_and_merged() {
     let folder = folder();
     let file = words(folder.path(), 500);
     let before = fs::read(&file).unwrap();
-    assert!(publish(&file, "word,meaning\n").unwrap().is_none(), "nothing to change");
+    assert!(
+        publish(&file, "word,meaning\n").unwrap().is_none(),
+        "nothing to change"
+    );
     let text = "word,meaning,gone\nword 1,new,\nword 2,,yes\nfresh,added,\nword 1,newer,\n";
     let report = publish(&file, text).unwrap().unwrap();
-    assert_eq!((report.rows, report.superseded, report.metadata.entries), (4, 1, 3));
+    assert_eq!(
+        (report.rows, report.superseded, report.metadata.entries),
+        (4, 1, 3)
+    );
     assert_eq!(fs::read(&file).unwrap(), before, "the snapshot stays");
-    let second = publish(&file, "word,meaning,gone\nfresh,again,\nword 9,nine,\n").unwrap().unwrap();
+    let second = publish(&file, "word,meaning,gone\nfresh,again,\nword 9,nine,\n")
+        .unwrap()
+        .unwrap();
     assert_eq!((second.superseded, second.metadata.entries), (1, 4));
     assert_ne!(second.metadata.version, report.metadata.version);
 
@@ -73,12 +94,25 @@ fn changes_are_published_beside_the_snapshot_and_merged() {
         }
     };
     let served = Served::open(&file);
-    assert_eq!(served.delta.as_ref().unwrap().metadata.version, second.metadata.version);
-    assert!(served.delta.as_ref().unwrap().part().encode().len() < 512, "clients fetch a few hundred bytes");
+    assert_eq!(
+        served.delta.as_ref().unwrap().metadata.version,
+        second.metadata.version
+    );
+    assert!(
+        served.delta.as_ref().unwrap().part().encode().len() < 512,
+        "clients fetch a few hundred bytes"
+    );
     check(&served);
 
     let report = merged(&file);
-    assert_eq!((report.counts.replaced, report.counts.deleted, report.counts.inserted), (2, 1, 1));
+    assert_eq!(
+        (
+            report.counts.replaced,
+            report.counts.deleted,
+            report.counts.inserted
+        ),
+        (2, 1, 1)
+    );
     let next = Served::open(&file);
     assert!(next.delta.is_none() && next.base.server.version() != served.base.server.version());
     check(&next);
@@ -96,18 +130,33 @@ fn base_and_delta_have_masks_and_secrets_of_their_own() {
     run(&options).unwrap();
     let mut masks = vec![Snapshot::open(&options.out).unwrap().server.public()];
     for value in ["c", "d"] {
-        publish(&options.out, &format!("word,meaning\nc,{value}\n")).unwrap().unwrap();
+        publish(&options.out, &format!("word,meaning\nc,{value}\n"))
+            .unwrap()
+            .unwrap();
         masks.push(Served::open(&options.out).delta.unwrap().server.public());
     }
     // The public part of this scheme is the seed of the masks. Its envelope and parameters come before.
-    let seeds: Vec<_> = masks.iter().map(|public| &public[public.len() - 40..public.len() - 8]).collect();
+    let seeds: Vec<_> = masks
+        .iter()
+        .map(|public| &public[public.len() - 40..public.len() - 8])
+        .collect();
     assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2] && seeds[0] != seeds[2]);
     // One request: as many bytes differ in both parts as in two requests of one key.
     let lookup = Served::open(&options.out).lookup;
-    let [one, two] = [1, 2].map(|seed| lookup.prepare_key(b"a", &mut rng(seed)).unwrap().queries().to_vec());
+    let [one, two] = [1, 2].map(|seed| {
+        lookup
+            .prepare_key(b"a", &mut rng(seed))
+            .unwrap()
+            .queries()
+            .to_vec()
+    });
     for (one, two) in one.iter().zip(&two) {
         let same = one.iter().zip(two).filter(|(one, two)| one == two).count();
-        assert!(same < one.len() / 8, "{same} of {} bytes are the same", one.len());
+        assert!(
+            same < one.len() / 8,
+            "{same} of {} bytes are the same",
+            one.len()
+        );
     }
 }
 
@@ -115,18 +164,43 @@ fn base_and_delta_have_masks_and_secrets_of_their_own() {
 fn records_are_replaced_and_appended() {
     let folder = folder();
     let file = numbers(folder.path(), 9);
-    publish(&file, "index,value\n4,zz\n9,ab\n").unwrap().unwrap();
-    let report = publish(&file, "index,value\n10,cd\n9,ef\n").unwrap().unwrap();
-    assert_eq!((report.metadata.entries, report.metadata.records), (3, Some(11)));
+    publish(&file, "index,value\n4,zz\n9,ab\n")
+        .unwrap()
+        .unwrap();
+    let report = publish(&file, "index,value\n10,cd\n9,ef\n")
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (report.metadata.entries, report.metadata.records),
+        (3, Some(11))
+    );
     let check = |served: &Served| {
-        for (index, expected) in [(0, *b"\0\0"), (4, *b"zz"), (8, [8, 8]), (9, *b"ef"), (10, *b"cd")] {
-            assert_eq!(served.get(Wanted::Index(index)).unwrap().unwrap(), expected, "{index}");
+        for (index, expected) in [
+            (0, *b"\0\0"),
+            (4, *b"zz"),
+            (8, [8, 8]),
+            (9, *b"ef"),
+            (10, *b"cd"),
+        ] {
+            assert_eq!(
+                served.get(Wanted::Index(index)).unwrap().unwrap(),
+                expected,
+                "{index}"
+            );
         }
-        assert_eq!(served.get(Wanted::Index(11)).unwrap_err().code(), "index_out_of_range");
+        assert_eq!(
+            served.get(Wanted::Index(11)).unwrap_err().code(),
+            "index_out_of_range"
+        );
     };
     check(&Served::open(&file));
-    let error = publish(&file, "index,value\n12,xx\n").unwrap_err().to_string();
-    assert!(error.contains("line 2: record 12 is new: expected 11"), "{error}");
+    let error = publish(&file, "index,value\n12,xx\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("line 2: record 12 is new: expected 11"),
+        "{error}"
+    );
     let report = merged(&file);
     assert_eq!((report.counts.replaced, report.counts.inserted), (1, 2));
     check(&Served::open(&file));
@@ -158,21 +232,49 @@ fn a_version_is_kept_with_its_delta() {
     let file = words(folder.path(), 100);
     let version = Snapshot::open(&file).unwrap().server.version();
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
-    merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();
+    merge(
+        &MergeOptions {
+            keep: Some(1),
+            ..MergeOptions::new(&file)
+        },
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
     assert!(delta_file(&file, version).unwrap().exists());
     let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::Newest);
-    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress).unwrap_err().to_string();
+    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("which has a delta beside it"), "{error}");
     let backup = folder.path().join("backup.pir");
     std::fs::copy(folder.path().join(format!("words.pir.{version}")), &backup).unwrap();
-    std::fs::rename(delta_file(&file, version).unwrap(), delta_file(&backup, version).unwrap()).unwrap();
+    std::fs::rename(
+        delta_file(&file, version).unwrap(),
+        delta_file(&backup, version).unwrap(),
+    )
+    .unwrap();
     let back = papir_store::RollbackOptions::new(&file, papir_store::Earlier::File(backup.clone()));
-    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress).unwrap_err().to_string();
+    let error = papir_store::rollback(&back, &mut fresh(), &NoProgress)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("which has a delta beside it"), "{error}");
-    std::fs::rename(delta_file(&backup, version).unwrap(), delta_file(&file, version).unwrap()).unwrap();
+    std::fs::rename(
+        delta_file(&backup, version).unwrap(),
+        delta_file(&file, version).unwrap(),
+    )
+    .unwrap();
     // The next version that is kept pushes the first one and its delta out.
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
-    merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();
+    merge(
+        &MergeOptions {
+            keep: Some(1),
+            ..MergeOptions::new(&file)
+        },
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
     assert!(!delta_file(&file, version).unwrap().exists());
 }
 
@@ -188,23 +290,50 @@ fn records_are_appended_and_the_snapshot_stays() {
     let appended = |options: &AppendOptions| append(options, &mut fresh(), &NoProgress);
     let report = appended(&appending("more.bin", b"abcd")).unwrap().unwrap();
     assert_eq!((report.rows, report.metadata.records), (2, Some(11)));
-    let report = appended(&appending("more.csv", b"v\nef\ng\n")).unwrap().unwrap();
+    let report = appended(&appending("more.csv", b"v\nef\ng\n"))
+        .unwrap()
+        .unwrap();
     assert_eq!((report.rows, report.metadata.records), (2, Some(13)));
     assert_eq!(fs::read(&file).unwrap(), before, "the snapshot stays");
     let served = Served::open(&file);
-    for (index, expected) in [(8, [8, 8]), (9, *b"ab"), (10, *b"cd"), (11, *b"ef"), (12, *b"g\0")] {
-        assert_eq!(served.get(Wanted::Index(index)).unwrap().unwrap(), expected, "{index}");
+    for (index, expected) in [
+        (8, [8, 8]),
+        (9, *b"ab"),
+        (10, *b"cd"),
+        (11, *b"ef"),
+        (12, *b"g\0"),
+    ] {
+        assert_eq!(
+            served.get(Wanted::Index(index)).unwrap().unwrap(),
+            expected,
+            "{index}"
+        );
     }
-    assert_eq!(served.get(Wanted::Index(13)).unwrap_err().code(), "index_out_of_range");
+    assert_eq!(
+        served.get(Wanted::Index(13)).unwrap_err().code(),
+        "index_out_of_range"
+    );
 
     assert!(appended(&appending("none.csv", b"v\n")).unwrap().is_none());
     let error = |options: &AppendOptions| appended(options).unwrap_err().to_string();
     let long = error(&appending("long.csv", b"v\nab\nabc\n"));
-    assert!(long.contains("long.csv") && long.contains("line 3"), "{long}");
-    assert!(error(&appending("odd.bin", b"abc")).contains("3 bytes"), "a part of a record");
-    let full = AppendOptions { most: Some(50), ..appending("full.bin", &[1; 60]) };
+    assert!(
+        long.contains("long.csv") && long.contains("line 3"),
+        "{long}"
+    );
+    assert!(
+        error(&appending("odd.bin", b"abc")).contains("3 bytes"),
+        "a part of a record"
+    );
+    let full = AppendOptions {
+        most: Some(50),
+        ..appending("full.bin", &[1; 60])
+    };
     assert!(error(&full).contains("30 changes of 60 bytes") && Served::open(&file).delta.is_some());
-    let keyed = AppendOptions { file: words(folder.path(), 5), ..appending("more.bin", b"ab") };
+    let keyed = AppendOptions {
+        file: words(folder.path(), 5),
+        ..appending("more.bin", b"ab")
+    };
     assert!(error(&keyed).contains("which has keys"));
 }
 
@@ -214,15 +343,27 @@ fn deltas_of_killed_merges_are_removed_and_those_of_kept_versions_stay() {
     let file = words(folder.path(), 100);
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
     let kept = Snapshot::open(&file).unwrap().server.version();
-    merge(&MergeOptions { keep: Some(1), ..MergeOptions::new(&file) }, &mut fresh(), &NoProgress).unwrap();
+    merge(
+        &MergeOptions {
+            keep: Some(1),
+            ..MergeOptions::new(&file)
+        },
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
-    let name = |end: &str| file.with_file_name(format!("{}.{end}", file.file_name().unwrap().display()));
+    let name =
+        |end: &str| file.with_file_name(format!("{}.{end}", file.file_name().unwrap().display()));
     let (stray, other) = (name("0123456789abcdef.delta"), name("0123.delta"));
     for path in [&stray, &other] {
         fs::write(path, "left").unwrap();
     }
     merged(&file);
-    assert!(!stray.exists() && other.exists(), "only what has the name of a delta");
+    assert!(
+        !stray.exists() && other.exists(),
+        "only what has the name of a delta"
+    );
     assert!(delta_file(&file, kept).unwrap().exists());
 }
 
@@ -233,16 +374,32 @@ fn what_would_lose_changes_is_refused() {
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
     let refused = |error: Error| {
         let text = error.to_string();
-        assert!(text.contains("1 changes beside it") && text.contains("papir merge"), "{text}");
+        assert!(
+            text.contains("1 changes beside it") && text.contains("papir merge"),
+            "{text}"
+        );
     };
     let changes = changes(&file, "word,meaning\nword 1,newer\n");
-    refused(update(&changes, &mut fresh(), &NoProgress).map(drop).unwrap_err());
+    refused(
+        update(&changes, &mut fresh(), &NoProgress)
+            .map(drop)
+            .unwrap_err(),
+    );
     let key: papir_checkpoint::SigningKey =
-        "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz".parse().unwrap();
-    refused(papir_store::sign(&file, &Sign::new(key), &mut fresh(), &NoProgress).map(drop).unwrap_err());
+        "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz"
+            .parse()
+            .unwrap();
+    refused(
+        papir_store::sign(&file, &Sign::new(key), &mut fresh(), &NoProgress)
+            .map(drop)
+            .unwrap_err(),
+    );
     let path = delta_file(&file, Snapshot::open(&file).unwrap().server.version()).unwrap();
     let error = Snapshot::open(&path).map(drop).unwrap_err().to_string();
-    assert!(error.contains("a delta, which is served beside its base"), "{error}");
+    assert!(
+        error.contains("a delta, which is served beside its base"),
+        "{error}"
+    );
     assert_eq!(Served::open(&file).word("word 1").as_deref(), Some("new"));
 }
 
@@ -253,32 +410,53 @@ fn too_many_changes_are_refused_and_lose_nothing() {
     publish(&file, "word,meaning\nword 1,new\n").unwrap();
     let rows: String = (0..40).map(|i| format!("fresh {i},{i}\n")).collect();
     let options = changes(&file, &format!("word,meaning\n{rows}"));
-    let error = update_delta(&options, Some(100), &mut fresh(), &NoProgress).unwrap_err().to_string();
+    let error = update_delta(&options, Some(100), &mut fresh(), &NoProgress)
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("41 changes of ") && error.contains("at most 100 bytes: merge them first"),
         "{error}"
     );
     let served = Served::open(&file);
-    assert_eq!((served.word("word 1").as_deref(), served.word("fresh 1")), (Some("new"), None));
+    assert_eq!(
+        (served.word("word 1").as_deref(), served.word("fresh 1")),
+        (Some("new"), None)
+    );
 }
 
 #[test]
 fn bases_that_cannot_have_a_delta_say_why() {
     let folder = folder();
-    for (scheme, reason) in [("zip", "whose clients register"), ("depir", "thousands of records")] {
+    for (scheme, reason) in [
+        ("zip", "whose clients register"),
+        ("depir", "thousands of records"),
+    ] {
         let records: Vec<u8> = (0..64).collect();
         let mut options = options(&source(folder.path(), "numbers.bin", records));
         options.record_bytes = Some(1);
         options.scheme = scheme.to_owned();
         run(&options).unwrap();
-        let error = publish(&options.out, "index,value\n1,x\n").unwrap_err().to_string();
-        assert!(error.contains("a delta beside") && error.contains(reason), "{error}");
+        let error = publish(&options.out, "index,value\n1,x\n")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("a delta beside") && error.contains(reason),
+            "{error}"
+        );
     }
     let csv = source(folder.path(), "words.csv", "k,v\na,1\nb,2\n");
-    let verifiable = BuildOptions { verifiable: true, ..keyed(&csv, "k", &["v"]) };
+    let verifiable = BuildOptions {
+        verifiable: true,
+        ..keyed(&csv, "k", &["v"])
+    };
     run(&verifiable).unwrap();
-    let error = publish(&verifiable.out, "k,v\na,2\n").unwrap_err().to_string();
-    assert!(error.contains("a verifiable database without a signature"), "{error}");
+    let error = publish(&verifiable.out, "k,v\na,2\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("a verifiable database without a signature"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -303,7 +481,9 @@ fn damaged_and_foreign_deltas_are_found() {
     assert!(opened(&bytes).unwrap());
     let other = papir_core::Version([9; 8]);
     fs::copy(&path, delta_file(&file, other).unwrap()).unwrap();
-    let error = Delta::of(&file, other, &OpenOptions::default()).map(drop).unwrap_err();
+    let error = Delta::of(&file, other, &OpenOptions::default())
+        .map(drop)
+        .unwrap_err();
     assert_eq!(error.code(), "wrong_version", "{error}");
 }
 

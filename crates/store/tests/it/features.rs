@@ -25,16 +25,28 @@ fn missing_features_are_named() {
         assert_eq!(error.to_string(), format!("{} {text}", path.display()));
     }
     let address = "postgres://db/words";
-    let login = Login { address: address.to_owned(), ..Login::default() };
+    let login = Login {
+        address: address.to_owned(),
+        ..Login::default()
+    };
     let slot = SlotOptions::new(login, "words", "words");
     let update = UpdateOptions::new(folder.path(), address);
-    let followed = Follower::new(FollowOptions { slot: Some(slot), ..FollowOptions::new(update) });
+    let followed = Follower::new(FollowOptions {
+        slot: Some(slot),
+        ..FollowOptions::new(update)
+    });
     let text = "is a PostgreSQL server, and this build of papir has no PostgreSQL support: build with the feature \
          `postgres`";
-    assert_eq!(followed.err().unwrap().to_string(), format!("{address} {text}"));
-    for url in
-        ["s3://bucket/words.papir", "gs://bucket/words.papir", "az://bucket/words.papir", "file:///words"]
-    {
+    assert_eq!(
+        followed.err().unwrap().to_string(),
+        format!("{address} {text}")
+    );
+    for url in [
+        "s3://bucket/words.papir",
+        "gs://bucket/words.papir",
+        "az://bucket/words.papir",
+        "file:///words",
+    ] {
         assert!(Location::is_address(url));
         let error = Location::parse(url, None, Settings::default()).unwrap_err();
         let text = "is an object store address, and this build of papir has no object store support: \

@@ -78,8 +78,12 @@ fn fixtures(format: u32) -> PathBuf {
 /// Keys and values of a source.
 fn rows(fixture: &Path) -> Vec<(String, String)> {
     let text = fs::read_to_string(fixture.join("source.csv")).unwrap();
-    let rows = text.lines().skip(1).map(|line| line.split_once(',').unwrap());
-    rows.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    let rows = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split_once(',').unwrap());
+    rows.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// Reads a fixture and repeats its exchange.
@@ -97,7 +101,11 @@ fn replay(fixture: &Path) {
         (snapshot.server, found)
     } else {
         let server = prepared_again(&exchange, &bundle, &rows(fixture));
-        let found = Bundle { scheme_public: server.public(), keyword: None, commitment_top: None };
+        let found = Bundle {
+            scheme_public: server.public(),
+            keyword: None,
+            commitment_top: None,
+        };
         (server, found)
     };
     assert!(bundle.encode() == found.encode(), "another bundle");
@@ -108,22 +116,40 @@ fn replay(fixture: &Path) {
     // The recorded client understands today's server, and today's client the recorded one: answers may
     // differ in their rounding.
     let query = file("query");
-    for answer in [server.answer(ErasedSession::default(), &query).unwrap(), file("answer")] {
+    for answer in [
+        server.answer(ErasedSession::default(), &query).unwrap(),
+        file("answer"),
+    ] {
         let pending = exchange.prepare(&client_of(&file("bundle")));
         // The answer is decrypted with the client's new secret, so the query must be the recorded one.
         assert!(pending.queries() == [query.as_slice()], "another query");
-        assert_eq!(pending.finish(&[answer]).unwrap().unwrap(), exchange.value.as_bytes());
+        assert_eq!(
+            pending.finish(&[answer]).unwrap().unwrap(),
+            exchange.value.as_bytes()
+        );
     }
 }
 
 /// Prepares a database again from its seed, under the recorded parameters: today's search may choose
 /// others.
-fn prepared_again(exchange: &Exchange, bundle: &Bundle, rows: &[(String, String)]) -> Box<dyn ErasedServer> {
+fn prepared_again(
+    exchange: &Exchange,
+    bundle: &Bundle,
+    rows: &[(String, String)],
+) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name(&exchange.scheme).unwrap();
     let (_, payload) = envelope::open(&bundle.scheme_public, Kind::Public, scheme.id()).unwrap();
     let parameters = Reader::new("a public part", payload).bytes().unwrap();
-    let records = RecordBuffer::from_records(rows.iter().map(|(_, value)| value.as_bytes())).unwrap();
-    scheme.setup_candidate(parameters, &records, &mut rng(exchange.build_seed), &NoProgress).unwrap()
+    let records =
+        RecordBuffer::from_records(rows.iter().map(|(_, value)| value.as_bytes())).unwrap();
+    scheme
+        .setup_candidate(
+            parameters,
+            &records,
+            &mut rng(exchange.build_seed),
+            &NoProgress,
+        )
+        .unwrap()
 }
 
 /// Compares the values of all keys with the source.
@@ -139,7 +165,11 @@ fn check_records(server: &dyn ErasedServer, rows: &[(String, String)]) {
     let records = PreparedRecords::new(server);
     assert_eq!(records.shape().records(), rows.len() as u64);
     for (i, (_, value)) in rows.iter().enumerate() {
-        assert_eq!(read_record(&records, i as u64).unwrap(), value.as_bytes(), "record {i}");
+        assert_eq!(
+            read_record(&records, i as u64).unwrap(),
+            value.as_bytes(),
+            "record {i}"
+        );
     }
 }
 
@@ -167,7 +197,9 @@ fn keyed_snapshots_are_read() {
 
 #[test]
 fn inspire_answers_recorded_queries() {
-    ["inspire", "inspire1", "inspire2"].into_iter().for_each(replay_all);
+    ["inspire", "inspire1", "inspire2"]
+        .into_iter()
+        .for_each(replay_all);
 }
 
 #[test]
@@ -175,18 +207,33 @@ fn other_formats_are_refused_with_a_remedy() {
     let folder = folder();
     let path = folder.path().join("other.pir");
     let recorded = fs::read(fixtures(SNAPSHOT.written).join("plain/snapshot.pir")).unwrap();
-    for (format, advice) in [(SNAPSHOT.oldest - 1, "`papir build …`"), (SNAPSHOT.written + 1, "update papir")]
-    {
+    for (format, advice) in [
+        (SNAPSHOT.oldest - 1, "`papir build …`"),
+        (SNAPSHOT.written + 1, "update papir"),
+    ] {
         let mut bytes = recorded.clone();
         bytes[8..12].copy_from_slice(&format.to_le_bytes());
         fs::write(&path, bytes).unwrap();
         let error = Snapshot::open(&path).err().unwrap();
         assert_eq!(error.code(), "malformed");
-        let Error::Snapshot { error: CoreError::Format { found, oldest, newest, remedy, .. }, .. } = error
+        let Error::Snapshot {
+            error:
+                CoreError::Format {
+                    found,
+                    oldest,
+                    newest,
+                    remedy,
+                    ..
+                },
+            ..
+        } = error
         else {
             panic!("{error}");
         };
-        assert_eq!((found, oldest, newest), (format, SNAPSHOT.oldest, SNAPSHOT.written));
+        assert_eq!(
+            (found, oldest, newest),
+            (format, SNAPSHOT.oldest, SNAPSHOT.written)
+        );
         assert!(remedy.contains(advice), "{remedy}");
     }
 }
@@ -218,12 +265,33 @@ fn other_bundles_and_layouts_are_refused() {
 fn the_page_lists_the_formats() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     let page = fs::read_to_string(page).unwrap();
-    let of_checkpoints = [LEAF_FORMATS, LOG_FORMATS, PROOF_FORMATS, CERTIFICATE_FORMATS];
-    let formats = [SNAPSHOT, MANIFEST, SET, BUNDLE_FORMATS, LAYOUT_FORMATS, DELTA_FORMATS]
-        .into_iter()
-        .chain(of_checkpoints);
-    for Formats { what, oldest, written, .. } in formats {
-        let row = format!("| {} | {written} | {oldest} |", what.strip_prefix("a ").unwrap());
+    let of_checkpoints = [
+        LEAF_FORMATS,
+        LOG_FORMATS,
+        PROOF_FORMATS,
+        CERTIFICATE_FORMATS,
+    ];
+    let formats = [
+        SNAPSHOT,
+        MANIFEST,
+        SET,
+        BUNDLE_FORMATS,
+        LAYOUT_FORMATS,
+        DELTA_FORMATS,
+    ]
+    .into_iter()
+    .chain(of_checkpoints);
+    for Formats {
+        what,
+        oldest,
+        written,
+        ..
+    } in formats
+    {
+        let row = format!(
+            "| {} | {written} | {oldest} |",
+            what.strip_prefix("a ").unwrap()
+        );
         assert!(page.contains(&row), "docs/formats.md lacks {row}");
     }
 }
@@ -241,12 +309,28 @@ fn record_fixtures() {
         index: 17,
         value: String::new(),
     };
-    let scheme = |name: &str| Exchange { scheme: name.to_owned(), ..plain.clone() };
+    let scheme = |name: &str| Exchange {
+        scheme: name.to_owned(),
+        ..plain.clone()
+    };
     record("plain", plain.clone());
     record("simple", scheme("simple"));
-    record("keyed", Exchange { key: Some("key 17".to_owned()), verifiable: true, ..plain.clone() });
+    record(
+        "keyed",
+        Exchange {
+            key: Some("key 17".to_owned()),
+            verifiable: true,
+            ..plain.clone()
+        },
+    );
     for name in ["inspire", "inspire1", "inspire2"] {
-        record(name, Exchange { snapshot: false, ..scheme(name) });
+        record(
+            name,
+            Exchange {
+                snapshot: false,
+                ..scheme(name)
+            },
+        );
     }
 }
 
@@ -258,22 +342,42 @@ fn record(name: &str, mut exchange: Exchange) {
     }
     fs::create_dir_all(&fixture).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(fixture.join(name), bytes).unwrap();
-    let source: String = (0..64).map(|i| format!("key {i},value {:04}\n", i * 37 % 1009)).collect();
+    let source: String = (0..64)
+        .map(|i| format!("key {i},value {:04}\n", i * 37 % 1009))
+        .collect();
     write("source.csv", format!("key,value\n{source}").as_bytes());
     let out = fixture.join("snapshot.pir");
-    build(&exchange.options(&fixture, out.clone()), &mut rng(exchange.build_seed), &NoProgress).unwrap();
+    build(
+        &exchange.options(&fixture, out.clone()),
+        &mut rng(exchange.build_seed),
+        &NoProgress,
+    )
+    .unwrap();
     let snapshot = Snapshot::open(&out).unwrap();
     let bundle = snapshot.bundle().encode();
     let pending = exchange.prepare(&client_of(&bundle));
-    let [query] = pending.queries() else { panic!("one query") };
+    let [query] = pending.queries() else {
+        panic!("one query")
+    };
     let query = query.clone();
-    let answer = snapshot.server.answer(ErasedSession::default(), &query).unwrap();
-    exchange.value =
-        String::from_utf8(pending.finish(std::slice::from_ref(&answer)).unwrap().unwrap()).unwrap();
+    let answer = snapshot
+        .server
+        .answer(ErasedSession::default(), &query)
+        .unwrap();
+    exchange.value = String::from_utf8(
+        pending
+            .finish(std::slice::from_ref(&answer))
+            .unwrap()
+            .unwrap(),
+    )
+    .unwrap();
     write("bundle", &bundle);
     write("query", &query);
     write("answer", &answer);
-    write("exchange.json", &serde_json::to_vec_pretty(&exchange).unwrap());
+    write(
+        "exchange.json",
+        &serde_json::to_vec_pretty(&exchange).unwrap(),
+    );
     if !exchange.snapshot {
         fs::remove_file(out).unwrap();
     }

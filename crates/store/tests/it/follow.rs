@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use papir_core::NoProgress;
 use papir_store::{
-    Delta, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, RollbackOptions, Snapshot,
-    Step, UpdateOptions, delta_bytes, merge, rollback, update,
+    Delta, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, OpenOptions, RollbackOptions,
+    Snapshot, Step, UpdateOptions, delta_bytes, merge, rollback, update,
 };
 
 use crate::common::{Served, folder, fresh, keyed, options, run, source};
@@ -25,17 +25,35 @@ impl Source {
         let csv = source(folder, "words.csv", format!("word,meaning\n{rows}"));
         let options = keyed(&csv, "word", &["meaning"]);
         run(&options).unwrap();
-        Self { path: source(folder, name, ""), file: options.out }
+        Self {
+            path: source(folder, name, ""),
+            file: options.out,
+        }
     }
 
     fn append(&self, text: &str) {
-        FileOptions::new().append(true).open(&self.path).unwrap().write_all(text.as_bytes()).unwrap();
+        FileOptions::new()
+            .append(true)
+            .open(&self.path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     fn options(&self, on_bad: OnBadRow) -> FollowOptions {
-        let delete = self.path.extension().is_some_and(|end| end == "csv").then(|| "gone".to_owned());
-        let update = UpdateOptions { delete, ..UpdateOptions::new(&self.file, &self.path) };
-        FollowOptions { on_bad, ..FollowOptions::new(update) }
+        let delete = self
+            .path
+            .extension()
+            .is_some_and(|end| end == "csv")
+            .then(|| "gone".to_owned());
+        let update = UpdateOptions {
+            delete,
+            ..UpdateOptions::new(&self.file, &self.path)
+        };
+        FollowOptions {
+            on_bad,
+            ..FollowOptions::new(update)
+        }
     }
 
     fn follower(&self) -> Follower {
@@ -50,7 +68,9 @@ impl Source {
         let base = Snapshot::open(&self.file).unwrap();
         let delta = Delta::of(&self.file, base.server.version(), &OpenOptions::default()).unwrap();
         let of_base = base.metadata.followed;
-        delta.map_or(of_base, |delta| delta.metadata.followed).map(|followed| followed.bytes)
+        delta
+            .map_or(of_base, |delta| delta.metadata.followed)
+            .map(|followed| followed.bytes)
     }
 }
 
@@ -70,9 +90,20 @@ fn rows_are_published_as_they_arrive_and_torn_ones_wait() {
     for (name, [first, torn, rest]) in [
         (
             "changes.jsonl",
-            ["{\"word\":\"word 1\",\"meaning\":\"one\"}\n", "{\"word\":\"word 2\",", "\"_delete\":true}\n"],
+            [
+                "{\"word\":\"word 1\",\"meaning\":\"one\"}\n",
+                "{\"word\":\"word 2\",",
+                "\"_delete\":true}\n",
+            ],
         ),
-        ("changes.csv", ["word,meaning,gone\nword 1,one,\n", "word 2,\"tw\n", "o\",yes\n"]),
+        (
+            "changes.csv",
+            [
+                "word,meaning,gone\nword 1,one,\n",
+                "word 2,\"tw\n",
+                "o\",yes\n",
+            ],
+        ),
     ] {
         let folder = folder();
         let source = Source::new(folder.path(), name);
@@ -84,12 +115,33 @@ fn rows_are_published_as_they_arrive_and_torn_ones_wait() {
         assert!(published.metadata.arrived.is_some());
         source.append(torn);
         assert!(!step(&mut follower).unwrap().arrived, "torn");
-        check(&source, &[("word 1", Some("one")), ("word 2", Some("meaning 2"))]);
+        check(
+            &source,
+            &[("word 1", Some("one")), ("word 2", Some("meaning 2"))],
+        );
         source.append(rest);
-        assert_eq!(step(&mut follower).unwrap().published.unwrap().metadata.entries, 2);
-        check(&source, &[("word 1", Some("one")), ("word 2", None), ("word 3", Some("meaning 3"))]);
+        assert_eq!(
+            step(&mut follower)
+                .unwrap()
+                .published
+                .unwrap()
+                .metadata
+                .entries,
+            2
+        );
+        check(
+            &source,
+            &[
+                ("word 1", Some("one")),
+                ("word 2", None),
+                ("word 3", Some("meaning 3")),
+            ],
+        );
         assert!(!step(&mut follower).unwrap().arrived && !follower.has_ended());
-        assert_eq!(source.followed(), Some(fs::metadata(&source.path).unwrap().len()));
+        assert_eq!(
+            source.followed(),
+            Some(fs::metadata(&source.path).unwrap().len())
+        );
     }
 }
 
@@ -107,14 +159,23 @@ fn after_a_restart_or_a_merge_every_change_is_in_once() {
         }
         source.append(&text);
         // A follower of its own, as after a restart.
-        rows += step(&mut source.follower()).unwrap().published.unwrap().rows;
+        rows += step(&mut source.follower())
+            .unwrap()
+            .published
+            .unwrap()
+            .rows;
         if round % 2 == 1 {
             source.merge();
         }
-        let expected: Vec<_> =
-            map.iter().map(|(word, value)| (word.as_str(), Some(value.as_str()))).collect();
+        let expected: Vec<_> = map
+            .iter()
+            .map(|(word, value)| (word.as_str(), Some(value.as_str())))
+            .collect();
         check(&source, &expected);
-        assert!(!step(&mut source.follower()).unwrap().arrived, "nothing twice");
+        assert!(
+            !step(&mut source.follower()).unwrap().arrived,
+            "nothing twice"
+        );
     }
     assert_eq!(rows, 18);
 }
@@ -128,12 +189,22 @@ fn bad_rows_are_named_and_stop_or_are_skipped() {
     source.append("word 2,two,\nword 3,three\nword 4,four,perhaps\nword 5,five,\n");
     let error = step(&mut source.follower()).unwrap_err().to_string();
     assert!(error.contains("changes.csv, line 4: 2 fields"), "{error}");
-    check(&source, &[("word 1", Some("one")), ("word 2", Some("meaning 2"))]);
+    check(
+        &source,
+        &[("word 1", Some("one")), ("word 2", Some("meaning 2"))],
+    );
     let mut skipping = Follower::new(source.options(OnBadRow::Skip)).unwrap();
     let taken = step(&mut skipping).unwrap();
     let places: Vec<_> = taken.skipped.iter().map(|row| row.place.as_str()).collect();
     assert_eq!(places, ["line 4", "line 5"]);
-    check(&source, &[("word 2", Some("two")), ("word 3", Some("meaning 3")), ("word 5", Some("five"))]);
+    check(
+        &source,
+        &[
+            ("word 2", Some("two")),
+            ("word 3", Some("meaning 3")),
+            ("word 5", Some("five")),
+        ],
+    );
 }
 
 /// A database of ten records of two bytes.
@@ -148,15 +219,32 @@ fn numbers(folder: &Path) -> PathBuf {
 fn rows_that_do_not_fit_the_database_are_named() {
     let folder = folder();
     let file = numbers(folder.path());
-    let path = source(folder.path(), "changes.csv", "index,value\n3,ab\n12,cd\n10,ef\n");
+    let path = source(
+        folder.path(),
+        "changes.csv",
+        "index,value\n3,ab\n12,cd\n10,ef\n",
+    );
     let of = |on_bad| {
         let update = UpdateOptions::new(&file, &path);
-        Follower::new(FollowOptions { on_bad, ..FollowOptions::new(update) }).unwrap()
+        Follower::new(FollowOptions {
+            on_bad,
+            ..FollowOptions::new(update)
+        })
+        .unwrap()
     };
     let error = step(&mut of(OnBadRow::Stop)).unwrap_err().to_string();
-    assert!(error.contains("line 3: record 12 is new: expected 11"), "{error}");
+    assert!(
+        error.contains("line 3: record 12 is new: expected 11"),
+        "{error}"
+    );
     let taken = step(&mut of(OnBadRow::Skip)).unwrap();
-    assert_eq!((taken.skipped.len(), taken.published.unwrap().metadata.records), (1, Some(11)));
+    assert_eq!(
+        (
+            taken.skipped.len(),
+            taken.published.unwrap().metadata.records
+        ),
+        (1, Some(11))
+    );
 }
 
 #[test]
@@ -167,8 +255,15 @@ fn another_source_is_found() {
     step(&mut source.follower()).unwrap();
     fs::write(&source.path, "{\"word\":\"word 1\",\"meaning\":\"1\"}\n").unwrap();
     let error = step(&mut source.follower()).unwrap_err().to_string();
-    assert!(error.contains("expected the source that was followed"), "{error}");
-    fs::write(&source.path, "{\"word\":\"word 1\",\"meaning\":\"two\"}\n{}\n").unwrap();
+    assert!(
+        error.contains("expected the source that was followed"),
+        "{error}"
+    );
+    fs::write(
+        &source.path,
+        "{\"word\":\"word 1\",\"meaning\":\"two\"}\n{}\n",
+    )
+    .unwrap();
     let error = step(&mut source.follower()).unwrap_err().to_string();
     assert!(error.contains("other text before byte"), "{error}");
 }
@@ -184,19 +279,44 @@ fn a_database_that_is_rolled_back_is_not_followed_on() {
     source.merge();
     let place = source.followed();
     let changes = crate::common::source(folder.path(), "update.csv", "word,meaning\nword 9,nine\n");
-    let changes = UpdateOptions { keep: Some(1), ..UpdateOptions::new(&source.file, changes) };
+    let changes = UpdateOptions {
+        keep: Some(1),
+        ..UpdateOptions::new(&source.file, changes)
+    };
     update(&changes, &mut fresh(), &NoProgress).unwrap();
     source.append(&row(1));
     step(&mut follower).unwrap();
     assert!(source.followed() > place);
-    rollback(&RollbackOptions::new(&source.file, Earlier::Newest), &mut fresh(), &NoProgress).unwrap();
+    rollback(
+        &RollbackOptions::new(&source.file, Earlier::Newest),
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
     source.append(&row(2));
     let error = step(&mut follower).unwrap_err().to_string();
-    assert!(error.contains("replaced by one without the changes"), "{error}");
-    check(&source, &[("word 0", Some("new")), ("word 1", Some("meaning 1")), ("word 2", Some("meaning 2"))]);
+    assert!(
+        error.contains("replaced by one without the changes"),
+        "{error}"
+    );
+    check(
+        &source,
+        &[
+            ("word 0", Some("new")),
+            ("word 1", Some("meaning 1")),
+            ("word 2", Some("meaning 2")),
+        ],
+    );
     assert_eq!(source.followed(), place);
     // At the next start, all rows after the earlier version's place are taken.
-    assert_eq!(step(&mut source.follower()).unwrap().published.unwrap().rows, 2);
+    assert_eq!(
+        step(&mut source.follower())
+            .unwrap()
+            .published
+            .unwrap()
+            .rows,
+        2
+    );
     check(&source, &[("word 1", Some("new")), ("word 2", Some("new"))]);
 }
 
@@ -204,37 +324,74 @@ fn a_database_that_is_rolled_back_is_not_followed_on() {
 fn a_full_delta_stops_and_goes_on_after_a_merge() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");
-    let mut follower =
-        Follower::new(FollowOptions { most: Some(100), ..source.options(OnBadRow::Stop) }).unwrap();
+    let mut follower = Follower::new(FollowOptions {
+        most: Some(100),
+        ..source.options(OnBadRow::Stop)
+    })
+    .unwrap();
     let row = |i: usize| format!("{{\"word\":\"new {i}\",\"meaning\":\"{i:020}\"}}\n");
     source.append(&(row(0) + &row(1) + &row(2)));
     step(&mut follower).unwrap();
     source.append(&row(3));
     assert_eq!(step(&mut follower).unwrap_err().code(), "delta_full");
     source.merge();
-    assert_eq!(step(&mut follower).unwrap().published.unwrap().metadata.entries, 1);
-    check(&source, &[("new 0", Some("00000000000000000000")), ("new 3", Some("00000000000000000003"))]);
+    assert_eq!(
+        step(&mut follower)
+            .unwrap()
+            .published
+            .unwrap()
+            .metadata
+            .entries,
+        1
+    );
+    check(
+        &source,
+        &[
+            ("new 0", Some("00000000000000000000")),
+            ("new 3", Some("00000000000000000003")),
+        ],
+    );
 }
 
 #[test]
 fn a_delta_full_of_rows_that_change_nothing_is_merged() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");
-    let options = || FollowOptions { most: Some(60), ..source.options(OnBadRow::Stop) };
+    let options = || FollowOptions {
+        most: Some(60),
+        ..source.options(OnBadRow::Stop)
+    };
     let mut follower = Follower::new(options()).unwrap();
     let row = |i: usize| format!("{{\"word\":\"word {i}\",\"meaning\":\"meaning {i}\"}}\n");
     source.append(&(row(0) + &row(1)));
     step(&mut follower).unwrap();
     source.append(&(row(2) + &row(3)));
     assert_eq!(step(&mut follower).unwrap_err().code(), "delta_full");
-    let (version, place) = (Snapshot::open(&source.file).unwrap().server.version(), source.followed());
+    let (version, place) = (
+        Snapshot::open(&source.file).unwrap().server.version(),
+        source.followed(),
+    );
     source.merge();
-    assert_ne!(Snapshot::open(&source.file).unwrap().server.version(), version);
-    assert_eq!((delta_bytes(&source.file).unwrap(), source.followed()), (0, place));
+    assert_ne!(
+        Snapshot::open(&source.file).unwrap().server.version(),
+        version
+    );
+    assert_eq!(
+        (delta_bytes(&source.file).unwrap(), source.followed()),
+        (0, place)
+    );
     assert_eq!(step(&mut follower).unwrap().published.unwrap().rows, 2);
     source.merge();
-    assert!(!step(&mut Follower::new(options()).unwrap()).unwrap().arrived, "nothing twice");
-    check(&source, &[("word 0", Some("meaning 0")), ("word 3", Some("meaning 3"))]);
+    assert!(
+        !step(&mut Follower::new(options()).unwrap())
+            .unwrap()
+            .arrived,
+        "nothing twice"
+    );
+    check(
+        &source,
+        &[("word 0", Some("meaning 0")), ("word 3", Some("meaning 3"))],
+    );
 }
 
 #[test]
@@ -242,7 +399,11 @@ fn more_rows_than_a_delta_may_have_are_taken_in_parts() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");
     let most = Some(8 << 10);
-    let mut follower = Follower::new(FollowOptions { most, ..source.options(OnBadRow::Stop) }).unwrap();
+    let mut follower = Follower::new(FollowOptions {
+        most,
+        ..source.options(OnBadRow::Stop)
+    })
+    .unwrap();
     let row = |i: usize| format!("{{\"word\":\"new {i}\",\"meaning\":\"{i:020}\"}}\n");
     source.append(&(0..1000).map(row).collect::<String>());
     let mut published = 0;
@@ -255,10 +416,23 @@ fn more_rows_than_a_delta_may_have_are_taken_in_parts() {
             }
         }
     }
-    check(&source, &[("new 0", Some("00000000000000000000")), ("new 999", Some("00000000000000000999"))]);
-    source.append(&format!("{{\"word\":\"long\",\"meaning\":\"{}\"}}\n", "x".repeat(7000)));
+    check(
+        &source,
+        &[
+            ("new 0", Some("00000000000000000000")),
+            ("new 999", Some("00000000000000000999")),
+        ],
+    );
+    source.append(&format!(
+        "{{\"word\":\"long\",\"meaning\":\"{}\"}}\n",
+        "x".repeat(7000)
+    ));
     source.merge();
-    assert_eq!(step(&mut follower).unwrap().published.unwrap().rows, 1, "a row longer than a part");
+    assert_eq!(
+        step(&mut follower).unwrap().published.unwrap().rows,
+        1,
+        "a row longer than a part"
+    );
 }
 
 #[test]
@@ -277,12 +451,23 @@ fn a_file_is_read_from_its_beginning_after_a_rollback_to_before_it() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");
     let changes = crate::common::source(folder.path(), "update.csv", "word,meaning\nword 9,nine\n");
-    let changes = UpdateOptions { keep: Some(1), ..UpdateOptions::new(&source.file, changes) };
+    let changes = UpdateOptions {
+        keep: Some(1),
+        ..UpdateOptions::new(&source.file, changes)
+    };
     update(&changes, &mut fresh(), &NoProgress).unwrap();
     source.append("{\"word\":\"word 1\",\"meaning\":\"new\"}\n");
     step(&mut source.follower()).unwrap();
-    rollback(&RollbackOptions::new(&source.file, Earlier::Newest), &mut fresh(), &NoProgress).unwrap();
-    check(&source, &[("word 1", Some("meaning 1")), ("word 9", Some("meaning 9"))]);
+    rollback(
+        &RollbackOptions::new(&source.file, Earlier::Newest),
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
+    check(
+        &source,
+        &[("word 1", Some("meaning 1")), ("word 9", Some("meaning 9"))],
+    );
     step(&mut source.follower()).unwrap();
     check(&source, &[("word 1", Some("new"))]);
 }
@@ -292,10 +477,19 @@ fn a_file_is_read_from_its_beginning_after_a_rollback_to_before_it() {
 fn many_rows_that_do_not_fit_are_left_out_at_once() {
     let folder = folder();
     let file = numbers(folder.path());
-    let rows: String = (11..30_000).chain([11, 3]).map(|i| format!("{i},ab\n")).collect();
+    let rows: String = (11..30_000)
+        .chain([11, 3])
+        .map(|i| format!("{i},ab\n"))
+        .collect();
     let path = source(folder.path(), "changes.csv", format!("index,value\n{rows}"));
     let update = UpdateOptions::new(&file, &path);
-    let options = FollowOptions { on_bad: OnBadRow::Skip, ..FollowOptions::new(update) };
+    let options = FollowOptions {
+        on_bad: OnBadRow::Skip,
+        ..FollowOptions::new(update)
+    };
     let taken = step(&mut Follower::new(options).unwrap()).unwrap();
-    assert_eq!((taken.skipped.len(), taken.published.unwrap().rows), (29_990, 1));
+    assert_eq!(
+        (taken.skipped.len(), taken.published.unwrap().rows),
+        (29_990, 1)
+    );
 }

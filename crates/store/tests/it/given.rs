@@ -43,12 +43,16 @@ fn given_rows_are_built_as_those_of_a_file() {
     let given = options(folder.path(), Some("name"), &["number", "nothing"]);
     let report = run(&given).unwrap();
     assert_eq!(
-        (report.metadata.source.file.as_str(), report.metadata.source.entries),
+        (
+            report.metadata.source.file.as_str(),
+            report.metadata.source.entries
+        ),
         ("numbers of a program", 2000)
     );
     assert_eq!(report.metadata.source.format, "given");
-    let rows: String =
-        (0..2000).map(|i| format!("{{\"name\":\"name {i}\",\"number\":{i},\"nothing\":null}}\n")).collect();
+    let rows: String = (0..2000)
+        .map(|i| format!("{{\"name\":\"name {i}\",\"number\":{i},\"nothing\":null}}\n"))
+        .collect();
     let mut file = options(folder.path(), Some("name"), &["number", "nothing"]);
     (file.given, file.source) = (None, source(folder.path(), "numbers.jsonl", rows));
     file.out = folder.path().join("file.papir");
@@ -57,7 +61,10 @@ fn given_rows_are_built_as_those_of_a_file() {
     for key in ["name 0", "name 1999", "name 2000"] {
         assert_eq!(by_key(&given, key), by_key(&file, key), "{key}");
     }
-    assert_eq!(by_key(&given, "name 7").as_deref(), Some(&br#"{"number":7,"nothing":null}"#[..]));
+    assert_eq!(
+        by_key(&given, "name 7").as_deref(),
+        Some(&br#"{"number":7,"nothing":null}"#[..])
+    );
 }
 
 #[test]
@@ -65,7 +72,10 @@ fn given_rows_without_keys_are_records() {
     let folder = folder();
     let options = options(folder.path(), None, &["number"]);
     run(&options).unwrap();
-    assert_eq!(by_index(&Snapshot::open(&options.out).unwrap(), 1234), b"1234");
+    assert_eq!(
+        by_index(&Snapshot::open(&options.out).unwrap(), 1234),
+        b"1234"
+    );
 }
 
 #[test]
@@ -75,11 +85,23 @@ fn records_of_a_program_are_built_without_a_file() {
     let mut options = options(folder.path(), None, &[]);
     options.source = "an array".into();
     let report = build_records(&options, &records, &mut rng(1), &NoProgress).unwrap();
-    assert_eq!((report.metadata.source.file.as_str(), report.metadata.records), ("an array", 500));
-    assert_eq!(by_index(&Snapshot::open(&options.out).unwrap(), 499), 499u32.to_le_bytes());
+    assert_eq!(
+        (
+            report.metadata.source.file.as_str(),
+            report.metadata.records
+        ),
+        ("an array", 500)
+    );
+    assert_eq!(
+        by_index(&Snapshot::open(&options.out).unwrap(), 499),
+        499u32.to_le_bytes()
+    );
     options.memory = Some(1 << 30);
     let refused = build_records(&options, &records, &mut rng(1), &NoProgress);
-    assert!(matches!(refused, Err(Error::Options { .. } | Error::Core(_))));
+    assert!(matches!(
+        refused,
+        Err(Error::Options { .. } | Error::Core(_))
+    ));
 }
 
 #[test]
@@ -89,15 +111,22 @@ fn faults_name_the_table_and_the_row() {
     assert!(
         matches!(&missing, Error::MissingColumn { available, .. } if available == "number, name, nothing")
     );
-    let null = run(&options(folder.path(), Some("nothing"), &["number"])).unwrap_err().to_string();
+    let null = run(&options(folder.path(), Some("nothing"), &["number"]))
+        .unwrap_err()
+        .to_string();
     assert!(
-        null.contains("numbers of a program") && null.contains("row 1") && null.contains("key is null"),
+        null.contains("numbers of a program")
+            && null.contains("row 1")
+            && null.contains("key is null"),
         "{null}"
     );
     let mut long = options(folder.path(), None, &["name"]);
     long.record_bytes = Some(6);
     let long = run(&long).unwrap_err().to_string();
-    assert!(long.contains("row 11") && long.contains("7 bytes: expected at most 6"), "{long}");
+    assert!(
+        long.contains("row 11") && long.contains("7 bytes: expected at most 6"),
+        "{long}"
+    );
     let mut both = options(folder.path(), Some("name"), &["number"]);
     both.format = Some(papir_store::Format::Csv);
     assert!(matches!(run(&both), Err(Error::Options { .. })));

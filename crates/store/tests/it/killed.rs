@@ -24,7 +24,9 @@ impl WaitAtEvent {
     fn event(&self) {
         if self.0.fetch_sub(1, Ordering::SeqCst) == 0 {
             let mut out = std::io::stdout();
-            writeln!(out, "\n{WAITING}").and_then(|()| out.flush()).unwrap();
+            writeln!(out, "\n{WAITING}")
+                .and_then(|()| out.flush())
+                .unwrap();
             loop {
                 std::thread::sleep(Duration::from_secs(1));
             }
@@ -48,13 +50,22 @@ fn options(file: &Path) -> UpdateOptions {
 
 fn update_to_be_killed(file: &Path) {
     let moment = std::env::var(MOMENT).unwrap().parse().unwrap();
-    update(&options(file), &mut rng(9), &WaitAtEvent(AtomicI64::new(moment))).unwrap();
+    update(
+        &options(file),
+        &mut rng(9),
+        &WaitAtEvent(AtomicI64::new(moment)),
+    )
+    .unwrap();
 }
 
 /// Starts an update that waits at an event; `None` if it ends before.
 fn waiting(file: &Path, moment: usize) -> Option<Child> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::a_killed_update_leaves_a_whole_snapshot", "--nocapture"])
+        .args([
+            "--exact",
+            "killed::a_killed_update_leaves_a_whole_snapshot",
+            "--nocapture",
+        ])
         .env(FILE, file)
         .env(MOMENT, moment.to_string())
         .stdout(Stdio::piped())
@@ -66,7 +77,10 @@ fn waiting(file: &Path, moment: usize) -> Option<Child> {
     if is_waiting {
         return Some(child);
     }
-    assert!(child.wait().unwrap().success(), "the update failed before event {moment}");
+    assert!(
+        child.wait().unwrap().success(),
+        "the update failed before event {moment}"
+    );
     None
 }
 
@@ -74,7 +88,9 @@ fn waiting(file: &Path, moment: usize) -> Option<Child> {
 fn names(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names.filter(|name| !name.ends_with(".delta-lock")).collect();
+    let mut names: Vec<_> = names
+        .filter(|name| !name.ends_with(".delta-lock"))
+        .collect();
     names.sort();
     names
 }
@@ -85,10 +101,20 @@ fn a_killed_update_leaves_a_whole_snapshot() {
         return update_to_be_killed(Path::new(&file));
     }
     let folder = folder();
-    let rows: String = (0..200).map(|i| format!("key {i},value {i:03}\n")).collect();
-    let build = keyed(&source(folder.path(), "a.csv", format!("k,v\n{rows}")), "k", &["v"]);
+    let rows: String = (0..200)
+        .map(|i| format!("key {i},value {i:03}\n"))
+        .collect();
+    let build = keyed(
+        &source(folder.path(), "a.csv", format!("k,v\n{rows}")),
+        "k",
+        &["v"],
+    );
     run(&build).unwrap();
-    source(folder.path(), "changes.csv", "k,v\nkey 3,changed 3\nkey 200,value 200\n");
+    source(
+        folder.path(),
+        "changes.csv",
+        "k,v\nkey 3,changed 3\nkey 200,value 200\n",
+    );
     let (mut moments, mut partial) = (0, 0);
     while let Some(mut child) = waiting(&build.out, moments) {
         // SIGKILL: no destructor runs.
@@ -109,10 +135,20 @@ fn a_killed_update_leaves_a_whole_snapshot() {
         }
         moments += 1;
     }
-    assert!(moments > 5 && partial >= 2, "{moments} moments, {partial} of them while writing");
-    assert_eq!(by_key(&Snapshot::open(&build.out).unwrap(), "key 3").unwrap(), b"changed 3");
+    assert!(
+        moments > 5 && partial >= 2,
+        "{moments} moments, {partial} of them while writing"
+    );
+    assert_eq!(
+        by_key(&Snapshot::open(&build.out).unwrap(), "key 3").unwrap(),
+        b"changed 3"
+    );
 
     run(&build).unwrap();
     update(&options(&build.out), &mut rng(10), &NoProgress).unwrap();
-    assert_eq!(names(folder.path()), ["a.csv", "a.pir", "changes.csv"], "files left by a killed update");
+    assert_eq!(
+        names(folder.path()),
+        ["a.csv", "a.pir", "changes.csv"],
+        "files left by a killed update"
+    );
 }

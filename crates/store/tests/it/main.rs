@@ -5,7 +5,12 @@ mod bounded;
 mod changes;
 mod common;
 mod delta;
-#[cfg(not(any(feature = "cloud", feature = "parquet", feature = "postgres", feature = "sqlite")))]
+#[cfg(not(any(
+    feature = "cloud",
+    feature = "parquet",
+    feature = "postgres",
+    feature = "sqlite"
+)))]
 mod features;
 mod fixtures;
 mod follow;

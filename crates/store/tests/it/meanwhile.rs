@@ -7,15 +7,22 @@ use std::time::Duration;
 use papir_checkpoint::{Kind, SigningKey};
 use papir_core::{NoProgress, Progress};
 use papir_store::{
-    BuildOptions, BuildReport, Earlier, Error, RollbackOptions, Sign, UpdateOptions, build, delta_bytes,
-    rollback, sign, stored_log, update, update_delta,
+    BuildOptions, BuildReport, Earlier, Error, RollbackOptions, Sign, UpdateOptions, build,
+    delta_bytes, rollback, sign, stored_log, update, update_delta,
 };
 
 use crate::common::{Meanwhile, Served, folder, fresh, keyed, rng, source};
 
 fn signing() -> Sign {
-    let key = SigningKey::generate("example.org/owner".parse().unwrap(), Kind::Note, &mut rng(1));
-    Sign { time: Some(1_800_000_000), ..Sign::new(key) }
+    let key = SigningKey::generate(
+        "example.org/owner".parse().unwrap(),
+        Kind::Note,
+        &mut rng(1),
+    );
+    Sign {
+        time: Some(1_800_000_000),
+        ..Sign::new(key)
+    }
 }
 
 fn built(options: &BuildOptions, progress: &dyn Progress) -> Result<BuildReport, Error> {
@@ -26,7 +33,11 @@ fn built(options: &BuildOptions, progress: &dyn Progress) -> Result<BuildReport,
 fn options(folder: &Path, sign: Option<Sign>) -> BuildOptions {
     let rows: String = (0..50).map(|i| format!("word {i},meaning {i}\n")).collect();
     let csv = source(folder, "words.csv", format!("word,meaning\n{rows}"));
-    BuildOptions { room: 10, sign, ..keyed(&csv, "word", &["meaning"]) }
+    BuildOptions {
+        room: 10,
+        sign,
+        ..keyed(&csv, "word", &["meaning"])
+    }
 }
 
 fn words(folder: &Path, sign: Option<Sign>) -> PathBuf {
@@ -39,24 +50,39 @@ fn words(folder: &Path, sign: Option<Sign>) -> PathBuf {
 fn change(file: &Path, word: u8, sign: Option<Sign>) -> UpdateOptions {
     let text = format!("word,meaning\nword {word},new\n");
     let changes = source(file.parent().unwrap(), &format!("{word}.csv"), text);
-    UpdateOptions { sign, keep: Some(1), ..UpdateOptions::new(file, changes) }
+    UpdateOptions {
+        sign,
+        keep: Some(1),
+        ..UpdateOptions::new(file, changes)
+    }
 }
 
 /// Publishes the change of a word beside the snapshot.
 fn publish(file: &Path, word: u8, sign: Option<Sign>) {
-    update_delta(&change(file, word, sign), None, &mut fresh(), &NoProgress).unwrap().unwrap();
+    update_delta(&change(file, word, sign), None, &mut fresh(), &NoProgress)
+        .unwrap()
+        .unwrap();
 }
 
 /// Checks that a word was changed, and that a signed database's log has this many leaves.
 fn check(file: &Path, word: u8, leaves: usize, sign: &Option<Sign>) {
-    assert_eq!(Served::open(file).word(&format!("word {word}")).as_deref(), Some("new"));
+    assert_eq!(
+        Served::open(file).word(&format!("word {word}")).as_deref(),
+        Some("new")
+    );
     let log = stored_log(file).unwrap();
-    assert_eq!(log.map(|log| log.leaves().len()), sign.as_ref().map(|_| leaves));
+    assert_eq!(
+        log.map(|log| log.leaves().len()),
+        sign.as_ref().map(|_| leaves)
+    );
 }
 
 fn refused<T>(result: Result<T, Error>) {
     let error = result.map(drop).unwrap_err().to_string();
-    assert!(error.contains("that was published meanwhile: expected none"), "{error}");
+    assert!(
+        error.contains("that was published meanwhile: expected none"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -70,14 +96,24 @@ fn an_update_and_a_rollback_lose_no_delta() {
             let (file, sign) = (&file, sign.clone());
             Meanwhile::at("writing", move || publish(file, word, sign))
         };
-        refused(update(&change(&file, 2, sign.clone()), &mut fresh(), &meanwhile(3)));
+        refused(update(
+            &change(&file, 2, sign.clone()),
+            &mut fresh(),
+            &meanwhile(3),
+        ));
         check(&file, 3, 3, &sign);
         // With a delta at the start, and another one meanwhile.
-        let back = RollbackOptions { sign: sign.clone(), ..RollbackOptions::new(&file, Earlier::Newest) };
+        let back = RollbackOptions {
+            sign: sign.clone(),
+            ..RollbackOptions::new(&file, Earlier::Newest)
+        };
         refused(rollback(&back, &mut fresh(), &meanwhile(4)));
         check(&file, 4, 4, &sign);
         rollback(&back, &mut fresh(), &NoProgress).unwrap();
-        assert_eq!(Served::open(&file).word("word 1").as_deref(), Some("meaning 1"));
+        assert_eq!(
+            Served::open(&file).word("word 1").as_deref(),
+            Some("meaning 1")
+        );
     }
 }
 
@@ -122,7 +158,10 @@ fn an_update_does_not_replace_a_build() {
     let folder = folder();
     let file = words(folder.path(), None);
     let other = source(folder.path(), "other.csv", "word,meaning\nword 9,new\n");
-    let other = BuildOptions { out: file.clone(), ..keyed(&other, "word", &["meaning"]) };
+    let other = BuildOptions {
+        out: file.clone(),
+        ..keyed(&other, "word", &["meaning"])
+    };
     let meanwhile = Meanwhile::at("writing", || drop(built(&other, &NoProgress).unwrap()));
     refused(update(&change(&file, 2, None), &mut fresh(), &meanwhile));
     check(&file, 9, 0, &None);
@@ -135,7 +174,11 @@ fn a_path_of_another_spelling_is_the_same_file() {
     let file = words(folder.path(), None);
     std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
     let out = Some(folder.path().join("link").join(file.file_name().unwrap()));
-    let update_to = UpdateOptions { out, keep: None, ..change(&file, 2, None) };
+    let update_to = UpdateOptions {
+        out,
+        keep: None,
+        ..change(&file, 2, None)
+    };
     let meanwhile = Meanwhile::at("writing", || publish(&file, 3, None));
     refused(update(&update_to, &mut fresh(), &meanwhile));
     check(&file, 3, 0, &None);
@@ -149,7 +192,14 @@ fn a_version_in_another_file_has_the_readers_of_the_first() {
     let file = words(folder.path(), None);
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     let out = folder.path().join("next.papir");
-    let next = UpdateOptions { out: Some(out.clone()), keep: None, ..change(&file, 2, None) };
+    let next = UpdateOptions {
+        out: Some(out.clone()),
+        keep: None,
+        ..change(&file, 2, None)
+    };
     update(&next, &mut fresh(), &NoProgress).unwrap();
-    assert_eq!(std::fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&out).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }

@@ -8,16 +8,27 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use papir_checkpoint::{Kind, SigningKey};
 use papir_core::NoProgress;
 use papir_store::remote::{Location, Mirror, PushOptions, Settings, pull, push};
-use papir_store::{BuildOptions, MergeOptions, Sign, Snapshot, UpdateOptions, merge, update, update_delta};
+use papir_store::{
+    BuildOptions, MergeOptions, Sign, Snapshot, UpdateOptions, merge, update, update_delta,
+};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 
-const SMALL: PushOptions = PushOptions { part_bytes: 4096, prune: None };
+const SMALL: PushOptions = PushOptions {
+    part_bytes: 4096,
+    prune: None,
+};
 
 /// A snapshot of some thousand keys; its values end with `word`.
 fn snapshot(folder: &Path, word: &str) -> PathBuf {
-    let rows: String = (0..3000).map(|i| format!("key {i},value {i} {word}\n")).collect();
-    let options = keyed(&source(folder, "small.csv", format!("k,v\n{rows}")), "k", &["v"]);
+    let rows: String = (0..3000)
+        .map(|i| format!("key {i},value {i} {word}\n"))
+        .collect();
+    let options = keyed(
+        &source(folder, "small.csv", format!("k,v\n{rows}")),
+        "k",
+        &["v"],
+    );
     run(&options).unwrap();
     options.out
 }
@@ -32,7 +43,10 @@ fn a_folder_works_as_a_store() {
     let (folder, store) = (folder(), folder());
     let (file, location) = (snapshot(folder.path(), "old"), in_folder(store.path()));
     let copy = folder.path().join("copy.pir");
-    assert_eq!(pull(&location, &copy, &NoProgress).unwrap_err().code(), "no_such_object");
+    assert_eq!(
+        pull(&location, &copy, &NoProgress).unwrap_err().code(),
+        "no_such_object"
+    );
     let pushed = push(&file, &location, SMALL, &NoProgress).unwrap();
     assert!(pushed.uploaded_parts > 4);
     let mut names: Vec<_> = std::fs::read_dir(store.path())
@@ -42,10 +56,16 @@ fn a_folder_works_as_a_store() {
     names.sort();
     assert_eq!(names, ["small.pir.manifest.json", "small.pir.parts"]);
     assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
-    assert_eq!(by_key(&Snapshot::open(&copy).unwrap(), "key 7").unwrap(), b"value 7 old");
+    assert_eq!(
+        by_key(&Snapshot::open(&copy).unwrap(), "key 7").unwrap(),
+        b"value 7 old"
+    );
 
     // Flip a byte of a stored part.
-    let part = store.path().join("small.pir.parts").join(pushed.manifest.parts[1].to_hex().as_str());
+    let part = store
+        .path()
+        .join("small.pir.parts")
+        .join(pushed.manifest.parts[1].to_hex().as_str());
     let mut bytes = std::fs::read(&part).unwrap();
     bytes[100] ^= 4;
     std::fs::write(&part, bytes).unwrap();
@@ -53,7 +73,10 @@ fn a_folder_works_as_a_store() {
     std::fs::remove_file(&copy).unwrap();
     let message = pull(&location, &copy, &NoProgress).unwrap_err().to_string();
     assert!(
-        message.starts_with(&format!("part 2 of {} is damaged: file:///", pushed.manifest.parts.len())),
+        message.starts_with(&format!(
+            "part 2 of {} is damaged: file:///",
+            pushed.manifest.parts.len()
+        )),
         "{message}"
     );
 }
@@ -72,16 +95,24 @@ impl S3 {
         let mut builder = S3ServiceBuilder::new(s3s_fs::FileSystem::new(folder.path()).unwrap());
         builder.set_auth(SimpleAuth::from_single("id", "secret"));
         let service = builder.build().into_shared();
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .unwrap();
         let address = listener.local_addr().unwrap();
         runtime.spawn(async move {
             let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
             while let Ok((socket, _)) = listener.accept().await {
-                let connection = server.serve_connection(TokioIo::new(socket), service.clone()).into_owned();
+                let connection = server
+                    .serve_connection(TokioIo::new(socket), service.clone())
+                    .into_owned();
                 tokio::spawn(connection);
             }
         });
-        Self { _folder: folder, _runtime: runtime, address }
+        Self {
+            _folder: folder,
+            _runtime: runtime,
+            address,
+        }
     }
 
     fn location(&self, url: &str, secret: &str) -> Location {
@@ -96,7 +127,8 @@ impl S3 {
             ("AWS_PROXY_URL", "http://127.0.0.1:9"),
             ("AWS_PROXY_EXCLUDES", "127.0.0.1"),
         ];
-        let settings = Settings::of(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let settings =
+            Settings::of(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
         Location::parse(url, Some("small.pir"), settings).unwrap()
     }
 }
@@ -105,49 +137,95 @@ impl S3 {
 fn a_snapshot_is_pushed_to_s3_and_pulled_back() {
     let (folder, s3) = (folder(), S3::start());
     let location = s3.location("s3://data/some/where/", "secret");
-    let old = push(&snapshot(folder.path(), "old"), &location, SMALL, &NoProgress).unwrap();
+    let old = push(
+        &snapshot(folder.path(), "old"),
+        &location,
+        SMALL,
+        &NoProgress,
+    )
+    .unwrap();
     assert_eq!(location.to_string(), "s3://data/some/where/small.pir");
 
     let mirror = Mirror::new(location.clone(), &folder.path().join("cache")).unwrap();
     assert_eq!(mirror.refresh(&NoProgress).unwrap().manifest, old.manifest);
-    assert_eq!(by_key(&Snapshot::open(mirror.file()).unwrap(), "key 2999").unwrap(), b"value 2999 old");
+    assert_eq!(
+        by_key(&Snapshot::open(mirror.file()).unwrap(), "key 2999").unwrap(),
+        b"value 2999 old"
+    );
 
-    let again = push(&folder.path().join("small.pir"), &location, SMALL, &NoProgress).unwrap();
+    let again = push(
+        &folder.path().join("small.pir"),
+        &location,
+        SMALL,
+        &NoProgress,
+    )
+    .unwrap();
     assert_eq!(again.uploaded_parts, 0);
-    push(&snapshot(folder.path(), "new"), &location, PushOptions::pruning(), &NoProgress).unwrap();
+    push(
+        &snapshot(folder.path(), "new"),
+        &location,
+        PushOptions::pruning(),
+        &NoProgress,
+    )
+    .unwrap();
     assert!(mirror.refresh(&NoProgress).unwrap().changed);
-    assert_eq!(by_key(&Snapshot::open(mirror.file()).unwrap(), "key 0").unwrap(), b"value 0 new");
+    assert_eq!(
+        by_key(&Snapshot::open(mirror.file()).unwrap(), "key 0").unwrap(),
+        b"value 0 new"
+    );
 }
 
 #[test]
 fn errors_of_s3_are_reported() {
     let (folder, s3) = (folder(), S3::start());
     let copy = folder.path().join("copy.pir");
-    let fails = |url: &str, secret: &str| pull(&s3.location(url, secret), &copy, &NoProgress).unwrap_err();
+    let fails =
+        |url: &str, secret: &str| pull(&s3.location(url, secret), &copy, &NoProgress).unwrap_err();
     let missing = fails("s3://data/none.pir", "secret");
-    assert_eq!(missing.to_string(), "no such object: s3://data/none.pir.manifest.json");
+    assert_eq!(
+        missing.to_string(),
+        "no such object: s3://data/none.pir.manifest.json"
+    );
     let denied = fails("s3://data/none.pir", "wrong");
     assert_eq!(denied.code(), "no_permission", "{denied}");
     assert!(
-        denied.to_string().starts_with("fetching s3://data/none.pir.manifest.json: no permission"),
+        denied
+            .to_string()
+            .starts_with("fetching s3://data/none.pir.manifest.json: no permission"),
         "{denied}"
     );
-    assert_eq!(fails("s3://nowhere/none.pir", "secret").code(), "no_such_object");
+    assert_eq!(
+        fails("s3://nowhere/none.pir", "secret").code(),
+        "no_such_object"
+    );
 }
 
 #[test]
 fn a_pull_loses_no_changes_and_forks_no_log() {
     let (folder, store) = (folder(), folder());
     let location = in_folder(store.path());
-    let key = SigningKey::generate("example.org/owner".parse().unwrap(), Kind::Note, &mut rng(1));
-    let sign = Some(Sign { time: Some(1_800_000_000), ..Sign::new(key) });
+    let key = SigningKey::generate(
+        "example.org/owner".parse().unwrap(),
+        Kind::Note,
+        &mut rng(1),
+    );
+    let sign = Some(Sign {
+        time: Some(1_800_000_000),
+        ..Sign::new(key)
+    });
     let csv = source(folder.path(), "small.csv", "k,v\n1,a\n2,b\n");
-    let options = BuildOptions { sign: sign.clone(), ..keyed(&csv, "k", &["v"]) };
+    let options = BuildOptions {
+        sign: sign.clone(),
+        ..keyed(&csv, "k", &["v"])
+    };
     run(&options).unwrap();
     let (file, copy) = (options.out, folder.path().join("copy.pir"));
     let change = |to: &Path, row: &str| {
         let changes = source(folder.path(), "changes.csv", format!("k,v\n{row}\n"));
-        UpdateOptions { sign: sign.clone(), ..UpdateOptions::new(to, changes) }
+        UpdateOptions {
+            sign: sign.clone(),
+            ..UpdateOptions::new(to, changes)
+        }
     };
     let refused = |part: &str| {
         let error = pull(&location, &copy, &NoProgress).unwrap_err().to_string();
@@ -156,14 +234,27 @@ fn a_pull_loses_no_changes_and_forks_no_log() {
     push(&file, &location, SMALL, &NoProgress).unwrap();
     pull(&location, &copy, &NoProgress).unwrap();
     update_delta(&change(&copy, "1,here"), None, &mut fresh(), &NoProgress).unwrap();
-    assert!(!pull(&location, &copy, &NoProgress).unwrap().changed, "the same version");
+    assert!(
+        !pull(&location, &copy, &NoProgress).unwrap().changed,
+        "the same version"
+    );
     update(&change(&file, "1,there"), &mut fresh(), &NoProgress).unwrap();
     push(&file, &location, SMALL, &NoProgress).unwrap();
     refused("changes beside");
-    merge(&MergeOptions { sign: sign.clone(), ..MergeOptions::new(&copy) }, &mut fresh(), &NoProgress)
-        .unwrap();
+    merge(
+        &MergeOptions {
+            sign: sign.clone(),
+            ..MergeOptions::new(&copy)
+        },
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
     refused("signed versions of");
-    assert_eq!(by_key(&Snapshot::open(&copy).unwrap(), "1").unwrap(), b"here");
+    assert_eq!(
+        by_key(&Snapshot::open(&copy).unwrap(), "1").unwrap(),
+        b"here"
+    );
     // A copy without versions of its own follows.
     std::fs::remove_file(&copy).unwrap();
     pull(&location, &copy, &NoProgress).unwrap();
@@ -182,7 +273,16 @@ fn a_pulled_file_keeps_its_readers() {
     push(&file, &location, SMALL, &NoProgress).unwrap();
     pull(&location, &copy, &NoProgress).unwrap();
     std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o600)).unwrap();
-    push(&snapshot(folder.path(), "new"), &location, SMALL, &NoProgress).unwrap();
+    push(
+        &snapshot(folder.path(), "new"),
+        &location,
+        SMALL,
+        &NoProgress,
+    )
+    .unwrap();
     assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
-    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }

@@ -8,24 +8,36 @@ use papir_checkpoint::{Base, Certificate, Kind, Log, Policy, SigningKey, cosign}
 use papir_core::NoProgress;
 use papir_lookup::Root;
 use papir_store::{
-    BuildOptions, Error, Sign, Snapshot, UpdateOptions, UpdateReport, attach, sign, stored_log, update,
+    BuildOptions, Error, Sign, Snapshot, UpdateOptions, UpdateReport, attach, sign, stored_log,
+    update,
 };
 
 const START: u64 = 1_800_000_000;
 
 fn key(seed: u8) -> SigningKey {
-    SigningKey::generate("example.org/owner".parse().unwrap(), Kind::Note, &mut rng(seed))
+    SigningKey::generate(
+        "example.org/owner".parse().unwrap(),
+        Kind::Note,
+        &mut rng(seed),
+    )
 }
 
 /// Signs with the key of this seed, `hours` after the start.
 fn signing(seed: u8, hours: u64) -> Sign {
-    Sign { time: Some(START + 3600 * hours), ..Sign::new(key(seed)) }
+    Sign {
+        time: Some(START + 3600 * hours),
+        ..Sign::new(key(seed))
+    }
 }
 
 /// Options of a signed build of a small table.
 fn options(folder: &Path) -> BuildOptions {
     let rows: String = (0..40).map(|i| format!("key {i},value {i}\n")).collect();
-    let mut options = keyed(&source(folder, "words.csv", format!("k,v\n{rows}")), "k", &["v"]);
+    let mut options = keyed(
+        &source(folder, "words.csv", format!("k,v\n{rows}")),
+        "k",
+        &["v"],
+    );
     options.sign = Some(signing(1, 0));
     options.room = 10;
     options
@@ -48,9 +60,15 @@ fn log(path: &Path) -> Log {
 /// Checks the newest version as a client would that pins the key of this seed.
 fn accept(path: &Path, seed: u8, now: u64) {
     let snapshot = Snapshot::open(path).unwrap();
-    let (owner, proof) = (key(seed).public(), snapshot.checkpoint.as_ref().unwrap().proof().unwrap());
+    let (owner, proof) = (
+        key(seed).public(),
+        snapshot.checkpoint.as_ref().unwrap().proof().unwrap(),
+    );
     let accepted = Policy::new(&owner, "words", now).accept(&proof).unwrap();
-    accepted.leaf.check_public_part(&snapshot.bundle().encode()).unwrap();
+    accepted
+        .leaf
+        .check_public_part(&snapshot.bundle().encode())
+        .unwrap();
 }
 
 #[test]
@@ -67,19 +85,36 @@ fn versions_are_appended_to_one_log() {
     let second = log(&options.out);
     assert_eq!(second.leaves()[..1], *first.leaves());
     assert_eq!(report.checkpoint.as_ref(), second.newest().ok());
-    assert_eq!((second.leaves()[1].sequence, second.leaves()[1].time), (1, START + 3600));
-    assert_ne!(second.leaves()[0].public_part, second.leaves()[1].public_part);
+    assert_eq!(
+        (second.leaves()[1].sequence, second.leaves()[1].time),
+        (1, START + 3600)
+    );
+    assert_ne!(
+        second.leaves()[0].public_part,
+        second.leaves()[1].public_part
+    );
     assert_ne!(second.leaves()[0].base, second.leaves()[1].base);
     accept(&options.out, 1, START + 3600);
-    assert_eq!(by_key(&Snapshot::open(&options.out).unwrap(), "key 3").unwrap(), b"changed");
+    assert_eq!(
+        by_key(&Snapshot::open(&options.out).unwrap(), "key 3").unwrap(),
+        b"changed"
+    );
     // A new build at the same path continues the log, and so does one at another path.
-    let third = BuildOptions { sign: Some(signing(1, 2)), ..options.clone() };
+    let third = BuildOptions {
+        sign: Some(signing(1, 2)),
+        ..options.clone()
+    };
     run(&third).unwrap();
     assert_eq!(log(&options.out).leaves()[..2], *second.leaves());
     let out = folder.path().join("elsewhere.pir");
     let (name, former) = (Some("words".to_owned()), Some(options.out.clone()));
-    let fourth =
-        BuildOptions { sign: Some(signing(1, 3)), out: out.clone(), name, former, ..options.clone() };
+    let fourth = BuildOptions {
+        sign: Some(signing(1, 3)),
+        out: out.clone(),
+        name,
+        former,
+        ..options.clone()
+    };
     run(&fourth).unwrap();
     assert_eq!(log(&out).leaves().len(), 4);
     accept(&out, 1, START + 3 * 3600);
@@ -90,15 +125,26 @@ fn a_leaf_states_the_root_or_a_hash_of_the_content() {
     let folder = folder();
     let mut options = options(folder.path());
     run(&options).unwrap();
-    let Base::Content(content) = log(&options.out).newest().unwrap().base else { panic!("a root") };
+    let Base::Content(content) = log(&options.out).newest().unwrap().base else {
+        panic!("a root")
+    };
     // The same content without a signature, or signed at another time, has the same hash.
     options.out = folder.path().join("again.pir");
     options.sign = Some(signing(1, 9));
     run(&options).unwrap();
-    assert_eq!(log(&options.out).newest().unwrap().base, Base::Content(content));
+    assert_eq!(
+        log(&options.out).newest().unwrap().base,
+        Base::Content(content)
+    );
     options.verifiable = true;
     run(&options).unwrap();
-    let root: Root = Snapshot::open(&options.out).unwrap().metadata.root.unwrap().parse().unwrap();
+    let root: Root = Snapshot::open(&options.out)
+        .unwrap()
+        .metadata
+        .root
+        .unwrap()
+        .parse()
+        .unwrap();
     assert_eq!(log(&options.out).newest().unwrap().base, Base::Root(root.0));
 }
 
@@ -111,17 +157,32 @@ fn unsigned_versions_of_signed_databases_are_refused_early() {
     // The changes do not even exist.
     let mut update = UpdateOptions::new(&options.out, folder.path().join("missing.csv"));
     let error = updated(&update).unwrap_err();
-    assert!(matches!(error, Error::Signed { sequence: 0, .. }), "{error}");
-    let build = BuildOptions { sign: None, ..options.clone() };
+    assert!(
+        matches!(error, Error::Signed { sequence: 0, .. }),
+        "{error}"
+    );
+    let build = BuildOptions {
+        sign: None,
+        ..options.clone()
+    };
     assert_eq!(run(&build).unwrap_err().code(), "signed");
     assert_eq!(fs::read(&options.out).unwrap(), before);
     update.changes = changes(folder.path(), "key 3,changed");
     (update.unsigned, update.out) = (true, Some(folder.path().join("dropped.pir")));
     assert!(updated(&update).unwrap().checkpoint.is_none());
-    assert!(Snapshot::open(update.out.as_ref().unwrap()).unwrap().checkpoint.is_none());
+    assert!(
+        Snapshot::open(update.out.as_ref().unwrap())
+            .unwrap()
+            .checkpoint
+            .is_none()
+    );
     update.sign = Some(signing(1, 1));
     assert_eq!(updated(&update).unwrap_err().code(), "options");
-    run(&BuildOptions { unsigned: true, ..build }).unwrap();
+    run(&BuildOptions {
+        unsigned: true,
+        ..build
+    })
+    .unwrap();
     assert!(Snapshot::open(&options.out).unwrap().checkpoint.is_none());
 }
 
@@ -134,10 +195,17 @@ fn keys_that_may_not_sign_are_refused_before_anything_is_prepared() {
     let mut update = UpdateOptions::new(&options.out, folder.path().join("missing.csv"));
     update.sign = Some(signing(2, 1));
     assert_eq!(updated(&update).unwrap_err().code(), "checkpoint_untrusted");
-    let stranger = BuildOptions { sign: Some(signing(2, 1)), ..options.clone() };
+    let stranger = BuildOptions {
+        sign: Some(signing(2, 1)),
+        ..options.clone()
+    };
     assert_eq!(run(&stranger).unwrap_err().code(), "checkpoint_untrusted");
     assert_eq!(fs::read(&options.out).unwrap(), before);
-    let other = BuildOptions { name: Some("numbers".into()), sign: Some(signing(1, 1)), ..options.clone() };
+    let other = BuildOptions {
+        name: Some("numbers".into()),
+        sign: Some(signing(1, 1)),
+        ..options.clone()
+    };
     assert_eq!(run(&other).unwrap_err().code(), "checkpoint_database");
     // A damaged file is not replaced by the first version of a new log.
     let mut damaged = before.clone();
@@ -145,13 +213,27 @@ fn keys_that_may_not_sign_are_refused_before_anything_is_prepared() {
     fs::write(&options.out, &damaged).unwrap();
     assert_eq!(run(&options).unwrap_err().code(), "checksum");
     assert_eq!(fs::read(&options.out).unwrap(), damaged);
-    let missing = BuildOptions { former: Some(folder.path().join("none.pir")), ..options.clone() };
+    let missing = BuildOptions {
+        former: Some(folder.path().join("none.pir")),
+        ..options.clone()
+    };
     assert_eq!(run(&missing).unwrap_err().code(), "io");
     fs::remove_file(&options.out).unwrap();
-    let unsigned = BuildOptions { sign: None, out: folder.path().join("plain.pir"), ..options.clone() };
+    let unsigned = BuildOptions {
+        sign: None,
+        out: folder.path().join("plain.pir"),
+        ..options.clone()
+    };
     run(&unsigned).unwrap();
-    let former = BuildOptions { former: Some(unsigned.out), ..options };
-    assert!(refusal(&former).to_string().contains("plain.pir without a checkpoint"));
+    let former = BuildOptions {
+        former: Some(unsigned.out),
+        ..options
+    };
+    assert!(
+        refusal(&former)
+            .to_string()
+            .contains("plain.pir without a checkpoint")
+    );
 }
 
 #[test]
@@ -161,14 +243,24 @@ fn publishers_and_new_keys_sign_under_certificates() {
     run(&options).unwrap();
     let (owner, next, publisher) = (key(1), key(2), key(3));
     let hours = |from: u64, until: u64| (START + 3600 * from, START + 3600 * until);
-    let grant = Certificate::delegate(&owner, &publisher.public(), Some("words"), hours(1, 10)).unwrap();
+    let grant =
+        Certificate::delegate(&owner, &publisher.public(), Some("words"), hours(1, 10)).unwrap();
     let rotation = Certificate::rotate(&owner, &next, hours(2, 20)).unwrap();
-    let mut update = UpdateOptions::new(&options.out, changes(folder.path(), "key 3,by the publisher"));
-    update.sign = Some(Sign { certificates: vec![grant], ..signing(3, 1) });
+    let mut update = UpdateOptions::new(
+        &options.out,
+        changes(folder.path(), "key 3,by the publisher"),
+    );
+    update.sign = Some(Sign {
+        certificates: vec![grant],
+        ..signing(3, 1)
+    });
     updated(&update).unwrap();
     accept(&options.out, 1, START + 3600);
     update.changes = changes(folder.path(), "key 3,under the new key");
-    update.sign = Some(Sign { certificates: vec![rotation], ..signing(2, 2) });
+    update.sign = Some(Sign {
+        certificates: vec![rotation],
+        ..signing(2, 2)
+    });
     updated(&update).unwrap();
     for seed in [1, 2] {
         accept(&options.out, seed, START + 7200);
@@ -181,17 +273,29 @@ fn publishers_and_new_keys_sign_under_certificates() {
 #[test]
 fn a_version_is_signed_again_and_cosigned_without_a_change() {
     let folder = folder();
-    let options = BuildOptions { sign: None, ..options(folder.path()) };
+    let options = BuildOptions {
+        sign: None,
+        ..options(folder.path())
+    };
     run(&options).unwrap();
     let unsigned = Snapshot::open(&options.out).unwrap();
     let leaf = sign(&options.out, &signing(1, 0), &mut rng(3), &NoProgress).unwrap();
     assert_eq!((leaf.sequence, leaf.time), (0, START));
     let again = sign(&options.out, &signing(1, 5), &mut rng(4), &NoProgress).unwrap();
-    assert_eq!((again.sequence, again.time, again.base), (1, START + 5 * 3600, leaf.base));
+    assert_eq!(
+        (again.sequence, again.time, again.base),
+        (1, START + 5 * 3600, leaf.base)
+    );
     accept(&options.out, 1, START + 5 * 3600);
     let signed = Snapshot::open(&options.out).unwrap();
-    assert_eq!((&signed.metadata, signed.bundle()), (&unsigned.metadata, unsigned.bundle()));
-    assert_eq!(by_key(&Snapshot::open(&options.out).unwrap(), "key 7").unwrap(), b"value 7");
+    assert_eq!(
+        (&signed.metadata, signed.bundle()),
+        (&unsigned.metadata, unsigned.bundle())
+    );
+    assert_eq!(
+        by_key(&Snapshot::open(&options.out).unwrap(), "key 7").unwrap(),
+        b"value 7"
+    );
 
     let witness = SigningKey::generate("w".parse().unwrap(), Kind::Cosignature, &mut rng(5));
     let cosigned = log(&options.out).note().clone();
@@ -204,21 +308,40 @@ fn a_version_is_signed_again_and_cosigned_without_a_change() {
     sign(&options.out, &signing(1, 6), &mut rng(4), &NoProgress).unwrap();
     let before = fs::read(&options.out).unwrap();
     // Cosignatures of the checkpoint before.
-    assert_eq!(attached(&format!("{cosigned}{line}")).unwrap_err().code(), "options");
+    assert_eq!(
+        attached(&format!("{cosigned}{line}")).unwrap_err().code(),
+        "options"
+    );
     assert_eq!(attached(&line).unwrap_err().code(), "checkpoint_signature");
     assert_eq!(fs::read(&options.out).unwrap(), before);
     let other = folder.path().join("unsigned.pir");
-    run(&BuildOptions { out: other.clone(), ..options.clone() }).unwrap();
-    assert_eq!(attach(&other, &[], &[], &[], &mut rng(6)).unwrap_err().code(), "options");
+    run(&BuildOptions {
+        out: other.clone(),
+        ..options.clone()
+    })
+    .unwrap();
+    assert_eq!(
+        attach(&other, &[], &[], &[], &mut rng(6))
+            .unwrap_err()
+            .code(),
+        "options"
+    );
 }
 
 /// A snapshot with the checkpoint section of another one, with valid checksums.
 fn with_checkpoint_of(file: &Path, other: &Path) -> Vec<u8> {
     let (mut bytes, other) = (fs::read(file).unwrap(), fs::read(other).unwrap());
-    let number = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let number = |bytes: &[u8], at: usize| {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+    };
     let entry = |bytes: &[u8]| {
         let (table, name) = (number(bytes, 16), b"\x0acheckpoint");
-        table + bytes[table..].windows(name.len()).position(|window| window == name).unwrap() + name.len()
+        table
+            + bytes[table..]
+                .windows(name.len())
+                .position(|window| window == name)
+                .unwrap()
+            + name.len()
     };
     let (from, to) = (entry(&other), entry(&bytes));
     let (start, length) = (number(&other, from), number(&other, from + 8));

@@ -6,8 +6,8 @@ use papir_checkpoint::{Kind, Leaf, Log, SigningKey, cosign};
 use papir_core::{NoProgress, Progress};
 use papir_lookup::Wanted;
 use papir_store::{
-    BuildOptions, DeltaReport, Error, MergeOptions, Sign, UpdateOptions, UpdateReport, Way, attach, merge,
-    stored_log, update_delta,
+    BuildOptions, DeltaReport, Error, MergeOptions, Sign, UpdateOptions, UpdateReport, Way, attach,
+    merge, stored_log, update_delta,
 };
 
 use crate::common::{Meanwhile, Served, folder, fresh, keyed, options, rng, run, source};
@@ -17,21 +17,40 @@ fn key(name: &str, kind: Kind) -> SigningKey {
 }
 
 fn sign() -> Sign {
-    Sign { time: Some(1_800_000_000), ..Sign::new(key("example.org/owner", Kind::Note)) }
+    Sign {
+        time: Some(1_800_000_000),
+        ..Sign::new(key("example.org/owner", Kind::Note))
+    }
 }
 
 /// A signed database of words.
 fn words(folder: &Path, verifiable: bool) -> PathBuf {
-    let rows: String = (0..200).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let options = keyed(&source(folder, "words.csv", format!("word,meaning\n{rows}")), "word", &["meaning"]);
-    run(&BuildOptions { room: 10, verifiable, sign: Some(sign()), ..options.clone() }).unwrap();
+    let rows: String = (0..200)
+        .map(|i| format!("word {i},meaning {i}\n"))
+        .collect();
+    let options = keyed(
+        &source(folder, "words.csv", format!("word,meaning\n{rows}")),
+        "word",
+        &["meaning"],
+    );
+    run(&BuildOptions {
+        room: 10,
+        verifiable,
+        sign: Some(sign()),
+        ..options.clone()
+    })
+    .unwrap();
     options.out
 }
 
 fn publish_by(file: &Path, text: &str, sign: Option<Sign>) -> Result<Option<DeltaReport>, Error> {
     let changes = source(file.parent().unwrap(), "changes.csv", text);
     let delete = text.contains("gone").then(|| "gone".into());
-    let options = UpdateOptions { sign, delete, ..UpdateOptions::new(file, changes) };
+    let options = UpdateOptions {
+        sign,
+        delete,
+        ..UpdateOptions::new(file, changes)
+    };
     update_delta(&options, None, &mut fresh(), &NoProgress)
 }
 
@@ -39,8 +58,19 @@ fn publish(file: &Path, text: &str) {
     publish_by(file, text, Some(sign())).unwrap().unwrap();
 }
 
-fn merged_by(file: &Path, sign: Option<Sign>, progress: &dyn Progress) -> Result<UpdateReport, Error> {
-    merge(&MergeOptions { sign, ..MergeOptions::new(file) }, &mut fresh(), progress)
+fn merged_by(
+    file: &Path,
+    sign: Option<Sign>,
+    progress: &dyn Progress,
+) -> Result<UpdateReport, Error> {
+    merge(
+        &MergeOptions {
+            sign,
+            ..MergeOptions::new(file)
+        },
+        &mut fresh(),
+        progress,
+    )
 }
 
 /// Checks that the log has this many leaves, continues the one before, and states the files in its newest
@@ -51,8 +81,10 @@ fn log(file: &Path, leaves: usize, before: Option<&Log>) -> Log {
     assert!(before.is_none_or(|before| before.first_difference(&log).is_none()));
     log.check_signed().unwrap();
     let (served, leaf): (_, &Leaf) = (Served::open(file), log.newest().unwrap());
-    leaf.check_public_part(&served.base.bundle().encode()).unwrap();
-    leaf.check_delta(served.delta.map(|delta| delta.part().encode()).as_deref()).unwrap();
+    leaf.check_public_part(&served.base.bundle().encode())
+        .unwrap();
+    leaf.check_delta(served.delta.map(|delta| delta.part().encode()).as_deref())
+        .unwrap();
     log
 }
 
@@ -64,12 +96,18 @@ fn each_delta_and_each_merge_is_the_next_leaf() {
         let built = log(&file, 1, None);
         let text = "word,meaning,gone\nword 1,one,\nword 2,,yes\nfresh,new,\n";
         let refused = publish_by(&file, text, None).unwrap_err();
-        assert!(matches!(refused, Error::Signed { sequence: 0, .. }), "{refused}");
+        assert!(
+            matches!(refused, Error::Signed { sequence: 0, .. }),
+            "{refused}"
+        );
         publish(&file, text);
         let first = log(&file, 2, Some(&built));
         publish(&file, "word,meaning\nword 1,two\n");
         let second = log(&file, 3, Some(&first));
-        assert_ne!(first.newest().unwrap().delta_root, second.newest().unwrap().delta_root);
+        assert_ne!(
+            first.newest().unwrap().delta_root,
+            second.newest().unwrap().delta_root
+        );
         assert_eq!(built.newest().unwrap().base, second.newest().unwrap().base);
         let check = |served: &Served| {
             assert_eq!(served.base.commitment_top.is_some(), verifiable);
@@ -79,19 +117,29 @@ fn each_delta_and_each_merge_is_the_next_leaf() {
                 ("fresh", Some("new")),
                 ("word 3", Some("meaning 3")),
             ] {
-                assert_eq!(served.word(word).as_deref(), expected, "{word}, verifiable: {verifiable}");
+                assert_eq!(
+                    served.word(word).as_deref(),
+                    expected,
+                    "{word}, verifiable: {verifiable}"
+                );
             }
         };
         let served = Served::open(&file);
         let delta = served.delta.as_ref().unwrap();
         assert_eq!(
-            (delta.commitment_top.is_some(), delta.part().content.is_some()),
+            (
+                delta.commitment_top.is_some(),
+                delta.part().content.is_some()
+            ),
             (verifiable, !verifiable)
         );
         check(&served);
 
         let refused = merged_by(&file, None, &NoProgress).unwrap_err();
-        assert!(matches!(refused, Error::Signed { sequence: 2, .. }), "{refused}");
+        assert!(
+            matches!(refused, Error::Signed { sequence: 2, .. }),
+            "{refused}"
+        );
         let report = merged_by(&file, Some(sign()), &NoProgress).unwrap();
         assert_eq!(report.checkpoint.unwrap().sequence, 3);
         let third = log(&file, 4, Some(&second));
@@ -111,10 +159,17 @@ fn what_is_published_during_a_merge_has_a_leaf_before_and_after_it() {
     // The delta during the merge, the new snapshot, and the delta that is left beside it.
     assert_eq!(report.checkpoint.unwrap().sequence, 3);
     let after = log(&file, 5, Some(&before));
-    let states: Vec<bool> = after.leaves().iter().map(|leaf| leaf.delta_root.is_some()).collect();
+    let states: Vec<bool> = after
+        .leaves()
+        .iter()
+        .map(|leaf| leaf.delta_root.is_some())
+        .collect();
     assert_eq!(states, [false, true, true, false, true]);
     let served = Served::open(&file);
-    assert_eq!((served.word("word 1"), served.word("word 5")), (Some("one".into()), Some("five".into())));
+    assert_eq!(
+        (served.word("word 1"), served.word("word 5")),
+        (Some("one".into()), Some("five".into()))
+    );
 }
 
 #[test]
@@ -124,10 +179,16 @@ fn a_delta_that_changes_nothing_is_merged_into_the_next_leaf() {
         let file = words(folder.path(), verifiable);
         publish(&file, "word,meaning,gone\nunknown,,yes\n");
         let before = log(&file, 2, None);
-        assert_ne!(merged_by(&file, Some(sign()), &NoProgress).unwrap().way, Way::Unchanged);
+        assert_ne!(
+            merged_by(&file, Some(sign()), &NoProgress).unwrap().way,
+            Way::Unchanged
+        );
         let after = log(&file, 3, Some(&before));
         let served = Served::open(&file);
-        assert_eq!((served.delta.is_none(), served.word("word 1").as_deref()), (true, Some("meaning 1")));
+        assert_eq!(
+            (served.delta.is_none(), served.word("word 1").as_deref()),
+            (true, Some("meaning 1"))
+        );
         // The database can be signed again.
         papir_store::sign(&file, &sign(), &mut fresh(), &NoProgress).unwrap();
         log(&file, 4, Some(&after));
@@ -140,12 +201,21 @@ fn records_without_keys_have_proofs_in_base_and_delta() {
     let records: Vec<u8> = (0..20).flat_map(|i| [i, i]).collect();
     let mut options = options(&source(folder.path(), "numbers.bin", records));
     options.record_bytes = Some(2);
-    run(&BuildOptions { verifiable: true, sign: Some(sign()), ..options.clone() }).unwrap();
+    run(&BuildOptions {
+        verifiable: true,
+        sign: Some(sign()),
+        ..options.clone()
+    })
+    .unwrap();
     publish(&options.out, "index,value\n4,zz\n20,ab\n");
     log(&options.out, 2, None);
     let check = |served: &Served| {
         for (index, expected) in [(3, [3, 3]), (4, *b"zz"), (20, *b"ab")] {
-            assert_eq!(served.get(Wanted::Index(index)).unwrap().unwrap(), expected, "{index}");
+            assert_eq!(
+                served.get(Wanted::Index(index)).unwrap().unwrap(),
+                expected,
+                "{index}"
+            );
         }
     };
     check(&Served::open(&options.out));
@@ -162,18 +232,34 @@ fn cosignatures_of_a_delta_are_kept_with_it() {
     let before = log(&file, 2, None);
     let witness = key("example.org/witness", Kind::Cosignature);
     let line = cosign(before.note(), &witness, 1_800_000_000).to_string() + "\n";
-    assert_eq!(attach(&file, &[line], &[witness.public()], &[], &mut fresh()).unwrap(), 1);
+    assert_eq!(
+        attach(&file, &[line], &[witness.public()], &[], &mut fresh()).unwrap(),
+        1
+    );
     let after = log(&file, 2, Some(&before));
-    assert_eq!(after.note().signatures().len(), before.note().signatures().len() + 1);
+    assert_eq!(
+        after.note().signatures().len(),
+        before.note().signatures().len() + 1
+    );
     assert_eq!(Served::open(&file).word("word 1").as_deref(), Some("one"));
 }
 
 #[test]
 fn an_unsigned_database_takes_no_signed_delta() {
     let folder = folder();
-    let options = keyed(&source(folder.path(), "plain.csv", "k,v\na,1\n"), "k", &["v"]);
+    let options = keyed(
+        &source(folder.path(), "plain.csv", "k,v\na,1\n"),
+        "k",
+        &["v"],
+    );
     run(&options).unwrap();
-    let error = publish_by(&options.out, "k,v\na,2\n", Some(sign())).unwrap_err().to_string();
+    let error = publish_by(&options.out, "k,v\na,2\n", Some(sign()))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("which is not signed"), "{error}");
-    assert!(publish_by(&options.out, "k,v\na,2\n", None).unwrap().is_some());
+    assert!(
+        publish_by(&options.out, "k,v\na,2\n", None)
+            .unwrap()
+            .is_some()
+    );
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use papir_core::{NoProgress, Progress};
 use papir_postgres::Login;
 use papir_store::{
-    BuildOptions, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, RollbackOptions, SlotOptions,
-    Step, UpdateOptions, build, merge, rollback, update,
+    BuildOptions, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, RollbackOptions,
+    SlotOptions, Step, UpdateOptions, build, merge, rollback, update,
 };
 use papir_testkit::postgres::{PASSWORD, Server};
 use tempfile::TempDir;
@@ -55,11 +55,17 @@ impl Place {
 
     fn options(&self) -> FollowOptions {
         let address = self.server.address("papir");
-        let login =
-            Login { address: address.clone(), password: Some(PASSWORD.to_owned()), ..Login::default() };
+        let login = Login {
+            address: address.clone(),
+            password: Some(PASSWORD.to_owned()),
+            ..Login::default()
+        };
         let slot = SlotOptions::new(login, "words", "words");
         let update = UpdateOptions::new(self.file(), Path::new(&address));
-        FollowOptions { slot: Some(slot), ..FollowOptions::new(update) }
+        FollowOptions {
+            slot: Some(slot),
+            ..FollowOptions::new(update)
+        }
     }
 
     fn follower(&self) -> Follower {
@@ -103,7 +109,9 @@ fn refusal(follower: &mut Follower) -> String {
     loop {
         match follower.step(&mut fresh(), &NoProgress) {
             Err(error) => return error.to_string(),
-            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
+            Ok(step) => {
+                assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60))
+            }
         }
     }
 }
@@ -122,7 +130,10 @@ fn advance(follower: &mut Follower, place: &Place, what: &str) {
     let begin = Instant::now();
     while place.confirmed() == before {
         assert!(step(follower).published.is_none());
-        assert!(begin.elapsed() < Duration::from_secs(60), "not passed in 60 s: {what}");
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "not passed in 60 s: {what}"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -140,7 +151,12 @@ fn inserted_changed_and_removed_rows_are_answered_once() {
          UPDATE words SET word = 'eins' WHERE word = 'one'; COMMIT",
     );
     publish(&mut follower);
-    let expected = [("one", None), ("two", None), ("three", Some("third")), ("eins", Some("first"))];
+    let expected = [
+        ("one", None),
+        ("two", None),
+        ("three", Some("third")),
+        ("eins", Some("first")),
+    ];
     for (word, value) in expected {
         assert_eq!(place.word(word).as_deref(), value, "{word}");
     }
@@ -158,7 +174,10 @@ fn inserted_changed_and_removed_rows_are_answered_once() {
     assert_eq!(place.confirmed(), confirmed);
     place.sql("INSERT INTO words VALUES ('four', '4')");
     publish(&mut follower);
-    assert_eq!((place.word("four").unwrap(), place.word("one")), ("4".to_owned(), None));
+    assert_eq!(
+        (place.word("four").unwrap(), place.word("one")),
+        ("4".to_owned(), None)
+    );
 }
 
 #[test]
@@ -166,15 +185,24 @@ fn more_changes_than_a_delta_may_have_are_taken_in_parts() {
     let place = Place::new();
     place.sql("INSERT INTO words VALUES ('a', repeat('a', 300))");
     place.sql("INSERT INTO words VALUES ('b', repeat('b', 300))");
-    let mut follower = Follower::new(FollowOptions { most: Some(500), ..place.options() }).unwrap();
+    let mut follower = Follower::new(FollowOptions {
+        most: Some(500),
+        ..place.options()
+    })
+    .unwrap();
     let first = publish(&mut follower).published.unwrap();
-    assert_eq!((first.rows, place.word("a").unwrap().len(), place.word("b")), (1, 300, None));
+    assert_eq!(
+        (first.rows, place.word("a").unwrap().len(), place.word("b")),
+        (1, 300, None)
+    );
     // The delta is full now, until it is merged.
     let begin = Instant::now();
     let error = loop {
         match follower.step(&mut fresh(), &NoProgress) {
             Err(error) => break error,
-            Ok(step) => assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60)),
+            Ok(step) => {
+                assert!(step.published.is_none() && begin.elapsed() < Duration::from_secs(60))
+            }
         }
     };
     assert_eq!(error.code(), "delta_full");
@@ -195,7 +223,13 @@ fn a_slot_that_was_not_told_of_a_version_repeats_nothing() {
     let second = publish(&mut follower).published.unwrap();
     assert_eq!(second.rows, 1, "the first row is not repeated");
     assert_eq!(place.word("three").unwrap(), "changed");
-    assert_eq!(place.sql(&format!("SELECT '{}'::pg_lsn > '{told}'::pg_lsn", place.confirmed())), "t");
+    assert_eq!(
+        place.sql(&format!(
+            "SELECT '{}'::pg_lsn > '{told}'::pg_lsn",
+            place.confirmed()
+        )),
+        "t"
+    );
 }
 
 #[test]
@@ -206,7 +240,10 @@ fn a_slot_that_has_lost_changes_is_refused() {
     place.sql("INSERT INTO words VALUES ('lost', '')");
     place.sql("SELECT pg_drop_replication_slot('words')");
     let refused = place.refused();
-    assert!(refused.contains("no slot `words` in this database: expected one, made by SELECT"), "{refused}");
+    assert!(
+        refused.contains("no slot `words` in this database: expected one, made by SELECT"),
+        "{refused}"
+    );
     place.sql(SLOT);
     let refused = place.refused();
     assert!(
@@ -218,7 +255,10 @@ fn a_slot_that_has_lost_changes_is_refused() {
 #[test]
 fn skipped_rows_and_other_tables_do_not_hold_the_log() {
     let place = Place::new();
-    let options = FollowOptions { on_bad: OnBadRow::Skip, ..place.options() };
+    let options = FollowOptions {
+        on_bad: OnBadRow::Skip,
+        ..place.options()
+    };
     let mut follower = Follower::new(options).unwrap();
     place.sql("INSERT INTO words VALUES ('long', repeat('x', 70000))");
     advance(&mut follower, &place, "a row that is skipped");
@@ -272,13 +312,19 @@ fn a_merge_keeps_the_newest_place() {
     let place = progress.1.into_inner().unwrap().unwrap();
     place.sql("INSERT INTO words VALUES ('four', '4')");
     publish(&mut place.follower());
-    assert_eq!(["three", "four"].map(|word| place.word(word).unwrap()), ["3", "4"]);
+    assert_eq!(
+        ["three", "four"].map(|word| place.word(word).unwrap()),
+        ["3", "4"]
+    );
 }
 
 type Then = Box<dyn FnOnce() -> Place + Send>;
 
 /// Runs a function once, when a snapshot is written.
-struct AtWriting(std::sync::Mutex<Option<Then>>, std::sync::Mutex<Option<Place>>);
+struct AtWriting(
+    std::sync::Mutex<Option<Then>>,
+    std::sync::Mutex<Option<Place>>,
+);
 
 impl Progress for AtWriting {
     fn stage(&self, name: &str, _total: u64) {
@@ -319,7 +365,10 @@ fn publications_of_other_things_than_one_whole_table_are_refused() {
     let place = Place::new();
     for (statement, part) in [
         ("ALTER PUBLICATION words ADD TABLE other", "has 2 tables"),
-        ("ALTER PUBLICATION words DROP TABLE words, other", "has 0 tables"),
+        (
+            "ALTER PUBLICATION words DROP TABLE words, other",
+            "has 0 tables",
+        ),
         (
             "ALTER PUBLICATION words SET TABLE words; ALTER PUBLICATION words SET (publish = 'insert')",
             "leaves out some changes",
@@ -348,7 +397,10 @@ fn a_database_that_is_built_again_is_not_followed_on() {
     std::fs::rename(place.folder.path().join("again"), place.file()).unwrap();
     place.sql("INSERT INTO words VALUES ('four', '4')");
     let error = refusal(&mut follower);
-    assert!(error.contains("replaced by one without the changes"), "{error}");
+    assert!(
+        error.contains("replaced by one without the changes"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -374,14 +426,25 @@ fn changes_that_do_not_say_what_happens_to_a_key_are_refused() {
     let place = Place::new();
     place.sql("SELECT pg_drop_replication_slot('words')");
     place.sql("SELECT pg_create_logical_replication_slot('words', 'test_decoding')");
-    assert!(place.refused().contains("uses test_decoding: expected pgoutput"));
+    assert!(
+        place
+            .refused()
+            .contains("uses test_decoding: expected pgoutput")
+    );
 }
 
 #[test]
 fn a_version_from_before_the_slot_was_followed_is_not_followed_on() {
     let place = Place::new();
-    let csv = source(place.folder.path(), "changes.csv", "word,value\ntwo,second\n");
-    let first = UpdateOptions { keep: Some(1), ..UpdateOptions::new(place.file(), csv) };
+    let csv = source(
+        place.folder.path(),
+        "changes.csv",
+        "word,value\ntwo,second\n",
+    );
+    let first = UpdateOptions {
+        keep: Some(1),
+        ..UpdateOptions::new(place.file(), csv)
+    };
     update(&first, &mut fresh(), &NoProgress).unwrap();
     let mut follower = place.follower();
     place.sql("INSERT INTO words VALUES ('three', '3')");
@@ -389,8 +452,16 @@ fn a_version_from_before_the_slot_was_followed_is_not_followed_on() {
     place.sql("INSERT INTO words VALUES ('four', '4')");
     publish(&mut follower);
     drop(follower);
-    rollback(&RollbackOptions::new(place.file(), Earlier::Newest), &mut fresh(), &NoProgress).unwrap();
-    assert_eq!(["two", "three"].map(|word| place.word(word)), [Some("2".to_owned()), None]);
+    rollback(
+        &RollbackOptions::new(place.file(), Earlier::Newest),
+        &mut fresh(),
+        &NoProgress,
+    )
+    .unwrap();
+    assert_eq!(
+        ["two", "three"].map(|word| place.word(word)),
+        [Some("2".to_owned()), None]
+    );
     let refused = place.refused();
     assert!(refused.contains("what lies between is lost"), "{refused}");
 }
@@ -405,8 +476,14 @@ fn keys_that_are_checked_later_are_refused() {
     let mut follower = place.follower();
     place.sql("INSERT INTO words VALUES ('one', '1'), ('two', '2')");
     let error = refusal(&mut follower);
-    assert!(error.contains("`word` of public.words is unique by a deferrable constraint"), "{error}");
+    assert!(
+        error.contains("`word` of public.words is unique by a deferrable constraint"),
+        "{error}"
+    );
     place.sql("ALTER TABLE words ADD UNIQUE (word)");
     publish(&mut place.follower());
-    assert_eq!(["one", "two"].map(|word| place.word(word).unwrap()), ["1", "2"]);
+    assert_eq!(
+        ["one", "two"].map(|word| place.word(word).unwrap()),
+        ["1", "2"]
+    );
 }

@@ -8,35 +8,60 @@ use papir_store::{OpenOptions, Snapshot, Verify, build};
 
 /// A snapshot of a few hundred keys.
 fn small(folder: &Path) -> PathBuf {
-    let rows: String = (0..300).map(|i| format!("key {i},value {}\n", i * i)).collect();
-    let options = keyed(&source(folder, "small.csv", format!("k,v\n{rows}")), "k", &["v"]);
+    let rows: String = (0..300)
+        .map(|i| format!("key {i},value {}\n", i * i))
+        .collect();
+    let options = keyed(
+        &source(folder, "small.csv", format!("k,v\n{rows}")),
+        "k",
+        &["v"],
+    );
     run(&options).unwrap();
     options.out
 }
 
 fn error(path: &Path) -> String {
-    Snapshot::open(path).err().map(|error| error.to_string()).unwrap()
+    Snapshot::open(path)
+        .err()
+        .map(|error| error.to_string())
+        .unwrap()
 }
 
 #[test]
 fn a_snapshot_matches_its_build() {
     let folder = folder();
-    let options = keyed(&source(folder.path(), "a.csv", "k,v\nx,1\ny,2\n"), "k", &["v"]);
+    let options = keyed(
+        &source(folder.path(), "a.csv", "k,v\nx,1\ny,2\n"),
+        "k",
+        &["v"],
+    );
     let report = run(&options).unwrap();
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(snapshot.metadata, report.metadata);
     assert_eq!(snapshot.server.describe(), report.description);
     assert_eq!(snapshot.file_bytes, report.snapshot_bytes);
-    assert_eq!(snapshot.file_bytes, std::fs::metadata(&options.out).unwrap().len());
-    assert_eq!(snapshot.metadata.version, snapshot.server.version().to_string());
-    let names: Vec<&str> = snapshot.sections.iter().map(|section| section.name.as_str()).collect();
+    assert_eq!(
+        snapshot.file_bytes,
+        std::fs::metadata(&options.out).unwrap().len()
+    );
+    assert_eq!(
+        snapshot.metadata.version,
+        snapshot.server.version().to_string()
+    );
+    let names: Vec<&str> = snapshot
+        .sections
+        .iter()
+        .map(|section| section.name.as_str())
+        .collect();
     assert_eq!(names[..2], ["metadata", "keyword"]);
     assert!(names.contains(&"scheme.identity"));
 }
 
 /// The offset of `part` in the file.
 fn offset_of(file: &[u8], part: &[u8]) -> usize {
-    file.windows(part.len()).position(|window| window == part).unwrap()
+    file.windows(part.len())
+        .position(|window| window == part)
+        .unwrap()
 }
 
 #[test]
@@ -49,14 +74,21 @@ fn every_flipped_byte_is_detected_and_named() {
         let mut bytes = good.clone();
         bytes[position] ^= 0x10;
         std::fs::write(&path, bytes).unwrap();
-        let unverified =
-            Snapshot::open_with(&path, OpenOptions { verify: Verify::Lazy, ..OpenOptions::default() });
+        let unverified = Snapshot::open_with(
+            &path,
+            OpenOptions {
+                verify: Verify::Lazy,
+                ..OpenOptions::default()
+            },
+        );
         drop(unverified);
         error(&path)
     };
     // The whole header, the whole table, and samples of everything between.
     let table = offset_of(&good, b"\x08metadata");
-    let samples = (0..64).chain((64..table).step_by(509)).chain(table..good.len());
+    let samples = (0..64)
+        .chain((64..table).step_by(509))
+        .chain(table..good.len());
     for position in samples {
         assert!(flipped(position).contains("small.pir: "), "byte {position}");
     }
@@ -64,7 +96,10 @@ fn every_flipped_byte_is_detected_and_named() {
     let mut start = 4096;
     for section in &sections {
         let message = flipped(start + section.bytes as usize / 2);
-        assert!(message.contains(&format!("section `{}` is damaged", section.name)), "{message}");
+        assert!(
+            message.contains(&format!("section `{}` is damaged", section.name)),
+            "{message}"
+        );
         start += (section.bytes as usize).next_multiple_of(4096);
     }
     assert!(flipped(100).contains("the padding before `metadata` is damaged"));
@@ -82,14 +117,19 @@ fn other_and_truncated_files_are_refused() {
         assert!(error(&path).contains("small.pir: "), "length {length}");
     }
     std::fs::write(&path, [&good[..], b"more"].concat()).unwrap();
-    assert!(error(&path).contains(&format!("has {} bytes: expected {}", good.len() + 4, good.len())));
+    assert!(error(&path).contains(&format!(
+        "has {} bytes: expected {}",
+        good.len() + 4,
+        good.len()
+    )));
     std::fs::write(&path, "k,v\n1,2\n".repeat(100)).unwrap();
     assert!(error(&path).contains("begins with `PIRSNAPS`"));
     let mut newer = good.clone();
     newer[8] = 2;
     std::fs::write(&path, newer).unwrap();
     assert!(
-        error(&path).contains("a snapshot has format version 2: this papir reads version 1; update papir")
+        error(&path)
+            .contains("a snapshot has format version 2: this papir reads version 1; update papir")
     );
     std::fs::remove_file(&path).unwrap();
     assert!(error(&path).contains("No such file"));
@@ -101,7 +141,11 @@ fn a_snapshot_in_use_survives_its_replacement() {
     let folder = folder();
     let path = small(folder.path());
     let old = Snapshot::open(&path).unwrap();
-    let options = keyed(&source(folder.path(), "small.csv", "k,v\nkey 1,new\n"), "k", &["v"]);
+    let options = keyed(
+        &source(folder.path(), "small.csv", "k,v\nkey 1,new\n"),
+        "k",
+        &["v"],
+    );
     build(&options, &mut rng(9), &NoProgress).unwrap();
     let new = Snapshot::open(&path).unwrap();
     assert_ne!(old.server.version(), new.server.version());

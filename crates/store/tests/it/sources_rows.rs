@@ -12,7 +12,10 @@ fn opened(options: &BuildOptions) -> Snapshot {
 
 /// The positions of the rows that a build skips, or its error.
 fn skipped(options: &BuildOptions, skip_bad: u64) -> Result<Vec<String>, String> {
-    let options = BuildOptions { skip_bad, ..options.clone() };
+    let options = BuildOptions {
+        skip_bad,
+        ..options.clone()
+    };
     let report = run(&options).map_err(|error| error.to_string())?;
     assert_eq!(report.metadata.source.skipped, report.skipped.len() as u64);
     Ok(report.skipped.into_iter().map(|row| row.place).collect())
@@ -25,9 +28,13 @@ fn a_folder_of_files() {
     let pages = folder.path().join("pages.csv");
     fs::create_dir_all(pages.join("a/b")).unwrap();
     fs::create_dir(pages.join("nothing")).unwrap();
-    for (name, content) in
-        [("a/b/c.txt", "deep"), ("a-b", "before a/"), ("é", "accent"), ("empty", ""), (".x", "dot")]
-    {
+    for (name, content) in [
+        ("a/b/c.txt", "deep"),
+        ("a-b", "before a/"),
+        ("é", "accent"),
+        ("empty", ""),
+        (".x", "dot"),
+    ] {
         source(&pages, name, content);
     }
     source(outside.path(), "secret", "outside");
@@ -36,16 +43,23 @@ fn a_folder_of_files() {
     let mut options = options(&pages);
     options.out = folder.path().join("pages.pir");
     let snapshot = opened(&options);
-    for (key, value) in
-        [("a/b/c.txt", "deep"), ("a-b", "before a/"), ("é", "accent"), ("empty", ""), (".x", "dot")]
-    {
+    for (key, value) in [
+        ("a/b/c.txt", "deep"),
+        ("a-b", "before a/"),
+        ("é", "accent"),
+        ("empty", ""),
+        (".x", "dot"),
+    ] {
         assert_eq!(by_key(&snapshot, key).unwrap(), value.as_bytes(), "{key}");
     }
     for absent in ["link", "links/secret", "nothing", "a", "a/b", "/a-b"] {
         assert_eq!(by_key(&snapshot, absent), None, "{absent}");
     }
     let summary = &snapshot.metadata.source;
-    assert_eq!((summary.file.as_str(), summary.format.as_str()), ("pages.csv", "folder"));
+    assert_eq!(
+        (summary.file.as_str(), summary.format.as_str()),
+        ("pages.csv", "folder")
+    );
     assert_eq!((summary.entries, summary.bytes), (5, 4 + 9 + 6 + 3));
 
     options.key = Some("path".to_owned());
@@ -65,18 +79,26 @@ fn invalid_files_of_a_folder_are_refused_or_skipped() {
     let mut options = options(&pages);
     options.out = folder.path().join("out.pir");
     assert!(
-        refusal(&options).to_string().ends_with("pages: the database is empty: expected at least one record")
+        refusal(&options)
+            .to_string()
+            .ends_with("pages: the database is empty: expected at least one record")
     );
     source(&pages, "most", vec![7; 65_536]);
     run(&options).unwrap();
     fs::remove_file(&options.out).unwrap();
     source(&pages, "long", vec![7; 65_537]);
     let error = refusal(&options).to_string();
-    assert!(error.ends_with("pages/long: the file has 65537 bytes: expected at most 65536"), "{error}");
+    assert!(
+        error.ends_with("pages/long: the file has 65537 bytes: expected at most 65536"),
+        "{error}"
+    );
     let socket = std::os::unix::net::UnixListener::bind(pages.join("socket")).unwrap();
     assert_eq!(skipped(&options, 2).unwrap(), ["long", "socket"]);
     let error = skipped(&options, 1).unwrap_err();
-    assert!(error.contains("pages/socket: neither a file nor a folder: expected a file"), "{error}");
+    assert!(
+        error.contains("pages/socket: neither a file nor a folder: expected a file"),
+        "{error}"
+    );
     drop(socket);
     options.format = Some(Format::Folder);
     options.source = pages.join("most");
@@ -87,21 +109,41 @@ fn invalid_files_of_a_folder_are_refused_or_skipped() {
 fn bad_rows_of_csv() {
     let folder = folder();
     let long = "x".repeat(65_537);
-    let csv =
-        [&b"k,v,w\na,1,2\nb,1\n\"c\nd\",1,2,3\ne,\xff,1\nf,"[..], long.as_bytes(), b",1\ng,3,4\n"].concat();
+    let csv = [
+        &b"k,v,w\na,1,2\nb,1\n\"c\nd\",1,2,3\ne,\xff,1\nf,"[..],
+        long.as_bytes(),
+        b",1\ng,3,4\n",
+    ]
+    .concat();
     let options = keyed(&source(folder.path(), "a.csv", csv), "k", &["v", "w"]);
     // The quoted line break makes a row of two lines.
-    assert_eq!(skipped(&options, 4).unwrap(), ["line 3", "line 4", "line 6", "line 7"]);
+    assert_eq!(
+        skipped(&options, 4).unwrap(),
+        ["line 3", "line 4", "line 6", "line 7"]
+    );
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(by_key(&snapshot, "a").unwrap(), br#"{"v":"1","w":"2"}"#);
     assert_eq!(by_key(&snapshot, "g").unwrap(), br#"{"v":"3","w":"4"}"#);
-    assert_eq!((by_key(&snapshot, "b"), by_key(&snapshot, "f")), (None, None));
-    assert_eq!((snapshot.metadata.source.entries, snapshot.metadata.source.skipped), (2, 4));
+    assert_eq!(
+        (by_key(&snapshot, "b"), by_key(&snapshot, "f")),
+        (None, None)
+    );
+    assert_eq!(
+        (
+            snapshot.metadata.source.entries,
+            snapshot.metadata.source.skipped
+        ),
+        (2, 4)
+    );
     let error = skipped(&options, 3).unwrap_err();
-    let expected = "a.csv, line 7: the value has 65553 bytes: expected at most 65536 (beyond the 3 bad rows";
+    let expected =
+        "a.csv, line 7: the value has 65553 bytes: expected at most 65536 (beyond the 3 bad rows";
     assert!(error.contains(expected), "{error}");
     let error = skipped(&options, 0).unwrap_err();
-    assert!(error.ends_with("a.csv, line 3: 2 fields: expected 3, as in the header"), "{error}");
+    assert!(
+        error.ends_with("a.csv, line 3: 2 fields: expected 3, as in the header"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -114,22 +156,35 @@ fn bad_rows_of_json_lines() {
     ]
     .concat();
     let options = keyed(&source(folder.path(), "a.jsonl", lines), "k", &["v"]);
-    assert_eq!(skipped(&options, 5).unwrap(), ["line 2", "line 4", "line 5", "line 6", "line 8"]);
+    assert_eq!(
+        skipped(&options, 5).unwrap(),
+        ["line 2", "line 4", "line 5", "line 6", "line 8"]
+    );
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(
-        (by_key(&snapshot, "1").unwrap(), by_key(&snapshot, "4").unwrap()),
+        (
+            by_key(&snapshot, "1").unwrap(),
+            by_key(&snapshot, "4").unwrap()
+        ),
         (b"2".to_vec(), b"5".to_vec())
     );
     assert_eq!(by_key(&snapshot, "3"), None);
     let error = skipped(&options, 1).unwrap_err();
-    assert!(error.contains("a.jsonl, line 4: no column `v`: expected one of k (beyond the 1 bad"), "{error}");
+    assert!(
+        error.contains("a.jsonl, line 4: no column `v`: expected one of k (beyond the 1 bad"),
+        "{error}"
+    );
 }
 
 #[test]
 fn duplicates_and_faults_of_the_whole_source_are_not_skipped() {
     let folder = folder();
     for (name, bytes, expected) in [
-        ("a.csv", "k,v\na,1\na,2\n", "line 3: the key `a` was already on line 2"),
+        (
+            "a.csv",
+            "k,v\na,1\na,2\n",
+            "line 3: the key `a` was already on line 2",
+        ),
         ("b.csv", "k,w\na,1\n", "no column `v`"),
         ("c.csv", "k,v\na\nb\n", "the database is empty"),
     ] {
@@ -158,7 +213,10 @@ fn standard_input_needs_a_streaming_format() {
     for format in [None, Some(Format::Parquet), Some(Format::Sqlite)] {
         options.format = format;
         let error = refusal(&options).to_string();
-        assert!(error.ends_with("for standard input: expected csv, jsonl or raw"), "{error}");
+        assert!(
+            error.ends_with("for standard input: expected csv, jsonl or raw"),
+            "{error}"
+        );
     }
 }
 
@@ -168,6 +226,10 @@ fn metadata_without_a_count_of_skipped_rows_is_read() {
     let options = keyed(&source(folder.path(), "a.csv", "k,v\na,1\n"), "k", &["v"]);
     let metadata = opened(&options).metadata;
     let mut json = serde_json::to_value(&metadata).unwrap();
-    json["source"].as_object_mut().unwrap().remove("skipped").unwrap();
+    json["source"]
+        .as_object_mut()
+        .unwrap()
+        .remove("skipped")
+        .unwrap();
     assert_eq!(serde_json::from_value::<Metadata>(json).unwrap(), metadata);
 }

@@ -12,8 +12,9 @@ use papir_core::{Choice, Error as CoreError, NoProgress, Progress, Result as Cor
 use papir_lookup::BucketTarget;
 use papir_schemes::registry;
 use papir_store::{
-    BuildOptions, BuildReport, Cell, ChooseBucket, Error, Given, GivenRows, Preparation, Prepare, RunTasks,
-    Snapshot, TaskOptions, Tasks, add_rows, build, build_with, encode_task, least_memory, prepare_task,
+    BuildOptions, BuildReport, Cell, ChooseBucket, Error, Given, GivenRows, Preparation, Prepare,
+    RunTasks, Snapshot, TaskOptions, Tasks, add_rows, build, build_with, encode_task, least_memory,
+    prepare_task,
 };
 
 /// Runs tasks on threads, some of them twice, and fails before one of them.
@@ -50,14 +51,20 @@ impl RunTasks for Threads {
                 all.into_iter().try_for_each(|one| one.join().unwrap())
             })
         };
-        each(tasks.encode, &|i| encode_task(&tasks.folder, i, &NoProgress))?;
+        each(tasks.encode, &|i| {
+            encode_task(&tasks.folder, i, &NoProgress)
+        })?;
         assert_eq!(
-            encode_task(&tasks.folder, tasks.encode, &NoProgress).unwrap_err().code(),
+            encode_task(&tasks.folder, tasks.encode, &NoProgress)
+                .unwrap_err()
+                .code(),
             "out_of_bounds"
         );
         each(tasks.prepare, &|i| {
             if self.fails_at == Some(i) {
-                return Err(CoreError::Unavailable { reason: "a lost machine".to_owned() });
+                return Err(CoreError::Unavailable {
+                    reason: "a lost machine".to_owned(),
+                });
             }
             self.prepared.fetch_add(1, Ordering::Relaxed);
             prepare_task(&tasks.folder, i, &NoProgress)
@@ -84,14 +91,22 @@ impl GivenRows for Part {
     ) -> Result<(), Error> {
         // Tasks read the rows.
         let part = self.0.unwrap();
-        (part * PART_ROWS..(part + 1) * PART_ROWS)
-            .try_for_each(|i| on_row(vec![Cell::text(format!("word-{i}")), Cell::text("x".repeat(i % 300))]))
+        (part * PART_ROWS..(part + 1) * PART_ROWS).try_for_each(|i| {
+            on_row(vec![
+                Cell::text(format!("word-{i}")),
+                Cell::text("x".repeat(i % 300)),
+            ])
+        })
     }
 }
 
 fn by_tasks(options: &BuildOptions, shards: usize, runner: &Arc<Threads>) -> BuildOptions {
     let tasks = Some(TaskOptions::new(shards, runner.clone()));
-    BuildOptions { memory: Some(least_memory()), tasks, ..options.clone() }
+    BuildOptions {
+        memory: Some(least_memory()),
+        tasks,
+        ..options.clone()
+    }
 }
 
 /// Builds with few columns, so that a small database has several slices.
@@ -102,12 +117,19 @@ fn build_narrow(options: &BuildOptions, seed: u8) -> Result<BuildReport, Error> 
         scheme.setup_resumable(&candidate.parameters, records, scratch, rng, progress)
     };
     let bucket: &ChooseBucket<'_> = &|_| Ok(BucketTarget::Grow(1024));
-    build_with(options, &Preparation { bucket, prepare }, &mut rng(seed), &NoProgress)
+    build_with(
+        options,
+        &Preparation { bucket, prepare },
+        &mut rng(seed),
+        &NoProgress,
+    )
 }
 
 fn words(folder: &Path) -> BuildOptions {
     let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 300));
-    let text = std::iter::once("word,value\n".to_owned()).chain((0..20_000).map(row)).collect::<String>();
+    let text = std::iter::once("word,value\n".to_owned())
+        .chain((0..20_000).map(row))
+        .collect::<String>();
     let source = source(folder, "words.csv", text);
     BuildOptions {
         key: Some("word".to_owned()),
@@ -118,7 +140,9 @@ fn words(folder: &Path) -> BuildOptions {
 
 /// Names of the files in a folder.
 fn files(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.collect();
     names.sort();
     names
@@ -137,11 +161,22 @@ fn tasks_prepare_databases_of_every_kind() {
     assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
     assert_eq!(by_key(&snapshot, "word-20000"), None);
 
-    let raw = source(folder.path(), "raw.bin", (0..6000u32).flat_map(|i| [i as u8; 500]).collect::<Vec<_>>());
-    let raw =
-        BuildOptions { record_bytes: Some(500), ..BuildOptions::new(&raw, raw.with_extension("papir")) };
+    let raw = source(
+        folder.path(),
+        "raw.bin",
+        (0..6000u32)
+            .flat_map(|i| [i as u8; 500])
+            .collect::<Vec<_>>(),
+    );
+    let raw = BuildOptions {
+        record_bytes: Some(500),
+        ..BuildOptions::new(&raw, raw.with_extension("papir"))
+    };
     build_narrow(&by_tasks(&raw, 2, &runner), 2).unwrap();
-    assert_eq!(by_index(&Snapshot::open(&raw.out).unwrap(), 5999), [111; 500]);
+    assert_eq!(
+        by_index(&Snapshot::open(&raw.out).unwrap(), 5999),
+        [111; 500]
+    );
 
     let values: String = std::iter::once("value\n".to_owned())
         .chain((0..3000).map(|i| format!("{}\n", "y".repeat(1 + i % 700))))
@@ -153,17 +188,35 @@ fn tasks_prepare_databases_of_every_kind() {
     };
     build_narrow(&by_tasks(&padded, 2, &runner), 3).unwrap();
     assert!(by_index(&Snapshot::open(&padded.out).unwrap(), 699).starts_with(&b"y".repeat(700)));
-    let expected = ["raw.bin", "raw.papir", "values.csv", "values.papir", "words.csv", "words.papir"];
+    let expected = [
+        "raw.bin",
+        "raw.papir",
+        "values.csv",
+        "values.papir",
+        "words.csv",
+        "words.papir",
+    ];
     assert_eq!(files(folder.path()), expected, "nothing else is left");
 }
 
 /// A build whose rows tasks read.
 fn read_by_tasks(folder: &Path, runner: &Arc<Threads>) -> BuildOptions {
     let given = Some(Given::new(Part(None)));
-    let options = BuildOptions { given, ..BuildOptions::new("words", folder.join("words.papir")) };
+    let options = BuildOptions {
+        given,
+        ..BuildOptions::new("words", folder.join("words.papir"))
+    };
     let options = by_tasks(&options, 2, runner);
-    let tasks = options.tasks.map(|tasks| TaskOptions { read_rows: true, ..tasks });
-    BuildOptions { tasks, key: Some("word".to_owned()), values: vec!["value".to_owned()], ..options }
+    let tasks = options.tasks.map(|tasks| TaskOptions {
+        read_rows: true,
+        ..tasks
+    });
+    BuildOptions {
+        tasks,
+        key: Some("word".to_owned()),
+        values: vec!["value".to_owned()],
+        ..options
+    }
 }
 
 #[test]
@@ -172,24 +225,45 @@ fn tasks_read_the_rows_too() {
     let options = read_by_tasks(folder.path(), &Arc::default());
     let metadata = build_narrow(&options, 1).unwrap().metadata;
     let words = 0..PARTS * PART_ROWS;
-    let bytes: usize = words.clone().map(|i| format!("word-{i}").len() + i % 300).sum();
-    assert_eq!((metadata.source.entries, metadata.source.bytes), (words.len() as u64, bytes as u64));
+    let bytes: usize = words
+        .clone()
+        .map(|i| format!("word-{i}").len() + i % 300)
+        .sum();
+    assert_eq!(
+        (metadata.source.entries, metadata.source.bytes),
+        (words.len() as u64, bytes as u64)
+    );
     let snapshot = Snapshot::open(&options.out).unwrap();
     for i in [0, PART_ROWS - 1, PART_ROWS, words.end - 1] {
-        assert_eq!(by_key(&snapshot, format!("word-{i}")).unwrap(), b"x".repeat(i % 300), "word-{i}");
+        assert_eq!(
+            by_key(&snapshot, format!("word-{i}")).unwrap(),
+            b"x".repeat(i % 300),
+            "word-{i}"
+        );
     }
     assert_eq!(by_key(&snapshot, format!("word-{}", words.end)), None);
-    assert_eq!(files(folder.path()), ["words.papir"], "nothing else is left");
+    assert_eq!(
+        files(folder.path()),
+        ["words.papir"],
+        "nothing else is left"
+    );
 }
 
 #[test]
 fn duplicates_in_two_parts_are_named_by_row() {
     let folder = folder();
-    let options =
-        read_by_tasks(folder.path(), &Arc::new(Threads { names_twice: true, ..Threads::default() }));
+    let options = read_by_tasks(
+        folder.path(),
+        &Arc::new(Threads {
+            names_twice: true,
+            ..Threads::default()
+        }),
+    );
     let error = build_narrow(&options, 1).unwrap_err();
     let text = error.to_string();
-    let Error::DuplicateKey { first, row, .. } = error else { panic!("{text}") };
+    let Error::DuplicateKey { first, row, .. } = error else {
+        panic!("{text}")
+    };
     assert_eq!(row - first, (PARTS * PART_ROWS) as u64, "{text}");
 }
 
@@ -197,7 +271,10 @@ fn duplicates_in_two_parts_are_named_by_row() {
 fn a_build_continues_with_the_tasks_that_are_missing() {
     let folder = folder();
     let options = words(folder.path());
-    let failing = Arc::new(Threads { fails_at: Some(1), ..Threads::default() });
+    let failing = Arc::new(Threads {
+        fails_at: Some(1),
+        ..Threads::default()
+    });
     let error = build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
     assert!(error.to_string().contains("a lost machine"), "{error}");
     let tasks = failing.seen.lock().unwrap()[0].clone();
@@ -236,13 +313,21 @@ impl Progress for EndsAtEncoding {
 fn a_build_without_tasks_continues_none_with_tasks() {
     let folder = folder();
     let options = words(folder.path());
-    let failing = Arc::new(Threads { fails_at: Some(1), ..Threads::default() });
+    let failing = Arc::new(Threads {
+        fails_at: Some(1),
+        ..Threads::default()
+    });
     build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
     let beside = failing.seen.lock().unwrap()[0].folder.clone();
     assert!(files(&beside).contains(&"slices-0-of-3".to_owned()));
     // Its parts would have other random bytes.
-    let alone = BuildOptions { memory: Some(least_memory()), ..options };
-    let ended = catch_unwind(AssertUnwindSafe(|| build(&alone, &mut rng(1), &EndsAtEncoding).map(drop)));
+    let alone = BuildOptions {
+        memory: Some(least_memory()),
+        ..options
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        build(&alone, &mut rng(1), &EndsAtEncoding).map(drop)
+    }));
     assert!(ended.is_err());
     let kept = files(&beside);
     assert!(
@@ -261,16 +346,46 @@ fn tasks_are_refused_where_they_could_not_prepare() {
         error
     };
     let tasks = by_tasks(&options, 3, &runner);
-    refused(BuildOptions { memory: None, ..tasks.clone() }, "tasks without a limit of memory");
-    refused(BuildOptions { verifiable: true, ..tasks.clone() }, "tasks for a verifiable database");
-    let error = refused(BuildOptions { scheme: "inspire2".to_owned(), ..tasks }, "tasks for inspire2");
+    refused(
+        BuildOptions {
+            memory: None,
+            ..tasks.clone()
+        },
+        "tasks without a limit of memory",
+    );
+    refused(
+        BuildOptions {
+            verifiable: true,
+            ..tasks.clone()
+        },
+        "tasks for a verifiable database",
+    );
+    let error = refused(
+        BuildOptions {
+            scheme: "inspire2".to_owned(),
+            ..tasks
+        },
+        "tasks for inspire2",
+    );
     assert!(matches!(error, Error::Options { .. }));
     refused(by_tasks(&options, 100_000, &runner), "the number of shards");
-    let keyless = BuildOptions { key: None, ..read_by_tasks(folder.path(), &runner) };
-    refused(keyless, "rows that tasks read: expected rows of a program, with a key column, none");
-    let skipping = BuildOptions { skip_bad: 1, ..read_by_tasks(folder.path(), &runner) };
+    let keyless = BuildOptions {
+        key: None,
+        ..read_by_tasks(folder.path(), &runner)
+    };
+    refused(
+        keyless,
+        "rows that tasks read: expected rows of a program, with a key column, none",
+    );
+    let skipping = BuildOptions {
+        skip_bad: 1,
+        ..read_by_tasks(folder.path(), &runner)
+    };
     refused(skipping, "rows that tasks read");
-    let missing = BuildOptions { key: Some("key".to_owned()), ..read_by_tasks(folder.path(), &runner) };
+    let missing = BuildOptions {
+        key: Some("key".to_owned()),
+        ..read_by_tasks(folder.path(), &runner)
+    };
     let error = build_narrow(&missing, 1).unwrap_err();
     assert!(matches!(error, Error::MissingColumn { .. }), "{error}");
     assert!(runner.seen.lock().unwrap().is_empty());

@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::common::{by_index, by_key, folder, keyed, options, rng, run, source};
 use papir_core::NoProgress;
 use papir_lookup::update::ChangeCounts;
-use papir_store::{BuildOptions, Error, Format, Snapshot, UpdateOptions, UpdateReport, Way, update};
+use papir_store::{
+    BuildOptions, Error, Format, Snapshot, UpdateOptions, UpdateReport, Way, update,
+};
 
 /// Updates the snapshot with a file of changes of this name and content.
 fn change(snapshot: &Path, name: &str, text: &str) -> Result<UpdateReport, Error> {
-    change_with(UpdateOptions::new(snapshot, source(snapshot.parent().unwrap(), name, text)))
+    change_with(UpdateOptions::new(
+        snapshot,
+        source(snapshot.parent().unwrap(), name, text),
+    ))
 }
 
 fn change_with(options: UpdateOptions) -> Result<UpdateReport, Error> {
@@ -19,7 +24,10 @@ fn change_with(options: UpdateOptions) -> Result<UpdateReport, Error> {
 
 /// The error of an update. Checks that it leaves the snapshot unchanged and no other file behind.
 fn refused(snapshot: &Path, name: &str, text: &str) -> String {
-    let (before, files) = (fs::read(snapshot).unwrap(), names(snapshot.parent().unwrap()));
+    let (before, files) = (
+        fs::read(snapshot).unwrap(),
+        names(snapshot.parent().unwrap()),
+    );
     let error = change(snapshot, name, text).unwrap_err().to_string();
     assert_eq!(fs::read(snapshot).unwrap(), before);
     let left: Vec<_> = names(snapshot.parent().unwrap())
@@ -31,11 +39,16 @@ fn refused(snapshot: &Path, name: &str, text: &str) -> String {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect()
 }
 
 fn words(count: u64) -> String {
-    (0..count).map(|i| format!("word {i},meaning {:04}\n", i * i % 10_000)).collect()
+    (0..count)
+        .map(|i| format!("word {i},meaning {:04}\n", i * i % 10_000))
+        .collect()
 }
 
 fn built(folder: &Path, count: u64, scheme: &str) -> BuildOptions {
@@ -55,8 +68,13 @@ fn one_update_at_a_time() {
     let options = keyed(&path, "k", &["v"]);
     run(&options).unwrap();
     let changes = source(folder.path(), "changes.csv", "k,v\nb,2\n");
-    let update =
-        || papir_store::update(&UpdateOptions::new(&options.out, &changes), &mut rng(4), &NoProgress);
+    let update = || {
+        papir_store::update(
+            &UpdateOptions::new(&options.out, &changes),
+            &mut rng(4),
+            &NoProgress,
+        )
+    };
     let other = std::fs::File::open(&options.out).unwrap();
     other.lock().unwrap();
     let message = update().unwrap_err().to_string();
@@ -74,28 +92,48 @@ fn keys_are_set_added_and_deleted_under_several_schemes() {
         let csv = "word,meaning,gone\nword 1,set one 1234\nword 2,,yes\nnew word,added\nword 1,meaning 9999,\n\
                    no word,,true\n";
         // Every row has as many fields as the header.
-        let csv = csv.replace("1234\n", "1234,\n").replace("added\n", "added,0\n");
+        let csv = csv
+            .replace("1234\n", "1234,\n")
+            .replace("added\n", "added,0\n");
         let changes = source(folder.path(), "changes.csv", csv);
-        let options =
-            UpdateOptions { delete: Some("gone".to_owned()), ..UpdateOptions::new(&options.out, changes) };
+        let options = UpdateOptions {
+            delete: Some("gone".to_owned()),
+            ..UpdateOptions::new(&options.out, changes)
+        };
         let report = change_with(options.clone()).unwrap();
-        let counts = ChangeCounts { inserted: 1, replaced: 1, deleted: 1, absent: 1, superseded: 1 };
+        let counts = ChangeCounts {
+            inserted: 1,
+            replaced: 1,
+            deleted: 1,
+            absent: 1,
+            superseded: 1,
+        };
         assert_eq!(report.counts, counts);
         let after = Snapshot::open(&options.file).unwrap();
         assert_eq!(after.metadata, report.metadata);
         assert_eq!(after.server.describe(), report.description);
         assert_eq!(after.file_bytes, report.snapshot_bytes);
-        let found = ["word 1", "word 2", "new word", "word 0", "no word"].map(|key| by_key(&after, key));
+        let found =
+            ["word 1", "word 2", "new word", "word 0", "no word"].map(|key| by_key(&after, key));
         let expected = ["meaning 9999", "", "added", "meaning 0000", ""];
         assert!(
-            found.iter().map(|value| value.as_deref().unwrap_or_default()).eq(expected.map(str::as_bytes))
+            found
+                .iter()
+                .map(|value| value.as_deref().unwrap_or_default())
+                .eq(expected.map(str::as_bytes))
         );
-        assert_eq!(found.map(|value| value.is_some()), [true, false, true, true, false]);
+        assert_eq!(
+            found.map(|value| value.is_some()),
+            [true, false, true, true, false]
+        );
         assert_ne!(after.server.version(), before.server.version());
         assert_eq!(by_key(&before, "word 2").unwrap(), b"meaning 0004");
 
         let (old, new) = (before.metadata, after.metadata);
-        assert_eq!((&new.name, &new.source, &new.created), (&old.name, &old.source, &old.created));
+        assert_eq!(
+            (&new.name, &new.source, &new.created),
+            (&old.name, &old.source, &old.created)
+        );
         assert_eq!((old.updates, old.updated, new.updates), (0, None, 1));
         assert!(new.updated.is_some());
         assert_eq!(new.keyword.unwrap().entries, 3000);
@@ -110,8 +148,14 @@ fn values_of_another_length_rebuild_the_table_with_room() {
     // All meanings have 12 bytes.
     let report = change(&options.out, "changes.csv", "word,meaning\nword 7,short\n").unwrap();
     let text = report.way.to_string();
-    assert!(text.starts_with("rebuilt: the value on line 2 has 5 bytes"), "{text}");
-    assert!(text.ends_with("with 5 % free room for later keys"), "{text}");
+    assert!(
+        text.starts_with("rebuilt: the value on line 2 has 5 bytes"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("with 5 % free room for later keys"),
+        "{text}"
+    );
     let after = Snapshot::open(&options.out).unwrap();
     assert_eq!(by_key(&after, "word 7").unwrap(), b"short");
     assert_eq!(by_key(&after, "word 1999").unwrap(), b"meaning 6001");
@@ -119,8 +163,17 @@ fn values_of_another_length_rebuild_the_table_with_room() {
     let tagged = before.keyword.unwrap().tagged_bytes - 7;
     assert_eq!((keyword.entries, keyword.tagged_bytes), (2000, tagged));
     // Now values of any length up to 255 bytes need no rebuild.
-    let report = change(&options.out, "changes.csv", "word,meaning\nword 8,a much longer meaning\n").unwrap();
-    assert!(matches!(report.way, Way::Updated { .. } | Way::SetUp { .. }), "{}", report.way);
+    let report = change(
+        &options.out,
+        "changes.csv",
+        "word,meaning\nword 8,a much longer meaning\n",
+    )
+    .unwrap();
+    assert!(
+        matches!(report.way, Way::Updated { .. } | Way::SetUp { .. }),
+        "{}",
+        report.way
+    );
     assert_eq!(report.metadata.keyword.unwrap().tagged_bytes, tagged + 9);
     assert_eq!(report.metadata.updates, 2);
 }
@@ -133,10 +186,18 @@ fn updates_without_changes_write_no_file() {
     for text in ["", "word,meaning\n", "word,meaning\nword 3,meaning 0009\n"] {
         let report = change(&options.out, "changes.csv", text).unwrap();
         assert_eq!(report.way, Way::Unchanged);
-        assert_eq!(report.way.to_string(), "nothing to change: the file stays unchanged");
+        assert_eq!(
+            report.way.to_string(),
+            "nothing to change: the file stays unchanged"
+        );
         assert_eq!(fs::read(&options.out).unwrap(), before);
     }
-    let report = change(&options.out, "changes.jsonl", "{\"word\":\"none\",\"_delete\":true}\n").unwrap();
+    let report = change(
+        &options.out,
+        "changes.jsonl",
+        "{\"word\":\"none\",\"_delete\":true}\n",
+    )
+    .unwrap();
     assert_eq!((report.way, report.counts.absent), (Way::Unchanged, 1));
 }
 
@@ -145,7 +206,11 @@ fn updates_to_another_file_and_requested_rebuilds() {
     let folder = folder();
     let options = built(folder.path(), 500, "plain");
     let before = fs::read(&options.out).unwrap();
-    let changes = source(folder.path(), "changes.jsonl", "{\"w\":\"word 3\",\"m\":\"meaning 3333\"}\n");
+    let changes = source(
+        folder.path(),
+        "changes.jsonl",
+        "{\"w\":\"word 3\",\"m\":\"meaning 3333\"}\n",
+    );
     let out = folder.path().join("next.pir");
     let options = UpdateOptions {
         key: Some("w".to_owned()),
@@ -155,7 +220,11 @@ fn updates_to_another_file_and_requested_rebuilds() {
         ..UpdateOptions::new(&options.out, changes)
     };
     let report = change_with(options.clone()).unwrap();
-    assert!(matches!(report.way, Way::Rebuilt { reason: None, .. }), "{}", report.way);
+    assert!(
+        matches!(report.way, Way::Rebuilt { reason: None, .. }),
+        "{}",
+        report.way
+    );
     assert_eq!(fs::read(&options.file).unwrap(), before);
     let next = Snapshot::open(&out).unwrap();
     assert_eq!(by_key(&next, "word 3").unwrap(), b"meaning 3333");
@@ -181,11 +250,23 @@ fn records_are_replaced_by_index_and_appended() {
         let snapshot = Snapshot::open(&file).unwrap();
         let all: Vec<_> = (0..7).map(|i| by_index(&snapshot, i)).collect();
         assert_eq!(all.concat(), b"aaabbbCC\0dddeeefffyyy");
-        let report =
-            change(&file, "c.jsonl", "{\"index\":8,\"value\":\"i\"}\n{\"index\":7,\"value\":\"hhh\"}\n");
+        let report = change(
+            &file,
+            "c.jsonl",
+            "{\"index\":8,\"value\":\"i\"}\n{\"index\":7,\"value\":\"hhh\"}\n",
+        );
         let report = report.unwrap();
-        assert_eq!(report.way, Way::Extended { before: 7, records: 9 });
-        assert_eq!(report.way.to_string(), "prepared all records again: 7 become 9");
+        assert_eq!(
+            report.way,
+            Way::Extended {
+                before: 7,
+                records: 9
+            }
+        );
+        assert_eq!(
+            report.way.to_string(),
+            "prepared all records again: 7 become 9"
+        );
         let snapshot = Snapshot::open(&file).unwrap();
         let all: Vec<_> = (0..9).map(|i| by_index(&snapshot, i)).collect();
         assert_eq!(all.concat(), b"aaabbbCC\0dddeeefffyyyhhhi\0\0");
@@ -198,16 +279,30 @@ fn invalid_changes_of_records_are_refused_by_line() {
     let folder = folder();
     let file = numbers(folder.path(), "plain");
     let refused = |name: &str, text: &str| refused(&file, name, text);
-    let error = refused("c.jsonl", "{\"index\":1,\"value\":\"a\"}\n{\"index\":2,\"_delete\":true}\n");
-    assert!(error.contains("c.jsonl, line 2: record 2 is deleted: expected a value"), "{error}");
+    let error = refused(
+        "c.jsonl",
+        "{\"index\":1,\"value\":\"a\"}\n{\"index\":2,\"_delete\":true}\n",
+    );
+    assert!(
+        error.contains("c.jsonl, line 2: record 2 is deleted: expected a value"),
+        "{error}"
+    );
     let error = refused("c.csv", "index,value\n7,a\n9,b\n");
-    assert!(error.contains("c.csv, line 3: record 9 is new: expected 8"), "{error}");
+    assert!(
+        error.contains("c.csv, line 3: record 9 is new: expected 8"),
+        "{error}"
+    );
     let error = refused("c.csv", "index,value\n1,toolong\n");
-    assert!(error.contains("c.csv, line 2: the value has 7 bytes: expected at most 3"), "{error}");
+    assert!(
+        error.contains("c.csv, line 2: the value has 7 bytes: expected at most 3"),
+        "{error}"
+    );
     for key in ["x", "-1", "", "1.5", "99999999999999999999"] {
         let error = refused("c.csv", &format!("index,value\n{key},a\n"));
         assert!(
-            error.contains(&format!("line 2: the key is `{key}`: expected the number of a record, 0 to 6")),
+            error.contains(&format!(
+                "line 2: the key is `{key}`: expected the number of a record, 0 to 6"
+            )),
             "{error}"
         );
     }
@@ -220,10 +315,15 @@ fn invalid_changes_of_keys_are_refused() {
     let file = built(folder.path(), 3, "plain").out;
     let refused = |name: &str, text: &str| refused(&file, name, text);
     assert!(refused("c.csv", "key,meaning\na,b\n").contains("no column `word`"));
-    let all: String = (0..3).map(|i| format!("{{\"word\":\"word {i}\",\"_delete\":1}}\n")).collect();
+    let all: String = (0..3)
+        .map(|i| format!("{{\"word\":\"word {i}\",\"_delete\":1}}\n"))
+        .collect();
     assert!(refused("c.jsonl", &all).starts_with("changes that delete every key: expected"));
     let long = format!("word,meaning\na,{}\n", "x".repeat(65_537));
-    assert!(refused("c.csv", &long).contains("line 2: the value has 65537 bytes: expected at most 65536"));
+    assert!(
+        refused("c.csv", &long)
+            .contains("line 2: the value has 65537 bytes: expected at most 65536")
+    );
     assert!(refused("c.txt", "word,meaning\n").contains("expected csv or jsonl"));
     let missing = UpdateOptions::new(&file, folder.path().join("missing.csv"));
     assert_eq!(change_with(missing).unwrap_err().code(), "io");
@@ -238,10 +338,16 @@ fn invalid_changes_of_keys_are_refused() {
 /// Renames the section of the ids in the table of sections and updates the checksums.
 fn without_ids(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
-    let number = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let number = |bytes: &[u8], at: usize| {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+    };
     let (table, length) = (number(&bytes, 16), number(&bytes, 24));
     let name = b"owner.keys";
-    let position = table + bytes[table..].windows(name.len()).position(|window| window == name).unwrap();
+    let position = table
+        + bytes[table..]
+            .windows(name.len())
+            .position(|window| window == name)
+            .unwrap();
     bytes[position..position + name.len()].copy_from_slice(b"other.keys");
     let sum = blake3::hash(&bytes[table..table + length]);
     bytes[40..56].copy_from_slice(&sum.as_bytes()[..16]);
@@ -255,7 +361,10 @@ fn a_snapshot_without_ids_can_be_served_but_not_updated() {
     let folder = folder();
     let file = built(folder.path(), 30, "plain").out;
     without_ids(&file);
-    assert_eq!(by_key(&Snapshot::open(&file).unwrap(), "word 3").unwrap(), b"meaning 0009");
+    assert_eq!(
+        by_key(&Snapshot::open(&file).unwrap(), "word 3").unwrap(),
+        b"meaning 0009"
+    );
     let error = refused(&file, "c.csv", "word,meaning\na,b\n");
     assert!(
         error.contains("without the ids of its keys: expected") && error.contains("build it again"),

@@ -11,17 +11,27 @@ fn opened(mut options: BuildOptions) -> Snapshot {
 }
 
 fn csv(salt: &str) -> String {
-    (0..700).fold("k,v\n".to_owned(), |csv, i| csv + &format!("key-{i},value-{i}-{salt}\n"))
+    (0..700).fold("k,v\n".to_owned(), |csv, i| {
+        csv + &format!("key-{i},value-{i}-{salt}\n")
+    })
 }
 
 #[test]
 fn keys_and_records_are_looked_up_with_proofs() {
     let folder = folder();
-    let snapshot = opened(keyed(&source(folder.path(), "a.csv", csv("x")), "k", &["v"]));
+    let snapshot = opened(keyed(
+        &source(folder.path(), "a.csv", csv("x")),
+        "k",
+        &["v"],
+    ));
     assert_eq!(by_key(&snapshot, "key-699").unwrap(), b"value-699-x");
     assert_eq!(by_key(&snapshot, "key-700"), None);
     // Bucket and proof together fit the unit of one answer.
-    assert!(snapshot.metadata.record_bits <= 8 * 4096, "{}", snapshot.metadata.record_bits);
+    assert!(
+        snapshot.metadata.record_bits <= 8 * 4096,
+        "{}",
+        snapshot.metadata.record_bits
+    );
     let raw: Vec<u8> = (0..999u32).flat_map(u32::to_le_bytes).collect();
     let mut indexed = options(&source(folder.path(), "numbers.bin", raw));
     indexed.record_bytes = Some(4);

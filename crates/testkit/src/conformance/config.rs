@@ -25,7 +25,9 @@ pub struct Config {
 
 /// Shapes from pairs of (records, bits per record).
 pub fn shapes(list: &[(u64, u64)]) -> Vec<Shape> {
-    list.iter().map(|&(records, bits)| Shape::new(records, bits).expect("a legal shape")).collect()
+    list.iter()
+        .map(|&(records, bits)| Shape::new(records, bits).expect("a legal shape"))
+        .collect()
 }
 
 impl Config {
@@ -80,7 +82,13 @@ impl Config {
         ]);
         Self {
             shapes: quick.shapes.iter().copied().chain(more).collect(),
-            thorough: shapes(&[(1, 8), (257, 3), (211, 33 * 8), (4099, 256 * 8), (5, 40_000 * 8)]),
+            thorough: shapes(&[
+                (1, 8),
+                (257, 3),
+                (211, 33 * 8),
+                (4099, 256 * 8),
+                (5, 40_000 * 8),
+            ]),
             random_indices: 8,
             damaged_positions: 60,
             threads: 8,

@@ -13,7 +13,10 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
     let plain = PlainDevice::default();
     if fixture.server.device_matrices().is_empty() {
         let error = fixture.server.on_device(&plain).err();
-        assert!(matches!(error, Some(Error::NoSuchParameter { .. })), "{error:?}");
+        assert!(
+            matches!(error, Some(Error::NoSuchParameter { .. })),
+            "{error:?}"
+        );
         return;
     }
     let placed = check_answers(fixture, &plain);
@@ -29,16 +32,38 @@ pub(super) fn check(fixture: &mut Fixture<'_>) {
 
 /// Puts the database on a device and compares answers to one query and to several. Returns the placed
 /// database.
-pub(super) fn check_answers(fixture: &mut Fixture<'_>, device: &dyn Device) -> Box<dyn ErasedServer> {
-    let recorded = Recorded { device, held: Mutex::default() };
-    let placed = fixture.server.on_device(&recorded).expect("a database on a device");
+pub(super) fn check_answers(
+    fixture: &mut Fixture<'_>,
+    device: &dyn Device,
+) -> Box<dyn ErasedServer> {
+    let recorded = Recorded {
+        device,
+        held: Mutex::default(),
+    };
+    let placed = fixture
+        .server
+        .on_device(&recorded)
+        .expect("a database on a device");
     let held = recorded.held.into_inner().expect("a lock");
-    assert_eq!(held, fixture.server.device_matrices(), "held matrices differ from the planned ones");
-    let bytes: usize = held.iter().map(|shape| shape.rows / 64 * shape.group_bytes()).sum();
+    assert_eq!(
+        held,
+        fixture.server.device_matrices(),
+        "held matrices differ from the planned ones"
+    );
+    let bytes: usize = held
+        .iter()
+        .map(|shape| shape.rows / 64 * shape.group_bytes())
+        .sum();
     let planned = fixture.server.describe().sizes.device;
-    assert!(planned == 0 || planned == bytes as u64, "{planned} bytes planned, {bytes} held");
+    assert!(
+        planned == 0 || planned == bytes as u64,
+        "{planned} bytes planned, {bytes} held"
+    );
     assert_eq!(placed.version(), fixture.server.version());
-    assert!(placed.public() == fixture.server.public(), "another public part");
+    assert!(
+        placed.public() == fixture.server.public(),
+        "another public part"
+    );
     check_same(fixture, &*placed, 1);
     check_same(fixture, &*placed, 3);
     placed
@@ -47,14 +72,27 @@ pub(super) fn check_answers(fixture: &mut Fixture<'_>, device: &dyn Device) -> B
 /// Compares the answers to a group of queries with those of the CPU.
 fn check_same(fixture: &mut Fixture<'_>, placed: &dyn ErasedServer, count: usize) {
     let indices = fixture.indices(count);
-    let queries: Vec<Vec<u8>> =
-        indices.iter().cycle().take(count).map(|&index| fixture.send(&[index]).query).collect();
-    let batch: Vec<_> = queries.iter().map(|query| (ErasedSession::default(), query.as_slice())).collect();
+    let queries: Vec<Vec<u8>> = indices
+        .iter()
+        .cycle()
+        .take(count)
+        .map(|&index| fixture.send(&[index]).query)
+        .collect();
+    let batch: Vec<_> = queries
+        .iter()
+        .map(|query| (ErasedSession::default(), query.as_slice()))
+        .collect();
     let [found, expected] = [placed, &*fixture.server].map(|server| {
         let answers = server.answer_many(&batch, &NoProgress).into_iter();
-        answers.collect::<Result<Vec<_>>>().expect("answers to honest queries")
+        answers
+            .collect::<Result<Vec<_>>>()
+            .expect("answers to honest queries")
     });
-    assert!(found == expected, "{:?}: {count} answers of a device differ from the CPU's", fixture.shape);
+    assert!(
+        found == expected,
+        "{:?}: {count} answers of a device differ from the CPU's",
+        fixture.shape
+    );
 }
 
 /// A device that records the shapes of the matrices that it holds.

@@ -34,7 +34,12 @@ pub(super) struct Sent {
 }
 
 impl<'a> Fixture<'a> {
-    pub(super) fn new(scheme: &'a dyn ErasedScheme, shape: Shape, target: Target, seed: u64) -> Self {
+    pub(super) fn new(
+        scheme: &'a dyn ErasedScheme,
+        shape: Shape,
+        target: Target,
+        seed: u64,
+    ) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut records = RecordBuffer::zeroed(shape);
         rng.fill_bytes(records.packed_mut());
@@ -44,11 +49,22 @@ impl<'a> Fixture<'a> {
                 scheme.setup_candidate(&candidate.parameters, &records, &mut rng, &NoProgress)
             }),
         };
-        let server =
-            server.unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
-        let client = scheme.client(&server.public()).expect("a client from the public part");
+        let server = server
+            .unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
+        let client = scheme
+            .client(&server.public())
+            .expect("a client from the public part");
         let registration = Registration::open(&*client, &*server, &mut rng);
-        Self { scheme, shape, target, records, server, client, registration, rng }
+        Self {
+            scheme,
+            shape,
+            target,
+            records,
+            server,
+            client,
+            registration,
+            rng,
+        }
     }
 
     /// The first, the middle, the last and some random indices.
@@ -63,17 +79,20 @@ impl<'a> Fixture<'a> {
 
     /// A query for these indices.
     pub(super) fn send(&mut self, indices: &[u64]) -> Sent {
-        self.try_send(indices).unwrap_or_else(|error| panic!("query for {indices:?}: {error}"))
+        self.try_send(indices)
+            .unwrap_or_else(|error| panic!("query for {indices:?}: {error}"))
     }
 
     /// Like [`Self::send`], returning the client's error.
     pub(super) fn try_send(&mut self, indices: &[u64]) -> Result<Sent> {
-        self.registration.send(&*self.client, &*self.server, indices, &mut self.rng)
+        self.registration
+            .send(&*self.client, &*self.server, indices, &mut self.rng)
     }
 
     /// The server's answer.
     pub(super) fn answer(&self, sent: &Sent) -> Vec<u8> {
-        self.try_answer(&sent.query, sent).expect("an answer to an honest query")
+        self.try_answer(&sent.query, sent)
+            .expect("an answer to an honest query")
     }
 
     /// The server's answer to these bytes in the session of `sent`.
@@ -85,7 +104,10 @@ impl<'a> Fixture<'a> {
     pub(super) fn check_lookup(&mut self, indices: &[u64]) {
         let sent = self.send(indices);
         let answer = self.answer(&sent);
-        let found = self.client.extract(sent.secret, &answer).expect("an honest answer decodes");
+        let found = self
+            .client
+            .extract(sent.secret, &answer)
+            .expect("an honest answer decodes");
         check_records(&self.records, indices, &found);
     }
 
@@ -93,7 +115,12 @@ impl<'a> Fixture<'a> {
     pub(super) fn check_decodes_or_refuses(&self, secret: ErasedSecret, answer: &[u8], what: &str) {
         match self.client.extract(secret, answer) {
             Ok(records) => {
-                assert!(records.iter().all(|record| record.len() == self.shape.record_bytes()), "{what}");
+                assert!(
+                    records
+                        .iter()
+                        .all(|record| record.len() == self.shape.record_bytes()),
+                    "{what}"
+                );
             }
             Err(Error::NotDecodable) => {}
             Err(error) => assert!(is_parse_error(&error), "{what}: {error}"),
@@ -105,7 +132,11 @@ impl<'a> Fixture<'a> {
 pub(super) fn check_records(records: &RecordBuffer, indices: &[u64], found: &[Record]) {
     assert_eq!(found.len(), indices.len(), "records for {indices:?}");
     for (&index, record) in indices.iter().zip(found) {
-        assert!(*record == records.get(index).unwrap(), "{:?}: record {index} is wrong", records.shape());
+        assert!(
+            *record == records.get(index).unwrap(),
+            "{:?}: record {index} is wrong",
+            records.shape()
+        );
     }
 }
 
@@ -126,9 +157,18 @@ impl Registration {
         let Some((state, sealed)) = registered else {
             return Self::default();
         };
-        assert_eq!(sealed.len() as u64, description.sizes.keys, "client keys' length");
-        let keys = server.accept_keys(&sealed).expect("honest keys are accepted");
-        Self { state: Some(state), keys: Some(keys) }
+        assert_eq!(
+            sealed.len() as u64,
+            description.sizes.keys,
+            "client keys' length"
+        );
+        let keys = server
+            .accept_keys(&sealed)
+            .expect("honest keys are accepted");
+        Self {
+            state: Some(state),
+            keys: Some(keys),
+        }
     }
 
     /// Makes a query of this client, with a ticket if the scheme has tickets.
@@ -141,22 +181,38 @@ impl Registration {
     ) -> Result<Sent> {
         let number = self.next_ticket(client);
         let (secret, query) = client.query(self.state.as_mut(), indices, rng)?;
-        assert!(number.is_none() || number < self.next_ticket(client), "a ticket's number is used twice");
+        assert!(
+            number.is_none() || number < self.next_ticket(client),
+            "a ticket's number is used twice"
+        );
         let ticket = match (&self.keys, number) {
             (Some(keys), Some(number)) => Some(server.ticket(keys, number, &NoProgress)?),
             _ => None,
         };
-        assert_eq!(ticket.is_some(), server.describe().limits.tickets, "tickets differ from the description");
-        Ok(Sent { secret, query, ticket })
+        assert_eq!(
+            ticket.is_some(),
+            server.describe().limits.tickets,
+            "tickets differ from the description"
+        );
+        Ok(Sent {
+            secret,
+            query,
+            ticket,
+        })
     }
 
     fn next_ticket(&self, client: &dyn ErasedClient) -> Option<u64> {
-        self.state.as_ref().and_then(|state| client.next_ticket(state).expect("state of this client"))
+        self.state
+            .as_ref()
+            .and_then(|state| client.next_ticket(state).expect("state of this client"))
     }
 
     /// The server's session for a query of this client.
     pub(super) fn session<'s>(&'s self, sent: &'s Sent) -> ErasedSession<'s> {
-        ErasedSession { keys: self.keys.as_ref(), ticket: sent.ticket.as_deref() }
+        ErasedSession {
+            keys: self.keys.as_ref(),
+            ticket: sent.ticket.as_deref(),
+        }
     }
 }
 

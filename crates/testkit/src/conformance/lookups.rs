@@ -12,15 +12,34 @@ pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
     let sizes = fixture.server.describe().sizes;
     for index in fixture.indices(config.random_indices) {
         let sent = fixture.send(&[index]);
-        assert_eq!(sent.query.len() as u64, sizes.query, "{:?}: query's length", fixture.shape);
+        assert_eq!(
+            sent.query.len() as u64,
+            sizes.query,
+            "{:?}: query's length",
+            fixture.shape
+        );
         let answer = fixture.answer(&sent);
-        assert_eq!(answer.len() as u64, sizes.answer, "{:?}: answer's length", fixture.shape);
-        assert!(answer == fixture.answer(&sent), "a retry is answered with other bytes");
-        let found = fixture.client.extract(sent.secret, &answer).expect("an honest answer decodes");
+        assert_eq!(
+            answer.len() as u64,
+            sizes.answer,
+            "{:?}: answer's length",
+            fixture.shape
+        );
+        assert!(
+            answer == fixture.answer(&sent),
+            "a retry is answered with other bytes"
+        );
+        let found = fixture
+            .client
+            .extract(sent.secret, &answer)
+            .expect("an honest answer decodes");
         check_records(&fixture.records, &[index], &found);
     }
     let (first, second) = (fixture.send(&[0]), fixture.send(&[0]));
-    assert!(first.query != second.query, "two queries for one index are equal");
+    assert!(
+        first.query != second.query,
+        "two queries for one index are equal"
+    );
     if fixture.scheme.privacy() == Privacy::Private {
         check_bytes_differ(&first.query, &second.query);
     }
@@ -39,14 +58,23 @@ const DISTANCES: usize = 64;
 fn check_bytes_differ(first: &[u8], second: &[u8]) {
     let payload = 24..first.len() - 8;
     let (first, second) = (&first[payload.clone()], &second[payload]);
-    let equal =
-        |distance: usize| first.iter().skip(distance).zip(second).filter(|(a, b)| a == b).count() as f64;
+    let equal = |distance: usize| {
+        first
+            .iter()
+            .skip(distance)
+            .zip(second)
+            .filter(|(a, b)| a == b)
+            .count() as f64
+    };
     let (found, random) = (equal(0), first.len() as f64 / 256.0);
     let deviations = 6.0 * random.sqrt() + 8.0;
     if found < random + deviations {
         return;
     }
-    let usual = (1..=DISTANCES).map(equal).fold(random, f64::max).min(1.25 * random);
+    let usual = (1..=DISTANCES)
+        .map(equal)
+        .fold(random, f64::max)
+        .min(1.25 * random);
     assert!(
         found < usual + deviations,
         "{found} of {} payload bytes are equal in two queries, {usual} at a distance",
@@ -58,12 +86,18 @@ fn check_bytes_differ(first: &[u8], second: &[u8]) {
 pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
     for index in [fixture.shape.records(), u64::MAX] {
         let result = fixture.try_send(&[index]);
-        assert!(matches!(result, Err(Error::IndexOutOfRange { .. })), "index {index} was not refused");
+        assert!(
+            matches!(result, Err(Error::IndexOutOfRange { .. })),
+            "index {index} was not refused"
+        );
     }
     let capacity = fixture.server.describe().limits.batch;
     for count in [0, capacity + 1] {
         let result = fixture.try_send(&vec![0; count]);
-        assert!(matches!(result, Err(Error::BatchSize { .. })), "{count} indices were not refused");
+        assert!(
+            matches!(result, Err(Error::BatchSize { .. })),
+            "{count} indices were not refused"
+        );
     }
 }
 
@@ -72,10 +106,17 @@ pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
 pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
     let description = fixture.server.describe();
     let indices = fixture.indices(description.limits.batch.min(16));
-    for count in [description.limits.batch.min(16), description.limits.batch.min(2)] {
+    for count in [
+        description.limits.batch.min(16),
+        description.limits.batch.min(2),
+    ] {
         let batch: Vec<u64> = indices.iter().rev().copied().cycle().take(count).collect();
         let sent = fixture.send(&batch);
-        assert_eq!(sent.query.len() as u64, description.sizes.query, "length depends on {count} indices");
+        assert_eq!(
+            sent.query.len() as u64,
+            description.sizes.query,
+            "length depends on {count} indices"
+        );
         fixture.check_lookup(&batch);
     }
     fixture.check_lookup(&vec![0; description.limits.batch.min(3)]);
@@ -84,35 +125,63 @@ pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
 
 /// Several queries in one pass, one of them bad.
 fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
-    let sent: Vec<_> = indices.iter().map(|&index| fixture.send(&[index])).collect();
+    let sent: Vec<_> = indices
+        .iter()
+        .map(|&index| fixture.send(&[index]))
+        .collect();
     let bad = &sent[0].query[..sent[0].query.len() - 1];
-    let mut batch: Vec<_> =
-        sent.iter().map(|sent| (fixture.registration.session(sent), sent.query.as_slice())).collect();
-    for (answer, sent) in fixture.server.answer_many(&batch, &NoProgress).into_iter().zip(&sent) {
-        assert!(answer.expect("an answer") == fixture.answer(sent), "in one pass and alone differ");
+    let mut batch: Vec<_> = sent
+        .iter()
+        .map(|sent| (fixture.registration.session(sent), sent.query.as_slice()))
+        .collect();
+    for (answer, sent) in fixture
+        .server
+        .answer_many(&batch, &NoProgress)
+        .into_iter()
+        .zip(&sent)
+    {
+        assert!(
+            answer.expect("an answer") == fixture.answer(sent),
+            "in one pass and alone differ"
+        );
     }
     let middle = batch.len() / 2;
     batch.insert(middle, (fixture.registration.session(&sent[0]), bad));
     let answers = fixture.server.answer_many(&batch, &NoProgress);
     assert_eq!(answers.len(), batch.len());
     for (i, answer) in answers.iter().enumerate() {
-        assert_eq!(answer.is_err(), i == middle, "query {i}; only {middle} is bad");
+        assert_eq!(
+            answer.is_err(),
+            i == middle,
+            "query {i}; only {middle} is bad"
+        );
     }
     assert!(fixture.server.answer_many(&[], &NoProgress).is_empty());
 }
 
 /// Threads with their own clients query one server concurrently.
 pub(super) fn check_threads(fixture: &Fixture<'_>, config: &Config) {
-    let Fixture { scheme, server, records, .. } = fixture;
+    let Fixture {
+        scheme,
+        server,
+        records,
+        ..
+    } = fixture;
     let work = |thread: u64| {
         let mut rng = ChaCha20Rng::seed_from_u64(config.seed ^ (thread + 1));
         let client = scheme.client(&server.public()).expect("a client");
         let mut registration = Registration::open(&*client, &**server, &mut rng);
         for i in 0..2 {
             let index = (thread * 97 + i * 31) % records.shape().records();
-            let sent = registration.send(&*client, &**server, &[index], &mut rng).expect("a query");
-            let answer = server.answer(registration.session(&sent), &sent.query).expect("an answer");
-            let found = client.extract(sent.secret, &answer).expect("an honest answer decodes");
+            let sent = registration
+                .send(&*client, &**server, &[index], &mut rng)
+                .expect("a query");
+            let answer = server
+                .answer(registration.session(&sent), &sent.query)
+                .expect("an answer");
+            let found = client
+                .extract(sent.secret, &answer)
+                .expect("an honest answer decodes");
             check_records(records, &[index], &found);
         }
     };

@@ -37,7 +37,10 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
     let all = config.shapes.iter().map(|shape| (*shape, false));
     let all = all.chain(config.thorough.iter().map(|shape| (*shape, true)));
     for (i, (shape, thorough)) in all.enumerate() {
-        let target = Target { goal: config.goals[i % config.goals.len()], failure: config.failure };
+        let target = Target {
+            goal: config.goals[i % config.goals.len()],
+            failure: config.failure,
+        };
         let mut fixture = Fixture::new(scheme, shape, target, config.seed + i as u64);
         check_description(&fixture);
         lookups::check_indices(&mut fixture, config);
@@ -61,8 +64,17 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
 /// If a check fails, with the shape and the reason.
 pub fn run_on_device(scheme: &dyn ErasedScheme, config: &Config, device: &dyn Device) {
     let goals = config.goals.iter().cycle();
-    for (i, (&shape, &goal)) in config.shapes.iter().chain(&config.thorough).zip(goals).enumerate() {
-        let target = Target { goal, failure: config.failure };
+    for (i, (&shape, &goal)) in config
+        .shapes
+        .iter()
+        .chain(&config.thorough)
+        .zip(goals)
+        .enumerate()
+    {
+        let target = Target {
+            goal,
+            failure: config.failure,
+        };
         let mut fixture = Fixture::new(scheme, shape, target, config.seed + i as u64);
         devices::check_answers(&mut fixture, device);
     }
@@ -70,24 +82,47 @@ pub fn run_on_device(scheme: &dyn ErasedScheme, config: &Config, device: &dyn De
 
 /// Checks the scheme's description before any query.
 fn check_description(fixture: &Fixture<'_>) {
-    let Fixture { scheme, shape, target, server, client, .. } = fixture;
+    let Fixture {
+        scheme,
+        shape,
+        target,
+        server,
+        client,
+        ..
+    } = fixture;
     let description = server.describe();
-    let planned = scheme.candidate_for(*shape, *target).expect("a plan").description;
+    let planned = scheme
+        .candidate_for(*shape, *target)
+        .expect("a plan")
+        .description;
     assert_eq!(planned, description, "plan and prepared database differ");
     assert_eq!(client.describe(), description, "client and server differ");
     assert_eq!(client.version(), server.version());
-    assert_eq!((description.shape, description.scheme), (*shape, scheme.name()));
+    assert_eq!(
+        (description.shape, description.scheme),
+        (*shape, scheme.name())
+    );
     assert_eq!(description.privacy, scheme.privacy());
     let limits = description.limits;
     assert!(shape.records() <= limits.records && shape.record_bits() <= limits.record_bits);
     assert!(limits.batch >= 1);
     let public = server.public().len() as u64;
-    assert_eq!(description.sizes.public, public, "{shape:?}: public part's length");
+    assert_eq!(
+        description.sizes.public, public,
+        "{shape:?}: public part's length"
+    );
     assert!(description.sizes.hint <= public);
     let (bound, failure) = (target.failure, description.failure_log2);
-    assert!(failure <= bound.log2(), "{shape:?}: failure {failure}, above {bound}");
+    assert!(
+        failure <= bound.log2(),
+        "{shape:?}: failure {failure}, above {bound}"
+    );
     let never = failure == f64::NEG_INFINITY;
-    assert!(never || description.failure_bound == bound, "{shape:?}: {}", description.failure_bound);
+    assert!(
+        never || description.failure_bound == bound,
+        "{shape:?}: {}",
+        description.failure_bound
+    );
     if description.privacy == Privacy::Private {
         match description.security {
             Some(security) => assert!(security.bits >= 128.0, "{shape:?}: {} bits", security.bits),
@@ -101,8 +136,16 @@ fn check_description(fixture: &Fixture<'_>) {
 fn check_unconditional_privacy(fixture: &Fixture<'_>) {
     let query = |index| {
         let mut rng = ChaCha20Rng::seed_from_u64(fixture.shape.records());
-        fixture.client.query(None, &[index], &mut rng).expect("a query").1
+        fixture
+            .client
+            .query(None, &[index], &mut rng)
+            .expect("a query")
+            .1
     };
     let last = fixture.shape.records() - 1;
-    assert!(query(0) == query(last), "{:?}: a query depends on its index", fixture.shape);
+    assert!(
+        query(0) == query(last),
+        "{:?}: a query depends on its index",
+        fixture.shape
+    );
 }

@@ -10,7 +10,10 @@ use super::fixture::{Fixture, Registration, is_parse_error};
 /// Runs all checks of this file; none for schemes without client keys.
 pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     if !fixture.server.describe().limits.client_keys {
-        assert!(fixture.registration.state.is_none(), "state without client keys");
+        assert!(
+            fixture.registration.state.is_none(),
+            "state without client keys"
+        );
         return;
     }
     check_saved_state(fixture);
@@ -23,14 +26,24 @@ pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
 /// State that was saved and loaded repeatedly continues where it left off. State loaded twice uses
 /// the same ticket number twice, so that the server can refuse the second query.
 fn check_saved_state(fixture: &mut Fixture<'_>) {
-    let client = fixture.scheme.client(&fixture.server.public()).expect("a client");
+    let client = fixture
+        .scheme
+        .client(&fixture.server.public())
+        .expect("a client");
     for index in [0, fixture.shape.records() - 1] {
         let bytes = client.save_state(state(fixture)).expect("saving state");
         let loaded = client.load_state(&bytes).expect("loading what was saved");
         let again = client.save_state(&loaded).expect("saving state");
         assert!(bytes == again, "state changed by saving");
-        let (number, loaded_number) = (client.next_ticket(state(fixture)), client.next_ticket(&loaded));
-        assert_eq!(number.expect("own state"), loaded_number.expect("own state"), "another ticket");
+        let (number, loaded_number) = (
+            client.next_ticket(state(fixture)),
+            client.next_ticket(&loaded),
+        );
+        assert_eq!(
+            number.expect("own state"),
+            loaded_number.expect("own state"),
+            "another ticket"
+        );
         fixture.registration.state = Some(loaded);
         fixture.check_lookup(&[index]);
     }
@@ -38,31 +51,66 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
 
 /// Damaged state and state of another scheme cause typed errors.
 fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
-    let bytes = fixture.client.save_state(state(fixture)).expect("saving state");
-    for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1))) {
+    let bytes = fixture
+        .client
+        .save_state(state(fixture))
+        .expect("saving state");
+    for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1)))
+    {
         let mut damaged = bytes.to_vec();
         damaged[position] ^= 1;
         for (what, damaged) in [("flipped", damaged), ("cut", bytes[..position].to_vec())] {
             let error = fixture.client.load_state(&damaged).err();
             let error = error.unwrap_or_else(|| panic!("state, {what} at {position}: accepted"));
-            assert!(is_parse_error(&error), "state, {what} at {position}: {error:?}");
+            assert!(
+                is_parse_error(&error),
+                "state, {what} at {position}: {error:?}"
+            );
         }
     }
     let payload = &bytes[24..bytes.len() - 8];
-    let header = |kind, scheme| Header { kind, scheme, version: fixture.server.version() };
+    let header = |kind, scheme| Header {
+        kind,
+        scheme,
+        version: fixture.server.version(),
+    };
     let (id, version) = (fixture.scheme.id(), fixture.server.version());
     let foreign = envelope::seal(&header(Kind::State, id.wrapping_add(1)), payload);
-    assert!(matches!(fixture.client.load_state(&foreign), Err(Error::WrongScheme { .. })));
-    let short = envelope::seal(&Header { kind: Kind::State, scheme: id, version }, &payload[1..]);
-    assert!(fixture.client.load_state(&short).is_err_and(|error| is_parse_error(&error)));
+    assert!(matches!(
+        fixture.client.load_state(&foreign),
+        Err(Error::WrongScheme { .. })
+    ));
+    let short = envelope::seal(
+        &Header {
+            kind: Kind::State,
+            scheme: id,
+            version,
+        },
+        &payload[1..],
+    );
+    assert!(
+        fixture
+            .client
+            .load_state(&short)
+            .is_err_and(|error| is_parse_error(&error))
+    );
     let keys = envelope::seal(&header(Kind::Keys, id), payload);
-    assert!(fixture.client.load_state(&keys).is_err_and(|error| is_parse_error(&error)));
+    assert!(
+        fixture
+            .client
+            .load_state(&keys)
+            .is_err_and(|error| is_parse_error(&error))
+    );
 }
 
 /// Valid keys are accepted. Damaged, short and long keys are refused, and so are those of another
 /// version unless they are valid for this one.
 fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
-    let (_, keys) = fixture.client.register(&mut fixture.rng).expect("registration").expect("client keys");
+    let (_, keys) = fixture
+        .client
+        .register(&mut fixture.rng)
+        .expect("registration")
+        .expect("client keys");
     assert!(fixture.server.accept_keys(&keys).is_ok(), "honest keys");
     for position in (0..keys.len()).step_by(keys.len().div_ceil(config.damaged_positions.max(1))) {
         let mut damaged = keys.clone();
@@ -70,71 +118,153 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
         for (what, damaged) in [("flipped", damaged), ("cut", keys[..position].to_vec())] {
             let error = fixture.server.accept_keys(&damaged).err();
             let error = error.unwrap_or_else(|| panic!("keys, {what} at {position}: accepted"));
-            assert!(is_parse_error(&error), "keys, {what} at {position}: {error:?}");
+            assert!(
+                is_parse_error(&error),
+                "keys, {what} at {position}: {error:?}"
+            );
         }
     }
     let payload = &keys[24..keys.len() - 8];
     let (id, version) = (fixture.scheme.id(), papir_core::Version([0x5a; 8]));
-    let old = envelope::seal(&Header { kind: Kind::Keys, scheme: id, version }, payload);
-    assert!(matches!(fixture.server.accept_keys(&old), Ok(_) | Err(Error::WrongVersion { .. })));
+    let old = envelope::seal(
+        &Header {
+            kind: Kind::Keys,
+            scheme: id,
+            version,
+        },
+        payload,
+    );
+    assert!(matches!(
+        fixture.server.accept_keys(&old),
+        Ok(_) | Err(Error::WrongVersion { .. })
+    ));
     let long = [payload, &[0]].concat();
-    let long =
-        envelope::seal(&Header { kind: Kind::Keys, scheme: id, version: fixture.server.version() }, &long);
-    assert!(fixture.server.accept_keys(&long).is_err_and(|error| is_parse_error(&error)), "longer keys");
+    let long = envelope::seal(
+        &Header {
+            kind: Kind::Keys,
+            scheme: id,
+            version: fixture.server.version(),
+        },
+        &long,
+    );
+    assert!(
+        fixture
+            .server
+            .accept_keys(&long)
+            .is_err_and(|error| is_parse_error(&error)),
+        "longer keys"
+    );
 }
 
 /// A query whose session lacks keys or a ticket, or has another client's ticket.
 fn check_missing_session(fixture: &mut Fixture<'_>) {
     let sent = fixture.send(&[0]);
-    assert!(fixture.server.check_query(&sent.query).is_ok(), "an honest query");
-    assert!(fixture.server.check_query(&sent.query[1..]).is_err(), "a cut query");
-    let missing = fixture.server.answer(papir_core::erased::ErasedSession::default(), &sent.query);
-    assert!(matches!(missing, Err(Error::Session { .. })), "{:?}", missing.err());
+    assert!(
+        fixture.server.check_query(&sent.query).is_ok(),
+        "an honest query"
+    );
+    assert!(
+        fixture.server.check_query(&sent.query[1..]).is_err(),
+        "a cut query"
+    );
+    let missing = fixture
+        .server
+        .answer(papir_core::erased::ErasedSession::default(), &sent.query);
+    assert!(
+        matches!(missing, Err(Error::Session { .. })),
+        "{:?}",
+        missing.err()
+    );
     if sent.ticket.is_none() {
         return;
     }
     let mut other = Registration::open(&*fixture.client, &*fixture.server, &mut fixture.rng);
-    let theirs = other.send(&*fixture.client, &*fixture.server, &[0], &mut fixture.rng).expect("a query");
+    let theirs = other
+        .send(&*fixture.client, &*fixture.server, &[0], &mut fixture.rng)
+        .expect("a query");
     let session = fixture.registration.session(&theirs);
     // With another client's ticket, the server refuses or gives a meaningless answer.
     if let Ok(answer) = fixture.server.answer(session, &sent.query) {
-        fixture.check_decodes_or_refuses(sent.secret, &answer, "an answer by another client's ticket");
+        fixture.check_decodes_or_refuses(
+            sent.secret,
+            &answer,
+            "an answer by another client's ticket",
+        );
     }
 }
 
 /// A key that was sent ahead, and saved in the state, shortens one query, which needs no session.
 fn check_sent_ahead(fixture: &mut Fixture<'_>) {
     let sizes = fixture.server.describe().sizes;
-    let (client, server) =
-        (fixture.scheme.client(&fixture.server.public()).expect("a client"), &*fixture.server);
-    let (own, rng) = (fixture.registration.state.as_mut().expect("state"), &mut fixture.rng);
+    let (client, server) = (
+        fixture
+            .scheme
+            .client(&fixture.server.public())
+            .expect("a client"),
+        &*fixture.server,
+    );
+    let (own, rng) = (
+        fixture.registration.state.as_mut().expect("state"),
+        &mut fixture.rng,
+    );
     if sizes.ahead == 0 {
-        assert!(matches!(client.send_ahead(own, rng), Err(Error::Parameters { .. })));
+        assert!(matches!(
+            client.send_ahead(own, rng),
+            Err(Error::Parameters { .. })
+        ));
         return;
     }
-    let number = client.next_ticket(own).expect("own state").expect("a scheme with tickets");
+    let number = client
+        .next_ticket(own)
+        .expect("own state")
+        .expect("a scheme with tickets");
     let key = client.send_ahead(own, rng).expect("a key");
     assert_eq!(key.len() as u64, sizes.ahead, "the key's length");
-    let keys = fixture.registration.keys.as_ref().expect("a registered client");
-    let ticket = server.ticket(keys, number, &papir_core::NoProgress).expect("a ticket");
-    let session = papir_core::erased::ErasedSession { keys: Some(keys), ticket: Some(&ticket) };
+    let keys = fixture
+        .registration
+        .keys
+        .as_ref()
+        .expect("a registered client");
+    let ticket = server
+        .ticket(keys, number, &papir_core::NoProgress)
+        .expect("a ticket");
+    let session = papir_core::erased::ErasedSession {
+        keys: Some(keys),
+        ticket: Some(&ticket),
+    };
     let answer = server.answer(session, &key).expect("an answer to a key");
     assert_eq!(client.held(own).expect("own state"), 0);
     client.hold(own, number, &answer).expect("an honest answer");
     let bytes = client.save_state(own).expect("saving state");
     let mut loaded = client.load_state(&bytes).expect("loading what was saved");
     assert_eq!(client.held(&loaded).expect("own state"), 1);
-    assert_eq!(client.next_number(&loaded).expect("own state"), Some(SENT_AHEAD + number));
+    assert_eq!(
+        client.next_number(&loaded).expect("own state"),
+        Some(SENT_AHEAD + number)
+    );
     let index = fixture.shape.records() / 2;
-    let (secret, query) = client.query(Some(&mut loaded), &[index], rng).expect("a query");
-    assert_eq!((query.len() as u64, client.held(&loaded).expect("own state")), (sizes.online, 0));
-    let answer = server.answer(Default::default(), &query).expect("an answer without a session");
+    let (secret, query) = client
+        .query(Some(&mut loaded), &[index], rng)
+        .expect("a query");
+    assert_eq!(
+        (query.len() as u64, client.held(&loaded).expect("own state")),
+        (sizes.online, 0)
+    );
+    let answer = server
+        .answer(Default::default(), &query)
+        .expect("an answer without a session");
     assert!((answer.len() as u64) < sizes.answer, "the answer's length");
-    let found = client.extract(secret, &answer).expect("an honest answer decodes");
+    let found = client
+        .extract(secret, &answer)
+        .expect("an honest answer decodes");
     super::fixture::check_records(&fixture.records, &[index], &found);
     fixture.registration.state = Some(loaded);
 }
 
 fn state<'f>(fixture: &'f Fixture<'_>) -> &'f papir_core::erased::ErasedState {
-    fixture.registration.state.as_ref().expect("a registered client keeps state")
+    fixture
+        .registration
+        .state
+        .as_ref()
+        .expect("a registered client keeps state")
 }

@@ -40,7 +40,10 @@ impl Client<Example> for ExampleClient {
         check_indices(Example::NAME, &self.params.shape(), indices, BATCH)?;
         let mut nonce = [0; NONCE_BYTES];
         rng.fill_bytes(&mut nonce);
-        let secret = ExampleSecret { nonce, indices: Zeroizing::new(indices.to_vec()) };
+        let secret = ExampleSecret {
+            nonce,
+            indices: Zeroizing::new(indices.to_vec()),
+        };
         Ok((secret, ExampleQuery { nonce }))
     }
 
@@ -49,7 +52,11 @@ impl Client<Example> for ExampleClient {
             return Err(Error::NotDecodable);
         }
         let shape = self.params.shape();
-        Ok(secret.indices.iter().map(|&index| select(&shape, &answer.packed, index)).collect())
+        Ok(secret
+            .indices
+            .iter()
+            .map(|&index| select(&shape, &answer.packed, index))
+            .collect())
     }
 }
 
@@ -59,7 +66,10 @@ fn select(shape: &Shape, packed: &[u8], index: u64) -> Record {
     for i in 0..shape.records() {
         let mask = equality_mask(i, index);
         let record = extract_bits(packed, i * shape.record_bits(), shape.record_bits());
-        selected.iter_mut().zip(record).for_each(|(byte, value)| *byte |= mask & value);
+        selected
+            .iter_mut()
+            .zip(record)
+            .for_each(|(byte, value)| *byte |= mask & value);
     }
     selected
 }

@@ -18,7 +18,9 @@ fn normalised(text: &str) -> String {
 /// The contents of a page's ```` ```rust ```` blocks.
 fn rust_blocks(page: &str) -> Vec<&str> {
     let blocks = page.split("\n```rust\n").skip(1);
-    blocks.map(|rest| rest.split("\n```\n").next().expect("the end of a block")).collect()
+    blocks
+        .map(|rest| rest.split("\n```\n").next().expect("the end of a block"))
+        .collect()
 }
 
 #[test]
@@ -29,6 +31,9 @@ fn the_guide_quotes_the_example() {
     for block in blocks {
         let text = normalised(block);
         let found = sources.iter().any(|source| source.contains(&text));
-        assert!(found, "no file of the example has this block of the guide:\n{block}");
+        assert!(
+            found,
+            "no file of the example has this block of the guide:\n{block}"
+        );
     }
 }

@@ -54,14 +54,30 @@ fn the_example_conforms() {
 fn messages_have_golden_bytes() {
     let params = params::ExampleParams::choose(Shape::new(3, 3).unwrap(), Goal::Balanced).unwrap();
     let nonce = *b"sixteen bytes ok";
-    assert_eq!(params.encode(), [3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(
+        params.encode(),
+        [3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]
+    );
     assert_eq!(wire::ExampleQuery { nonce }.encode(&params), nonce);
-    let answer = wire::ExampleAnswer { nonce, packed: vec![0b1000_1000, 1] };
-    assert_eq!(answer.encode(&params), [&nonce[..], &[0b1000_1000, 1]].concat());
+    let answer = wire::ExampleAnswer {
+        nonce,
+        packed: vec![0b1000_1000, 1],
+    };
+    assert_eq!(
+        answer.encode(&params),
+        [&nonce[..], &[0b1000_1000, 1]].concat()
+    );
     assert!(wire::ExampleAnswer::decode(&params, &answer.encode(&params)).is_ok());
     // Nine bits of records, then a bit that must be zero.
-    let padded = wire::ExampleAnswer { nonce, packed: vec![0, 0b10] }.encode(&params);
-    assert!(matches!(wire::ExampleAnswer::decode(&params, &padded), Err(Error::Malformed { .. })));
+    let padded = wire::ExampleAnswer {
+        nonce,
+        packed: vec![0, 0b10],
+    }
+    .encode(&params);
+    assert!(matches!(
+        wire::ExampleAnswer::decode(&params, &padded),
+        Err(Error::Malformed { .. })
+    ));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Parameters, Scheme, Target};
 use papir_core::{
-    Description, Error, FailureBound, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost,
-    envelope,
+    Description, Error, FailureBound, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes,
+    UpdateCost, envelope,
 };
 
 use crate::Example;
@@ -29,8 +29,14 @@ impl ExampleParams {
     /// The only constructor: both [`Parameters::choose`] and [`Parameters::decode`] end here.
     fn new(shape: Shape) -> Result<Self> {
         if shape.total_bytes() > MAX_BYTES {
-            let reason = format!("{} bytes of records: expected at most {MAX_BYTES}", shape.total_bytes());
-            return Err(Error::Parameters { scheme: Example::NAME, reason });
+            let reason = format!(
+                "{} bytes of records: expected at most {MAX_BYTES}",
+                shape.total_bytes()
+            );
+            return Err(Error::Parameters {
+                scheme: Example::NAME,
+                reason,
+            });
         }
         Ok(Self { shape })
     }
@@ -59,7 +65,11 @@ impl ExampleParams {
 
     fn work(&self) -> Work {
         let copy = Counts::new().with(Operation::Copy, self.packed_bytes() as f64, 1);
-        Work { setup: copy.clone(), answer: copy, ..Work::default() }
+        Work {
+            setup: copy.clone(),
+            answer: copy,
+            ..Work::default()
+        }
     }
 }
 
@@ -100,7 +110,9 @@ impl Parameters for ExampleParams {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u64(self.shape.records()).u64(self.shape.record_bits());
+        writer
+            .u64(self.shape.records())
+            .u64(self.shape.record_bits());
         writer.finish()
     }
 

@@ -2,7 +2,9 @@
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed};
+use papir_core::{
+    AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
+};
 use rand_core::CryptoRng;
 
 use crate::Example;
@@ -28,13 +30,19 @@ impl Server<Example> for ExampleServer {
         let shape = params.shape();
         if records.shape() != shape {
             let reason = format!("chosen for {shape:?}, the source has {:?}", records.shape());
-            return Err(Error::Parameters { scheme: Example::NAME, reason });
+            return Err(Error::Parameters {
+                scheme: Example::NAME,
+                reason,
+            });
         }
         progress.stage("copy records", shape.records());
         let mut packed = AlignedBytes::zeroed(params.packed_bytes());
         records.read_packed(0, shape.records(), packed.bytes_mut())?;
         progress.advance(shape.records());
-        Ok(Self { params, packed: packed.into() })
+        Ok(Self {
+            params,
+            packed: packed.into(),
+        })
     }
 
     fn params(&self) -> &ExampleParams {
@@ -53,17 +61,30 @@ impl Server<Example> for ExampleServer {
         progress.stage("answer", batch.len() as u64);
         let answer = |query: &ExampleQuery| {
             progress.advance(1);
-            ExampleAnswer { nonce: query.nonce, packed: self.packed.to_vec() }
+            ExampleAnswer {
+                nonce: query.nonce,
+                packed: self.packed.to_vec(),
+            }
         };
         Ok(batch.into_iter().map(|(_, query)| answer(query)).collect())
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, _progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        _progress: &dyn Progress,
+    ) -> Result<Self> {
         let shape = self.params.shape();
         check_changes(&shape, changes)?;
         let mut records = RecordBuffer::from_packed(shape, self.packed.to_vec())?;
-        changes.iter().try_for_each(|change| records.set(change.index, &change.record))?;
-        Ok(Self { params: self.params.clone(), packed: Blob::copy_of(records.packed()) })
+        changes
+            .iter()
+            .try_for_each(|change| records.set(change.index, &change.record))?;
+        Ok(Self {
+            params: self.params.clone(),
+            packed: Blob::copy_of(records.packed()),
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -76,7 +97,11 @@ impl Server<Example> for ExampleServer {
 
     fn load(params: ExampleParams, source: &dyn SectionSource) -> Result<Self> {
         let packed = source.get(RECORDS)?;
-        Error::check_length("the section of records", packed.len(), params.packed_bytes())?;
+        Error::check_length(
+            "the section of records",
+            packed.len(),
+            params.packed_bytes(),
+        )?;
         check_padding(&params, &packed)?;
         Ok(Self { params, packed })
     }

@@ -73,7 +73,11 @@ pub(crate) fn check_padding(params: &ExampleParams, packed: &[u8]) -> Result<()>
     let used = shape.records() * shape.record_bits() % 8;
     let padding = packed.last().map_or(0, |last| last >> used);
     if used != 0 && padding != 0 {
-        return Err(Error::malformed("padding of the example's records", padding, 0));
+        return Err(Error::malformed(
+            "padding of the example's records",
+            padding,
+            0,
+        ));
     }
     Ok(())
 }

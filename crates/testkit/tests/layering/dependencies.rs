@@ -16,36 +16,60 @@ use crate::root;
 fn dependencies() -> Metadata {
     let version = Command::new("rustc").arg("-vV").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let options = ["--filter-platform", host, "--locked"].map(str::to_owned).to_vec();
-    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).other_options(options).exec().unwrap()
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .unwrap();
+    let options = ["--filter-platform", host, "--locked"]
+        .map(str::to_owned)
+        .to_vec();
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .other_options(options)
+        .exec()
+        .unwrap()
 }
 
 /// The third-party packages among `metadata`.
 fn third_party(metadata: &Metadata) -> Vec<&Package> {
     let built = metadata.resolve.as_ref().unwrap();
     let packages = built.nodes.iter().map(|node| &metadata[&node.id]);
-    packages.filter(|package| package.source.is_some()).collect()
+    packages
+        .filter(|package| package.source.is_some())
+        .collect()
 }
 
 fn strings(table: &Table, section: &str, key: &str) -> Vec<String> {
     let list = table[section][key].as_array().unwrap();
-    list.iter().map(|entry| entry.as_str().unwrap().to_owned()).collect()
+    list.iter()
+        .map(|entry| entry.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Licences that single packages may have besides the allowed ones, by the package's name.
 fn exceptions(policy: &Table) -> BTreeMap<String, Vec<String>> {
-    let rows = policy["licenses"]["exceptions"].as_array().unwrap().iter().map(|row| row.as_table().unwrap());
+    let rows = policy["licenses"]["exceptions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_table().unwrap());
     let licences = |row: &Table| {
         let allowed = row["allow"].as_array().unwrap();
-        allowed.iter().map(|licence| licence.as_str().unwrap().to_owned()).collect()
+        allowed
+            .iter()
+            .map(|licence| licence.as_str().unwrap().to_owned())
+            .collect()
     };
-    rows.map(|row| (row["crate"].as_str().unwrap().to_owned(), licences(row))).collect()
+    rows.map(|row| (row["crate"].as_str().unwrap().to_owned(), licences(row)))
+        .collect()
 }
 
 #[test]
 fn dependencies_have_allowed_licences_and_sources() {
-    let policy: Table = fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap();
+    let policy: Table = fs::read_to_string(root().join("deny.toml"))
+        .unwrap()
+        .parse()
+        .unwrap();
     let allowed = strings(&policy, "licenses", "allow");
     let parsed = |licence: &String| Licensee::parse(licence).unwrap();
     let allowed: Vec<Licensee> = allowed.iter().map(parsed).collect();
@@ -57,14 +81,31 @@ fn dependencies_have_allowed_licences_and_sources() {
     let mut wrong = Vec::new();
     for package in packages {
         let (name, source) = (&package.name, package.source.as_ref().unwrap().repr.clone());
-        if !registries.iter().any(|registry| source == format!("registry+{registry}")) {
+        if !registries
+            .iter()
+            .any(|registry| source == format!("registry+{registry}"))
+        {
             wrong.push(format!("{name}: from {source}"));
         }
-        let licence = package.license.clone().unwrap_or_default().replace('/', " OR ");
+        let licence = package
+            .license
+            .clone()
+            .unwrap_or_default()
+            .replace('/', " OR ");
         let expression = Expression::parse(&licence);
-        let more: Vec<Licensee> = exceptions.get(name.as_str()).into_iter().flatten().map(parsed).collect();
+        let more: Vec<Licensee> = exceptions
+            .get(name.as_str())
+            .into_iter()
+            .flatten()
+            .map(parsed)
+            .collect();
         let satisfied = expression.is_ok_and(|expression| {
-            expression.evaluate(|wanted| allowed.iter().chain(&more).any(|licence| licence.satisfies(wanted)))
+            expression.evaluate(|wanted| {
+                allowed
+                    .iter()
+                    .chain(&more)
+                    .any(|licence| licence.satisfies(wanted))
+            })
         });
         if !satisfied {
             wrong.push(format!("{name}: licence `{licence}`"));
@@ -78,11 +119,25 @@ fn dependencies_have_allowed_licences_and_sources() {
 #[test]
 fn dependencies_support_the_oldest_rust() {
     let metadata = dependencies();
-    let ours = metadata.workspace_packages()[0].rust_version.clone().unwrap();
+    let ours = metadata.workspace_packages()[0]
+        .rust_version
+        .clone()
+        .unwrap();
     let newer: Vec<String> = third_party(&metadata)
         .iter()
-        .filter(|package| package.rust_version.as_ref().is_some_and(|version| *version > ours))
-        .map(|package| format!("{} needs {}", package.name, package.rust_version.as_ref().unwrap()))
+        .filter(|package| {
+            package
+                .rust_version
+                .as_ref()
+                .is_some_and(|version| *version > ours)
+        })
+        .map(|package| {
+            format!(
+                "{} needs {}",
+                package.name,
+                package.rust_version.as_ref().unwrap()
+            )
+        })
         .collect();
     assert!(newer.is_empty(), "papir supports Rust {ours}: {newer:#?}");
 }

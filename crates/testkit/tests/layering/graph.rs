@@ -29,11 +29,14 @@ impl Graph {
     /// Reads the library and the programs among `files`.
     pub(crate) fn read(files: &Trees, reading: Reading) -> Self {
         let mut graph = Self::default();
-        let is_root =
-            |file: &&String| ["lib.rs", "main.rs"].contains(&file.as_str()) || file.starts_with("bin/");
+        let is_root = |file: &&String| {
+            ["lib.rs", "main.rs"].contains(&file.as_str()) || file.starts_with("bin/")
+        };
         for root in files.keys().filter(is_root) {
             let modules = Modules::read(files, root, reading == Reading::Everything);
-            graph.files.extend(modules.all.iter().map(|module| module.file.clone()));
+            graph
+                .files
+                .extend(modules.all.iter().map(|module| module.file.clone()));
             (0..modules.all.len()).for_each(|module| graph.add_module(&modules, module, reading));
         }
         graph
@@ -56,9 +59,18 @@ impl Graph {
         for glob in &here.globs {
             let resolved = resolve(modules, module, &glob.path);
             let everything = reading == Reading::Everything;
-            let mut ends = if everything { resolved.passed } else { ends(&resolved.targets) };
+            let mut ends = if everything {
+                resolved.passed
+            } else {
+                ends(&resolved.targets)
+            };
             ends.retain(|end| !(glob.reexport && modules.is_within(*end, module)));
-            self.add(modules, module, &[glob.path.as_slice(), &["*".to_owned()]].concat(), &ends);
+            self.add(
+                modules,
+                module,
+                &[glob.path.as_slice(), &["*".to_owned()]].concat(),
+                &ends,
+            );
         }
         for path in &here.mentions {
             let resolved = resolve(modules, module, path);
@@ -78,15 +90,26 @@ impl Graph {
 
     fn add(&mut self, modules: &Modules, module: usize, path: &[String], ends: &BTreeSet<usize>) {
         let from = &modules.all[module].file;
-        for to in ends.iter().map(|end| &modules.all[*end].file).filter(|to| *to != from) {
+        for to in ends
+            .iter()
+            .map(|end| &modules.all[*end].file)
+            .filter(|to| *to != from)
+        {
             let arrows = self.arrows.entry(from.clone()).or_default();
-            arrows.entry(to.clone()).or_default().insert(path.join("::"));
+            arrows
+                .entry(to.clone())
+                .or_default()
+                .insert(path.join("::"));
         }
     }
 
     /// The files that `file` uses directly.
     fn used_by(&self, file: &str) -> impl Iterator<Item = &str> {
-        self.arrows.get(file).into_iter().flat_map(BTreeMap::keys).map(String::as_str)
+        self.arrows
+            .get(file)
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+            .map(String::as_str)
     }
 
     /// All files that `file` uses, directly or indirectly, through files that satisfy `passable`.
@@ -103,19 +126,34 @@ impl Graph {
 
     /// Strongly connected components of two files or more: sets of files that all use each other.
     pub(crate) fn components(&self) -> Vec<BTreeSet<&str>> {
-        let reach: BTreeMap<&str, BTreeSet<&str>> =
-            self.arrows.keys().map(|file| (file.as_str(), self.reach(file, |_| true))).collect();
+        let reach: BTreeMap<&str, BTreeSet<&str>> = self
+            .arrows
+            .keys()
+            .map(|file| (file.as_str(), self.reach(file, |_| true)))
+            .collect();
         let mut components = BTreeSet::new();
-        for (file, reached) in reach.iter().filter(|(file, reached)| reached.contains(*file)) {
-            let returns = |other: &&&str| reach.get(**other).is_some_and(|back| back.contains(file));
-            components.insert(reached.iter().filter(returns).copied().collect::<BTreeSet<&str>>());
+        for (file, reached) in reach
+            .iter()
+            .filter(|(file, reached)| reached.contains(*file))
+        {
+            let returns =
+                |other: &&&str| reach.get(**other).is_some_and(|back| back.contains(file));
+            components.insert(
+                reached
+                    .iter()
+                    .filter(returns)
+                    .copied()
+                    .collect::<BTreeSet<&str>>(),
+            );
         }
         components.into_iter().collect()
     }
 
     /// The shortest cycle within `component`, its first file repeated at the end.
     pub(crate) fn shortest_cycle<'a>(&'a self, component: &BTreeSet<&'a str>) -> Vec<&'a str> {
-        let cycles = component.iter().filter_map(|start| self.cycle_through(start));
+        let cycles = component
+            .iter()
+            .filter_map(|start| self.cycle_through(start));
         cycles.min_by_key(Vec::len).unwrap_or_default()
     }
 
@@ -147,12 +185,27 @@ impl Graph {
         let mut text = String::new();
         for component in self.components() {
             let files: Vec<&str> = component.iter().copied().collect();
-            let _ = writeln!(text, "  cycle of {} files: {}", files.len(), files.join(", "));
+            let _ = writeln!(
+                text,
+                "  cycle of {} files: {}",
+                files.len(),
+                files.join(", ")
+            );
             for ends in self.shortest_cycle(&component).windows(2) {
                 let names = self.names(ends[0], ends[1]);
-                let more = if names.len() > NAMES_SHOWN { ", …" } else { "" };
+                let more = if names.len() > NAMES_SHOWN {
+                    ", …"
+                } else {
+                    ""
+                };
                 let shown = &names[..names.len().min(NAMES_SHOWN)];
-                let _ = writeln!(text, "    {} → {}: {}{more}", ends[0], ends[1], shown.join(", "));
+                let _ = writeln!(
+                    text,
+                    "    {} → {}: {}{more}",
+                    ends[0],
+                    ends[1],
+                    shown.join(", ")
+                );
             }
         }
         text
@@ -163,9 +216,15 @@ impl Graph {
         let names = &self.arrows[from][to];
         let imported = |name: &str| {
             let first = name.split("::").next();
-            names.iter().any(|other| other != name && other.rsplit("::").next() == first)
+            names
+                .iter()
+                .any(|other| other != name && other.rsplit("::").next() == first)
         };
-        names.iter().map(String::as_str).filter(|name| !imported(name)).collect()
+        names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !imported(name))
+            .collect()
     }
 
     /// Arrows from a lower layer to a higher one, directly or through files of no layer.
@@ -174,7 +233,9 @@ impl Graph {
     pub(crate) fn upward(&self, order: &[&[&str]]) -> Vec<String> {
         let mut found = Vec::new();
         for from in &self.files {
-            let Some(layer) = layer(order, from) else { continue };
+            let Some(layer) = layer(order, from) else {
+                continue;
+            };
             for to in self.reach(from, |file| self::layer(order, file).is_none()) {
                 if self::layer(order, to).is_some_and(|above| above < layer) {
                     found.push(format!("{from} → {to}"));
@@ -207,13 +268,20 @@ fn items(resolved: &Resolved, reading: Reading) -> BTreeSet<usize> {
     if reading == Reading::Everything {
         return resolved.passed.clone();
     }
-    let items = resolved.targets.iter().filter(|target| matches!(target, Target::Item(_)));
+    let items = resolved
+        .targets
+        .iter()
+        .filter(|target| matches!(target, Target::Item(_)));
     ends(&items.copied().collect())
 }
 
 /// Returns true if `path` as written leads to a module below `module`.
 fn comes_from_below(modules: &Modules, module: usize, path: &Path) -> bool {
-    let Some((_, above)) = path.split_last() else { return false };
+    let Some((_, above)) = path.split_last() else {
+        return false;
+    };
     let written = resolve(modules, module, above).targets;
-    ends(&written).iter().any(|end| *end != module && modules.is_within(*end, module))
+    ends(&written)
+        .iter()
+        .any(|end| *end != module && modules.is_within(*end, module))
 }

@@ -4,7 +4,10 @@ use crate::graph::{Graph, Reading};
 use crate::modules::{Files, parse};
 
 fn graph(sources: &[(&str, &str)]) -> Graph {
-    let files: Files = sources.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    let files: Files = sources
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
     Graph::read(&parse(&files), Reading::Definitions)
 }
 
@@ -20,7 +23,10 @@ fn cycles(sources: &[(&str, &str)]) -> Vec<String> {
 
 /// The arrows of a crate, as `from>to`.
 fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
-    graph(sources).arrows().map(|(from, to)| format!("{from}>{to}")).collect()
+    graph(sources)
+        .arrows()
+        .map(|(from, to)| format!("{from}>{to}"))
+        .collect()
 }
 
 const NONE: [&str; 0] = [];
@@ -35,7 +41,10 @@ fn a_cycle_of_two_files() {
     ];
     assert_eq!(cycles(&sources), ["a.rs b.rs"]);
     let text = graph(&sources).describe_cycles();
-    assert!(text.contains("a.rs → b.rs: crate::b::B") && text.contains("b.rs → a.rs: crate::a::A"), "{text}");
+    assert!(
+        text.contains("a.rs → b.rs: crate::b::B") && text.contains("b.rs → a.rs: crate::a::A"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -54,7 +63,10 @@ fn a_longer_cycle() {
 fn a_cycle_through_a_reexport() {
     let sources = [
         ("lib.rs", "mod f; mod g;"),
-        ("f/mod.rs", "mod a; mod b; pub use a::A; pub use b::B as Renamed;"),
+        (
+            "f/mod.rs",
+            "mod a; mod b; pub use a::A; pub use b::B as Renamed;",
+        ),
         ("f/a.rs", "use super::Renamed; pub struct A;"),
         ("f/b.rs", "use crate::g::A; pub struct B;"),
         ("g.rs", "pub use crate::f::A;"),
@@ -67,7 +79,10 @@ fn a_cycle_through_super() {
     let sources = [
         ("lib.rs", "mod f;"),
         ("f/mod.rs", "mod a; use a::A; pub struct F(A);"),
-        ("f/a.rs", "pub struct A; mod inner { fn f(_: super::super::F) {} }"),
+        (
+            "f/a.rs",
+            "pub struct A; mod inner { fn f(_: super::super::F) {} }",
+        ),
     ];
     assert_eq!(cycles(&sources), ["f/a.rs f/mod.rs"]);
 }
@@ -97,7 +112,10 @@ fn a_name_behind_a_glob_reexport_leads_to_its_definition() {
 fn a_cycle_through_the_tokens_of_a_macro() {
     let sources = [
         ("lib.rs", "mod a; mod b;"),
-        ("a.rs", "use crate::b; pub fn f() { println!(\"{}\", { b::g(1) }) }"),
+        (
+            "a.rs",
+            "use crate::b; pub fn f() { println!(\"{}\", { b::g(1) }) }",
+        ),
         ("b.rs", "pub fn g() { assert!(x, crate::a::f()) }"),
     ];
     assert_eq!(cycles(&sources), ["a.rs b.rs"]);
@@ -117,7 +135,10 @@ fn a_cycle_through_a_macro() {
 fn a_cycle_through_a_serde_attribute() {
     let sources = [
         ("lib.rs", "mod a; mod b;"),
-        ("a.rs", "use crate::b; struct A { #[serde(with = \"b\")] field: u8 } pub fn f() {}"),
+        (
+            "a.rs",
+            "use crate::b; struct A { #[serde(with = \"b\")] field: u8 } pub fn f() {}",
+        ),
         ("b.rs", "pub fn serialize() { crate::a::f() }"),
     ];
     assert_eq!(cycles(&sources), ["a.rs b.rs"]);
@@ -126,7 +147,10 @@ fn a_cycle_through_a_serde_attribute() {
 #[test]
 fn a_reexport_of_a_child_is_no_arrow() {
     let sources = [
-        ("lib.rs", "mod f; pub use f::{A, F}; pub(crate) use f::b::B;"),
+        (
+            "lib.rs",
+            "mod f; pub use f::{A, F}; pub(crate) use f::b::B;",
+        ),
         (
             "f/mod.rs",
             "mod a; pub mod b; pub use self::a::A; pub(super) use a::run; pub use b::*; pub struct F;",
@@ -135,7 +159,10 @@ fn a_reexport_of_a_child_is_no_arrow() {
         ("f/b.rs", "use crate::f::F; use crate::A; pub struct B;"),
     ];
     assert_eq!(cycles(&sources), NONE);
-    assert_eq!(arrows(&sources), ["f/a.rs>f/mod.rs", "f/b.rs>f/a.rs", "f/b.rs>f/mod.rs"]);
+    assert_eq!(
+        arrows(&sources),
+        ["f/a.rs>f/mod.rs", "f/b.rs>f/a.rs", "f/b.rs>f/mod.rs"]
+    );
 }
 
 #[test]
@@ -152,7 +179,10 @@ fn a_reexported_name_that_is_also_used_is_an_arrow() {
 fn test_code_is_ignored() {
     let sources = [
         ("lib.rs", "mod a; mod b; #[cfg(all(test, unix))] mod tests;"),
-        ("a.rs", "pub struct A; #[cfg(test)] mod tests { use crate::b::B; }"),
+        (
+            "a.rs",
+            "pub struct A; #[cfg(test)] mod tests { use crate::b::B; }",
+        ),
         (
             "b.rs",
             "use crate::a::A; pub struct B; #[cfg(not(test))] fn f() {} #[cfg(test)] use crate::tests::T;",
@@ -170,7 +200,10 @@ fn names_of_other_crates_are_no_arrows() {
             "metrics.rs",
             "use ::metrics::counter; use other::{self, a::X}; fn f(_: other::a::Y) { counter!(X) }",
         ),
-        ("a.rs", "use log::log; pub struct X; fn f() { log::info!(\"\"); log!() }"),
+        (
+            "a.rs",
+            "use log::log; pub struct X; fn f() { log::info!(\"\"); log!() }",
+        ),
     ];
     assert_eq!(arrows(&sources), NONE);
 }
@@ -202,11 +235,17 @@ fn arrows_to_a_higher_layer() {
     let sources = [
         ("lib.rs", "mod http; mod low; mod free;"),
         ("http/mod.rs", "use crate::low::Low; pub struct Http;"),
-        ("low/mod.rs", "mod part; use crate::free::Free; pub struct Low;"),
+        (
+            "low/mod.rs",
+            "mod part; use crate::free::Free; pub struct Low;",
+        ),
         ("low/part.rs", "use crate::http::Http;"),
         ("free.rs", "use crate::http::Http; pub struct Free;"),
     ];
     let expected = ["low/mod.rs → http/mod.rs", "low/part.rs → http/mod.rs"];
     assert_eq!(graph(&sources).upward(&[&["http"], &["low"]]), expected);
-    assert_eq!(graph(&sources).upward(&[&["low"], &["http"]]), ["http/mod.rs → low/mod.rs"]);
+    assert_eq!(
+        graph(&sources).upward(&[&["low"], &["http"]]),
+        ["http/mod.rs → low/mod.rs"]
+    );
 }

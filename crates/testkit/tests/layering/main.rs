@@ -34,18 +34,47 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         // kernels: a scheme scans its database itself.
         "papir-schemes",
-        &["papir-core", "papir-kernels", "papir-ring", "papir-lattice", "papir-paillier", "papir-oprf"],
+        &[
+            "papir-core",
+            "papir-kernels",
+            "papir-ring",
+            "papir-lattice",
+            "papir-paillier",
+            "papir-oprf",
+        ],
     ),
-    ("papir-plan", &["papir-core", "papir-kernels", "papir-lookup", "papir-schemes"]),
+    (
+        "papir-plan",
+        &[
+            "papir-core",
+            "papir-kernels",
+            "papir-lookup",
+            "papir-schemes",
+        ],
+    ),
     ("papir-lookup", &["papir-core", "papir-oprf"]),
     (
         "papir-store",
-        &["papir-core", "papir-checkpoint", "papir-schemes", "papir-lookup", "papir-oprf", "papir-postgres"],
+        &[
+            "papir-core",
+            "papir-checkpoint",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-oprf",
+            "papir-postgres",
+        ],
     ),
     ("papir-protocol", &[]),
     (
         "papir-client",
-        &["papir-core", "papir-checkpoint", "papir-schemes", "papir-lookup", "papir-oprf", "papir-protocol"],
+        &[
+            "papir-core",
+            "papir-checkpoint",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-oprf",
+            "papir-protocol",
+        ],
     ),
     (
         "papir-server",
@@ -60,7 +89,16 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-protocol",
         ],
     ),
-    ("papir", &["papir-core", "papir-paillier", "papir-schemes", "papir-lookup", "papir-client"]),
+    (
+        "papir",
+        &[
+            "papir-core",
+            "papir-paillier",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-client",
+        ],
+    ),
     (
         // Benchmarks measure the parts as well as the whole.
         "papir-bench",
@@ -113,12 +151,30 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-bench",
         ],
     ),
-    ("papir-js", &["papir-core", "papir-checkpoint", "papir-schemes", "papir-client"]),
-    ("papir-ffi", &["papir-core", "papir-checkpoint", "papir-client"]),
+    (
+        "papir-js",
+        &[
+            "papir-core",
+            "papir-checkpoint",
+            "papir-schemes",
+            "papir-client",
+        ],
+    ),
+    (
+        "papir-ffi",
+        &["papir-core", "papir-checkpoint", "papir-client"],
+    ),
     // Schemes that are not private. Only programs and measurements may use them.
     (
         "papir-research",
-        &["papir-core", "papir-kernels", "papir-ring", "papir-oprf", "papir-paillier", "papir-schemes"],
+        &[
+            "papir-core",
+            "papir-kernels",
+            "papir-ring",
+            "papir-oprf",
+            "papir-paillier",
+            "papir-schemes",
+        ],
     ),
     ("papir-testkit", &["papir-core"]),
     ("papir-reference", &[]),
@@ -158,8 +214,12 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 
 /// Scheme families that may import another: (importer, imported).
-const COMPOSITIONS: &[(&str, &str)] =
-    &[("batched", "inspire"), ("batched", "simple"), ("zip", "double"), ("zip", "simple")];
+const COMPOSITIONS: &[(&str, &str)] = &[
+    ("batched", "inspire"),
+    ("batched", "simple"),
+    ("zip", "double"),
+    ("zip", "simple"),
+];
 
 /// Folders of shared code, which every scheme may import.
 const SHARED: &[&str] = &["shared"];
@@ -167,13 +227,30 @@ const SHARED: &[&str] = &["shared"];
 /// Layers of a crate by folder, the highest first. A folder may use those of its own layer and of
 /// lower ones.
 const LAYERS: &[(&str, &[&[&str]])] = &[
-    ("papir-client", &[&["load"], &["blocking", "aio"], &["transport"], &["state"], &["core"]]),
+    (
+        "papir-client",
+        &[
+            &["load"],
+            &["blocking", "aio"],
+            &["transport"],
+            &["state"],
+            &["core"],
+        ],
+    ),
     (
         "papir-server",
         &[
             &["http"],
             &["service"],
-            &["catalog", "admission", "clients", "psi", "access", "metrics", "listen"],
+            &[
+                "catalog",
+                "admission",
+                "clients",
+                "psi",
+                "access",
+                "metrics",
+                "listen",
+            ],
         ],
     ),
 ];
@@ -185,16 +262,28 @@ const MAX_LINES: usize = 700;
 const MAX_PROSE: usize = 100;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 fn members() -> Vec<Package> {
     let manifest = root().join("Cargo.toml");
-    MetadataCommand::new().manifest_path(manifest).no_deps().exec().unwrap().packages
+    MetadataCommand::new()
+        .manifest_path(manifest)
+        .no_deps()
+        .exec()
+        .unwrap()
+        .packages
 }
 
-fn table(rows: &[(&'static str, &[&'static str])]) -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    rows.iter().map(|(from, to)| (*from, to.iter().copied().collect())).collect()
+fn table(
+    rows: &[(&'static str, &[&'static str])],
+) -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    rows.iter()
+        .map(|(from, to)| (*from, to.iter().copied().collect()))
+        .collect()
 }
 
 /// Dependencies of `package` that no table allows.
@@ -203,10 +292,14 @@ fn forbidden_arrows(package: &Package, names: &BTreeSet<String>) -> Vec<String> 
     let from = package.name.as_str();
     let allowed = |kind: DependencyKind, to: &str| {
         let declared = arrows.get(from).is_some_and(|row| row.contains(to));
-        let in_tests = TEST_ONLY.contains(&to) || tests.get(from).is_some_and(|row| row.contains(to));
+        let in_tests =
+            TEST_ONLY.contains(&to) || tests.get(from).is_some_and(|row| row.contains(to));
         declared || kind == DependencyKind::Development && in_tests
     };
-    let inner = package.dependencies.iter().filter(|dependency| names.contains(&dependency.name));
+    let inner = package
+        .dependencies
+        .iter()
+        .filter(|dependency| names.contains(&dependency.name));
     inner
         .filter(|dependency| !allowed(dependency.kind, &dependency.name))
         .map(|dependency| format!("{from} → {} ({:?})", dependency.name, dependency.kind))
@@ -216,11 +309,19 @@ fn forbidden_arrows(package: &Package, names: &BTreeSet<String>) -> Vec<String> 
 #[test]
 fn dependencies_follow_the_arrows() {
     let members = members();
-    let names: BTreeSet<String> = members.iter().map(|package| package.name.to_string()).collect();
+    let names: BTreeSet<String> = members
+        .iter()
+        .map(|package| package.name.to_string())
+        .collect();
     let known: BTreeSet<String> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(names, known, "a crate without a row in ARROWS, or a row without a crate");
-    let forbidden: Vec<String> =
-        members.iter().flat_map(|package| forbidden_arrows(package, &names)).collect();
+    assert_eq!(
+        names, known,
+        "a crate without a row in ARROWS, or a row without a crate"
+    );
+    let forbidden: Vec<String> = members
+        .iter()
+        .flat_map(|package| forbidden_arrows(package, &names))
+        .collect();
     assert!(forbidden.is_empty(), "forbidden arrows: {forbidden:#?}");
 }
 
@@ -249,14 +350,33 @@ fn under(folder: &Path, extension: &str) -> Vec<PathBuf> {
 
 /// The `src` folders of all members, by crate name.
 fn source_folders() -> Vec<(String, PathBuf)> {
-    let folder = |package: &Package| package.manifest_path.parent().unwrap().join("src").into_std_path_buf();
-    members().iter().map(|package| (package.name.to_string(), folder(package))).collect()
+    let folder = |package: &Package| {
+        package
+            .manifest_path
+            .parent()
+            .unwrap()
+            .join("src")
+            .into_std_path_buf()
+    };
+    members()
+        .iter()
+        .map(|package| (package.name.to_string(), folder(package)))
+        .collect()
 }
 
 /// The files of a `src` folder with their text.
 fn files(folder: &Path) -> Files {
-    let name = |path: &Path| path.strip_prefix(folder).unwrap().to_str().unwrap().replace('\\', "/");
-    sources(folder).iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+    let name = |path: &Path| {
+        path.strip_prefix(folder)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .replace('\\', "/")
+    };
+    sources(folder)
+        .iter()
+        .map(|path| (name(path), fs::read_to_string(path).unwrap()))
+        .collect()
 }
 
 /// The modules of one crate of the workspace.
@@ -279,8 +399,9 @@ static CRATES: LazyLock<Vec<Crate>> = LazyLock::new(|| {
             let thread = thread::Builder::new().name(name.clone());
             readers.push(thread.spawn_scoped(scope, || read(name, folder)).unwrap());
         }
-        let read =
-            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let read = readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap_or_else(|panic| resume_unwind(panic)));
         read.collect()
     })
 });
@@ -290,7 +411,12 @@ fn read(name: &str, folder: &Path) -> Crate {
     let trees = parse(&files);
     let definitions = Graph::read(&trees, Reading::Definitions);
     let everything = Graph::read(&trees, Reading::Everything);
-    Crate { name: name.to_owned(), files, definitions, everything }
+    Crate {
+        name: name.to_owned(),
+        files,
+        definitions,
+        everything,
+    }
 }
 
 fn crate_named(name: &str) -> &'static Crate {
@@ -299,7 +425,9 @@ fn crate_named(name: &str) -> &'static Crate {
 
 /// The words of the code in `text`, without line comments.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let code = text.lines().map(|line| line.split("//").next().unwrap_or(""));
+    let code = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""));
     code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
         .filter(|word| !word.is_empty())
 }
@@ -310,7 +438,9 @@ fn only_kernels_launches_memory_maps_and_calls_of_javascript_use_unsafe() {
     for (name, folder) in source_folders() {
         for path in sources(&folder) {
             // A word of content security policies.
-            let text = fs::read_to_string(&path).unwrap().replace("'wasm-unsafe-eval'", "");
+            let text = fs::read_to_string(&path)
+                .unwrap()
+                .replace("'wasm-unsafe-eval'", "");
             let found = words(&text).filter(|word| *word == "unsafe").count();
             match name.as_str() {
                 "papir-kernels" | "papir-cuda" | "papir-js" => {}
@@ -319,7 +449,10 @@ fn only_kernels_launches_memory_maps_and_calls_of_javascript_use_unsafe() {
             }
         }
     }
-    assert_eq!(maps, 2, "uses of unsafe in the memory maps of store: one to read and one to write");
+    assert_eq!(
+        maps, 2,
+        "uses of unsafe in the memory maps of store: one to read and one to write"
+    );
 }
 
 #[test]
@@ -327,7 +460,11 @@ fn no_source_file_is_too_long() {
     for (_, folder) in source_folders() {
         for path in sources(&folder) {
             let lines = fs::read_to_string(&path).unwrap().lines().count();
-            assert!(lines <= MAX_LINES, "{}: {lines} lines, at most {MAX_LINES}", path.display());
+            assert!(
+                lines <= MAX_LINES,
+                "{}: {lines} lines, at most {MAX_LINES}",
+                path.display()
+            );
         }
     }
 }
@@ -345,10 +482,23 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// A registry keeps the page of a version forever.
 #[test]
 fn published_crates_have_what_registries_show() {
-    let published = members().into_iter().filter(|package| package.publish.is_none());
-    for Package { name, manifest_path, description, keywords, categories, .. } in published {
+    let published = members()
+        .into_iter()
+        .filter(|package| package.publish.is_none());
+    for Package {
+        name,
+        manifest_path,
+        description,
+        keywords,
+        categories,
+        ..
+    } in published
+    {
         let described = description.is_some() && !keywords.is_empty() && !categories.is_empty();
-        assert!(described, "{name}: a description, keywords or categories are missing");
+        assert!(
+            described,
+            "{name}: a description, keywords or categories are missing"
+        );
         let folder = manifest_path.parent().unwrap();
         for text in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
             assert!(folder.join(text).is_file(), "{name}: {text} is missing");
@@ -360,8 +510,15 @@ fn published_crates_have_what_registries_show() {
 fn no_line_of_prose_is_too_long() {
     let mut pages = under(&root().join("docs"), "md");
     pages.extend(
-        ["README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "RELEASING", "SECURITY"]
-            .map(|name| root().join(name).with_extension("md")),
+        [
+            "README",
+            "ARCHITECTURE",
+            "CHANGELOG",
+            "CONTRIBUTING",
+            "RELEASING",
+            "SECURITY",
+        ]
+        .map(|name| root().join(name).with_extension("md")),
     );
     for path in pages {
         let text = fs::read_to_string(&path).unwrap();
@@ -378,9 +535,21 @@ fn no_line_of_prose_is_too_long() {
 
 #[test]
 fn every_source_file_is_a_module() {
-    for Crate { name, files, everything, .. } in CRATES.iter() {
-        let stray: Vec<&String> = files.keys().filter(|file| !everything.files.contains(*file)).collect();
-        assert!(stray.is_empty(), "{name}: files without a `mod` declaration: {stray:?}");
+    for Crate {
+        name,
+        files,
+        everything,
+        ..
+    } in CRATES.iter()
+    {
+        let stray: Vec<&String> = files
+            .keys()
+            .filter(|file| !everything.files.contains(*file))
+            .collect();
+        assert!(
+            stray.is_empty(),
+            "{name}: files without a `mod` declaration: {stray:?}"
+        );
     }
 }
 
@@ -399,25 +568,36 @@ fn modules_form_no_cycles() {
 fn modules_use_no_higher_layer() {
     for (name, layers) in LAYERS {
         let upward = crate_named(name).definitions.upward(layers);
-        assert!(upward.is_empty(), "{name}: arrows to a higher layer: {upward:#?}");
+        assert!(
+            upward.is_empty(),
+            "{name}: arrows to a higher layer: {upward:#?}"
+        );
     }
 }
 
 /// Arrows between two scheme folders that no composition declares.
 fn undeclared_compositions(everything: &Graph) -> Vec<String> {
-    let declared =
-        |from: &str, to: &str| from == to || SHARED.contains(&to) || COMPOSITIONS.contains(&(from, to));
-    let between = everything.arrows().filter(|(from, to)| match (folder(from), folder(to)) {
-        (Some(from), Some(to)) => !declared(from, to),
-        _ => false,
-    });
-    between.map(|(from, to)| format!("{from} imports {to}")).collect()
+    let declared = |from: &str, to: &str| {
+        from == to || SHARED.contains(&to) || COMPOSITIONS.contains(&(from, to))
+    };
+    let between = everything
+        .arrows()
+        .filter(|(from, to)| match (folder(from), folder(to)) {
+            (Some(from), Some(to)) => !declared(from, to),
+            _ => false,
+        });
+    between
+        .map(|(from, to)| format!("{from} imports {to}"))
+        .collect()
 }
 
 #[test]
 fn a_scheme_imports_no_sibling() {
     let schemes = crate_named("papir-schemes");
-    assert!(schemes.files.contains_key("plain/mod.rs"), "no scheme folders in crates/schemes/src");
+    assert!(
+        schemes.files.contains_key("plain/mod.rs"),
+        "no scheme folders in crates/schemes/src"
+    );
     let undeclared = undeclared_compositions(&schemes.everything);
     assert!(undeclared.is_empty(), "{undeclared:#?}");
 }
@@ -427,19 +607,36 @@ fn the_scan_sees_every_form_of_import() {
     let undeclared = |file: &str, text: &str| {
         let scheme = "pub mod client; pub struct Params; pub fn run(_: u8) {}".to_owned();
         let mut files = Files::from([
-            ("lib.rs".to_owned(), "mod plain; mod simple; mod registry; mod other;".to_owned()),
+            (
+                "lib.rs".to_owned(),
+                "mod plain; mod simple; mod registry; mod other;".to_owned(),
+            ),
             ("registry.rs".to_owned(), String::new()),
-            ("plain/mod.rs".to_owned(), "pub mod simple; pub struct A; pub struct B;".to_owned()),
+            (
+                "plain/mod.rs".to_owned(),
+                "pub mod simple; pub struct A; pub struct B;".to_owned(),
+            ),
             ("plain/simple.rs".to_owned(), String::new()),
             ("simple/mod.rs".to_owned(), scheme),
             ("simple/client.rs".to_owned(), String::new()),
-            ("other/mod.rs".to_owned(), "mod simple; mod client;".to_owned()),
-            ("other/simple.rs".to_owned(), "pub struct Params;".to_owned()),
+            (
+                "other/mod.rs".to_owned(),
+                "mod simple; mod client;".to_owned(),
+            ),
+            (
+                "other/simple.rs".to_owned(),
+                "pub struct Params;".to_owned(),
+            ),
             ("other/client.rs".to_owned(), String::new()),
         ]);
-        files.insert(format!("other/{file}"), format!("{text}{}", files[&format!("other/{file}")]));
+        files.insert(
+            format!("other/{file}"),
+            format!("{text}{}", files[&format!("other/{file}")]),
+        );
         let graph = Graph::read(&parse(&files), Reading::Everything);
-        undeclared_compositions(&graph).join("\n").contains("imports simple/mod.rs")
+        undeclared_compositions(&graph)
+            .join("\n")
+            .contains("imports simple/mod.rs")
     };
     for text in [
         "use crate::simple::Params;",
@@ -455,5 +652,8 @@ fn the_scan_sees_every_form_of_import() {
     }
     assert!(undeclared("mod.rs", "use super::simple as sibling;"));
     assert!(!undeclared("client.rs", "use super::simple;"));
-    assert!(!undeclared("client.rs", "// as crate::simple does\nuse crate::plain::simple as nested;"));
+    assert!(!undeclared(
+        "client.rs",
+        "// as crate::simple does\nuse crate::plain::simple as nested;"
+    ));
 }

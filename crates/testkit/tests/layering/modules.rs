@@ -21,7 +21,10 @@ pub(crate) fn parse(files: &Files) -> Trees {
         Ok(tree) => tree,
         Err(error) => panic!("{name}: {error}"),
     };
-    files.iter().map(|(name, text)| (name.clone(), tree(name, text))).collect()
+    files
+        .iter()
+        .map(|(name, text)| (name.clone(), tree(name, text)))
+        .collect()
 }
 
 /// The segments of a path as written.
@@ -70,17 +73,35 @@ pub(crate) struct Modules {
 impl Modules {
     /// Reads the crate rooted at the file `root`, with or without test code.
     pub(crate) fn read(files: &Trees, root: &str, tests: bool) -> Self {
-        let modules = Self { all: Vec::new(), macros: BTreeMap::new() };
-        let mut reader = Reader { files, tests, modules, current: 0 };
-        let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        reader.modules.all.push(Module { file: root.to_owned(), folder, ..Module::default() });
+        let modules = Self {
+            all: Vec::new(),
+            macros: BTreeMap::new(),
+        };
+        let mut reader = Reader {
+            files,
+            tests,
+            modules,
+            current: 0,
+        };
+        let folder = root
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder)
+            .to_owned();
+        reader.modules.all.push(Module {
+            file: root.to_owned(),
+            folder,
+            ..Module::default()
+        });
         reader.file(root);
         reader.modules
     }
 
     /// Returns true if `module` is `ancestor` or inside it.
     pub(crate) fn is_within(&self, module: usize, ancestor: usize) -> bool {
-        module == ancestor || self.all[module].parent.is_some_and(|parent| self.is_within(parent, ancestor))
+        module == ancestor
+            || self.all[module]
+                .parent
+                .is_some_and(|parent| self.is_within(parent, ancestor))
     }
 }
 
@@ -110,7 +131,13 @@ impl Reader<'_> {
 
     /// Reads a child module, from its own file unless `item` has a body.
     fn child(&mut self, item: &syn::ItemMod) {
-        assert!(!item.attrs.iter().any(|attribute| attribute.path().is_ident("path")), "#[path] is not read");
+        assert!(
+            !item
+                .attrs
+                .iter()
+                .any(|attribute| attribute.path().is_ident("path")),
+            "#[path] is not read"
+        );
         let name = item.ident.unraw().to_string();
         let file = match &item.content {
             Some(_) => None,
@@ -133,9 +160,15 @@ impl Reader<'_> {
     fn child_file(&mut self, name: &str) -> String {
         let below = join(&self.here().folder, name);
         let candidates = [format!("{below}.rs"), format!("{below}/mod.rs")];
-        let found = candidates.into_iter().find(|file| self.files.contains_key(file));
-        found
-            .unwrap_or_else(|| panic!("{}: `mod {name}` without a file", self.modules.all[self.current].file))
+        let found = candidates
+            .into_iter()
+            .find(|file| self.files.contains_key(file));
+        found.unwrap_or_else(|| {
+            panic!(
+                "{}: `mod {name}` without a file",
+                self.modules.all[self.current].file
+            )
+        })
     }
 
     fn add_child(&mut self, name: String, file: Option<String>) -> usize {
@@ -143,7 +176,12 @@ impl Reader<'_> {
         let folder = join(&self.here().folder, &name);
         let file = file.unwrap_or_else(|| self.here().file.clone());
         self.here().children.insert(name, id);
-        self.modules.all.push(Module { file, parent: Some(here), folder, ..Module::default() });
+        self.modules.all.push(Module {
+            file,
+            parent: Some(here),
+            folder,
+            ..Module::default()
+        });
         id
     }
 
@@ -152,11 +190,21 @@ impl Reader<'_> {
         let with = |ident: &syn::Ident| [prefix, &[ident.unraw().to_string()]].concat();
         match tree {
             UseTree::Path(tree) => self.import(&tree.tree, &with(&tree.ident), reexport),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.import(tree, prefix, reexport)),
-            UseTree::Glob(_) => self.here().globs.push(Glob { path: prefix.to_vec(), reexport }),
+            UseTree::Group(group) => group
+                .items
+                .iter()
+                .for_each(|tree| self.import(tree, prefix, reexport)),
+            UseTree::Glob(_) => self.here().globs.push(Glob {
+                path: prefix.to_vec(),
+                reexport,
+            }),
             UseTree::Name(tree) => self.bind(with(&tree.ident), None, reexport),
             UseTree::Rename(tree) => {
-                self.bind(with(&tree.ident), Some(tree.rename.unraw().to_string()), reexport);
+                self.bind(
+                    with(&tree.ident),
+                    Some(tree.rename.unraw().to_string()),
+                    reexport,
+                );
             }
         }
     }
@@ -167,7 +215,11 @@ impl Reader<'_> {
             path.pop();
         }
         let name = alias.or_else(|| path.last().cloned()).unwrap_or_default();
-        self.here().imports.push(Import { name, path, reexport });
+        self.here().imports.push(Import {
+            name,
+            path,
+            reexport,
+        });
     }
 
     fn define(&mut self, ident: &syn::Ident) {
@@ -179,12 +231,23 @@ impl Reader<'_> {
         let here = self.current;
         self.define(name);
         self.modules.macros.insert(name.unraw().to_string(), here);
-        if item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export")) && here != 0 {
-            let exported = Import { name: name.to_string(), path: self.absolute(name), reexport: true };
+        if item
+            .attrs
+            .iter()
+            .any(|attribute| attribute.path().is_ident("macro_export"))
+            && here != 0
+        {
+            let exported = Import {
+                name: name.to_string(),
+                path: self.absolute(name),
+                reexport: true,
+            };
             self.modules.all[0].imports.push(exported);
         }
         let paths = tokens::paths(item.mac.tokens.clone());
-        self.here().mentions.extend(paths.into_iter().filter(|path| path[0] == "crate"));
+        self.here()
+            .mentions
+            .extend(paths.into_iter().filter(|path| path[0] == "crate"));
     }
 
     /// The path of `name` in the current module from the root.
@@ -193,7 +256,12 @@ impl Reader<'_> {
         let mut module = self.current;
         while let Some(parent) = self.modules.all[module].parent {
             let children = &self.modules.all[parent].children;
-            path.extend(children.iter().find(|(_, id)| **id == module).map(|(name, _)| name.clone()));
+            path.extend(
+                children
+                    .iter()
+                    .find(|(_, id)| **id == module)
+                    .map(|(name, _)| name.clone()),
+            );
             module = parent;
         }
         path.push("crate".to_owned());
@@ -212,9 +280,13 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         match item {
             Item::Mod(item) => self.child(item),
             Item::Use(item) if item.leading_colon.is_some() => {}
-            Item::Use(item) => self.import(&item.tree, &[], !matches!(item.vis, Visibility::Inherited)),
+            Item::Use(item) => {
+                self.import(&item.tree, &[], !matches!(item.vis, Visibility::Inherited))
+            }
             Item::Macro(item) if item.ident.is_some() => {
-                item.ident.iter().for_each(|name| self.define_macro(name, item));
+                item.ident
+                    .iter()
+                    .for_each(|name| self.define_macro(name, item));
             }
             _ => visit::visit_item(self, item),
         }
@@ -235,7 +307,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if path.leading_colon.is_none() {
-            let segments = path.segments.iter().map(|segment| segment.ident.unraw().to_string());
+            let segments = path
+                .segments
+                .iter()
+                .map(|segment| segment.ident.unraw().to_string());
             let segments = segments.collect();
             self.here().mentions.push(segments);
         }
@@ -250,14 +325,20 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             }
             None => self.visit_path(&invocation.path),
         }
-        self.here().mentions.extend(tokens::paths(invocation.tokens.clone()));
+        self.here()
+            .mentions
+            .extend(tokens::paths(invocation.tokens.clone()));
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if let Meta::List(list) = &attribute.meta {
-            self.here().mentions.extend(tokens::paths(list.tokens.clone()));
+            self.here()
+                .mentions
+                .extend(tokens::paths(list.tokens.clone()));
             if attribute.path().is_ident("serde") {
-                self.here().mentions.extend(tokens::named_functions(list.tokens.clone()));
+                self.here()
+                    .mentions
+                    .extend(tokens::named_functions(list.tokens.clone()));
             }
         }
     }
@@ -267,7 +348,11 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 }
 
 fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 /// The attributes of an item, and the name that it defines.
@@ -307,7 +392,9 @@ fn is_test(attribute: &Attribute) -> bool {
 
 /// Returns true if a `cfg` condition holds in test builds only.
 fn needs_test(condition: &Meta) -> bool {
-    let Meta::List(list) = condition else { return condition.path().is_ident("test") };
+    let Meta::List(list) = condition else {
+        return condition.path().is_ident("test");
+    };
     let parsed = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
     let parts = parsed.unwrap_or_default();
     if list.path.is_ident("all") {

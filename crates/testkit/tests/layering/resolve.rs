@@ -35,11 +35,21 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(modules: &Modules, module: usize, path: &[String]) -> Resolved {
     let mut trail = Trail::default();
     let targets = resolve_from(modules, module, path, &mut trail);
-    Resolved { targets, passed: trail.passed }
+    Resolved {
+        targets,
+        passed: trail.passed,
+    }
 }
 
-fn resolve_from(modules: &Modules, module: usize, path: &[String], trail: &mut Trail) -> BTreeSet<Target> {
-    let Some((first, rest)) = path.split_first() else { return BTreeSet::new() };
+fn resolve_from(
+    modules: &Modules,
+    module: usize,
+    path: &[String],
+    trail: &mut Trail,
+) -> BTreeSet<Target> {
+    let Some((first, rest)) = path.split_first() else {
+        return BTreeSet::new();
+    };
     let start = match first.as_str() {
         "crate" => Some(0),
         "self" => Some(module),
@@ -50,10 +60,14 @@ fn resolve_from(modules: &Modules, module: usize, path: &[String], trail: &mut T
             return descend(modules, found, rest, trail);
         }
     };
-    let Some(mut here) = start else { return BTreeSet::new() };
+    let Some(mut here) = start else {
+        return BTreeSet::new();
+    };
     let mut rest = rest;
     while let Some((_, after)) = rest.split_first().filter(|(name, _)| *name == "super") {
-        let Some(parent) = modules.all[here].parent else { return BTreeSet::new() };
+        let Some(parent) = modules.all[here].parent else {
+            return BTreeSet::new();
+        };
         (here, rest) = (parent, after);
     }
     descend(modules, BTreeSet::from([Target::Module(here)]), rest, trail)
@@ -69,7 +83,9 @@ fn descend(
     trail.passed.extend(found.iter().map(|target| match target {
         Target::Module(id) | Target::Item(id) => *id,
     }));
-    let Some((name, rest)) = rest.split_first() else { return found };
+    let Some((name, rest)) = rest.split_first() else {
+        return found;
+    };
     let is_module = |target: &Target| matches!(target, Target::Module(_));
     if !found.iter().any(is_module) {
         // A variant or an associated item.
@@ -77,9 +93,15 @@ fn descend(
     }
     let mut reached = BTreeSet::new();
     for target in found {
-        let Target::Module(module) = target else { continue };
+        let Target::Module(module) = target else {
+            continue;
+        };
         let next = look_up(modules, module, name, trail).unwrap_or_default();
-        let next = if next.is_empty() { BTreeSet::from([Target::Item(module)]) } else { next };
+        let next = if next.is_empty() {
+            BTreeSet::from([Target::Item(module)])
+        } else {
+            next
+        };
         reached.extend(descend(modules, next, rest, trail));
     }
     reached
@@ -87,7 +109,12 @@ fn descend(
 
 /// The targets of `name` in `module`: `None` if the module has no such name, an empty set if the
 /// name comes from another crate.
-fn look_up(modules: &Modules, module: usize, name: &str, trail: &mut Trail) -> Option<BTreeSet<Target>> {
+fn look_up(
+    modules: &Modules,
+    module: usize,
+    name: &str,
+    trail: &mut Trail,
+) -> Option<BTreeSet<Target>> {
     let here = &modules.all[module];
     let mut found = BTreeSet::new();
     if here.defined.contains(name) {
@@ -105,7 +132,9 @@ fn look_up(modules: &Modules, module: usize, name: &str, trail: &mut Trail) -> O
     if !known {
         for glob in &here.globs {
             for target in resolve_from(modules, module, &glob.path, trail) {
-                let Target::Module(globbed) = target else { continue };
+                let Target::Module(globbed) = target else {
+                    continue;
+                };
                 let behind = look_up(modules, globbed, name, trail);
                 known |= behind.is_some();
                 found.extend(behind.unwrap_or_default());

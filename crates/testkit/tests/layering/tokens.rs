@@ -6,8 +6,15 @@ use syn::ext::IdentExt;
 use crate::modules::Path;
 
 /// Keys of serde attributes whose value is the path of a function or a type.
-const FUNCTIONS: &[&str] =
-    &["default", "serialize_with", "deserialize_with", "skip_serializing_if", "from", "try_from", "into"];
+const FUNCTIONS: &[&str] = &[
+    "default",
+    "serialize_with",
+    "deserialize_with",
+    "skip_serializing_if",
+    "from",
+    "try_from",
+    "into",
+];
 
 /// All paths of two or more segments in `stream`, those of nested groups included.
 pub(crate) fn paths(stream: TokenStream) -> Vec<Path> {
@@ -37,7 +44,8 @@ fn scan(stream: TokenStream, prefix: &[String], found: &mut Vec<Path>) {
 
 /// Returns true if `trees` ends in `::`.
 fn separates(trees: &[TokenTree]) -> bool {
-    let colon = |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ':');
+    let colon =
+        |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ':');
     trees.len() >= 2 && trees[trees.len() - 2..].iter().all(colon)
 }
 
@@ -75,13 +83,25 @@ pub(crate) fn named_functions(stream: TokenStream) -> Vec<Path> {
     let trees: Vec<TokenTree> = stream.into_iter().collect();
     let mut found = Vec::new();
     for window in trees.windows(3) {
-        let [TokenTree::Ident(key), TokenTree::Punct(equals), TokenTree::Literal(value)] = window else {
+        let [
+            TokenTree::Ident(key),
+            TokenTree::Punct(equals),
+            TokenTree::Literal(value),
+        ] = window
+        else {
             continue;
         };
-        let Ok(value) = syn::parse_str::<syn::LitStr>(&value.to_string()) else { continue };
-        let Ok(path) = value.parse_with(syn::Path::parse_mod_style) else { continue };
-        let mut segments: Path =
-            path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect();
+        let Ok(value) = syn::parse_str::<syn::LitStr>(&value.to_string()) else {
+            continue;
+        };
+        let Ok(path) = value.parse_with(syn::Path::parse_mod_style) else {
+            continue;
+        };
+        let mut segments: Path = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.unraw().to_string())
+            .collect();
         if equals.as_char() == '=' && key == "with" {
             // `with` names a module that has this function.
             segments.push("serialize".to_owned());

@@ -22,8 +22,16 @@ struct Quantity {
 }
 
 const QUANTITIES: [Quantity; 2] = [
-    Quantity { title: "communication", unit: "KB of 1024 bytes", parts: messages },
-    Quantity { title: "server", unit: "ms", parts: |point| point.stages.0.clone() },
+    Quantity {
+        title: "communication",
+        unit: "KB of 1024 bytes",
+        parts: messages,
+    },
+    Quantity {
+        title: "server",
+        unit: "ms",
+        parts: |point| point.stages.0.clone(),
+    },
 ];
 
 fn messages(point: &Point) -> Vec<(String, f64)> {
@@ -40,7 +48,9 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     let row = HEIGHT + LINE;
     picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
         let (title, mut rest) = area.split_vertically(LINE);
-        title.titled(&report.what, ("sans-serif", 18)).map_err(drawing_error)?;
+        title
+            .titled(&report.what, ("sans-serif", 18))
+            .map_err(drawing_error)?;
         for quantity in &QUANTITIES {
             let (this, next) = rest.split_vertically(row);
             draw_row(&this, quantity, &panels)?;
@@ -57,7 +67,12 @@ fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result
     for (plot, points) in plots.split_evenly((1, panels.len())).iter().zip(panels) {
         draw_panel(plot, quantity, points, &names)?;
     }
-    legend::write(&below, legend::Symbol::Circle, &names, "left and pale: the paper; right: papir")
+    legend::write(
+        &below,
+        legend::Symbol::Circle,
+        &names,
+        "left and pale: the paper; right: papir",
+    )
 }
 
 /// The names of all parts, with their colours.
@@ -78,11 +93,19 @@ fn draw_panel(
     names: &[(String, RGBColor)],
 ) -> Result<()> {
     let places = places(points);
-    let height = |point: &Point| (quantity.parts)(point).iter().map(|part| part.1).sum::<f64>();
+    let height = |point: &Point| {
+        (quantity.parts)(point)
+            .iter()
+            .map(|part| part.1)
+            .sum::<f64>()
+    };
     let highest = points.iter().map(height).fold(f64::MIN_POSITIVE, f64::max);
     let entry = points.first().map_or("", |point| point.entry);
     let mut chart = ChartBuilder::on(area)
-        .caption(format!("{}, entries of {entry}", quantity.title), ("sans-serif", 14))
+        .caption(
+            format!("{}, entries of {entry}", quantity.title),
+            ("sans-serif", 14),
+        )
         .margin(8)
         .x_label_area_size(35)
         .y_label_area_size(55)
@@ -91,11 +114,24 @@ fn draw_panel(
     let label = |place: &f64| name_of(*place, &places);
     let whole = |value: &f64| format!("{value:.0}");
     let mut mesh = chart.configure_mesh();
-    mesh.y_labels(6).y_label_formatter(&whole).max_light_lines(0);
-    mesh.disable_x_mesh().x_labels(places.len() + 1).x_label_formatter(&label);
-    let axis = if places.iter().any(Option::is_some) { "N/t" } else { "" };
-    mesh.x_desc(axis).y_desc(quantity.unit).draw().map_err(drawing_error)?;
-    let bars = points.iter().flat_map(|point| bar(point, quantity, names, &places));
+    mesh.y_labels(6)
+        .y_label_formatter(&whole)
+        .max_light_lines(0);
+    mesh.disable_x_mesh()
+        .x_labels(places.len() + 1)
+        .x_label_formatter(&label);
+    let axis = if places.iter().any(Option::is_some) {
+        "N/t"
+    } else {
+        ""
+    };
+    mesh.x_desc(axis)
+        .y_desc(quantity.unit)
+        .draw()
+        .map_err(drawing_error)?;
+    let bars = points
+        .iter()
+        .flat_map(|point| bar(point, quantity, names, &places));
     chart.draw_series(bars).map_err(drawing_error)?;
     Ok(())
 }
@@ -111,7 +147,11 @@ fn places(points: &[Point]) -> Vec<Option<u64>> {
 fn name_of(place: f64, places: &[Option<u64>]) -> String {
     let nearest = place.round();
     let between = (place - nearest).abs() > 1e-6 || nearest < 0.0;
-    let columns = places.get(nearest as usize).copied().flatten().filter(|_| !between);
+    let columns = places
+        .get(nearest as usize)
+        .copied()
+        .flatten()
+        .filter(|_| !between);
     columns.map_or(String::new(), |columns| columns.to_string())
 }
 
@@ -122,14 +162,20 @@ fn bar(
     names: &[(String, RGBColor)],
     places: &[Option<u64>],
 ) -> Vec<Rectangle<(f64, f64)>> {
-    let place = places.iter().position(|&columns| columns == point.columns).unwrap_or_default() as f64;
+    let place = places
+        .iter()
+        .position(|&columns| columns == point.columns)
+        .unwrap_or_default() as f64;
     let (left, opacity) = match point.source {
         Source::Paper => (place - 0.4, PALE),
         Source::Papir => (place + 0.02, 1.0),
     };
     let mut bottom = 0.0;
     let stack = |(name, value): (String, f64)| {
-        let colour = names.iter().find(|known| known.0 == name).map_or(colour(0), |known| known.1);
+        let colour = names
+            .iter()
+            .find(|known| known.0 == name)
+            .map_or(colour(0), |known| known.1);
         let corners = [(left, bottom), (left + 0.38, bottom + value)];
         bottom += value;
         Rectangle::new(corners, colour.mix(opacity).filled())

@@ -37,7 +37,10 @@ pub(crate) fn colour(i: usize) -> RGBColor {
 pub(super) const PALE: f64 = 0.45;
 
 /// Creates a picture of `size` pixels, draws it with `paint`, and returns its SVG.
-pub(crate) fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
+pub(crate) fn picture(
+    size: (u32, u32),
+    paint: impl FnOnce(&Area<'_>) -> Result<()>,
+) -> Result<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
     area.fill(&plotters::style::WHITE).map_err(drawing_error)?;

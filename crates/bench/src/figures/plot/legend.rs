@@ -24,20 +24,27 @@ pub(super) fn write<N: AsRef<str>>(
     names: &[(N, RGBColor)],
     remark: &str,
 ) -> Result<()> {
-    let (font, middle) = (("sans-serif", 13).into_font(), area.dim_in_pixel().1 as i32 / 2);
+    let (font, middle) = (
+        ("sans-serif", 13).into_font(),
+        area.dim_in_pixel().1 as i32 / 2,
+    );
     let mut x = 5 * GAP;
     for (name, colour) in names {
         let name = name.as_ref();
         let style = colour.filled();
         match symbol {
-            Symbol::Circle => area.draw(&Circle::new((x, middle), 5, style)).map_err(drawing_error)?,
+            Symbol::Circle => area
+                .draw(&Circle::new((x, middle), 5, style))
+                .map_err(drawing_error)?,
             Symbol::Square => {
                 let square = Rectangle::new([(x - 5, middle - 5), (x + 5, middle + 5)], style);
                 area.draw(&square).map_err(drawing_error)?;
             }
         }
-        area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone())).map_err(drawing_error)?;
+        area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone()))
+            .map_err(drawing_error)?;
         x += 3 * GAP + LETTER * name.chars().count() as i32;
     }
-    area.draw(&Text::new(remark, (x, middle - 6), font)).map_err(drawing_error)
+    area.draw(&Text::new(remark, (x, middle - 6), font))
+        .map_err(drawing_error)
 }

@@ -17,7 +17,10 @@ use crate::{Error, Result};
 /// [`Error::Usage`] for a figure without points, [`Error::Output`] if it could not be drawn.
 pub fn draw(report: &FigureReport) -> Result<String> {
     if report.points.is_empty() {
-        return Err(Error::usage(format!("{} without points", report.figure), "at least one"));
+        return Err(Error::usage(
+            format!("{} without points", report.figure),
+            "at least one",
+        ));
     }
     match report.kind {
         Kind::Scatter => scatter::draw(report),

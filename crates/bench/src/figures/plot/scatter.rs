@@ -23,9 +23,16 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     picture((1000, 700), |area| {
         let (plot, below) = area.split_vertically(660);
         paint(&plot, report)?;
-        let names: Vec<(&str, RGBColor)> =
-            entries(report).into_iter().zip(ENTRIES.into_iter().cycle()).collect();
-        legend::write(&below, legend::Symbol::Square, &names, "hollow: the paper; filled: papir")
+        let names: Vec<(&str, RGBColor)> = entries(report)
+            .into_iter()
+            .zip(ENTRIES.into_iter().cycle())
+            .collect();
+        legend::write(
+            &below,
+            legend::Symbol::Square,
+            &names,
+            "hollow: the paper; filled: papir",
+        )
     })
 }
 
@@ -53,13 +60,21 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
         .map_err(drawing_error)?;
     let whole = |value: &f64| format!("{value:.0}");
     let mut mesh = chart.configure_mesh();
-    mesh.x_desc("total communication, KB of 1024 bytes").y_desc("server, ms");
+    mesh.x_desc("total communication, KB of 1024 bytes")
+        .y_desc("server, ms");
     mesh.x_labels(20).y_labels(20).max_light_lines(0);
-    mesh.x_label_formatter(&whole).y_label_formatter(&whole).draw().map_err(drawing_error)?;
+    mesh.x_label_formatter(&whole)
+        .y_label_formatter(&whole)
+        .draw()
+        .map_err(drawing_error)?;
     for (entry, colour) in entries(report).into_iter().zip(ENTRIES.into_iter().cycle()) {
         for source in [Source::Paper, Source::Papir] {
             let of = |point: &&Point| point.entry == entry && point.source == source;
-            series(&mut chart, &report.points.iter().filter(of).collect::<Vec<_>>(), colour)?;
+            series(
+                &mut chart,
+                &report.points.iter().filter(of).collect::<Vec<_>>(),
+                colour,
+            )?;
         }
     }
     Ok(())
@@ -79,13 +94,21 @@ fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Res
     let schemes = points.chunk_by(|a, b| a.scheme == b.scheme);
     // Labels alternate between above and below, so that neighbours do not overlap.
     for (of_scheme, rise) in schemes.zip([-14, 3].into_iter().cycle()) {
-        let places: Vec<(f64, f64)> =
-            of_scheme.iter().map(|point| (point.total_kb, point.server_ms)).collect();
+        let places: Vec<(f64, f64)> = of_scheme
+            .iter()
+            .map(|point| (point.total_kb, point.server_ms))
+            .collect();
         let line = PathElement::new(places.clone(), colour.mix(0.4));
         chart.draw_series([line]).map_err(drawing_error)?;
         let filled = of_scheme.iter().all(|point| point.source == Source::Papir);
-        let style = if filled { colour.filled() } else { colour.stroke_width(2) };
-        chart.draw_series(places.iter().map(|&place| Circle::new(place, 4, style))).map_err(drawing_error)?;
+        let style = if filled {
+            colour.filled()
+        } else {
+            colour.stroke_width(2)
+        };
+        chart
+            .draw_series(places.iter().map(|&place| Circle::new(place, 4, style)))
+            .map_err(drawing_error)?;
         let font = ("sans-serif", 12).into_font().color(&colour);
         let named = of_scheme.iter().zip(&places).take(1);
         let name = named.map(|(point, &place)| {

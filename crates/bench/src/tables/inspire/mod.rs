@@ -24,4 +24,6 @@ pub use tables_6_and_7::{TABLE_6, TABLE_7};
 use super::Table;
 
 /// All tables.
-pub const TABLES: &[Table] = &[TABLE_2, TABLE_3, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9];
+pub const TABLES: &[Table] = &[
+    TABLE_2, TABLE_3, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9,
+];

@@ -10,7 +10,14 @@ pub(super) const fn block(
     (entries, entry_bits): (u64, u64),
     published: &'static [Published],
 ) -> Block {
-    Block { database, entry, entries, entry_bits, parts: &[], published }
+    Block {
+        database,
+        entry,
+        entries,
+        entry_bits,
+        parts: &[],
+        published,
+    }
 }
 
 /// A row of Tables 2 to 4: offline seconds; KB of keys, query, download and total; server ms.
@@ -35,13 +42,29 @@ pub(super) const fn row(
 }
 
 /// A scheme that papir does not implement.
-pub(super) const fn rival(scheme: &'static str, offline_s: f64, kb: [f64; 4], server_ms: f64) -> Published {
+pub(super) const fn rival(
+    scheme: &'static str,
+    offline_s: f64,
+    kb: [f64; 4],
+    server_ms: f64,
+) -> Published {
     row(scheme, None, offline_s, kb, server_ms)
 }
 
 /// SimplePIR with CDKS packing. Its query has 7 bytes per column: 112 KB at 2^14.
-pub(super) const fn simple_ypir(log_columns: u32, offline_s: f64, kb: [f64; 4], server_ms: f64) -> Published {
-    row("SimpleYPIR", Some(Ours::columns("simpleypir", log_columns)), offline_s, kb, server_ms)
+pub(super) const fn simple_ypir(
+    log_columns: u32,
+    offline_s: f64,
+    kb: [f64; 4],
+    server_ms: f64,
+) -> Published {
+    row(
+        "SimpleYPIR",
+        Some(Ours::columns("simpleypir", log_columns)),
+        offline_s,
+        kb,
+        server_ms,
+    )
 }
 
 /// InsPIRe at N/t = 2^`log_columns`: its query has 84 KB plus 7 bytes per column.
@@ -52,7 +75,13 @@ pub(super) const fn inspire(
     ms: f64,
 ) -> Published {
     let ours = Some(Ours::columns("inspire", log_columns));
-    row("InsPIRe", ours, offline_s, [84.0, query, download, total], ms)
+    row(
+        "InsPIRe",
+        ours,
+        offline_s,
+        [84.0, query, download, total],
+        ms,
+    )
 }
 
 /// InsPIRe⁽²⁾ at N/t = 2^`log_columns` with units of γ₀ = `words`. Its query has 53 bits for each
@@ -63,10 +92,22 @@ pub(super) const fn second(
     [query, total]: [f64; 2],
     ms: f64,
 ) -> Published {
-    row("InsPIRe(2)", Some(packed(log_columns, words)), offline_s, [80.0, query, 52.0, total], ms)
+    row(
+        "InsPIRe(2)",
+        Some(packed(log_columns, words)),
+        offline_s,
+        [80.0, query, 52.0, total],
+        ms,
+    )
 }
 
 /// papir's configuration of InsPIRe⁽²⁾.
 pub(super) const fn packed(log_columns: u32, words: u64) -> Ours {
-    Ours { scheme: "inspire2", choice: Choice::Packed { columns: 1 << log_columns, words } }
+    Ours {
+        scheme: "inspire2",
+        choice: Choice::Packed {
+            columns: 1 << log_columns,
+            words,
+        },
+    }
 }

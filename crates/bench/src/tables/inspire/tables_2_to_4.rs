@@ -39,7 +39,12 @@ const BITS_8GB: Block = block(
         ypir(17, 187.0, [1024.0, 1498.0], 830.0),
         simple_ypir(16, 283.0, [462.0, 448.0, 444.0, 1354.0], 1850.0),
         rival("KSPIR", 118.0, [2688.0, 14.0, 224.0, 2926.0], 5910.0),
-        rival("HintlessPIR", 1500.0, [360.0, 512.0, 3316.0, 4188.0], 2030.0),
+        rival(
+            "HintlessPIR",
+            1500.0,
+            [360.0, 512.0, 3316.0, 4188.0],
+            2030.0,
+        ),
         inspire_0(17, 200.0, [1024.0, 1144.0], 810.0),
         second((13, 64), 402.0, [106.0, 238.0], 4680.0),
         second((14, 64), 235.0, [132.0, 264.0], 2670.0),
@@ -59,7 +64,12 @@ const BITS_32GB: Block = block(
         ypir(18, 724.0, [2048.0, 2522.0], 3390.0),
         simple_ypir(17, 706.0, [462.0, 896.0, 888.0, 2246.0], 5610.0),
         rival("KSPIR", 445.0, [2912.0, 14.0, 224.0, 3150.0], 50570.0),
-        rival("HintlessPIR", 5700.0, [360.0, 1024.0, 6452.0, 7836.0], 5910.0),
+        rival(
+            "HintlessPIR",
+            5700.0,
+            [360.0, 1024.0, 6452.0, 7836.0],
+            5910.0,
+        ),
         inspire_0(18, 731.0, [2048.0, 2168.0], 3390.0),
         second((15, 64), 589.0, [265.0, 397.0], 7390.0),
         second((16, 64), 421.0, [450.0, 582.0], 5280.0),
@@ -107,7 +117,12 @@ const MEDIUM_8GB: Block = block(
     &[
         simple_ypir(16, 283.0, [462.0, 448.0, 444.0, 1354.0], 1850.0),
         rival("KSPIR", 118.0, [2688.0, 14.0, 224.0, 2926.0], 5910.0),
-        rival("HintlessPIR", 1500.0, [360.0, 512.0, 3316.0, 4188.0], 2030.0),
+        rival(
+            "HintlessPIR",
+            1500.0,
+            [360.0, 512.0, 3316.0, 4188.0],
+            2030.0,
+        ),
         second((13, 64), 402.0, [106.0, 238.0], 4680.0),
         second((14, 64), 235.0, [132.0, 264.0], 2670.0),
         second((15, 64), 157.0, [225.0, 357.0], 1850.0),
@@ -126,7 +141,12 @@ const MEDIUM_32GB: Block = block(
     &[
         simple_ypir(17, 706.0, [462.0, 896.0, 888.0, 2246.0], 5610.0),
         rival("KSPIR", 446.0, [2912.0, 14.0, 224.0, 3150.0], 50570.0),
-        rival("HintlessPIR", 5700.0, [360.0, 1024.0, 6452.0, 7836.0], 5910.0),
+        rival(
+            "HintlessPIR",
+            5700.0,
+            [360.0, 1024.0, 6452.0, 7836.0],
+            5910.0,
+        ),
         second((15, 64), 589.0, [265.0, 397.0], 7390.0),
         second((16, 64), 421.0, [450.0, 582.0], 5280.0),
         second((16, 32), 379.0, [477.0, 609.0], 5260.0),
@@ -171,7 +191,12 @@ const LONG_8GB: Block = block(
     &[
         simple_ypir(16, 283.0, [462.0, 448.0, 444.0, 1354.0], 1850.0),
         rival("KSPIR", 118.0, [2688.0, 14.0, 224.0, 2926.0], 5910.0),
-        rival("HintlessPIR", 1500.0, [360.0, 512.0, 3316.0, 4188.0], 2030.0),
+        rival(
+            "HintlessPIR",
+            1500.0,
+            [360.0, 512.0, 3316.0, 4188.0],
+            2030.0,
+        ),
         inspire(13, 547.0, [140.0, 96.0, 320.0], 5220.0),
         inspire(14, 470.0, [196.0, 96.0, 376.0], 3010.0),
         inspire(15, 598.0, [308.0, 96.0, 488.0], 1920.0),
@@ -187,7 +212,12 @@ const LONG_32GB: Block = block(
     &[
         simple_ypir(17, 706.0, [462.0, 896.0, 888.0, 2246.0], 5610.0),
         rival("KSPIR", 446.0, [2912.0, 14.0, 224.0, 3150.0], 50570.0),
-        rival("HintlessPIR", 5700.0, [360.0, 1024.0, 6452.0, 7836.0], 5910.0),
+        rival(
+            "HintlessPIR",
+            5700.0,
+            [360.0, 1024.0, 6452.0, 7836.0],
+            5910.0,
+        ),
         inspire(14, 2052.0, [196.0, 192.0, 472.0], 15470.0),
         inspire(15, 2581.0, [308.0, 96.0, 488.0], 7640.0),
         inspire(16, 2569.0, [532.0, 96.0, 712.0], 5480.0),
@@ -200,12 +230,34 @@ const LONG_32GB: Block = block(
 
 /// DoublePIR with CDKS packing. The query has 4 bytes for each of 2^`log_columns` columns and 8
 /// bytes for each row: 384 KB for the 2^16 columns and 2^14 rows of 1 GB.
-const fn ypir(log_columns: u32, offline_s: f64, [query, total]: [f64; 2], server_ms: f64) -> Published {
-    row("YPIR", Some(Ours::columns("ypir", log_columns)), offline_s, [462.0, query, 12.0, total], server_ms)
+const fn ypir(
+    log_columns: u32,
+    offline_s: f64,
+    [query, total]: [f64; 2],
+    server_ms: f64,
+) -> Published {
+    row(
+        "YPIR",
+        Some(Ours::columns("ypir", log_columns)),
+        offline_s,
+        [462.0, query, 12.0, total],
+        server_ms,
+    )
 }
 
 /// DoublePIR with InspiRING. The query is the same as YPIR's.
-const fn inspire_0(log_columns: u32, offline_s: f64, [query, total]: [f64; 2], server_ms: f64) -> Published {
+const fn inspire_0(
+    log_columns: u32,
+    offline_s: f64,
+    [query, total]: [f64; 2],
+    server_ms: f64,
+) -> Published {
     let ours = Some(Ours::columns("inspire0", log_columns));
-    row("InsPIRe_0", ours, offline_s, [84.0, query, 36.0, total], server_ms)
+    row(
+        "InsPIRe_0",
+        ours,
+        offline_s,
+        [84.0, query, 36.0, total],
+        server_ms,
+    )
 }

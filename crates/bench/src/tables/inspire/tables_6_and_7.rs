@@ -23,9 +23,21 @@ pub const TABLE_7: Table = Table {
     what: "InsPIRe, Table 7: enrollment of devices, 64 B each",
     notes: &[],
     blocks: &[
-        block(("20 M", "64 B"), (20_000_000, 512), &[inspire(ENROLLMENT, Some(78.0), 292.0, 416.0)]),
-        block(("40 M", "64 B"), (40_000_000, 512), &[inspire(ENROLLMENT, Some(131.0), 292.0, 815.0)]),
-        block(("80 M", "64 B"), (80_000_000, 512), &[inspire(ENROLLMENT, Some(241.0), 304.0, 1400.0)]),
+        block(
+            ("20 M", "64 B"),
+            (20_000_000, 512),
+            &[inspire(ENROLLMENT, Some(78.0), 292.0, 416.0)],
+        ),
+        block(
+            ("40 M", "64 B"),
+            (40_000_000, 512),
+            &[inspire(ENROLLMENT, Some(131.0), 292.0, 815.0)],
+        ),
+        block(
+            ("80 M", "64 B"),
+            (80_000_000, 512),
+            &[inspire(ENROLLMENT, Some(241.0), 304.0, 1400.0)],
+        ),
     ],
 };
 
@@ -43,7 +55,10 @@ const PEER_ROUTING: Block = block(
 const CONTENT_DISCOVERY: Block = block(
     ("content discovery", "128 B"),
     (200_000, 1024),
-    &[mazmudar(280.0, 875.0), inspire(SHORTEST, None, 128.0, 123.0)],
+    &[
+        mazmudar(280.0, 875.0),
+        inspire(SHORTEST, None, 128.0, 123.0),
+    ],
 );
 
 /// InsPIRe's 1.02 MB are 84 KB of keys, 84 + 112 KB of query at N/t = 2^14, and 64 ring elements of
@@ -51,11 +66,22 @@ const CONTENT_DISCOVERY: Block = block(
 const CONTENT_RETRIEVAL: Block = block(
     ("content retrieval", "256 KB"),
     (1 << 14, 1 << 21),
-    &[mazmudar(2.1 * 1024.0, 3000.0), inspire(Choice::Columns(1 << 14), None, 1.02 * 1024.0, 1500.0)],
+    &[
+        mazmudar(2.1 * 1024.0, 3000.0),
+        inspire(Choice::Columns(1 << 14), None, 1.02 * 1024.0, 1500.0),
+    ],
 );
 
-const fn inspire(choice: Choice, offline_s: Option<f64>, total_kb: f64, server_ms: f64) -> Published {
-    let ours = Some(Ours { scheme: "inspire", choice });
+const fn inspire(
+    choice: Choice,
+    offline_s: Option<f64>,
+    total_kb: f64,
+    server_ms: f64,
+) -> Published {
+    let ours = Some(Ours {
+        scheme: "inspire",
+        choice,
+    });
     Published {
         scheme: "InsPIRe",
         ours,

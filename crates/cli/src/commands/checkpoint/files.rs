@@ -60,31 +60,63 @@ pub(super) struct Request {
 pub(super) fn sign(arguments: &SignAgain) -> Outcome {
     papir_research::register()?;
     let sign = signing(&arguments.key, &arguments.certificate)?;
-    let leaf = papir_store::sign(&arguments.file, &sign, &mut papir::system_rng(), &Bars::new());
-    describe::print(&vec![describe::signed(&leaf.map_err(explain)?)], &mut std::io::stdout())?;
+    let leaf = papir_store::sign(
+        &arguments.file,
+        &sign,
+        &mut papir::system_rng(),
+        &Bars::new(),
+    );
+    describe::print(
+        &vec![describe::signed(&leaf.map_err(explain)?)],
+        &mut std::io::stdout(),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn attach(arguments: &Attach) -> Outcome {
-    let text =
-        |file: &PathBuf| String::from_utf8(lines::read(file)?).map_err(|error| Failure::at(file, error));
-    let cosignatures = arguments.cosignatures.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    let text = |file: &PathBuf| {
+        String::from_utf8(lines::read(file)?).map_err(|error| Failure::at(file, error))
+    };
+    let cosignatures = arguments
+        .cosignatures
+        .iter()
+        .map(text)
+        .collect::<Result<Vec<_>, _>>()?;
     let certificates = certificates(&arguments.certificate)?;
-    let witnesses: Vec<VerifyingKey> =
-        arguments.witness.iter().cloned().map(VerifyingKey::of_cosignatures).collect::<Result<_, _>>()?;
+    let witnesses: Vec<VerifyingKey> = arguments
+        .witness
+        .iter()
+        .cloned()
+        .map(VerifyingKey::of_cosignatures)
+        .collect::<Result<_, _>>()?;
     let rng = &mut papir::system_rng();
-    let added = papir_store::attach(&arguments.file, &cosignatures, &witnesses, &certificates, rng)?;
+    let added = papir_store::attach(
+        &arguments.file,
+        &cosignatures,
+        &witnesses,
+        &certificates,
+        rng,
+    )?;
     writeln!(std::io::stdout(), "{added} cosignature(s) added")?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn request(arguments: &Request) -> Outcome {
-    write!(std::io::stdout(), "{}", stored(&arguments.file)?.witness_request(arguments.old)?)?;
+    write!(
+        std::io::stdout(),
+        "{}",
+        stored(&arguments.file)?.witness_request(arguments.old)?
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The log in a prepared file.
 pub(super) fn stored(file: &Path) -> Result<Log, Failure> {
     let log = papir_store::stored_log(file)?;
-    log.ok_or_else(|| Failure::at(file, "the database is not signed: sign it with papir checkpoint sign"))
+    log.ok_or_else(|| {
+        Failure::at(
+            file,
+            "the database is not signed: sign it with papir checkpoint sign",
+        )
+    })
 }

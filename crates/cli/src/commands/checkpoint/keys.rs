@@ -97,14 +97,17 @@ impl Validity {
     }
 
     fn write(&self, certificate: &Certificate) -> Outcome {
-        std::fs::write(&self.out, certificate.to_string()).map_err(|error| Failure::at(&self.out, error))?;
+        std::fs::write(&self.out, certificate.to_string())
+            .map_err(|error| Failure::at(&self.out, error))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// The clock, in seconds since 1970, UTC.
 pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
 }
 
 pub(super) fn keygen(arguments: &Keygen) -> Outcome {
@@ -125,13 +128,20 @@ pub(super) fn public(arguments: &Public) -> Outcome {
 pub(super) fn delegate(arguments: &Delegate) -> Outcome {
     let times = arguments.validity.times(arguments.length.0);
     let (key, database) = (read(&arguments.key)?, arguments.database.as_deref());
-    arguments.validity.write(&Certificate::delegate(&key, &arguments.to, database, times)?)
+    arguments.validity.write(&Certificate::delegate(
+        &key,
+        &arguments.to,
+        database,
+        times,
+    )?)
 }
 
 pub(super) fn rotate(arguments: &Rotate) -> Outcome {
     let (old, new) = (read(&arguments.key)?, read(&arguments.to)?);
     let times = arguments.validity.times(arguments.overlap.0);
-    arguments.validity.write(&Certificate::rotate(&old, &new, times)?)
+    arguments
+        .validity
+        .write(&Certificate::rotate(&old, &new, times)?)
 }
 
 fn read(file: &Path) -> Result<SigningKey, Failure> {

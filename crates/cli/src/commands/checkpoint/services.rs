@@ -66,7 +66,9 @@ pub(super) fn show(arguments: &Show) -> Outcome {
 }
 
 pub(super) fn verify(arguments: &Verify) -> Outcome {
-    let options = arguments.trust.add_to(arguments.connecting.options(true)?)?;
+    let options = arguments
+        .trust
+        .add_to(arguments.connecting.options(true)?)?;
     for url in &arguments.urls {
         let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
         let accepted = connection
@@ -78,28 +80,45 @@ pub(super) fn verify(arguments: &Verify) -> Outcome {
 }
 
 fn accepted_lines(url: &str, accepted: &Accepted) -> Lines {
-    let delta = accepted.leaf.delta_root.as_ref().map(|root| line("delta", hex(root)));
+    let delta = accepted
+        .leaf
+        .delta_root
+        .as_ref()
+        .map(|root| line("delta", hex(root)));
     let mut lines = vec![
         line("service", url),
         line("database", &accepted.leaf.database),
         describe::signed(&accepted.leaf),
-        line("age", format!("{} s", now().saturating_sub(accepted.leaf.time))),
+        line(
+            "age",
+            format!("{} s", now().saturating_sub(accepted.leaf.time)),
+        ),
         line("records", accepted.leaf.base),
         line("public part", hex(&accepted.leaf.public_part)),
     ];
     lines.extend(delta);
     lines.extend([
         line("owner", &accepted.owner),
-        line("cosignatures", format!("{} of known witnesses", accepted.cosignatures)),
+        line(
+            "cosignatures",
+            format!("{} of known witnesses", accepted.cosignatures),
+        ),
     ]);
     lines
 }
 
 pub(super) fn compare(arguments: &Compare) -> Outcome {
-    let options = arguments.trust.add_to(arguments.connecting.options(true)?)?;
-    let logs = arguments.places.iter().map(|place| Ok((place.as_str(), shown(place, &options)?)));
+    let options = arguments
+        .trust
+        .add_to(arguments.connecting.options(true)?)?;
+    let logs = arguments
+        .places
+        .iter()
+        .map(|place| Ok((place.as_str(), shown(place, &options)?)));
     let logs = logs.collect::<Result<Vec<(&str, ShownLog)>, Failure>>()?;
-    let [(_, first), ..] = &logs[..] else { return Err(Failure::new("compare needs two places")) };
+    let [(_, first), ..] = &logs[..] else {
+        return Err(Failure::new("compare needs two places"));
+    };
     let owner = arguments.trust.owner().unwrap_or_else(|| first.log.owner());
     let database = &first.log.newest()?.database;
     let (mut found, mut out) = (Vec::new(), std::io::stdout());
@@ -107,7 +126,10 @@ pub(super) fn compare(arguments: &Compare) -> Outcome {
         match accept(shown, owner, database, &options) {
             Ok(accepted) => {
                 let (sequence, count) = (accepted.seen.sequence, accepted.cosignatures);
-                writeln!(out, "{place}: sequence {sequence}, {count} cosignature(s) of known witnesses")?;
+                writeln!(
+                    out,
+                    "{place}: sequence {sequence}, {count} cosignature(s) of known witnesses"
+                )?;
             }
             Err(error) => found.push(format!("{place}: {error}")),
         }
@@ -115,11 +137,19 @@ pub(super) fn compare(arguments: &Compare) -> Outcome {
     for (index, (place, shown)) in logs.iter().enumerate() {
         let others = &logs[index + 1..];
         found.extend(
-            others.iter().filter_map(|(other, with)| difference(place, &shown.log, other, &with.log)),
+            others
+                .iter()
+                .filter_map(|(other, with)| difference(place, &shown.log, other, &with.log)),
         );
     }
-    found.iter().try_for_each(|difference| writeln!(out, "{difference}"))?;
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERENT) })
+    found
+        .iter()
+        .try_for_each(|difference| writeln!(out, "{difference}"))?;
+    Ok(if found.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(DIFFERENT)
+    })
 }
 
 /// Accepts or refuses what one place shows. A service must show its clients a version of its log.
@@ -140,7 +170,9 @@ fn accept(
     let accepted = policy.accept(&shown.proof)?;
     // The log was fetched later: it may be longer, but it must contain the version.
     let sequence = accepted.seen.sequence;
-    let in_log = usize::try_from(sequence).ok().and_then(|sequence| shown.log.leaves().get(sequence));
+    let in_log = usize::try_from(sequence)
+        .ok()
+        .and_then(|sequence| shown.log.leaves().get(sequence));
     match in_log {
         Some(leaf) if *leaf == accepted.leaf => Ok(of_log),
         _ => Err(papir_checkpoint::Error::Equivocation { sequence }),
@@ -151,10 +183,16 @@ fn accept(
 fn difference(one: &str, first: &Log, other: &str, second: &Log) -> Option<String> {
     let sequence = first.first_difference(second)?;
     let leaf = |log: &Log| {
-        let leaf = usize::try_from(sequence).ok().and_then(|sequence| log.leaves().get(sequence).cloned());
+        let leaf = usize::try_from(sequence)
+            .ok()
+            .and_then(|sequence| log.leaves().get(sequence).cloned());
         leaf.map_or_else(String::new, |leaf| {
             let time = describe::time(leaf.time);
-            format!("{time}, {}, public part {}", leaf.base, hex(&leaf.public_part))
+            format!(
+                "{time}, {}, public part {}",
+                leaf.base,
+                hex(&leaf.public_part)
+            )
         })
     };
     Some(format!(

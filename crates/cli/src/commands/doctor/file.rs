@@ -19,7 +19,13 @@ const KEPT_VERSIONS: u64 = 3;
 pub(super) fn check(file: &Path, host: &HostArguments) -> Vec<Finding> {
     let mut findings = match PsiSet::open(file) {
         Ok(set) => {
-            vec![Finding::ok("file", format!("a set of {} elements (papir psi serve)", set.summary.elements))]
+            vec![Finding::ok(
+                "file",
+                format!(
+                    "a set of {} elements (papir psi serve)",
+                    set.summary.elements
+                ),
+            )]
         }
         Err(_) => database(file, host),
     };
@@ -44,7 +50,10 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
         }
     };
     let description = snapshot.server.describe();
-    let detail = format!("{} with {}, all checksums match", snapshot.metadata.name, description.scheme);
+    let detail = format!(
+        "{} with {}, all checksums match",
+        snapshot.metadata.name, description.scheme
+    );
     let mut findings = vec![match description.privacy {
         Privacy::Private => Finding::ok("file", detail),
         Privacy::NotPrivate(reason) => Finding::fail(
@@ -53,14 +62,23 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
             "build it with another --scheme",
         ),
     }];
-    findings.extend(match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
-        Ok(delta) => delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))),
-        Err(error) => Some(Finding::fail("delta", error, "restore it, or publish its changes again")),
-    });
+    findings.extend(
+        match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
+            Ok(delta) => delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))),
+            Err(error) => Some(Finding::fail(
+                "delta",
+                error,
+                "restore it, or publish its changes again",
+            )),
+        },
+    );
     if let Ok(Some(log)) = stored_log(file)
         && let Ok(leaf) = log.newest()
     {
-        findings.push(Finding::ok("signature", format!("sequence {}, by {}", leaf.sequence, log.owner())));
+        findings.push(Finding::ok(
+            "signature",
+            format!("sequence {}, by {}", leaf.sequence, log.owner()),
+        ));
     }
     findings.extend(host::registry(host, description.limits.client_keys));
     findings.extend(host::tokens(host, &snapshot.metadata.name));
@@ -72,10 +90,17 @@ fn memory(file: u64, free: Option<u64>) -> Finding {
     let Some(free) = free else {
         return Finding::ok(
             "memory",
-            format!("{} are needed; this system does not tell its memory", units::bytes(file)),
+            format!(
+                "{} are needed; this system does not tell its memory",
+                units::bytes(file)
+            ),
         );
     };
-    let detail = format!("{} for the file, {} free", units::bytes(file), units::bytes(free));
+    let detail = format!(
+        "{} for the file, {} free",
+        units::bytes(file),
+        units::bytes(free)
+    );
     if free < file {
         let fix = "a machine with more memory, or papir serve --mapped";
         return Finding::fail("memory", detail, fix);

@@ -33,14 +33,29 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn ok(check: &'static str, detail: impl ToString) -> Self {
-        Self { check, status: Status::Ok, detail: detail.to_string(), fix: None }
+        Self {
+            check,
+            status: Status::Ok,
+            detail: detail.to_string(),
+            fix: None,
+        }
     }
 
     pub(super) fn warn(check: &'static str, detail: impl ToString, fix: &str) -> Self {
-        Self { check, status: Status::Warn, detail: detail.to_string(), fix: Some(fix.to_owned()) }
+        Self {
+            check,
+            status: Status::Warn,
+            detail: detail.to_string(),
+            fix: Some(fix.to_owned()),
+        }
     }
 
     pub(super) fn fail(check: &'static str, detail: impl ToString, fix: &str) -> Self {
-        Self { check, status: Status::Fail, detail: detail.to_string(), fix: Some(fix.to_owned()) }
+        Self {
+            check,
+            status: Status::Fail,
+            detail: detail.to_string(),
+            fix: Some(fix.to_owned()),
+        }
     }
 }

@@ -61,7 +61,10 @@ pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
 /// Connects to a registry in PostgreSQL, which checks the server's settings.
 fn postgres(address: &Path) -> Finding {
     match StoredRegistry::open(&registry_place(address)) {
-        Ok(_) => Finding::ok("registry", "PostgreSQL keeps what it confirms, and its tables are readable"),
+        Ok(_) => Finding::ok(
+            "registry",
+            "PostgreSQL keeps what it confirms, and its tables are readable",
+        ),
         Err(error) => Finding::fail(
             "registry",
             error.to_string(),
@@ -72,7 +75,10 @@ fn postgres(address: &Path) -> Finding {
 
 /// Writes a temporary file into a directory.
 fn writable(directory: &Path) -> std::io::Result<()> {
-    tempfile::Builder::new().prefix(".papir-doctor").tempfile_in(directory).map(drop)
+    tempfile::Builder::new()
+        .prefix(".papir-doctor")
+        .tempfile_in(directory)
+        .map(drop)
 }
 
 /// Checks the token file for a database with this name.
@@ -83,28 +89,47 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
     let tokens = match TokenFile::read(path) {
         Ok(tokens) => tokens,
         Err(error) => {
-            return vec![Finding::fail("tokens", error, "papir tokens FILE add makes a token file")];
+            return vec![Finding::fail(
+                "tokens",
+                error,
+                "papir tokens FILE add makes a token file",
+            )];
         }
     };
     let now = SystemTime::now();
-    let expired = tokens.entries().iter().filter(|token| token.has_expired(now)).count();
-    let detail =
-        format!("{} tokens in {}, {expired} of them expired", tokens.entries().len(), path.display());
+    let expired = tokens
+        .entries()
+        .iter()
+        .filter(|token| token.has_expired(now))
+        .count();
+    let detail = format!(
+        "{} tokens in {}, {expired} of them expired",
+        tokens.entries().len(),
+        path.display()
+    );
     let usable = tokens.entries().len() > expired;
     let mut findings = vec![match usable {
         true => Finding::ok("tokens", detail),
-        false => Finding::fail("tokens", detail, "no client could query: papir tokens FILE add"),
+        false => Finding::fail(
+            "tokens",
+            detail,
+            "no client could query: papir tokens FILE add",
+        ),
     }];
     let config = ServerConfig {
         databases: vec![papir_server::DatabaseConfig::new(
             format!("{database}.papir"),
             Some(database.to_owned()),
         )],
-        protection: Protection { tokens: vec![TokenSource::new(path)], ..Protection::default() },
+        protection: Protection {
+            tokens: vec![TokenSource::new(path)],
+            ..Protection::default()
+        },
         ..ServerConfig::default()
     };
     let unused = unused_tokens::warnings(&config).into_iter();
-    findings.extend(unused.map(|warning| Finding::warn("tokens", warning, "papir tokens FILE list")));
+    findings
+        .extend(unused.map(|warning| Finding::warn("tokens", warning, "papir tokens FILE list")));
     findings
 }
 
@@ -112,7 +137,11 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
 pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
     let (certificate, key) = host.tls_cert.as_ref().zip(host.tls_key.as_ref())?;
     if let Err(error) = TlsFiles::new(certificate, key).check() {
-        return Some(Finding::fail("certificate", error, "give the chain and its private key, both in PEM"));
+        return Some(Finding::fail(
+            "certificate",
+            error,
+            "give the chain and its private key, both in PEM",
+        ));
     }
     let pem = std::fs::read(certificate).unwrap_or_default();
     let summary = CertificateSummary::of_pem(&pem)?;
@@ -124,6 +153,9 @@ pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
             format!("{summary}, valid for {} more days", days(left)),
             "renew it soon",
         ),
-        Ok(left) => Finding::ok("certificate", format!("{summary}, valid for {} more days", days(left))),
+        Ok(left) => Finding::ok(
+            "certificate",
+            format!("{summary}, valid for {} more days", days(left)),
+        ),
     })
 }

@@ -12,7 +12,9 @@ use crate::open_files;
 pub(super) fn processor() -> Finding {
     let backend = match Backend::try_from_env() {
         Ok(backend) => backend,
-        Err(error) => return Finding::fail("processor", error, "unset PAPIR_BACKEND, or name another"),
+        Err(error) => {
+            return Finding::fail("processor", error, "unset PAPIR_BACKEND, or name another");
+        }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let detail = format!("{threads} threads, instructions: {backend}");
@@ -35,8 +37,15 @@ pub(super) fn processor() -> Finding {
 pub(super) fn open_files() -> Finding {
     let connections = ServerConfig::default().protection.max_connections;
     match open_files::raise_limit(connections) {
-        None => Finding::ok("open files", format!("enough for {connections} connections")),
-        Some(reason) => Finding::warn("open files", reason, "raise the limit, or lower --max-connections"),
+        None => Finding::ok(
+            "open files",
+            format!("enough for {connections} connections"),
+        ),
+        Some(reason) => Finding::warn(
+            "open files",
+            reason,
+            "raise the limit, or lower --max-connections",
+        ),
     }
 }
 

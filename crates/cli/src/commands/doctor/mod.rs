@@ -58,15 +58,31 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&findings)?)?;
     } else {
-        findings.iter().try_for_each(|finding| writeln!(out, "{}", line(finding)))?;
+        findings
+            .iter()
+            .try_for_each(|finding| writeln!(out, "{}", line(finding)))?;
     }
-    let failed = findings.iter().any(|finding| finding.status == Status::Fail);
-    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    let failed = findings
+        .iter()
+        .any(|finding| finding.status == Status::Fail);
+    Ok(if failed {
+        ExitCode::from(FAILED)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn line(finding: &Finding) -> String {
-    let Finding { check, status, detail, fix } = finding;
-    let fix = fix.as_ref().map(|fix| format!(" → {fix}")).unwrap_or_default();
+    let Finding {
+        check,
+        status,
+        detail,
+        fix,
+    } = finding;
+    let fix = fix
+        .as_ref()
+        .map(|fix| format!(" → {fix}"))
+        .unwrap_or_default();
     one_line(&format!("{:<4}  {check:<11}  {detail}{fix}", status.name()))
 }
 
@@ -77,6 +93,9 @@ mod tests {
     #[test]
     fn a_line_has_no_control_characters() {
         let finding = Finding::fail("readiness", "the service\n says \u{1b}[2J", "start it");
-        assert_eq!(line(&finding), "fail  readiness    the service says \u{fffd}[2J → start it");
+        assert_eq!(
+            line(&finding),
+            "fail  readiness    the service says \u{fffd}[2J → start it"
+        );
     }
 }

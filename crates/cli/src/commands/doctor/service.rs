@@ -47,8 +47,16 @@ pub(super) fn check(url: &str, options: &Options) -> Vec<Finding> {
 
 /// The finding for a service that has a set, and no database by name.
 fn set(set: &PsiInfo) -> Finding {
-    let PsiInfo { elements, version, kind, .. } = set;
-    Finding::ok("version", format!("set of {elements} elements, version {version}, matched by {kind}"))
+    let PsiInfo {
+        elements,
+        version,
+        kind,
+        ..
+    } = set;
+    Finding::ok(
+        "version",
+        format!("set of {elements} elements, version {version}, matched by {kind}"),
+    )
 }
 
 /// The finding for a service that does not answer.
@@ -68,7 +76,9 @@ fn unreachable(error: Error) -> Finding {
         (_, "client certificate") => {
             "give --client-cert FILE and --client-key FILE, signed by an authority in the service's --client-ca"
         }
-        (Error::Transport { source, .. }, _) if source.is::<FinalFailure>() => "use the other scheme",
+        (Error::Transport { source, .. }, _) if source.is::<FinalFailure>() => {
+            "use the other scheme"
+        }
         (_, "connection") => {
             "is the service running, and does --listen name an address that is reachable from here?"
         }
@@ -89,10 +99,17 @@ fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
         };
     };
     // The handshake has verified issuer, name and validity.
-    let left = certificate.not_after.duration_since(SystemTime::now()).unwrap_or_default();
+    let left = certificate
+        .not_after
+        .duration_since(SystemTime::now())
+        .unwrap_or_default();
     let detail = format!("{certificate}, valid for {} more days", days(left));
     match left < RENEW_BEFORE {
-        true => Finding::warn("certificate", detail, "renew it soon: the service loads a new one at SIGHUP"),
+        true => Finding::warn(
+            "certificate",
+            detail,
+            "renew it soon: the service loads a new one at SIGHUP",
+        ),
         false => Finding::ok("certificate", detail),
     }
 }
@@ -101,7 +118,9 @@ fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
 fn clock(probe: &Probe) -> Option<Finding> {
     let theirs = httpdate::parse_http_date(probe.date.as_deref()?).ok()?;
     let ours = SystemTime::now();
-    let apart = ours.duration_since(theirs).unwrap_or_else(|error| error.duration());
+    let apart = ours
+        .duration_since(theirs)
+        .unwrap_or_else(|error| error.duration());
     let detail = format!("{} s apart", apart.as_secs());
     let fix = "synchronise both clocks (NTP): tokens, certificates and checkpoints have times";
     Some(match apart {
@@ -132,26 +151,41 @@ fn token(options: &Options) -> Finding {
 /// The finding for a service that does not show its database.
 fn refused(error: Error) -> Finding {
     let (check, fix) = match &error {
-        Error::Http { status: 401, .. } => {
-            ("token", "give a valid one by --token-file (papir tokens FILE add makes one)")
+        Error::Http { status: 401, .. } => (
+            "token",
+            "give a valid one by --token-file (papir tokens FILE add makes one)",
+        ),
+        Error::Http { status: 403, .. } => (
+            "token",
+            "give one with the scope query and this database (papir tokens FILE list)",
+        ),
+        Error::Http { status: 429, .. } => {
+            ("limits", "wait, or raise --rate, --burst or --per-client")
         }
-        Error::Http { status: 403, .. } => {
-            ("token", "give one with the scope query and this database (papir tokens FILE list)")
+        Error::Http {
+            status: 502..=504, ..
+        } => ("ready", "wait, and see the service's log"),
+        Error::NoSuchDatabase { .. } | Error::ChooseDatabase { .. } => {
+            ("database", "give --database NAME")
         }
-        Error::Http { status: 429, .. } => ("limits", "wait, or raise --rate, --burst or --per-client"),
-        Error::Http { status: 502..=504, .. } => ("ready", "wait, and see the service's log"),
-        Error::NoSuchDatabase { .. } | Error::ChooseDatabase { .. } => ("database", "give --database NAME"),
-        Error::Checkpoint { .. } | Error::NoCheckpoint { .. } | Error::Root { .. } => {
-            ("signature", "ask the owner: the service shows what its owner did not sign")
-        }
-        _ => ("version", "the service and this program may be of different versions: papir --version"),
+        Error::Checkpoint { .. } | Error::NoCheckpoint { .. } | Error::Root { .. } => (
+            "signature",
+            "ask the owner: the service shows what its owner did not sign",
+        ),
+        _ => (
+            "version",
+            "the service and this program may be of different versions: papir --version",
+        ),
     };
     Finding::fail(check, connecting::explain(error), fix)
 }
 
 fn database(connection: &Connection) -> Vec<Finding> {
     let (info, lookup) = (connection.info(), connection.lookup());
-    let detail = format!("database {}, version {}, scheme {}", info.name, info.version, info.scheme);
+    let detail = format!(
+        "database {}, version {}, scheme {}",
+        info.name, info.version, info.scheme
+    );
     let version = match info.private {
         true => Finding::ok("version", detail),
         false => Finding::fail(
@@ -166,11 +200,21 @@ fn database(connection: &Connection) -> Vec<Finding> {
         let age = days(SystemTime::now().duration_since(signed).unwrap_or_default());
         Finding::ok(
             "signature",
-            format!("sequence {}, {age} days old, by {}", accepted.leaf.sequence, accepted.owner),
+            format!(
+                "sequence {}, {age} days old, by {}",
+                accepted.leaf.sequence, accepted.owner
+            ),
         )
     });
-    let download = Finding::ok("download", format!("{} once a version", units::bytes(public)));
-    [version].into_iter().chain(signed).chain([download]).collect()
+    let download = Finding::ok(
+        "download",
+        format!("{} once a version", units::bytes(public)),
+    );
+    [version]
+        .into_iter()
+        .chain(signed)
+        .chain([download])
+        .collect()
 }
 
 /// One query as a client sends it: it shows the limits of the service and of proxies before it.
@@ -178,7 +222,10 @@ fn lookup(connection: &mut Connection) -> Finding {
     let description = connection.lookup().describe();
     if description.limits.client_keys {
         let keys = units::bytes(description.sizes.keys);
-        return Finding::ok("lookup", format!("not tried: a client first registers {keys} of keys"));
+        return Finding::ok(
+            "lookup",
+            format!("not tried: a client first registers {keys} of keys"),
+        );
     }
     let start = Instant::now();
     let answered = match connection.info().keyed {
@@ -189,7 +236,10 @@ fn lookup(connection: &mut Connection) -> Finding {
     match answered {
         Ok(()) => {
             let time = units::seconds(start.elapsed().as_secs_f64());
-            Finding::ok("lookup", format!("answered in {time}, with a query of {query}"))
+            Finding::ok(
+                "lookup",
+                format!("answered in {time}, with a query of {query}"),
+            )
         }
         Err(error @ Error::Http { status: 413, .. }) => Finding::fail(
             "limits",
@@ -201,6 +251,10 @@ fn lookup(connection: &mut Connection) -> Finding {
             connecting::explain(error),
             "wait, or raise --rate, --burst, --per-client or --max-queued",
         ),
-        Err(error) => Finding::fail("lookup", connecting::explain(error), "see the service's log"),
+        Err(error) => Finding::fail(
+            "lookup",
+            connecting::explain(error),
+            "see the service's log",
+        ),
     }
 }

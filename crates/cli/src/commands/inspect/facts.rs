@@ -21,8 +21,10 @@ impl Facts {
         let security = description.security.as_ref();
         // JSON has no infinity. An infinite value means that an answer always decodes.
         let failure = description.lookup_failure_log2(keyword.map_or(1, KeywordLayout::lookups));
-        let parameters =
-            description.parameters.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        let parameters = description
+            .parameters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), json!(value)));
         let mut facts = Self(Map::new());
         facts.set("name", name);
         facts.set("scheme", description.scheme);
@@ -31,13 +33,24 @@ impl Facts {
         facts.set("records", description.shape.records());
         facts.set("record_bits", description.shape.record_bits());
         facts.set("keyed", keyword.is_some());
-        for missing in ["sequence", "signed_at", "root", "owner", "delta_root", "delta", "file_bytes"] {
+        for missing in [
+            "sequence",
+            "signed_at",
+            "root",
+            "owner",
+            "delta_root",
+            "delta",
+            "file_bytes",
+        ] {
             facts.set(missing, Value::Null);
         }
         facts.set("sizes", sizes(&description.sizes));
         facts.set("security_bits", security.map(|security| security.bits));
         facts.set("security_source", security.map(|security| security.source));
-        facts.set("failure_log2", Some(failure).filter(|log2| log2.is_finite()));
+        facts.set(
+            "failure_log2",
+            Some(failure).filter(|log2| log2.is_finite()),
+        );
         facts.set("parameters", Map::from_iter(parameters));
         facts
     }
@@ -74,7 +87,10 @@ impl Facts {
     /// Sets a field.
     pub(super) fn set(&mut self, name: &str, value: impl serde::Serialize) {
         // A number that JSON does not have is the only value that fails, and becomes null.
-        self.0.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
+        self.0.insert(
+            name.to_owned(),
+            serde_json::to_value(value).unwrap_or_default(),
+        );
     }
 
     /// The object.

@@ -46,7 +46,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let place = &arguments.place;
     if arguments.ready {
         // Without retries: the answer is about this moment.
-        let options = Options { patience: Some(Duration::ZERO), ..arguments.connecting.options(true)? };
+        let options = Options {
+            patience: Some(Duration::ZERO),
+            ..arguments.connecting.options(true)?
+        };
         papir_client::ready(place, &options).map_err(connecting::explain)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -78,7 +81,11 @@ fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
     let description = lookup.describe();
     let mut facts = Facts::of(name, &description, lookup.version(), lookup.keyword());
     let mut lines = vec![line("name", name)];
-    lines.extend(describe::database(&description, lookup.version(), lookup.keyword()));
+    lines.extend(describe::database(
+        &description,
+        lookup.version(),
+        lookup.keyword(),
+    ));
     lines.extend(lookup.root().map(|root| line("root", root)));
     facts.set("root", lookup.root().map(|root| root.to_string()));
     if let Some(accepted) = connection.checkpoint() {
@@ -100,11 +107,27 @@ fn stored(file: &Path) -> Result<Described, Failure> {
 }
 
 fn stored_database(file: &Path) -> Result<Described, Failure> {
-    let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
+    let Snapshot {
+        metadata,
+        server,
+        keyword,
+        sections,
+        file_bytes,
+        ..
+    } = Snapshot::open(file)?;
     let description = server.describe();
-    let mut facts = Facts::of(&metadata.name, &description, server.version(), keyword.as_ref());
+    let mut facts = Facts::of(
+        &metadata.name,
+        &description,
+        server.version(),
+        keyword.as_ref(),
+    );
     let mut lines = vec![line("name", &metadata.name)];
-    lines.extend(describe::database(&description, server.version(), keyword.as_ref()));
+    lines.extend(describe::database(
+        &description,
+        server.version(),
+        keyword.as_ref(),
+    ));
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
     if let Some(log) = stored_log(file)? {
@@ -113,7 +136,11 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
         facts.signed(log.newest()?, log.owner());
     }
     let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
-    lines.extend(delta.as_ref().map(|delta| line("delta", describe::delta(&delta.metadata))));
+    lines.extend(
+        delta
+            .as_ref()
+            .map(|delta| line("delta", describe::delta(&delta.metadata))),
+    );
     facts.set("delta", json!(delta.map(|delta| delta.metadata)));
     lines.extend(describe::origin(&metadata));
     lines.extend(describe::owner_keys(&sections));
@@ -124,16 +151,28 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
 
 /// Describes a set, and the database of its masked elements if it has one.
 fn stored_set(file: &Path, set: &PsiSet) -> Result<Described, Failure> {
-    let mut lines = vec![line("kind", "a set for private intersection (papir psi serve)")];
+    let mut lines = vec![line(
+        "kind",
+        "a set for private intersection (papir psi serve)",
+    )];
     lines.extend(describe::set(&set.summary));
     if let Some(filter) = &set.filter {
-        lines.push(line("filter", papir_plan::units::bytes(filter.len() as u64)));
-        lines.push(line("file", papir_plan::units::bytes(std::fs::metadata(file)?.len())));
+        lines.push(line(
+            "filter",
+            papir_plan::units::bytes(filter.len() as u64),
+        ));
+        lines.push(line(
+            "file",
+            papir_plan::units::bytes(std::fs::metadata(file)?.len()),
+        ));
         let facts = Facts::of_filter(&set.summary, filter.len() as u64);
         return Ok(Described { lines, facts });
     }
     let mut described = stored_database(file)?;
     lines.append(&mut described.lines);
     described.facts.of_set(&set.summary);
-    Ok(Described { lines, facts: described.facts })
+    Ok(Described {
+        lines,
+        facts: described.facts,
+    })
 }

@@ -159,7 +159,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Parses a speed such as `10Mbit` into bits per second.
 fn speed(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9), ("bit", 1.0)];
-    let unit = UNITS.iter().find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
+    let unit = UNITS
+        .iter()
+        .find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
     let bits = unit.and_then(|(digits, bits)| Some(digits.trim_end().parse::<f64>().ok()? * bits));
     let sensible = bits.filter(|bits| (1.0..=1e15).contains(bits));
     sensible.ok_or_else(|| "expected a speed above 0, such as 500kbit, 10Mbit or 1Gbit".to_owned())
@@ -168,14 +170,23 @@ fn speed(text: &str) -> Result<f64, String> {
 /// Measures this machine and writes its rates to a file.
 fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let path = arguments.rates.clone().or_else(rates::default_path);
-    let path = path.ok_or_else(|| Failure::new("no folder to store rates in: give --rates FILE"))?;
+    let path =
+        path.ok_or_else(|| Failure::new("no folder to store rates in: give --rates FILE"))?;
     let threads = std::thread::available_parallelism()?.get();
     let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
     let device = match &arguments.device {
         Some(name) => {
-            let gpu = Cuda::by_name(name, Box::new(|failure| eprintln!("papir: {}", failure.error)))?;
+            let gpu = Cuda::by_name(
+                name,
+                Box::new(|failure| eprintln!("papir: {}", failure.error)),
+            )?;
             let config = device_rates::Config::WHOLE;
-            Some(device_rates::calibrate(config, &gpu, &measured, &Bars::new())?)
+            Some(device_rates::calibrate(
+                config,
+                &gpu,
+                &measured,
+                &Bars::new(),
+            )?)
         }
         // A device that was measured before keeps its rates.
         None => rates::read(&path).ok().and_then(|(_, device)| device),
@@ -198,17 +209,32 @@ fn rate_lines(rates: &Rates, device: Option<&NamedDevice>) -> describe::Lines {
     };
     let both = |op| {
         let (one, all) = (value(op, rates.one(op)), value(op, rates.all(op)));
-        let performed = device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
+        let performed =
+            device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
         let by_device = performed.map_or(String::new(), |(_, [one, group])| {
-            format!(", {} by the device, {} together", value(op, one), value(op, group))
+            format!(
+                ", {} by the device, {} together",
+                value(op, one),
+                value(op, group)
+            )
         });
-        line(op.name(), format!("{one} on one thread, {all} on {}{by_device}", rates.threads()))
+        line(
+            op.name(),
+            format!(
+                "{one} on one thread, {all} on {}{by_device}",
+                rates.threads()
+            ),
+        )
     };
     papir_core::cost::Operation::ALL.map(both).to_vec()
 }
 
 fn nanoseconds(seconds: f64) -> String {
-    if seconds < 1e-6 { format!("{:.2} ns", seconds * 1e9) } else { units::seconds(seconds) }
+    if seconds < 1e-6 {
+        format!("{:.2} ns", seconds * 1e9)
+    } else {
+        units::seconds(seconds)
+    }
 }
 
 fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -219,7 +245,11 @@ fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), F
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    writeln!(out, "Predicted / measured on one thread; rates {}", loaded.description)?;
+    writeln!(
+        out,
+        "Predicted / measured on one thread; rates {}",
+        loaded.description
+    )?;
     Ok(check::write_table(out, &checked)?)
 }
 
@@ -231,9 +261,17 @@ fn plan(
 ) -> Result<(), Failure> {
     let loaded = with_device(arguments, rates::load(arguments.rates.as_deref())?)?;
     let demand = demand(arguments, database, &loaded.rates);
-    let machines =
-        arguments.shards.map(|shards| Machines { shards: shards as usize, network: arguments.network });
-    let plan = Plan::new(database, &demand, &loaded.rates, arguments.changes_per_hour, machines)?;
+    let machines = arguments.shards.map(|shards| Machines {
+        shards: shards as usize,
+        network: arguments.network,
+    });
+    let plan = Plan::new(
+        database,
+        &demand,
+        &loaded.rates,
+        arguments.changes_per_hour,
+        machines,
+    )?;
     if arguments.json {
         writeln!(out, "{}", plan.as_json(database, &demand, loaded.origin))?;
         return Ok(());
@@ -251,14 +289,19 @@ fn plan(
     }
     match (arguments.changes_per_hour, &plan.changes) {
         (Some(_), Some(changes)) => plan_table::write_changes(out, changes),
-        (Some(_), None) => Ok(writeln!(out, "\nNone of these can have a delta: update it as a whole.")?),
+        (Some(_), None) => Ok(writeln!(
+            out,
+            "\nNone of these can have a delta: update it as a whole."
+        )?),
         (None, _) => Ok(()),
     }
 }
 
 /// The rates with those of the device, if one is to answer.
 fn with_device(arguments: &Arguments, loaded: LoadedRates) -> Result<LoadedRates, Failure> {
-    let Some(place) = &arguments.device else { return Ok(loaded) };
+    let Some(place) = &arguments.device else {
+        return Ok(loaded);
+    };
     match loaded.device.clone().filter(|device| device.is_at(place)) {
         Some(NamedDevice { name, rates }) => Ok(LoadedRates {
             rates: loaded.rates.with_device(rates),
@@ -267,7 +310,10 @@ fn with_device(arguments: &Arguments, loaded: LoadedRates) -> Result<LoadedRates
         }),
         None => {
             let remedy = format!("measure them: papir plan --calibrate --device {place}");
-            Err(Failure::new(format!("there are no rates of {place} ({}): {remedy}", loaded.description)))
+            Err(Failure::new(format!(
+                "there are no rates of {place} ({}): {remedy}",
+                loaded.description
+            )))
         }
     }
 }
@@ -277,7 +323,9 @@ fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
         failure: arguments.failure,
         connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
-        threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
+        threads: arguments
+            .threads
+            .map_or(rates.threads(), |threads| threads as usize),
         lookups: arguments.lookups,
         batch: arguments.batch.map(|batch| batch as usize),
         load: arguments.clients.map(|clients| clients as f64),
@@ -291,7 +339,10 @@ fn database(arguments: &Arguments) -> Result<Option<(Database, Option<String>)>,
         return source::survey(source, &arguments.columns, arguments.record_bytes).map(Some);
     }
     arguments.columns.refuse()?;
-    arguments.records.map(|records| Ok((described(arguments, records)?, None))).transpose()
+    arguments
+        .records
+        .map(|records| Ok((described(arguments, records)?, None)))
+        .transpose()
 }
 
 /// The database with this number of records or keys.
@@ -301,7 +352,9 @@ fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
         (Some(bytes), _) => Database::of_records(Shape::of_bytes(records, bytes)?),
         (None, Some(bits)) => Database::of_records(Shape::new(records, bits)?),
         (None, None) => {
-            return Err(Failure::new("missing record length: give --record-bytes or --record-bits"));
+            return Err(Failure::new(
+                "missing record length: give --record-bytes or --record-bits",
+            ));
         }
     })
 }
@@ -315,11 +368,18 @@ fn headline(
 ) -> describe::Lines {
     let shape = database.shape;
     let total = units::bytes(shape.total_bytes());
-    let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
+    let stored = format!(
+        "{} records of {}, {total}",
+        shape.records(),
+        units::bits(shape.record_bits())
+    );
     let about = if database.estimated { "about " } else { "" };
     let records = match database.keys {
         Some(keys) => {
-            format!("{keys} keys: {about}{stored}, {} of layout", units::bytes(database.layout_bytes))
+            format!(
+                "{keys} keys: {about}{stored}, {} of layout",
+                units::bytes(database.layout_bytes)
+            )
         }
         None => stored,
     };
@@ -327,14 +387,23 @@ fn headline(
     let mut lines: describe::Lines = origin.iter().map(|origin| line("source", origin)).collect();
     lines.extend([
         line("database", records),
-        line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
+        line(
+            "connection",
+            format!(
+                "{up} up, {down} down; {} lookup(s) per client",
+                demand.lookups
+            ),
+        ),
         line("server", server(demand)),
         line("failure", format!("at most {} per lookup", demand.failure)),
         line("rates", &loaded.description),
     ]);
-    lines.extend(
-        demand.batch.map(|batch| line("batch", format!("costs are those of a batch of {batch} lookups"))),
-    );
+    lines.extend(demand.batch.map(|batch| {
+        line(
+            "batch",
+            format!("costs are those of a batch of {batch} lookups"),
+        )
+    }));
     lines
 }
 
@@ -342,7 +411,9 @@ fn headline(
 fn server(demand: &Demand) -> String {
     let threads = format!("{} thread(s) per answer", demand.threads);
     match demand.load {
-        Some(load) => format!("{threads}; {load} lookups per second, in groups that keep up with them"),
+        Some(load) => {
+            format!("{threads}; {load} lookups per second, in groups that keep up with them")
+        }
         None => threads,
     }
 }
@@ -354,7 +425,10 @@ fn mbit(bits: f64) -> String {
 /// The cores and the bandwidth that this many lookups per second need.
 fn capacity(choice: &Choice, clients: u64) -> String {
     let best = &choice.best;
-    let (cores, each) = (best.cores(clients as f64), units::seconds(best.group_core_s));
+    let (cores, each) = (
+        best.cores(clients as f64),
+        units::seconds(best.group_core_s),
+    );
     let together = match best.group {
         1 => "each answered alone".to_owned(),
         group => format!("{group} answered together"),
@@ -374,7 +448,11 @@ fn capacity(choice: &Choice, clients: u64) -> String {
 /// A bandwidth with three digits at least.
 fn mbit_rounded(bits: f64) -> String {
     let mbit = bits / 1e6;
-    if mbit < 100.0 { format!("{mbit:.2} Mbit/s") } else { format!("{mbit:.0} Mbit/s") }
+    if mbit < 100.0 {
+        format!("{mbit:.2} Mbit/s")
+    } else {
+        format!("{mbit:.0} Mbit/s")
+    }
 }
 
 #[cfg(test)]
@@ -384,11 +462,20 @@ mod tests {
 
     #[test]
     fn speeds_parse() {
-        for (text, bits) in [("10Mbit", DEFAULT_SPEED), ("1.5Gbit", 1.5e9), ("500 kbit", 5e5), ("9bit", 9.0)]
-        {
-            assert!((speed(text).unwrap_or_default() - bits).abs() < 1e-6, "{text}");
+        for (text, bits) in [
+            ("10Mbit", DEFAULT_SPEED),
+            ("1.5Gbit", 1.5e9),
+            ("500 kbit", 5e5),
+            ("9bit", 9.0),
+        ] {
+            assert!(
+                (speed(text).unwrap_or_default() - bits).abs() < 1e-6,
+                "{text}"
+            );
         }
-        for text in ["", "10", "Mbit", "-1Mbit", "0Mbit", "10MB", "NaNMbit", "infGbit"] {
+        for text in [
+            "", "10", "Mbit", "-1Mbit", "0Mbit", "10MB", "NaNMbit", "infGbit",
+        ] {
             assert!(speed(text).is_err(), "{text}");
         }
     }

@@ -28,7 +28,9 @@ impl Columns {
     /// Refuses columns without a source.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
         match self.key.is_some() || !self.value.is_empty() || self.room > 0 {
-            true => Err(Failure::new("--key, --value and --room describe a source: give SOURCE")),
+            true => Err(Failure::new(
+                "--key, --value and --room describe a source: give SOURCE",
+            )),
             false => Ok(()),
         }
     }
@@ -56,12 +58,18 @@ pub(super) fn survey(
     };
     let found = survey_of(&options, &mut papir::system_rng(), &Bars::new())?;
     let database = match found.keyword {
-        Some(keys) => {
-            Database::of_buckets(found.shape, (keys.keys, keys.lookups), keys.layout_bytes, keys.lengths)
-        }
+        Some(keys) => Database::of_buckets(
+            found.shape,
+            (keys.keys, keys.lookups),
+            keys.layout_bytes,
+            keys.lengths,
+        ),
         None => Database::of_records(found.shape),
     };
-    let database = Database { compressed_bytes: Some(found.compressed_bytes), ..database };
+    let database = Database {
+        compressed_bytes: Some(found.compressed_bytes),
+        ..database
+    };
     Ok((database, Some(origin(source, &found))))
 }
 
@@ -77,8 +85,10 @@ fn origin(source: &Path, found: &Survey) -> String {
     if let Some(keys) = &found.keyword {
         text += &format!(" of at most {}", units::bytes(keys.longest_value));
         if keys.lookups > 1 {
-            text +=
-                &format!("; each lookup fetches {} records, and costs that many times as much", keys.lookups);
+            text += &format!(
+                "; each lookup fetches {} records, and costs that many times as much",
+                keys.lookups
+            );
         }
     }
     text

@@ -38,8 +38,16 @@ fn ticks(fields: &[String], first: usize) -> f64 {
 /// The most memory that the service has had, in bytes.
 fn peak(service: &Service) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", service.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        << 10
 }
 
 /// No lookup fails, and none waits much longer than the work of all clients before it takes.
@@ -48,9 +56,22 @@ fn peak(service: &Service) -> u64 {
 fn a_thousand_clients_are_answered_in_turn() {
     let _machine = loaded_machine();
     let folder = Folder::new();
-    let service = Service::start(&[&folder.words(30_000, "inspire")], &["--max-connections", "4096"]);
+    let service = Service::start(
+        &[&folder.words(30_000, "inspire")],
+        &["--max-connections", "4096"],
+    );
     let keys = folder.path("words.csv");
-    let few = ["load", &service.url, "--clients", "1", "--seconds", "1", "--keys", &keys, "--json"];
+    let few = [
+        "load",
+        &service.url,
+        "--clients",
+        "1",
+        "--seconds",
+        "1",
+        "--keys",
+        &keys,
+        "--json",
+    ];
     assert!(papir(&few).status.success());
     let (unloaded, service_before, load_before) =
         (peak(&service), own_seconds(&service), seconds_of_children());

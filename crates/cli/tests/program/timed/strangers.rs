@@ -49,10 +49,14 @@ impl Strangers<'_> {
         let mut streams: Vec<Option<TcpStream>> = (0..TRICKLING).map(|_| None).collect();
         while self.are_active() {
             for stream in &mut streams {
-                let sent = stream.as_mut().is_some_and(|stream| stream.write_all(b"x").is_ok());
+                let sent = stream
+                    .as_mut()
+                    .is_some_and(|stream| stream.write_all(b"x").is_ok());
                 if !sent {
                     *stream = TcpStream::connect(self.address).ok();
-                    stream.as_mut().map(|stream| stream.write_all(head.as_bytes()));
+                    stream
+                        .as_mut()
+                        .map(|stream| stream.write_all(head.as_bytes()));
                 }
             }
             sleep(Duration::from_millis(500));
@@ -68,7 +72,8 @@ impl Strangers<'_> {
                 stream = TcpStream::connect(self.address).ok();
             }
             let sent = stream.as_mut().is_some_and(|stream| {
-                stream.write_all(request).is_ok() && stream.read(&mut response).is_ok_and(|bytes| bytes > 0)
+                stream.write_all(request).is_ok()
+                    && stream.read(&mut response).is_ok_and(|bytes| bytes > 0)
             });
             if sent {
                 self.requests.fetch_add(1, Ordering::SeqCst);
@@ -95,14 +100,19 @@ impl Strangers<'_> {
 
 fn get(service: &Service, token: &str, path: &str) -> Vec<u8> {
     let url = format!("{}/v1/databases/{path}", service.url);
-    let mut response = agent().get(url).header("authorization", format!("Bearer {token}")).call().unwrap();
+    let mut response = agent()
+        .get(url)
+        .header("authorization", format!("Bearer {token}"))
+        .call()
+        .unwrap();
     assert_eq!(response.status(), 200, "{path}");
     response.body_mut().read_to_vec().unwrap()
 }
 
 /// The length of a client's keys.
 fn keys_length(service: &Service, token: &str) -> u64 {
-    let info: serde_json::Value = serde_json::from_slice(&get(service, token, "registered")).unwrap();
+    let info: serde_json::Value =
+        serde_json::from_slice(&get(service, token, "registered")).unwrap();
     info["sizes"]["keys"].as_u64().unwrap()
 }
 
@@ -113,7 +123,11 @@ fn query(service: &Service, token: &str) -> Vec<u8> {
     let client = scheme.client(&bundle.scheme_public).unwrap();
     let lookup = Lookup::new(client, bundle.keyword).unwrap();
     let wanted = [Wanted::Key(b"key-1")];
-    lookup.prepare_batch(None, &wanted, &mut papir_client::system_rng()).unwrap().queries().concat()
+    lookup
+        .prepare_batch(None, &wanted, &mut papir_client::system_rng())
+        .unwrap()
+        .queries()
+        .concat()
 }
 
 /// The times of lookups, sorted.
@@ -121,7 +135,10 @@ fn times(connection: &mut Connection) -> Vec<Duration> {
     let mut times: Vec<Duration> = (0..LOOKUPS)
         .map(|number| {
             let begin = Instant::now();
-            let value = connection.get_key(format!("key-{}", number % 50).as_bytes()).unwrap().unwrap();
+            let value = connection
+                .get_key(format!("key-{}", number % 50).as_bytes())
+                .unwrap()
+                .unwrap();
             assert_eq!(value, format!("value-{}", number % 50).as_bytes());
             begin.elapsed()
         })
@@ -143,10 +160,17 @@ fn strangers_do_not_hold_up_an_honest_client() {
     let zip = Folder::new();
     let registered = zip.path("registered.papir");
     std::fs::rename(zip.words(500, "zip"), &registered).unwrap();
-    let token = |name| succeeds(&["tokens", &tokens, "add", "--name", name]).trim().to_owned();
+    let token = |name| {
+        succeeds(&["tokens", &tokens, "add", "--name", name])
+            .trim()
+            .to_owned()
+    };
     let (honest, stranger) = (token("honest"), token("stranger"));
     let registry = folder.path("registry");
-    let service = Service::start(&[&words, &registered], &["--tokens", &tokens, "--registry", &registry]);
+    let service = Service::start(
+        &[&words, &registered],
+        &["--tokens", &tokens, "--registry", &registry],
+    );
     let options = Options {
         database: Some("words".into()),
         pin: Pin::Nothing,
@@ -156,7 +180,10 @@ fn strangers_do_not_hold_up_an_honest_client() {
     };
     let mut connection = Connection::open_with(&service.url, &options).unwrap();
     let query = query(&service, &honest);
-    let length = format!("papir-upload-length: {}\r\n", keys_length(&service, &honest));
+    let length = format!(
+        "papir-upload-length: {}\r\n",
+        keys_length(&service, &honest)
+    );
     // Other tests may load the machine in one of the two measurements of a round, not in all rounds.
     let fair = (0..ROUNDS).any(|_| {
         let unloaded = p95(&times(&mut connection));
@@ -166,8 +193,14 @@ fn strangers_do_not_hold_up_an_honest_client() {
             stopped: AtomicBool::new(false),
             requests: AtomicUsize::new(0),
         };
-        let begin = strangers.head("registered/clients", 0, &length).into_bytes();
-        let flood = [strangers.head("words/query", query.len(), "").as_bytes(), &query].concat();
+        let begin = strangers
+            .head("registered/clients", 0, &length)
+            .into_bytes();
+        let flood = [
+            strangers.head("words/query", query.len(), "").as_bytes(),
+            &query,
+        ]
+        .concat();
         let loaded = strangers.during(&begin, &flood, || p95(&times(&mut connection)));
         let requests = strangers.requests.load(Ordering::SeqCst);
         println!("p95 {unloaded:?} unloaded, {loaded:?} under {requests} requests of strangers");

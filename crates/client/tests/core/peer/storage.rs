@@ -11,7 +11,10 @@ impl Peer {
         if request.slot.trim_end_matches(" set") == "https://papir.example/v1/databases/" {
             return self.store_name(request.action);
         }
-        assert_eq!(request.slot, format!("https://papir.example/v1/databases/{}", self.name));
+        assert_eq!(
+            request.slot,
+            format!("https://papir.example/v1/databases/{}", self.name)
+        );
         let (name, stored) = match request.action {
             StoreAction::Lock => {
                 let lock = StoreLock::new(Unlock(Arc::clone(&self.events))).at(self.place);

@@ -109,7 +109,13 @@ pub struct Liar<'a> {
 
 impl<'a> Liar<'a> {
     pub fn new(side: &'a Side, faults: &'a [Fault]) -> Self {
-        Self { side, faults, counts: BTreeMap::new(), previous: BTreeMap::new(), played: 0 }
+        Self {
+            side,
+            faults,
+            counts: BTreeMap::new(),
+            previous: BTreeMap::new(),
+            played: 0,
+        }
     }
 
     /// The response to a request.
@@ -118,7 +124,12 @@ impl<'a> Liar<'a> {
         let count = self.counts.entry(place).or_default();
         let number = std::mem::replace(count, *count + 1);
         let due = |fault: &&Fault| fault.place == place && fault.when.contains(&number);
-        let lies: Vec<&Lie> = self.faults.iter().filter(due).map(|fault| &fault.lie).collect();
+        let lies: Vec<&Lie> = self
+            .faults
+            .iter()
+            .filter(due)
+            .map(|fault| &fault.lie)
+            .collect();
         self.played += lies.len();
         for lie in &lies {
             if let Some(response) = self.before(lie, peer) {
@@ -140,12 +151,18 @@ impl<'a> Liar<'a> {
             Lie::Refuse(status, code) => Some(Ok(refusal(*status, code))),
             Lie::RefuseFor(status, code, seconds) => {
                 let mut response = refusal(*status, code);
-                response.headers.push((header::RETRY_AFTER.to_owned(), seconds.to_string()));
+                response
+                    .headers
+                    .push((header::RETRY_AFTER.to_owned(), seconds.to_string()));
                 Some(Ok(response))
             }
             Lie::Redirect => {
                 let location = ("location".to_owned(), "http://127.0.0.1:1/".to_owned());
-                Some(Ok(Response { status: 302, headers: vec![location], body: Ok(Vec::new()) }))
+                Some(Ok(Response {
+                    status: 302,
+                    headers: vec![location],
+                    body: Ok(Vec::new()),
+                }))
             }
             Lie::Lost => Some(Err("lost".into())),
             Lie::Late(seconds) => {
@@ -176,7 +193,11 @@ impl<'a> Liar<'a> {
             Lie::Zeros => body.fill(0),
             Lie::Noise => rng(77).fill_bytes(body),
             Lie::FirstBit => body.iter_mut().take(1).for_each(|byte| *byte ^= 1),
-            Lie::LastBit => body.iter_mut().next_back().into_iter().for_each(|byte| *byte ^= 1),
+            Lie::LastBit => body
+                .iter_mut()
+                .next_back()
+                .into_iter()
+                .for_each(|byte| *byte ^= 1),
             Lie::Swapped => {
                 let half = body.len() / 2;
                 body.rotate_left(half);
@@ -199,7 +220,9 @@ impl<'a> Liar<'a> {
             }
             Lie::Tag(tag) => {
                 response.headers.retain(|(name, _)| name != "etag");
-                response.headers.push(("etag".to_owned(), (*tag).to_owned()));
+                response
+                    .headers
+                    .push(("etag".to_owned(), (*tag).to_owned()));
             }
             Lie::Unchanged => {
                 response.status = 304;

@@ -89,7 +89,9 @@ fn every_script(name: &str) {
 /// list. Against `simple`, the quickest, half of them are played; against slow ones fewer. Long tests
 /// play every script.
 fn some_of_the_scripts(name: &str) {
-    let listed = schemes::private_schemes().iter().position(|listed| *listed == name.replace('_', "-"));
+    let listed = schemes::private_schemes()
+        .iter()
+        .position(|listed| *listed == name.replace('_', "-"));
     let listed = listed.expect("a private scheme");
     let all = scripts::all().into_iter().enumerate();
     // A session with zipdouble is one with zip whose tickets take much longer.
@@ -110,12 +112,18 @@ fn some_of_the_scripts(name: &str) {
 fn play(name: &str, scripts: &[Script]) {
     let world = World::of(&name.replace('_', "-"));
     let over_http = if name == "simple" { 1 } else { SOME };
-    assert!(name != "simple" || world.sides.iter().all(|side| side.keeps_copies()), "no script has a copy");
+    assert!(
+        name != "simple" || world.sides.iter().all(|side| side.keeps_copies()),
+        "no script has a copy"
+    );
     for side in &world.sides {
         // On two threads: the slowest scheme is the last to be tested, and would need one alone.
         thread::scope(|scope| {
             for half in scripts.chunks(scripts.len().div_ceil(2)) {
-                scope.spawn(|| half.iter().for_each(|script| runs::compare(&world, side, script)));
+                scope.spawn(|| {
+                    half.iter()
+                        .for_each(|script| runs::compare(&world, side, script))
+                });
             }
         });
         scripts
@@ -133,7 +141,10 @@ fn play(name: &str, scripts: &[Script]) {
 
 #[test]
 fn there_are_enough_scripts_and_their_names_differ() {
-    let mut names: Vec<_> = scripts::all().iter().map(|script| script.name.clone()).collect();
+    let mut names: Vec<_> = scripts::all()
+        .iter()
+        .map(|script| script.name.clone())
+        .collect();
     assert!(names.len() >= 134, "{}", names.len());
     names.sort_unstable();
     names.dedup();

@@ -50,7 +50,11 @@ pub fn compare(world: &World, side: &Side, script: &Script) {
     println!("{}: {}", script.name, first.outcomes.join(", "));
     for want in &side.wanted[1..] {
         let other = observe(world, side, script, want);
-        assert_same(&first.seen, &other.seen, &format!("{}: {want:?}", script.name));
+        assert_same(
+            &first.seen,
+            &other.seen,
+            &format!("{}: {want:?}", script.name),
+        );
     }
 }
 
@@ -58,7 +62,13 @@ pub fn assert_same<S: PartialEq + Debug>(first: &[S], other: &[S], context: &str
     for (position, (a, b)) in first.iter().zip(other).enumerate() {
         assert_eq!(a, b, "{context}: step {position}");
     }
-    assert_eq!(first.len(), other.len(), "{context}: {:?} or {:?}", first.last(), other.last());
+    assert_eq!(
+        first.len(),
+        other.len(),
+        "{context}: {:?} or {:?}",
+        first.last(),
+        other.last()
+    );
 }
 
 /// The calls of every script: one lookup, two, one.
@@ -70,7 +80,11 @@ pub fn calls<'a>(side: &'a Side, want: &'a Want) -> [Vec<&'a Want>; CALLS] {
 fn observe(world: &World, side: &Side, script: &Script, want: &Want) -> Observed {
     let mut peer = script.peer(side, script.start != Start::New);
     let mut liar = Liar::new(side, &script.faults);
-    let mut observed = Observed { seen: Vec::new(), outcomes: Vec::new(), played: 0 };
+    let mut observed = Observed {
+        seen: Vec::new(),
+        outcomes: Vec::new(),
+        played: 0,
+    };
     if let Some(mut session) = observed.open(world, &mut peer, &mut liar) {
         let more = std::iter::repeat_n(vec![want], MORE_CALLS);
         for (number, call) in calls(side, want).into_iter().chain(more).enumerate() {
@@ -103,11 +117,17 @@ impl Observed {
     ) -> Option<T> {
         let output = peer.run_through(task, &mut |peer, call| {
             // Before the response: it may be of another version.
-            self.seen.extend(peer.take().into_iter().map(|event| see(event, peer)));
+            self.seen
+                .extend(peer.take().into_iter().map(|event| see(event, peer)));
             liar.deliver(peer, call)
         });
-        self.seen.extend(peer.take().into_iter().map(|event| see(event, peer)));
-        self.outcomes.push(output.as_ref().map_or_else(|error| error.code().to_owned(), |_| "ok".to_owned()));
+        self.seen
+            .extend(peer.take().into_iter().map(|event| see(event, peer)));
+        self.outcomes.push(
+            output
+                .as_ref()
+                .map_or_else(|error| error.code().to_owned(), |_| "ok".to_owned()),
+        );
         output.ok()
     }
 }
@@ -117,8 +137,19 @@ fn see(event: Event, peer: &Peer) -> Seen {
         Event::Sent(call) => {
             let is_plain = |offer: &Offer| offer.server.describe().scheme == "plain";
             let clear = peer.version_of(&call).is_some_and(is_plain);
-            let Call { method, path, headers, body } = call;
-            Seen::Request { method, path, headers, bytes: body.len(), read: clear.then_some(body) }
+            let Call {
+                method,
+                path,
+                headers,
+                body,
+            } = call;
+            Seen::Request {
+                method,
+                path,
+                headers,
+                bytes: body.len(),
+                read: clear.then_some(body),
+            }
         }
         other => Seen::Other(other),
     }

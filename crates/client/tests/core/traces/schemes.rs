@@ -76,7 +76,9 @@ static ENCRYPTED: Private<Encrypted<ShortPirouette>> = Private::new();
 
 /// The names of the registry's private schemes.
 pub fn private_schemes() -> Vec<&'static str> {
-    let private = registry::all().into_iter().filter(|scheme| scheme.privacy() == Privacy::Private);
+    let private = registry::all()
+        .into_iter()
+        .filter(|scheme| scheme.privacy() == Privacy::Private);
     private.map(|scheme| scheme.name()).collect()
 }
 

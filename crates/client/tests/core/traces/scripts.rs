@@ -37,7 +37,11 @@ impl Script {
     /// The service at the start of the script.
     pub fn peer(&self, side: &Side, registered: bool) -> Peer {
         let mut peer = side.peer(registered);
-        peer.log = if self.signed { Shown::Current.log(side) } else { None };
+        peer.log = if self.signed {
+            Shown::Current.log(side)
+        } else {
+            None
+        };
         peer.copy = self.copy.of(side);
         peer
     }
@@ -72,7 +76,11 @@ pub enum Copied {
 impl Copied {
     fn of(self, side: &Side) -> Option<Vec<u8>> {
         let named = |version: &Offer, part: &Offer| {
-            [version.server.version().to_string().as_bytes(), part.bundle.as_slice()].concat()
+            [
+                version.server.version().to_string().as_bytes(),
+                part.bundle.as_slice(),
+            ]
+            .concat()
         };
         let mut current = named(&side.offer, &side.offer);
         match self {
@@ -167,21 +175,54 @@ fn opening() -> Vec<Script> {
     let info = |name: &str, lie| script(format!("description: {name}"), &[(Place::Info, ALL, lie)]);
     vec![
         script("no lie", &[(Place::List, FIRST, Lie::Late(0))]),
-        list("empty", Lie::Json(|json| json["databases"] = serde_json::json!([]))),
+        list(
+            "empty",
+            Lie::Json(|json| json["databases"] = serde_json::json!([])),
+        ),
         list("lost", Lie::Lost),
         list("a redirection", Lie::Redirect),
         info("noise", Lie::Noise),
         info("cut", Lie::Cut),
-        info("another scheme's name", Lie::Json(|json| json["scheme"] = "plain".into())),
-        info("half of the records", Lie::Json(|json| json["records"] = 20.into())),
-        info("another version", Lie::Json(|json| json["version"] = "0123456789abcdef".into())),
-        info("a shorter bundle", Lie::Json(|json| json["sizes"]["bundle"] = 10.into())),
-        info("a longer bundle", Lie::Json(|json| json["sizes"]["bundle"] = u64::MAX.into())),
-        info("longer answers", Lie::Json(|json| json["sizes"]["answer"] = u64::MAX.into())),
-        info("a delta that is not there", Lie::Json(|json| json["delta"] = delta())),
-        info("no query fits", Lie::Json(|json| json["max_batch"] = 0.into())),
-        info("one query fits", Lie::Json(|json| json["max_batch"] = 1.into())),
-        info("all queries fit", Lie::Json(|json| json["max_batch"] = 1_000_000.into())),
+        info(
+            "another scheme's name",
+            Lie::Json(|json| json["scheme"] = "plain".into()),
+        ),
+        info(
+            "half of the records",
+            Lie::Json(|json| json["records"] = 20.into()),
+        ),
+        info(
+            "another version",
+            Lie::Json(|json| json["version"] = "0123456789abcdef".into()),
+        ),
+        info(
+            "a shorter bundle",
+            Lie::Json(|json| json["sizes"]["bundle"] = 10.into()),
+        ),
+        info(
+            "a longer bundle",
+            Lie::Json(|json| json["sizes"]["bundle"] = u64::MAX.into()),
+        ),
+        info(
+            "longer answers",
+            Lie::Json(|json| json["sizes"]["answer"] = u64::MAX.into()),
+        ),
+        info(
+            "a delta that is not there",
+            Lie::Json(|json| json["delta"] = delta()),
+        ),
+        info(
+            "no query fits",
+            Lie::Json(|json| json["max_batch"] = 0.into()),
+        ),
+        info(
+            "one query fits",
+            Lie::Json(|json| json["max_batch"] = 1.into()),
+        ),
+        info(
+            "all queries fit",
+            Lie::Json(|json| json["max_batch"] = 1_000_000.into()),
+        ),
         info(
             "keys for indices",
             Lie::Json(|json| json["keyed"] = (!json["keyed"].as_bool().unwrap()).into()),
@@ -199,7 +240,8 @@ fn delta() -> serde_json::Value {
 
 /// Public parts that are damaged, or of another database than the description.
 fn public_parts() -> Vec<Script> {
-    let public = |name: &str, lie| script(format!("public part: {name}"), &[(Place::Public, ALL, lie)]);
+    let public =
+        |name: &str, lie| script(format!("public part: {name}"), &[(Place::Public, ALL, lie)]);
     let damaged = [
         ("a byte shorter", Lie::Shorter),
         ("a byte longer", Lie::Longer),
@@ -210,12 +252,21 @@ fn public_parts() -> Vec<Script> {
         ("cut", Lie::Cut),
         ("of another version", Lie::Version(Some("0123456789abcdef"))),
         ("of no version", Lie::Version(None)),
-        ("of the same records prepared again", Lie::PublicOf(Other::Newer)),
+        (
+            "of the same records prepared again",
+            Lie::PublicOf(Other::Newer),
+        ),
         ("of half of the records", Lie::PublicOf(Other::Half)),
         ("of another scheme", Lie::PublicOf(Other::Scheme)),
-        ("of a scheme that is not private", Lie::PublicOf(Other::Plain)),
+        (
+            "of a scheme that is not private",
+            Lie::PublicOf(Other::Plain),
+        ),
     ];
-    damaged.into_iter().map(|(name, lie)| public(name, lie)).collect()
+    damaged
+        .into_iter()
+        .map(|(name, lie)| public(name, lie))
+        .collect()
 }
 
 /// Other databases, offered with their own descriptions.
@@ -230,15 +281,30 @@ fn other_databases() -> Vec<Script> {
     let mut scripts = Vec::new();
     for (name, other) in others {
         let swap = Lie::Swap(other);
-        scripts.push(script(format!("from the start: {name}"), &[(Place::List, FIRST, swap.clone())]));
+        scripts.push(script(
+            format!("from the start: {name}"),
+            &[(Place::List, FIRST, swap.clone())],
+        ));
         // The service refuses the query, since it is for the earlier version.
-        scripts.push(script(format!("at the first query: {name}"), &[(Place::Query, FIRST, swap.clone())]));
-        scripts.push(script(format!("at the second query: {name}"), &[(Place::Query, SECOND, swap.clone())]));
-        let back = [(Place::Query, FIRST, swap), (Place::Query, SECOND, Lie::Swap(Other::Newer))];
+        scripts.push(script(
+            format!("at the first query: {name}"),
+            &[(Place::Query, FIRST, swap.clone())],
+        ));
+        scripts.push(script(
+            format!("at the second query: {name}"),
+            &[(Place::Query, SECOND, swap.clone())],
+        ));
+        let back = [
+            (Place::Query, FIRST, swap),
+            (Place::Query, SECOND, Lie::Swap(Other::Newer)),
+        ];
         scripts.push(script(format!("for one query: {name}"), &back));
     }
     let each_time = [(Place::Query, ALL, Lie::Swap(Other::Newer))];
-    scripts.push(script("at every query: the same records prepared again", &each_time));
+    scripts.push(script(
+        "at every query: the same records prepared again",
+        &each_time,
+    ));
     scripts
 }
 
@@ -260,12 +326,22 @@ fn answers() -> Vec<Script> {
         ("lost", Lie::Lost),
     ];
     let second = |(name, lie): &(&str, Lie)| {
-        script(format!("second answers: {name}"), &[(Place::Query, SECOND, lie.clone())])
+        script(
+            format!("second answers: {name}"),
+            &[(Place::Query, SECOND, lie.clone())],
+        )
     };
     let all = |(name, lie): &(&str, Lie)| {
-        script(format!("all answers: {name}"), &[(Place::Query, ALL, lie.clone())])
+        script(
+            format!("all answers: {name}"),
+            &[(Place::Query, ALL, lie.clone())],
+        )
     };
-    damages.iter().map(second).chain(damages[8..].iter().map(all)).collect()
+    damages
+        .iter()
+        .map(second)
+        .chain(damages[8..].iter().map(all))
+        .collect()
 }
 
 /// Every refusal of a query: one after the other, and some of them for ever.
@@ -278,7 +354,12 @@ fn refusals() -> Vec<Script> {
         let name = format!("all queries refused: {status} {code}");
         script(name, &[(Place::Query, ALL, Lie::Refuse(status, code))])
     };
-    let repeated = [(409, "wrong_version"), (410, "client_gone"), (410, "ticket_used"), (429, "busy")];
+    let repeated = [
+        (409, "wrong_version"),
+        (410, "client_gone"),
+        (410, "ticket_used"),
+        (429, "busy"),
+    ];
     let mut scripts = vec![script("queries refused with every code in turn", &each)];
     scripts.extend(repeated.iter().map(always));
     scripts
@@ -292,7 +373,11 @@ fn waiting() -> Vec<Script> {
     };
     vec![
         waits("a busy server", FIRST, Lie::RefuseFor(429, "busy", 7)),
-        waits("a ticket for ever", ALL, Lie::RefuseFor(503, "no_ticket", 1_000_000)),
+        waits(
+            "a ticket for ever",
+            ALL,
+            Lie::RefuseFor(503, "no_ticket", 1_000_000),
+        ),
         waits("a late answer", FIRST, Lie::Late(20)),
         waits("an answer after an hour", FIRST, Lie::Late(3600)),
     ]
@@ -303,15 +388,27 @@ fn registering() -> Vec<Script> {
     let lies = [
         ("refused as too many", Lie::Refuse(429, "too_many")),
         ("refused as over the quota", Lie::Refuse(413, "over_quota")),
-        ("refused for another version", Lie::Refuse(409, "wrong_version")),
+        (
+            "refused for another version",
+            Lie::Refuse(409, "wrong_version"),
+        ),
         ("lost", Lie::Lost),
         ("noise", Lie::Noise),
-        ("no tickets ahead", Lie::Json(|json| json["tickets_ahead"] = 0.into())),
-        ("many tickets ahead", Lie::Json(|json| json["tickets_ahead"] = u64::MAX.into())),
+        (
+            "no tickets ahead",
+            Lie::Json(|json| json["tickets_ahead"] = 0.into()),
+        ),
+        (
+            "many tickets ahead",
+            Lie::Json(|json| json["tickets_ahead"] = u64::MAX.into()),
+        ),
     ];
     let new = |(name, lie): (&str, Lie)| Script {
         start: Start::New,
-        ..script(format!("registering: {name}"), &[(Place::Register, FIRST, lie)])
+        ..script(
+            format!("registering: {name}"),
+            &[(Place::Register, FIRST, lie)],
+        )
     };
     lies.into_iter().map(new).collect()
 }
@@ -322,9 +419,18 @@ fn resuming() -> Vec<Script> {
         ("gone", Lie::Refuse(410, "client_gone")),
         ("refused", Lie::Refuse(403, "forbidden")),
         ("noise", Lie::Noise),
-        ("a later ticket", Lie::Json(|json| json["next_ticket"] = 100.into())),
-        ("no tickets ahead", Lie::Json(|json| json["tickets_ahead"] = 0.into())),
-        ("an upload that never began", Lie::Json(|json| json["status"] = "uploading".into())),
+        (
+            "a later ticket",
+            Lie::Json(|json| json["next_ticket"] = 100.into()),
+        ),
+        (
+            "no tickets ahead",
+            Lie::Json(|json| json["tickets_ahead"] = 0.into()),
+        ),
+        (
+            "an upload that never began",
+            Lie::Json(|json| json["status"] = "uploading".into()),
+        ),
     ];
     let resumed = |(name, lie): (&str, Lie)| Script {
         start: Start::Registered,
@@ -337,15 +443,30 @@ fn resuming() -> Vec<Script> {
 fn uploading() -> Vec<Script> {
     let lies = [
         ("refused as gone", Lie::Refuse(410, "client_gone")),
-        ("refused for another offset", Lie::Refuse(409, "wrong_offset")),
+        (
+            "refused for another offset",
+            Lie::Refuse(409, "wrong_offset"),
+        ),
         ("refused as too long", Lie::Refuse(413, "too_long")),
         ("lost", Lie::Lost),
         ("cut", Lie::Cut),
         ("noise", Lie::Noise),
-        ("nothing received", Lie::Json(|json| json["uploaded_bytes"] = 0.into())),
-        ("more received than sent", Lie::Json(|json| json["uploaded_bytes"] = u64::MAX.into())),
-        ("never whole", Lie::Json(|json| json["status"] = "uploading".into())),
-        ("whole too early", Lie::Json(|json| json["status"] = "registered".into())),
+        (
+            "nothing received",
+            Lie::Json(|json| json["uploaded_bytes"] = 0.into()),
+        ),
+        (
+            "more received than sent",
+            Lie::Json(|json| json["uploaded_bytes"] = u64::MAX.into()),
+        ),
+        (
+            "never whole",
+            Lie::Json(|json| json["status"] = "uploading".into()),
+        ),
+        (
+            "whole too early",
+            Lie::Json(|json| json["status"] = "registered".into()),
+        ),
     ];
     let upload = |(name, lie): (&str, Lie)| Script {
         start: Start::New,
@@ -353,15 +474,26 @@ fn uploading() -> Vec<Script> {
     };
     let parts = |name: &str, change| Script {
         start: Start::New,
-        ..script(name, &[(Place::Register, FIRST, Lie::Json(change)), (Place::Upload, SECOND, Lie::Lost)])
+        ..script(
+            name,
+            &[
+                (Place::Register, FIRST, Lie::Json(change)),
+                (Place::Upload, SECOND, Lie::Lost),
+            ],
+        )
     };
-    let short =
-        parts("uploading: short parts, and the second lost", |json| json["part_bytes"] = 40_000.into());
+    let short = parts("uploading: short parts, and the second lost", |json| {
+        json["part_bytes"] = 40_000.into()
+    });
     let empty = Script {
         start: Start::New,
         ..script(
             "uploading: empty parts",
-            &[(Place::Register, FIRST, Lie::Json(|json| json["part_bytes"] = 0.into()))],
+            &[(
+                Place::Register,
+                FIRST,
+                Lie::Json(|json| json["part_bytes"] = 0.into()),
+            )],
         )
     };
     lies.into_iter().map(upload).chain([short, empty]).collect()
@@ -369,8 +501,10 @@ fn uploading() -> Vec<Script> {
 
 /// Lies about the checkpoint of a signed database.
 fn signing() -> Vec<Script> {
-    let signed =
-        |name: &str, faults: &[_]| Script { signed: true, ..script(format!("signed: {name}"), faults) };
+    let signed = |name: &str, faults: &[_]| Script {
+        signed: true,
+        ..script(format!("signed: {name}"), faults)
+    };
     let damages = [
         ("a byte shorter", Lie::Shorter),
         ("a byte longer", Lie::Longer),
@@ -383,32 +517,73 @@ fn signing() -> Vec<Script> {
         ("of another version", Lie::Version(Some("0123456789abcdef"))),
     ];
     let damaged = |(name, lie): (&str, Lie)| {
-        signed(&format!("the first checkpoint {name}"), &[(Place::Checkpoint, FIRST, lie)])
+        signed(
+            &format!("the first checkpoint {name}"),
+            &[(Place::Checkpoint, FIRST, lie)],
+        )
     };
     let described = |name: &str, change| signed(name, &[(Place::Info, FIRST, Lie::Json(change))]);
     // The service refuses the query, so that the client fetches the checkpoint again.
     let again = |name: &str, shown, swap: Option<Other>| {
         let refuse = Lie::Refuse(409, "wrong_version");
         let first = [Some(Lie::Show(shown)), swap.map(Lie::Swap), Some(refuse)];
-        let faults: Vec<_> = first.into_iter().flatten().map(|lie| (Place::Query, FIRST, lie)).collect();
+        let faults: Vec<_> = first
+            .into_iter()
+            .flatten()
+            .map(|lie| (Place::Query, FIRST, lie))
+            .collect();
         signed(&format!("at the first query: {name}"), &faults)
     };
     let mut scripts: Vec<_> = damages.into_iter().map(damaged).collect();
     scripts.extend([
         described("no lie", |_| ()),
-        described("described as another sequence", |json| json["checkpoint"]["sequence"] = 9.into()),
-        described("described as not signed", |json| json["checkpoint"] = serde_json::Value::Null),
-        signed("of another owner from the start", &[(Place::List, FIRST, Lie::Show(Shown::Stranger))]),
+        described("described as another sequence", |json| {
+            json["checkpoint"]["sequence"] = 9.into()
+        }),
+        described("described as not signed", |json| {
+            json["checkpoint"] = serde_json::Value::Null
+        }),
+        signed(
+            "of another owner from the start",
+            &[(Place::List, FIRST, Lie::Show(Shown::Stranger))],
+        ),
         again("the same checkpoint", Shown::Current, None),
         again("another owner", Shown::Stranger, None),
         again("not signed any more", Shown::Unsigned, None),
-        again("another database under the same checkpoint", Shown::Current, Some(Other::Newer)),
-        again("two versions of one sequence", Shown::Forked(Other::Newer), Some(Other::Newer)),
-        again("the next version", Shown::Next(Other::Newer), Some(Other::Newer)),
-        again("half of the records", Shown::Next(Other::Half), Some(Other::Half)),
-        again("another scheme", Shown::Next(Other::Scheme), Some(Other::Scheme)),
-        again("a scheme that is not private", Shown::Next(Other::Plain), Some(Other::Plain)),
-        Script { waits: true, ..again("an older version", Shown::Older, None) },
+        again(
+            "another database under the same checkpoint",
+            Shown::Current,
+            Some(Other::Newer),
+        ),
+        again(
+            "two versions of one sequence",
+            Shown::Forked(Other::Newer),
+            Some(Other::Newer),
+        ),
+        again(
+            "the next version",
+            Shown::Next(Other::Newer),
+            Some(Other::Newer),
+        ),
+        again(
+            "half of the records",
+            Shown::Next(Other::Half),
+            Some(Other::Half),
+        ),
+        again(
+            "another scheme",
+            Shown::Next(Other::Scheme),
+            Some(Other::Scheme),
+        ),
+        again(
+            "a scheme that is not private",
+            Shown::Next(Other::Plain),
+            Some(Other::Plain),
+        ),
+        Script {
+            waits: true,
+            ..again("an older version", Shown::Older, None)
+        },
     ]);
     scripts
 }
@@ -420,8 +595,12 @@ fn tickets() -> Vec<Script> {
     let later = || Lie::Json(|json| json["next_ticket"] = u64::MAX.into());
     let earlier = || Lie::Json(|json| json["next_ticket"] = 0.into());
     // The last one ends the looks: the client believes that its tickets are ready.
-    let turns = [never(), earlier(), later(), never(), always()].into_iter().enumerate();
-    let turns: Vec<_> = turns.map(|(number, lie)| (Place::Status, number..number + 1, lie)).collect();
+    let turns = [never(), earlier(), later(), never(), always()]
+        .into_iter()
+        .enumerate();
+    let turns: Vec<_> = turns
+        .map(|(number, lie)| (Place::Status, number..number + 1, lie))
+        .collect();
     let told = |name: &str, faults: &[(Place, Range<usize>, Lie)]| Script {
         start: Start::Registered,
         waits: true,
@@ -430,10 +609,19 @@ fn tickets() -> Vec<Script> {
     let all = |name, lie| told(name, &[(Place::Status, ALL, lie)]);
     vec![
         all("never ready", never()),
-        Script { waits: false, ..all("more ready than there are", always()) },
-        Script { waits: false, ..all("later numbers than the client has", later()) },
+        Script {
+            waits: false,
+            ..all("more ready than there are", always())
+        },
+        Script {
+            waits: false,
+            ..all("later numbers than the client has", later())
+        },
         all("earlier numbers than the client has", earlier()),
-        all("another version each time", Lie::Refuse(409, "wrong_version")),
+        all(
+            "another version each time",
+            Lie::Refuse(409, "wrong_version"),
+        ),
         all("gone each time", Lie::Refuse(410, "client_gone")),
         told("one after the other", &turns),
     ]
@@ -443,20 +631,56 @@ fn tickets() -> Vec<Script> {
 fn copies() -> Vec<Script> {
     let with = |copy, name: &str, when, lie| Script {
         copy,
-        ..script(format!("copy {copy:?}: {name}"), &[(Place::Public, when, lie)])
+        ..script(
+            format!("copy {copy:?}: {name}"),
+            &[(Place::Public, when, lie)],
+        )
     };
-    let mut scripts: Vec<_> = [Copied::Current, Copied::Stale, Copied::Damaged, Copied::Forged]
-        .into_iter()
-        .map(|copy| with(copy, "no lie", FIRST, Lie::Late(0)))
-        .collect();
+    let mut scripts: Vec<_> = [
+        Copied::Current,
+        Copied::Stale,
+        Copied::Damaged,
+        Copied::Forged,
+    ]
+    .into_iter()
+    .map(|copy| with(copy, "no lie", FIRST, Lie::Late(0)))
+    .collect();
     scripts.extend([
-        with(Copied::Nothing, "confirmed although there is none", FIRST, Lie::Unchanged),
-        with(Copied::Stale, "confirmed although it was not offered", ALL, Lie::Unchanged),
-        with(Copied::Current, "confirmed for another version", ALL, Lie::Version(Some("0123456789abcdef"))),
-        with(Copied::Current, "confirmed for no version", ALL, Lie::Version(None)),
-        with(Copied::Current, "confirmed under another tag", FIRST, Lie::Tag("\"0123456789abcdef\"")),
+        with(
+            Copied::Nothing,
+            "confirmed although there is none",
+            FIRST,
+            Lie::Unchanged,
+        ),
+        with(
+            Copied::Stale,
+            "confirmed although it was not offered",
+            ALL,
+            Lie::Unchanged,
+        ),
+        with(
+            Copied::Current,
+            "confirmed for another version",
+            ALL,
+            Lie::Version(Some("0123456789abcdef")),
+        ),
+        with(
+            Copied::Current,
+            "confirmed for no version",
+            ALL,
+            Lie::Version(None),
+        ),
+        with(
+            Copied::Current,
+            "confirmed under another tag",
+            FIRST,
+            Lie::Tag("\"0123456789abcdef\""),
+        ),
     ]);
     let swap = [(Place::Query, FIRST, Lie::Swap(Other::Newer))];
-    scripts.push(Script { copy: Copied::Current, ..script("copy: replaced at the first query", &swap) });
+    scripts.push(Script {
+        copy: Copied::Current,
+        ..script("copy: replaced at the first query", &swap)
+    });
     scripts
 }

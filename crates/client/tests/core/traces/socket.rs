@@ -23,7 +23,11 @@ use crate::peer::Call;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Connected,
-    Request { line: String, headers: Vec<(String, String)>, bytes: usize },
+    Request {
+        line: String,
+        headers: Vec<(String, String)>,
+        bytes: usize,
+    },
 }
 
 /// A transport of the client.
@@ -44,11 +48,21 @@ pub fn compare(world: &World, side: &Side, script: &Script, transport: Transport
     assert!(!first.is_empty());
     for want in &side.wanted[1..] {
         let other = observe(world, side, script, want, transport);
-        assert_same(&first, &other, &format!("{transport:?}: {}: {want:?}", script.name));
+        assert_same(
+            &first,
+            &other,
+            &format!("{transport:?}: {}: {want:?}", script.name),
+        );
     }
 }
 
-fn observe(world: &World, side: &Side, script: &Script, want: &Want, transport: Transport) -> Vec<Seen> {
+fn observe(
+    world: &World,
+    side: &Side,
+    script: &Script,
+    want: &Want,
+    transport: Transport,
+) -> Vec<Seen> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let state = tempfile::tempdir().unwrap();
@@ -87,7 +101,10 @@ fn observe(world: &World, side: &Side, script: &Script, want: &Want, transport: 
 impl Transport {
     fn register(self, url: &str, options: &Options) {
         match self {
-            Self::Blocking => Connection::open_with(url, options).unwrap().register().unwrap(),
+            Self::Blocking => Connection::open_with(url, options)
+                .unwrap()
+                .register()
+                .unwrap(),
             #[cfg(feature = "aio")]
             Self::Async => asynchronous::register(url, options),
         }
@@ -107,12 +124,12 @@ fn look_up(url: &str, options: &Options, side: &Side, want: &Want) -> Result<(),
     let mut connection = Connection::open_with(url, options)?;
     for call in calls(side, want) {
         let _ = match want {
-            Want::Index(_) => {
-                connection.get_indices(&call.iter().map(|want| want.index()).collect::<Vec<_>>()).map(drop)
-            }
-            Want::Key(_) => {
-                connection.get_keys(&call.iter().map(|want| want.key()).collect::<Vec<_>>()).map(drop)
-            }
+            Want::Index(_) => connection
+                .get_indices(&call.iter().map(|want| want.index()).collect::<Vec<_>>())
+                .map(drop),
+            Want::Key(_) => connection
+                .get_keys(&call.iter().map(|want| want.key()).collect::<Vec<_>>())
+                .map(drop),
         };
     }
     Ok(())
@@ -156,7 +173,12 @@ mod asynchronous {
 type Deliver<'a> = dyn Fn(&Call) -> Result<Response, Failure> + Sync + 'a;
 
 /// Serves each connection on its own thread: a client may leave one open and open another.
-fn serve(listener: &TcpListener, stopped: &AtomicBool, seen: &Mutex<Vec<Seen>>, deliver: &Deliver<'_>) {
+fn serve(
+    listener: &TcpListener,
+    stopped: &AtomicBool,
+    seen: &Mutex<Vec<Seen>>,
+    deliver: &Deliver<'_>,
+) {
     thread::scope(|scope| {
         for stream in listener.incoming() {
             if stopped.load(Ordering::SeqCst) {
@@ -172,8 +194,17 @@ fn serve(listener: &TcpListener, stopped: &AtomicBool, seen: &Mutex<Vec<Seen>>, 
 fn serve_connection(stream: &TcpStream, seen: &Mutex<Vec<Seen>>, deliver: &Deliver<'_>) {
     let mut reader = BufReader::new(stream);
     while let Some((line, call)) = read_call(&mut reader) {
-        let headers = call.headers.iter().filter(|(name, _)| name != "host").cloned().collect();
-        seen.lock().unwrap().push(Seen::Request { line, headers, bytes: call.body.len() });
+        let headers = call
+            .headers
+            .iter()
+            .filter(|(name, _)| name != "host")
+            .cloned()
+            .collect();
+        seen.lock().unwrap().push(Seen::Request {
+            line,
+            headers,
+            bytes: call.body.len(),
+        });
         if !deliver(&call).is_ok_and(|response| write(stream, response)) {
             break;
         }
@@ -183,11 +214,16 @@ fn serve_connection(stream: &TcpStream, seen: &Mutex<Vec<Seen>>, deliver: &Deliv
 /// Reads a request. `None` at the end of the connection.
 fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
     let (mut line, mut headers) = (String::new(), Vec::new());
-    reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
+    reader
+        .read_line(&mut line)
+        .ok()
+        .filter(|bytes| *bytes > 0)?;
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).ok()?;
-        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        let Some((name, value)) = header.trim_end().split_once(": ") else {
+            break;
+        };
         headers.push((name.to_ascii_lowercase(), value.to_owned()));
     }
     let mut words = line.split(' ');
@@ -202,13 +238,25 @@ fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
     let length = headers.iter().find(|(name, _)| name == "content-length");
     let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().unwrap())];
     reader.read_exact(&mut body).ok()?;
-    Some((line, Call { method, path, headers, body }))
+    Some((
+        line,
+        Call {
+            method,
+            path,
+            headers,
+            body,
+        },
+    ))
 }
 
 /// Writes a response. Returns false if the connection ends with it. A refusal that asks for
 /// patience asks for none.
 fn write(mut stream: &TcpStream, response: Response) -> bool {
-    let Response { status, mut headers, body } = response;
+    let Response {
+        status,
+        mut headers,
+        body,
+    } = response;
     if [429, 503].contains(&status) {
         headers.retain(|(name, _)| name != header::RETRY_AFTER);
         headers.push((header::RETRY_AFTER.to_owned(), "0".to_owned()));
@@ -216,7 +264,16 @@ fn write(mut stream: &TcpStream, response: Response) -> bool {
     // A body that breaks off is announced and not sent.
     let announced = body.as_ref().map_or(100, Vec::len);
     let mut head = format!("HTTP/1.1 {status} x\r\ncontent-length: {announced}\r\n");
-    headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
-    let sent = stream.write_all(&[head.as_bytes(), b"\r\n", body.as_deref().unwrap_or_default()].concat());
+    headers
+        .iter()
+        .for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
+    let sent = stream.write_all(
+        &[
+            head.as_bytes(),
+            b"\r\n",
+            body.as_deref().unwrap_or_default(),
+        ]
+        .concat(),
+    );
     sent.is_ok() && body.is_ok()
 }

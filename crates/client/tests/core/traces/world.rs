@@ -95,20 +95,32 @@ impl World {
         };
         let holds_buckets = scheme.plan(table(KEYS).0.shape(), Goal::Balanced).is_ok();
         let by_key = holds_buckets.then(|| Side::by_key(scheme, &settings));
-        let sides = [Some(Side::by_index(scheme, &settings)), by_key].into_iter().flatten().collect();
+        let sides = [Some(Side::by_index(scheme, &settings)), by_key]
+            .into_iter()
+            .flatten()
+            .collect();
         Self { settings, sides }
     }
 }
 
 impl Side {
     fn by_index(scheme: &dyn ErasedScheme, settings: &Settings) -> Self {
-        let records = |count: u64| RecordBuffer::from_records((0..count).map(|i| [i as u8 + 1])).unwrap();
+        let records =
+            |count: u64| RecordBuffer::from_records((0..count).map(|i| [i as u8 + 1])).unwrap();
         let wanted = [3, RECORDS - 1, RECORDS + 5].map(Want::Index).to_vec();
-        Self::new(scheme, settings, wanted, |count| (records(count), None), RECORDS)
+        Self::new(
+            scheme,
+            settings,
+            wanted,
+            |count| (records(count), None),
+            RECORDS,
+        )
     }
 
     fn by_key(scheme: &dyn ErasedScheme, settings: &Settings) -> Self {
-        let wanted = [key(3), key(KEYS - 2), b"absent".to_vec()].map(Want::Key).to_vec();
+        let wanted = [key(3), key(KEYS - 2), b"absent".to_vec()]
+            .map(Want::Key)
+            .to_vec();
         Self::new(scheme, settings, wanted, table, KEYS)
     }
 
@@ -123,19 +135,38 @@ impl Side {
             let (records, layout) = records(count);
             let scheme = scheme
                 .allow_insecure(NotPrivate::acknowledged())
-                .with_owner_key(settings.owner_key.as_ref().filter(|_| scheme.name().contains("encrypted")));
-            let server = scheme.setup(&records, Goal::Balanced, &mut rng(seed), &NoProgress).unwrap();
+                .with_owner_key(
+                    settings
+                        .owner_key
+                        .as_ref()
+                        .filter(|_| scheme.name().contains("encrypted")),
+                );
+            let server = scheme
+                .setup(&records, Goal::Balanced, &mut rng(seed), &NoProgress)
+                .unwrap();
             Offer::new(server, layout)
         };
-        let other_scheme = registry::by_name(if scheme.name() == "simple" { "inspire" } else { "simple" });
+        let other_scheme = registry::by_name(if scheme.name() == "simple" {
+            "inspire"
+        } else {
+            "simple"
+        });
         let others = vec![
             (Other::Newer, offer(scheme, 2, count)),
             (Other::Half, offer(scheme, 3, count / 2)),
             (Other::One, offer(scheme, 4, 1)),
             (Other::Scheme, offer(other_scheme.unwrap(), 5, count)),
-            (Other::Plain, offer(registry::by_name("plain").unwrap(), 6, count)),
+            (
+                Other::Plain,
+                offer(registry::by_name("plain").unwrap(), 6, count),
+            ),
         ];
-        let mut side = Self { offer: offer(scheme, 1, count), others, registered: None, wanted };
+        let mut side = Self {
+            offer: offer(scheme, 1, count),
+            others,
+            registered: None,
+            wanted,
+        };
         if side.offer.server.describe().limits.client_keys {
             let mut peer = Peer::new(side.offer.clone());
             let mut session = peer.open(settings.clone()).unwrap();
@@ -156,7 +187,12 @@ impl Side {
     }
 
     pub fn other(&self, other: Other) -> Offer {
-        self.others.iter().find(|(one, _)| *one == other).unwrap().1.clone()
+        self.others
+            .iter()
+            .find(|(one, _)| *one == other)
+            .unwrap()
+            .1
+            .clone()
     }
 
     /// The service, with the registration if there is one and `registered` is set.
@@ -175,8 +211,17 @@ fn key(i: u64) -> Vec<u8> {
 
 /// A table of `count` keys in short buckets.
 pub fn table(count: u64) -> (RecordBuffer, Option<KeywordLayout>) {
-    let entries = (0..count).map(|i| Entry { key: key(i), value: vec![i as u8], line: i + 1 }).collect();
-    let options = TableOptions { bucket: BucketTarget::Grow(64), ..TableOptions::default() };
+    let entries = (0..count)
+        .map(|i| Entry {
+            key: key(i),
+            value: vec![i as u8],
+            line: i + 1,
+        })
+        .collect();
+    let options = TableOptions {
+        bucket: BucketTarget::Grow(64),
+        ..TableOptions::default()
+    };
     let table = papir_lookup::build(entries, &options, &mut rng(9), &NoProgress).unwrap();
     (table.records, Some(table.layout))
 }

@@ -44,7 +44,10 @@ pub(crate) fn nibbles<U: Unit>(
     for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
         for (half, shift) in [0, 4].into_iter().enumerate() {
             let bytes = blocks.as_flattened_mut().as_flattened_mut();
-            bytes.iter_mut().zip(tile).for_each(|(out, byte)| *out = byte >> shift & 15);
+            bytes
+                .iter_mut()
+                .zip(tile)
+                .for_each(|(out, byte)| *out = byte >> shift & 15);
             queries.add::<_, false>(unit, &blocks, 0, outs, (2 * group + half) * ROWS);
         }
     }
@@ -77,7 +80,11 @@ fn zeroed(quads: usize) -> Vec<Block> {
 /// Writes one byte of each word: two pairs of columns make a quad.
 fn split(tile: &[i16], blocks: &mut [Block], byte: impl Fn(i16) -> u8) {
     let (cells, _) = tile.as_chunks::<2>();
-    for (quad, pairs) in blocks.as_flattened_mut().iter_mut().zip(cells.chunks(2 * ROWS)) {
+    for (quad, pairs) in blocks
+        .as_flattened_mut()
+        .iter_mut()
+        .zip(cells.chunks(2 * ROWS))
+    {
         let (quad, _) = quad.as_chunks_mut::<4>();
         for (half, cells) in pairs.chunks(ROWS).enumerate() {
             for (quad, cell) in quad.iter_mut().zip(cells) {
@@ -95,7 +102,11 @@ impl Queries {
             queries[row / planes][(column / 4 * planes + row % planes) * 4 + column % 4]
         };
         let rows = DigitRows::new(queries.len() * planes, 4 * quads, digit);
-        Self { rows, count: queries.len(), planes }
+        Self {
+            rows,
+            count: queries.len(),
+            planes,
+        }
     }
 
     /// Planes of [`crate::matvec_i16`], joined and split again into digits of 8 bits.
@@ -106,7 +117,9 @@ impl Queries {
             let values = query.chunks_exact(2 * planes).flat_map(|pair| {
                 [0, 1].map(|h| {
                     let digits = pair.iter().skip(h).step_by(2).rev();
-                    digits.fold(0, |value: i64, &digit| (value << WORD_PLANE_BITS) + i64::from(digit))
+                    digits.fold(0, |value: i64, &digit| {
+                        (value << WORD_PLANE_BITS) + i64::from(digit)
+                    })
                 })
             });
             values.map(balanced).collect()
@@ -135,7 +148,9 @@ impl Queries {
             if row < self.count * self.planes {
                 let out = &mut outs[row / self.planes][first + l..][..sums.len()];
                 let shift = shift + 8 * (row % self.planes);
-                out.iter_mut().zip(sums).for_each(|(out, &sum)| out.add(sum, shift));
+                out.iter_mut()
+                    .zip(sums)
+                    .for_each(|(out, &sum)| out.add(sum, shift));
             }
         });
     }
@@ -201,7 +216,10 @@ mod tests {
     #[test]
     fn passes_are_those_of_portable_code() {
         for (quads, groups, clients) in [(1, 2, 1), (16, 1, 3), (33, 2, 9)] {
-            let tiles: Vec<u8> = numbers(quads).map(|n| n as u8).take(groups * quads * 256).collect();
+            let tiles: Vec<u8> = numbers(quads)
+                .map(|n| n as u8)
+                .take(groups * quads * 256)
+                .collect();
             for planes in 1..=4 {
                 let length = quads * planes * 4;
                 let digits: Vec<i8> = numbers(7).map(|n| n as i8).take(clients * length).collect();
@@ -209,14 +227,18 @@ mod tests {
                 let [found, expected] = both(
                     groups * 64,
                     &queries,
-                    |queries, outs| bytes(&mut Software::new(), &tiles, quads, queries, planes, outs),
+                    |queries, outs| {
+                        bytes(&mut Software::new(), &tiles, quads, queries, planes, outs)
+                    },
                     |query, sums| portable::matvec_u8::pass(&tiles, quads, query, planes, sums),
                 );
                 assert_eq!(found, expected, "bytes, {quads} quads, {planes} planes");
                 let [found, expected] = both(
                     groups * 128,
                     &queries,
-                    |queries, outs| nibbles(&mut Software::new(), &tiles, quads, queries, planes, outs),
+                    |queries, outs| {
+                        nibbles(&mut Software::new(), &tiles, quads, queries, planes, outs)
+                    },
                     |query, sums| portable::matvec_u4::pass(&tiles, quads, query, planes, sums),
                 );
                 assert_eq!(found, expected, "nibbles, {quads} quads, {planes} planes");
@@ -228,15 +250,22 @@ mod tests {
     fn words_of_either_sign_and_all_planes_agree() {
         for (pairs, clients) in [(1, 2), (5, 3), (64, 4)] {
             for planes in 1..=5 {
-                let tiles: Vec<i16> = numbers(pairs).map(|n| n as i16).take(2 * pairs * 128).collect();
+                let tiles: Vec<i16> = numbers(pairs)
+                    .map(|n| n as i16)
+                    .take(2 * pairs * 128)
+                    .collect();
                 let length = pairs * planes * 2;
-                let digits: Vec<i16> =
-                    numbers(99).map(|n| (n % 2048) as i16 - 1024).take(clients * length).collect();
+                let digits: Vec<i16> = numbers(99)
+                    .map(|n| (n % 2048) as i16 - 1024)
+                    .take(clients * length)
+                    .collect();
                 let queries: Vec<&[i16]> = digits.chunks(length).collect();
                 let [found, expected] = both(
                     2 * 64,
                     &queries,
-                    |queries, outs| words(&mut Software::new(), &tiles, pairs, queries, planes, outs),
+                    |queries, outs| {
+                        words(&mut Software::new(), &tiles, pairs, queries, planes, outs)
+                    },
                     |query, sums| portable::matvec_i16::pass(&tiles, pairs, query, planes, sums),
                 );
                 assert_eq!(found, expected, "{pairs} pairs, {planes} planes");

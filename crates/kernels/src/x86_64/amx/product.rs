@@ -15,7 +15,8 @@ pub(super) struct DigitRows {
 impl DigitRows {
     /// Arranges `rows` rows of digits in `columns` columns; `digit` returns one of a row and a column.
     pub(super) fn new(rows: usize, columns: usize, digit: impl Fn(usize, usize) -> i8) -> Self {
-        let mut pairs = vec![vec![[[[0; WIDTH]; SIDE]; 2]; columns.div_ceil(WIDTH)]; rows.div_ceil(2 * SIDE)];
+        let mut pairs =
+            vec![vec![[[[0; WIDTH]; SIDE]; 2]; columns.div_ceil(WIDTH)]; rows.div_ceil(2 * SIDE)];
         for row in 0..rows {
             for column in 0..columns {
                 let block = &mut pairs[row / (2 * SIDE)][column / WIDTH];

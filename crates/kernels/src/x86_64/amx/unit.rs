@@ -42,7 +42,8 @@ impl Amx {
     /// Asks the CPU and the system, and checks a product. The answer is found once.
     pub(crate) fn detect() -> Option<Self> {
         static FOUND: OnceLock<bool> = OnceLock::new();
-        let found = || in_cpu() && saved_by_system() && permitted() && agrees(&mut Loaded::new(Self(())));
+        let found =
+            || in_cpu() && saved_by_system() && permitted() && agrees(&mut Loaded::new(Self(())));
         FOUND.get_or_init(found).then_some(Self(()))
     }
 }
@@ -106,7 +107,13 @@ impl Configuration {
             rows[tile] = SIDE as u8;
             tile += 1;
         }
-        Self { palette: 1, start_row: 0, reserved: [0; 14], row_bytes, rows }
+        Self {
+            palette: 1,
+            start_row: 0,
+            reserved: [0; 14],
+            row_bytes,
+            rows,
+        }
     };
 }
 
@@ -121,7 +128,10 @@ impl Loaded {
     pub(crate) fn new(amx: Amx) -> Self {
         // SAFETY: `amx` proves that the CPU and the system support tiles.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &Configuration::FULL, options(nostack, readonly)) };
-        Self { amx, _own: std::marker::PhantomData }
+        Self {
+            amx,
+            _own: std::marker::PhantomData,
+        }
     }
 }
 
@@ -175,7 +185,12 @@ impl Unit for Loaded {
     fn add<const SIGNED: bool>(&mut self, digits: [&Digits; 2], block: &Block, half: usize) {
         assert!(half < 2, "half {half} of a row group");
         let digits = digits.map(|digits| digits.as_ptr());
-        let parts = [0, 1].map(|part| block.as_ptr().cast::<u8>().wrapping_add((2 * half + part) * WIDTH));
+        let parts = [0, 1].map(|part| {
+            block
+                .as_ptr()
+                .cast::<u8>()
+                .wrapping_add((2 * half + part) * WIDTH)
+        });
         // SAFETY: the tiles are configured. Each load reads 16 rows of 64 bytes, which lie in the digits
         // and in the block.
         unsafe {
@@ -220,7 +235,11 @@ fn add_by_definition<const SIGNED: bool>(
             for (l, sum) in sums.iter_mut().enumerate() {
                 for (c, &digit) in digits[i / 2][row].iter().enumerate() {
                     let byte = block[c / 4][((2 * half + i % 2) * SIDE + l) * 4 + c % 4];
-                    let word = if SIGNED { i32::from(byte as i8) } else { i32::from(byte) };
+                    let word = if SIGNED {
+                        i32::from(byte as i8)
+                    } else {
+                        i32::from(byte)
+                    };
                     *sum = sum.wrapping_add(word * i32::from(digit));
                 }
             }
@@ -234,8 +253,9 @@ fn agrees<U: Unit>(unit: &mut U) -> bool {
     let digits = [0, 5000].map(|first| -> Digits {
         std::array::from_fn(|row| std::array::from_fn(|c| number(first + row * WIDTH + c) as i8))
     });
-    let block: Block =
-        std::array::from_fn(|quad| std::array::from_fn(|i| number(9000 + quad * QUAD_BYTES + i) as u8));
+    let block: Block = std::array::from_fn(|quad| {
+        std::array::from_fn(|i| number(9000 + quad * QUAD_BYTES + i) as u8)
+    });
     let digits = digits.each_ref();
     (0..2).all(|half| {
         let mut expected = Default::default();

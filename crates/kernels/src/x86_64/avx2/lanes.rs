@@ -52,7 +52,12 @@ impl ByteLanes<8> for Avx2 {
     #[inline(always)]
     fn split_bytes(self, cells: __m256i) -> [__m256i; 2] {
         // SAFETY: `self` proves AVX2.
-        unsafe { [_mm256_and_si256(cells, _mm256_set1_epi16(0xff)), _mm256_srli_epi16::<8>(cells)] }
+        unsafe {
+            [
+                _mm256_and_si256(cells, _mm256_set1_epi16(0xff)),
+                _mm256_srli_epi16::<8>(cells),
+            ]
+        }
     }
 }
 

@@ -8,7 +8,13 @@ const SLAB: usize = 2;
 
 /// Adds the rows of every group times the query to `out`.
 #[target_feature(enable = "avx2,fma,bmi2")]
-pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+pub(crate) fn pass(
+    tiles: &[i16],
+    pairs: usize,
+    planes: &[i16],
+    plane_count: usize,
+    out: &mut [u64],
+) {
     pass_many(tiles, pairs, &[planes], plane_count, &mut [out]);
 }
 

@@ -5,6 +5,14 @@ use crate::portable::matvec_i32::in_halves;
 
 /// Adds the rows of every group times each vector to its sums.
 #[target_feature(enable = "avx2,fma,bmi2")]
-pub(crate) fn pass_many(tiles: &[i32], cols: usize, ys: &[&[u64]], bits: u32, outs: &mut [&mut [u64]]) {
-    in_halves(tiles, cols, ys, bits, outs, |tiles, cols, ys, outs| mat32::pass(tiles, cols, ys, outs));
+pub(crate) fn pass_many(
+    tiles: &[i32],
+    cols: usize,
+    ys: &[&[u64]],
+    bits: u32,
+    outs: &mut [&mut [u64]],
+) {
+    in_halves(tiles, cols, ys, bits, outs, |tiles, cols, ys, outs| {
+        mat32::pass(tiles, cols, ys, outs)
+    });
 }

@@ -37,7 +37,10 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (registers, _) = cells.as_chunks::<8>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
     let lanes = Avx2::new();
-    for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(2 * ROWS)) {
+    for (tile, out) in columns
+        .chunks_exact(quads)
+        .zip(out.chunks_exact_mut(2 * ROWS))
+    {
         let (low, high) = out.split_at_mut(ROWS);
         for (block, digits) in tile.chunks(BLOCK_QUADS).zip(digits.chunks(BLOCK_QUADS)) {
             let mut ahead = Ahead::new(REGISTERS);

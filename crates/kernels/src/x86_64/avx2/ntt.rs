@@ -50,10 +50,18 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u32]) {
 /// The comments name the words in the two halves of u; v holds their partners in the butterfly.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
-fn forward_pair<const REDUCE: bool>(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field) {
+fn forward_pair<const REDUCE: bool>(
+    pair: &mut [Words; 2],
+    roots: &Roots,
+    index: usize,
+    field: Field,
+) {
     let lanes = field.lanes;
     let [a, b] = pair;
-    let x = field.forward((lanes.load(a), lanes.load(b)), field.one_factor(roots.at(index)));
+    let x = field.forward(
+        (lanes.load(a), lanes.load(b)),
+        field.one_factor(roots.at(index)),
+    );
     // u = 0-3, 8-11
     let x = field.forward(swap_halves(x), field.spread::<2>(roots, index, &HALVES));
     // u = 0 1 4 5, 8 9 12 13
@@ -89,7 +97,10 @@ fn inverse_pair(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field
     // u = 0 2 4 6, 8 10 12 14
     let x = field.inverse(evens_and_odds(x), field.in_order(roots, index));
     // u = 0 1 4 5, 8 9 12 13
-    let x = field.inverse(swap_pairs(interleave(x)), field.spread::<4>(roots, index, &PAIRS));
+    let x = field.inverse(
+        swap_pairs(interleave(x)),
+        field.spread::<4>(roots, index, &PAIRS),
+    );
     // u = 0-3, 8-11
     let x = field.inverse(swap_pairs(x), field.spread::<2>(roots, index, &HALVES));
     let (u, v) = field.inverse(swap_halves(x), field.one_factor(roots.at(index)));
@@ -101,7 +112,10 @@ fn inverse_pair(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn swap_halves((a, b): Pair) -> Pair {
-    (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b))
+    (
+        _mm256_permute2x128_si256::<0x20>(a, b),
+        _mm256_permute2x128_si256::<0x31>(a, b),
+    )
 }
 
 /// In each half: the lower two words of both, then the upper ones.
@@ -123,7 +137,10 @@ fn interleave((a, b): Pair) -> Pair {
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn evens_and_odds((a, b): Pair) -> Pair {
     let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
-    let (evens, odds) = (_mm256_shuffle_ps::<0x88>(a, b), _mm256_shuffle_ps::<0xDD>(a, b));
+    let (evens, odds) = (
+        _mm256_shuffle_ps::<0x88>(a, b),
+        _mm256_shuffle_ps::<0xDD>(a, b),
+    );
     (_mm256_castps_si256(evens), _mm256_castps_si256(odds))
 }
 

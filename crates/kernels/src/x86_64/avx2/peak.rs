@@ -34,5 +34,12 @@ pub(crate) fn wide_products(words: &[i32]) -> i64 {
             }
         }
     }
-    i64::from(lanes.store_all(&sums).as_flattened().as_flattened().iter().fold(0, |all, word| all ^ word))
+    i64::from(
+        lanes
+            .store_all(&sums)
+            .as_flattened()
+            .as_flattened()
+            .iter()
+            .fold(0, |all, word| all ^ word),
+    )
 }

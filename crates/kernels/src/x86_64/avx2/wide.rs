@@ -14,7 +14,8 @@ use crate::wide::modulus::{Modulus, Real};
 pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let lanes = Lanes::new();
     let field = Field::new(lanes, modulus.value());
-    let ((blocks, rest), (a, a_rest), (b, b_rest)) = (out.as_chunks_mut(), a.as_chunks(), b.as_chunks());
+    let ((blocks, rest), (a, a_rest), (b, b_rest)) =
+        (out.as_chunks_mut(), a.as_chunks(), b.as_chunks());
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
         let a = field.to_centred_doubles(lanes.load::<u64>(a));
         let product = field.product(a, field.to_doubles(lanes.load::<u64>(b)));
@@ -69,7 +70,9 @@ fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulu
         for s in 0..S {
             let block: &mut [Words] = outs[s][start..start + width].as_chunks_mut().0;
             for k in 0..VECTORS {
-                field.lanes.store(&mut block[k], field.to_residues(sums[s][k]));
+                field
+                    .lanes
+                    .store(&mut block[k], field.to_residues(sums[s][k]));
             }
         }
     }

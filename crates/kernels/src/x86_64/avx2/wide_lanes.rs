@@ -124,25 +124,31 @@ impl Field {
     /// One factor in all lanes.
     #[inline(always)]
     pub(super) fn one_factor(self, factor: Real) -> Factors {
-        Factors { value: self.lanes.splat(factor.value), ratio: self.lanes.splat(factor.ratio) }
+        Factors {
+            value: self.lanes.splat(factor.value),
+            ratio: self.lanes.splat(factor.ratio),
+        }
     }
 
     /// Words below 2⁵² as doubles.
     #[inline(always)]
     pub(super) fn to_doubles(self, words: __m256d) -> __m256d {
-        self.lanes.sub(self.lanes.or(words, self.word_base), self.word_base)
+        self.lanes
+            .sub(self.lanes.or(words, self.word_base), self.word_base)
     }
 
     /// Words below 4q, less 2q, as doubles.
     #[inline(always)]
     pub(super) fn to_centred_doubles(self, words: __m256d) -> __m256d {
-        self.lanes.sub(self.lanes.or(words, self.word_base), self.centre)
+        self.lanes
+            .sub(self.lanes.or(words, self.word_base), self.centre)
     }
 
     /// Integers in [0, 2⁵²) as words.
     #[inline(always)]
     fn to_words(self, x: __m256d) -> __m256d {
-        self.lanes.xor(self.lanes.add(x, self.word_base), self.word_base)
+        self.lanes
+            .xor(self.lanes.add(x, self.word_base), self.word_base)
     }
 
     /// From (−q, q) to words in [0, q).
@@ -179,9 +185,15 @@ impl Field {
         let quotient = lanes.sub(lanes.mul_add(v, w.ratio, self.rounding), self.rounding);
         let high = lanes.mul(v, w.value);
         if NEGATE {
-            lanes.add(lanes.mul_sub(quotient, self.q, high), lanes.sub_mul(high, v, w.value))
+            lanes.add(
+                lanes.mul_sub(quotient, self.q, high),
+                lanes.sub_mul(high, v, w.value),
+            )
         } else {
-            lanes.add(lanes.sub_mul(high, quotient, self.q), lanes.mul_sub(v, w.value, high))
+            lanes.add(
+                lanes.sub_mul(high, quotient, self.q),
+                lanes.mul_sub(v, w.value, high),
+            )
         }
     }
 
@@ -192,7 +204,13 @@ impl Field {
     pub(super) fn product(self, a: __m256d, b: __m256d) -> __m256d {
         let lanes = self.lanes;
         let high = lanes.mul(a, b);
-        let quotient = lanes.sub(lanes.mul_add(high, self.inverse, self.rounding), self.rounding);
-        lanes.add(lanes.sub_mul(high, quotient, self.q), lanes.mul_sub(a, b, high))
+        let quotient = lanes.sub(
+            lanes.mul_add(high, self.inverse, self.rounding),
+            self.rounding,
+        );
+        lanes.add(
+            lanes.sub_mul(high, quotient, self.q),
+            lanes.mul_sub(a, b, high),
+        )
     }
 }

@@ -36,7 +36,11 @@ impl<'a, const INPUT: bool> Direction<'a, INPUT> {
     fn new(lanes: Lanes, table: &NttTable, roots: &'a Roots) -> Self {
         let field = Field::new(lanes, table.q);
         let [scale, root] = table.last_reals;
-        Self { field, roots, last: [field.one_factor(scale), field.one_factor(root)] }
+        Self {
+            field,
+            roots,
+            last: [field.one_factor(scale), field.one_factor(root)],
+        }
     }
 
     /// The two roots of pair `index`, twice each.
@@ -62,13 +66,19 @@ impl<'a, const INPUT: bool> Direction<'a, INPUT> {
     /// The lower halves of both, then the upper ones.
     #[inline(always)]
     fn swap_halves(self, (a, b): Pair) -> Pair {
-        (self.field.lanes.lower_halves(a, b), self.field.lanes.upper_halves(a, b))
+        (
+            self.field.lanes.lower_halves(a, b),
+            self.field.lanes.upper_halves(a, b),
+        )
     }
 
     /// In each half: the lower words of both, then the upper ones.
     #[inline(always)]
     fn swap_words(self, (a, b): Pair) -> Pair {
-        (self.field.lanes.lower_words(a, b), self.field.lanes.upper_words(a, b))
+        (
+            self.field.lanes.lower_words(a, b),
+            self.field.lanes.upper_words(a, b),
+        )
     }
 }
 
@@ -81,7 +91,11 @@ impl<const INPUT: bool> Butterflies for Direction<'_, INPUT> {
     #[inline(always)]
     fn load(self, words: &Words) -> __m256d {
         let value = self.field.lanes.load(words);
-        if INPUT { self.field.to_doubles(value) } else { value }
+        if INPUT {
+            self.field.to_doubles(value)
+        } else {
+            value
+        }
     }
 
     #[inline(always)]
@@ -92,7 +106,10 @@ impl<const INPUT: bool> Butterflies for Direction<'_, INPUT> {
     #[inline(always)]
     fn root(self, index: usize) -> Factors {
         let (lanes, Roots { reals, ratios, .. }) = (self.field.lanes, self.roots);
-        Factors { value: lanes.splat(reals[index]), ratio: lanes.splat(ratios[index]) }
+        Factors {
+            value: lanes.splat(reals[index]),
+            ratio: lanes.splat(ratios[index]),
+        }
     }
 
     #[inline(always)]
@@ -105,9 +122,16 @@ impl<const INPUT: bool> ForwardButterflies for Direction<'_, INPUT> {
     /// A pass gets values below 4q and reduces every u of its first stage to 0.51q. Each stage adds
     /// at most 0.63q, so values are below 2.5q after three stages and below 3.7q after five.
     #[inline(always)]
-    fn forward<const SIGNED_IN: bool, const SIGNED_OUT: bool>(self, (u, v): Pair, w: Factors) -> Pair {
+    fn forward<const SIGNED_IN: bool, const SIGNED_OUT: bool>(
+        self,
+        (u, v): Pair,
+        w: Factors,
+    ) -> Pair {
         let product = self.field.mul::<false>(v, w);
-        (self.field.lanes.add(u, product), self.field.lanes.sub(u, product))
+        (
+            self.field.lanes.add(u, product),
+            self.field.lanes.sub(u, product),
+        )
     }
 }
 
@@ -152,7 +176,8 @@ fn forward_block<const REDUCE: bool>(
     index: usize,
 ) {
     let field = direction.field;
-    let x = Forward(direction, wide_ntt::tree(direction, index)).apply(load_block(direction, block));
+    let x =
+        Forward(direction, wide_ntt::tree(direction, index)).apply(load_block(direction, block));
     let (pairs, _) = block.as_chunks_mut::<2>();
     for k in 0..PAIRS {
         let pair = PAIRS * index + k;
@@ -164,8 +189,22 @@ fn forward_block<const REDUCE: bool>(
         let (u, v) = direction.swap_halves(direction.swap_words(y));
         let (u, v) = (field.settle(u), field.settle(v));
         let [a, b] = &mut pairs[k];
-        direction.store(a, if REDUCE { field.to_residues(u) } else { field.to_lazy_words(u) });
-        direction.store(b, if REDUCE { field.to_residues(v) } else { field.to_lazy_words(v) });
+        direction.store(
+            a,
+            if REDUCE {
+                field.to_residues(u)
+            } else {
+                field.to_lazy_words(u)
+            },
+        );
+        direction.store(
+            b,
+            if REDUCE {
+                field.to_residues(v)
+            } else {
+                field.to_lazy_words(v)
+            },
+        );
     }
 }
 
@@ -186,13 +225,21 @@ impl<const INPUT: bool> InverseButterflies for Direction<'_, INPUT> {
     #[inline(always)]
     fn inverse<const NEGATE: bool>(self, (u, v): Pair, w: Factors) -> Pair {
         let lanes = self.field.lanes;
-        let sum = if NEGATE { lanes.sub(v, u) } else { lanes.sub(u, v) };
+        let sum = if NEGATE {
+            lanes.sub(v, u)
+        } else {
+            lanes.sub(u, v)
+        };
         (sum, self.field.mul::<NEGATE>(lanes.add(u, v), w))
     }
 
     #[inline(always)]
     fn last(self, (u, v): Pair) -> Pair {
-        let Self { field, last: [scale, root], .. } = self;
+        let Self {
+            field,
+            last: [scale, root],
+            ..
+        } = self;
         let sum = field.mul::<false>(field.lanes.sub(u, v), scale);
         let product = field.mul::<false>(field.lanes.add(u, v), root);
         (field.to_residues(sum), field.to_residues(product))
@@ -245,7 +292,10 @@ fn inverse_pair(direction: Direction<'_, false>, [a, b]: [&Words; 2], pair: usiz
     // 0 2 4 6
     let (u, v) = direction.swap_words(direction.swap_halves((a, b)));
     let w = direction.four(pair);
-    let (u, v) = (field.settle(lanes.add(u, v)), field.mul::<false>(lanes.sub(u, v), w));
+    let (u, v) = (
+        field.settle(lanes.add(u, v)),
+        field.mul::<false>(lanes.sub(u, v), w),
+    );
     // 0 1 4 5
     let (u, v) = direction.swap_words((u, v));
     let w = direction.two(pair);

@@ -37,7 +37,13 @@ impl<'a> Ifma<'a> {
     /// The CPU must have AVX-512 F, DQ and IFMA. The field must have limbs of [`BITS`] bits.
     pub(crate) unsafe fn new(backend: Backend, field: &'a Field) -> Self {
         let [out, quotient] = [field.element_limbs(), field.limbs()].map(Group::zero);
-        Self { cpu: Cpu(()), backend, field, out, quotient }
+        Self {
+            cpu: Cpu(()),
+            backend,
+            field,
+            out,
+            quotient,
+        }
     }
 }
 
@@ -64,20 +70,44 @@ impl Engine<8> for Ifma<'_> {
 
     fn multiply(&mut self, x: &mut Group<Lanes>, y: &[Lanes]) {
         // SAFETY: an `Ifma` exists only where the CPU has these features.
-        unsafe { multiply(self.cpu, self.field, &x.0, y, &mut self.quotient.0, &mut self.out.0) }
+        unsafe {
+            multiply(
+                self.cpu,
+                self.field,
+                &x.0,
+                y,
+                &mut self.quotient.0,
+                &mut self.out.0,
+            )
+        }
         std::mem::swap(x, &mut self.out);
     }
 
     fn square(&mut self, x: &mut Group<Lanes>) {
         // SAFETY: an `Ifma` exists only where the CPU has these features.
-        unsafe { square(self.cpu, self.field, &x.0, &mut self.quotient.0, &mut self.out.0) }
+        unsafe {
+            square(
+                self.cpu,
+                self.field,
+                &x.0,
+                &mut self.quotient.0,
+                &mut self.out.0,
+            )
+        }
         std::mem::swap(x, &mut self.out);
     }
 }
 
 /// out = x·y/R.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-fn multiply(cpu: Cpu, field: &Field, x: &[Lanes], y: &[Lanes], quotient: &mut [Lanes], out: &mut [Lanes]) {
+fn multiply(
+    cpu: Cpu,
+    field: &Field,
+    x: &[Lanes],
+    y: &[Lanes],
+    quotient: &mut [Lanes],
+    out: &mut [Lanes],
+) {
     let n = field.limbs();
     let reduction = Reduction::new(cpu, field);
     let ((a, b), (c, d)) = (x.split_at(n), y.split_at(n));
@@ -154,7 +184,10 @@ struct Columns {
 impl Columns {
     #[inline(always)]
     fn zero(cpu: Cpu) -> Self {
-        Self { low: [cpu.splat(0); BLOCK], high: [cpu.splat(0); BLOCK] }
+        Self {
+            low: [cpu.splat(0); BLOCK],
+            high: [cpu.splat(0); BLOCK],
+        }
     }
 
     /// Adds the product x·y to column k.
@@ -169,7 +202,10 @@ impl Columns {
     #[inline(always)]
     fn add_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb]) {
         let (sets, _) = x.as_chunks::<ROWS>();
-        for (x, y) in sets.iter().zip(y.windows(BLOCK + ROWS - 1).rev().step_by(ROWS)) {
+        for (x, y) in sets
+            .iter()
+            .zip(y.windows(BLOCK + ROWS - 1).rev().step_by(ROWS))
+        {
             let x: [__m512i; ROWS] = std::array::from_fn(|r| x[r].register(cpu));
             let y: [__m512i; BLOCK + ROWS - 1] = std::array::from_fn(|r| y[r].register(cpu));
             for r in 0..ROWS {
@@ -361,7 +397,12 @@ impl<'a> Reduction<'a> {
     #[inline(always)]
     fn new(cpu: Cpu, field: &'a Field) -> Self {
         let (inverse, ones) = (cpu.splat(field.inverse()), cpu.splat((1 << BITS) - 1));
-        Self { cpu, root: field.root_limbs(), inverse, ones }
+        Self {
+            cpu,
+            root: field.root_limbs(),
+            inverse,
+            ones,
+        }
     }
 
     /// Computes the quotient q and `out` with t + q·root = out·R, where t is the sum of the terms,

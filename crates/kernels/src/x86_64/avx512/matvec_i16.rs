@@ -18,7 +18,13 @@ const STREAMED_PAIRS: usize = 4096;
 
 /// Adds the rows of every group times the query to `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+pub(crate) fn pass(
+    tiles: &[i16],
+    pairs: usize,
+    planes: &[i16],
+    plane_count: usize,
+    out: &mut [u64],
+) {
     by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
 }
 
@@ -64,7 +70,12 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
 /// Adds the first pairs of columns to `out`, as [`STREAMS`] streams of `length` pairs in turn.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn add_streams<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]], length: usize, out: &mut [u64]) {
+fn add_streams<const P: usize>(
+    tile: &[Columns],
+    digits: &[[[i16; 2]; P]],
+    length: usize,
+    out: &mut [u64],
+) {
     // All streams add to the same sums, which hold FLUSH_PAIRS pairs.
     const STEP: usize = FLUSH_PAIRS / STREAMS;
     let lanes = Avx512::new();

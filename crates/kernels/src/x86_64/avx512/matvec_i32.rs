@@ -22,7 +22,13 @@ type Column = [[i32; LANES]; ROWS / LANES];
 
 /// Adds the rows of every group times each vector to its sums.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512ifma")]
-pub(crate) fn pass_many(tiles: &[i32], cols: usize, ys: &[&[u64]], bits: u32, outs: &mut [&mut [u64]]) {
+pub(crate) fn pass_many(
+    tiles: &[i32],
+    cols: usize,
+    ys: &[&[u64]],
+    bits: u32,
+    outs: &mut [&mut [u64]],
+) {
     if bits > PRODUCT_BITS {
         let pass = |tiles: &[i32], cols, ys: [&[i32]; 2], outs: [&mut [i64]; 2]| {
             mat32::pass(tiles, cols, ys, outs);
@@ -39,7 +45,12 @@ pub(crate) fn pass_many(tiles: &[i32], cols: usize, ys: &[&[u64]], bits: u32, ou
         for (block, columns) in columns.chunks(BLOCK_COLUMNS).enumerate() {
             let mut ahead = Ahead::new(interleaved.len());
             for (ys, sums) in interleaved.iter().zip(sums.chunks_mut(tile)) {
-                add_block(columns, &ys[block * BLOCK_COLUMNS * sums.len()..], sums, &mut ahead);
+                add_block(
+                    columns,
+                    &ys[block * BLOCK_COLUMNS * sums.len()..],
+                    sums,
+                    &mut ahead,
+                );
             }
         }
         for (out, sums) in outs.iter_mut().zip(&sums) {
@@ -53,7 +64,9 @@ pub(crate) fn pass_many(tiles: &[i32], cols: usize, ys: &[&[u64]], bits: u32, ou
 
 /// The values of all vectors for one column after another.
 fn interleave(ys: &[&[u64]], cols: usize) -> Vec<u64> {
-    (0..cols).flat_map(|c| ys.iter().map(move |y| y[c])).collect()
+    (0..cols)
+        .flat_map(|c| ys.iter().map(move |y| y[c]))
+        .collect()
 }
 
 /// Adds a block of columns times the vectors of a tile. Tiles of fewer vectors have more rows, so that

@@ -32,7 +32,10 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (cells, _) = tiles.as_chunks::<4>();
     let (registers, _) = cells.as_chunks::<16>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
-    for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(2 * ROWS)) {
+    for (tile, out) in columns
+        .chunks_exact(quads)
+        .zip(out.chunks_exact_mut(2 * ROWS))
+    {
         let [low, high] = sum::<P>(tile, digits);
         let (low_rows, high_rows) = out.split_at_mut(ROWS);
         matvec_u8::flush::<_, _, _, _, PLANE_BITS>(Avx512::new(), &low, low_rows);
@@ -46,7 +49,10 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
 fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [Sums<P>; 2] {
     let lanes = Avx512::new();
     let half = lanes.splat([15u8; 4]);
-    let (mut low, mut high) = ([[lanes.splat(0); REGISTERS]; P], [[lanes.splat(0); REGISTERS]; P]);
+    let (mut low, mut high) = (
+        [[lanes.splat(0); REGISTERS]; P],
+        [[lanes.splat(0); REGISTERS]; P],
+    );
     for (columns, digits) in tile.iter().zip(digits) {
         stream::prefetch(slice::from_ref(columns), AHEAD);
         for (i, cells) in columns.iter().enumerate() {

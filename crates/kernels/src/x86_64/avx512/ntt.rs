@@ -51,11 +51,22 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u32]) {
 /// below, the comments name the words of the 32 in the four quarters of u; v holds their partners.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn forward_block<const REDUCE: bool>(block: &mut [Words; 4], roots: &Roots, index: usize, field: Field) {
+fn forward_block<const REDUCE: bool>(
+    block: &mut [Words; 4],
+    roots: &Roots,
+    index: usize,
+    field: Field,
+) {
     let (lanes, i, k) = (field.lanes, index, index + 1);
     let [a, b, c, e] = block;
-    let x = field.forward((lanes.load(a), lanes.load(b)), field.one_factor(roots.at(i)));
-    let y = field.forward((lanes.load(c), lanes.load(e)), field.one_factor(roots.at(k)));
+    let x = field.forward(
+        (lanes.load(a), lanes.load(b)),
+        field.one_factor(roots.at(i)),
+    );
+    let y = field.forward(
+        (lanes.load(c), lanes.load(e)),
+        field.one_factor(roots.at(k)),
+    );
     // u = 0-3, 4-7, 16-19, 20-23
     let x = field.forward(swap_halves(x), field.spread::<2>(roots, i, &HALVES));
     let y = field.forward(swap_halves(y), field.spread::<2>(roots, k, &HALVES));
@@ -114,14 +125,20 @@ fn inverse_block(block: &mut [Words; 2], roots: &Roots, index: usize, field: Fie
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn swap_halves((a, b): Pair) -> Pair {
-    (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0xEE>(a, b))
+    (
+        _mm512_shuffle_i32x4::<0x44>(a, b),
+        _mm512_shuffle_i32x4::<0xEE>(a, b),
+    )
 }
 
 /// The even quarters of both, then the odd ones.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn split_quarters((a, b): Pair) -> Pair {
-    (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xDD>(a, b))
+    (
+        _mm512_shuffle_i32x4::<0x88>(a, b),
+        _mm512_shuffle_i32x4::<0xDD>(a, b),
+    )
 }
 
 /// In each quarter: the lower two words of both, then the upper ones.
@@ -137,7 +154,10 @@ fn swap_pairs((a, b): Pair) -> Pair {
 fn pick((a, b): Pair, places: &[Words; 2]) -> Pair {
     let lanes = Avx512::new();
     let [u, v] = [lanes.load(&places[0]), lanes.load(&places[1])];
-    (_mm512_permutex2var_epi32(a, u, b), _mm512_permutex2var_epi32(a, v, b))
+    (
+        _mm512_permutex2var_epi32(a, u, b),
+        _mm512_permutex2var_epi32(a, v, b),
+    )
 }
 
 /// The even words, then the odd ones.

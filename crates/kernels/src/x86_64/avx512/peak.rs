@@ -30,6 +30,8 @@ pub(crate) fn wide_products(words: &[i32]) -> i64 {
             *sum = _mm512_madd52lo_epu64(*sum, wide, value);
         }
     }
-    let total = sums.into_iter().fold(_mm512_setzero_si512(), |all, sum| _mm512_xor_si512(all, sum));
+    let total = sums.into_iter().fold(_mm512_setzero_si512(), |all, sum| {
+        _mm512_xor_si512(all, sum)
+    });
     _mm512_reduce_add_epi64(total)
 }

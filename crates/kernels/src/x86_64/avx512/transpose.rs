@@ -35,7 +35,9 @@ pub(super) fn load(group: &mut [Lanes], rows: [&[u64]; 8]) {
 pub(super) fn store(group: &[Lanes], rows: &mut [u64]) {
     let length = group.len();
     for (b, group) in group.chunks(8).enumerate() {
-        let words = transpose(std::array::from_fn(|k| read(group.get(k).map_or(&[], |lanes| &lanes.0))));
+        let words = transpose(std::array::from_fn(|k| {
+            read(group.get(k).map_or(&[], |lanes| &lanes.0))
+        }));
         for (row, words) in rows.chunks_exact_mut(length).zip(words) {
             write(&mut row[8 * b..][..group.len()], words);
         }
@@ -72,7 +74,12 @@ fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
     let [a, b, c, d, e, f, g, h] = rows;
     // Pairs of words of two rows, then quarters of four, then halves of eight.
     let pairs = |x, y| [_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)];
-    let quarters = |x, y| [_mm512_shuffle_i64x2::<0x88>(x, y), _mm512_shuffle_i64x2::<0xdd>(x, y)];
+    let quarters = |x, y| {
+        [
+            _mm512_shuffle_i64x2::<0x88>(x, y),
+            _mm512_shuffle_i64x2::<0xdd>(x, y),
+        ]
+    };
     let [ab, cd, ef, gh] = [pairs(a, b), pairs(c, d), pairs(e, f), pairs(g, h)];
     let column = |k: usize| {
         let [front, back] = [quarters(ab[k], cd[k]), quarters(ef[k], gh[k])];
@@ -80,5 +87,7 @@ fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         [quarters(front[0], back[0]), quarters(front[1], back[1])]
     };
     let (even, odd) = (column(0), column(1));
-    [even[0][0], odd[0][0], even[1][0], odd[1][0], even[0][1], odd[0][1], even[1][1], odd[1][1]]
+    [
+        even[0][0], odd[0][0], even[1][0], odd[1][0], even[0][1], odd[0][1], even[1][1], odd[1][1],
+    ]
 }

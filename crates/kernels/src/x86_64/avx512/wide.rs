@@ -48,7 +48,11 @@ impl Reduction {
         let lanes = self.field.lanes;
         let quotient = lanes.add_high(lanes.splat(0), high, self.fold_quotient);
         let quotient = lanes.add_high(quotient, low, self.ratio);
-        let rest = lanes.add_low(lanes.add_low(low, high, self.fold), quotient, self.field.minus);
+        let rest = lanes.add_low(
+            lanes.add_low(low, high, self.fold),
+            quotient,
+            self.field.minus,
+        );
         self.field.reduce(lanes.and(rest, self.mask))
     }
 
@@ -60,7 +64,8 @@ impl Reduction {
         let mut high = lanes.add(high, lanes.upper_digit(low));
         if LARGE {
             // Barrett reduction; the quotient is short by at most 2, and 3q is below 2⁵².
-            let quotient = lanes.add_high(lanes.splat(0), lanes.without_12_bits(high), self.high_ratio);
+            let quotient =
+                lanes.add_high(lanes.splat(0), lanes.without_12_bits(high), self.high_ratio);
             high = lanes.add_low(high, quotient, self.field.minus);
         }
         self.reduce(low, high)
@@ -71,10 +76,14 @@ impl Reduction {
 pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let lanes = Lanes::new();
     let (reduction, zero) = (Reduction::new(lanes, modulus), lanes.splat(0));
-    let ((blocks, rest), (a, a_rest), (b, b_rest)) = (out.as_chunks_mut(), a.as_chunks(), b.as_chunks());
+    let ((blocks, rest), (a, a_rest), (b, b_rest)) =
+        (out.as_chunks_mut(), a.as_chunks(), b.as_chunks());
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
         let (a, b) = (lanes.load(a), lanes.load(b));
-        lanes.store(out, reduction.reduce(lanes.add_low(zero, a, b), lanes.add_high(zero, a, b)));
+        lanes.store(
+            out,
+            reduction.reduce(lanes.add_low(zero, a, b), lanes.add_high(zero, a, b)),
+        );
     }
     portable::wide::mul(rest, a_rest, b_rest, modulus);
 }

@@ -94,13 +94,21 @@ pub(super) struct Field {
 impl Field {
     #[inline(always)]
     pub(super) fn new(lanes: Lanes, q: u64) -> Self {
-        Self { lanes, q: lanes.splat(q), twice: lanes.splat(2 * q), minus: lanes.splat(q.wrapping_neg()) }
+        Self {
+            lanes,
+            q: lanes.splat(q),
+            twice: lanes.splat(2 * q),
+            minus: lanes.splat(q.wrapping_neg()),
+        }
     }
 
     /// One factor in all lanes.
     #[inline(always)]
     pub(super) fn one_factor(self, factor: Factor) -> Factors {
-        Factors { value: self.lanes.splat(factor.value), quotient: self.lanes.splat(factor.quotient) }
+        Factors {
+            value: self.lanes.splat(factor.value),
+            quotient: self.lanes.splat(factor.quotient),
+        }
     }
 
     /// The two terms of the product v·w = h − t, with `start` added to t; see
@@ -110,7 +118,10 @@ impl Field {
         let lanes = self.lanes;
         let zero = lanes.splat(0);
         let m = lanes.add_low(zero, v, w.quotient);
-        (lanes.add_high(zero, v, w.value), lanes.add_high(start, m, self.q))
+        (
+            lanes.add_high(zero, v, w.value),
+            lanes.add_high(start, m, self.q),
+        )
     }
 
     /// v·w modulo q, in (0, 2q), for v below 2⁵².

@@ -39,7 +39,14 @@ impl<'a> Direction<'a> {
     #[inline(always)]
     fn new(lanes: Lanes, table: &NttTable, roots: &'a Roots) -> Self {
         let field = Field::new(lanes, table.q);
-        Self { field, roots, last: [field.one_factor(table.last[0]), field.one_factor(table.last[1])] }
+        Self {
+            field,
+            roots,
+            last: [
+                field.one_factor(table.last[0]),
+                field.one_factor(table.last[1]),
+            ],
+        }
     }
 
     /// The roots that one of the last three stages has in a block, with those of pair k at index k.
@@ -47,7 +54,13 @@ impl<'a> Direction<'a> {
     #[inline(always)]
     fn of_pairs<const R: usize>(self, block: usize) -> [Factors; PAIRS] {
         let values = &self.roots.values.as_chunks::<R>().0.as_chunks::<PAIRS>().0[block];
-        let quotients = &self.roots.quotients.as_chunks::<R>().0.as_chunks::<PAIRS>().0[block];
+        let quotients = &self
+            .roots
+            .quotients
+            .as_chunks::<R>()
+            .0
+            .as_chunks::<PAIRS>()
+            .0[block];
         let mut factors = [self.last[0]; PAIRS];
         for (k, factor) in factors.iter_mut().enumerate() {
             factor.value = self.field.lanes.repeat(&values[k]);
@@ -97,12 +110,27 @@ impl ForwardButterflies for Direction<'_> {
     /// u and v are in [0, 4q), a u with `SIGNED_IN` and a new v with `SIGNED_OUT` in (−2q, 2q). The
     /// reduced u and the product are in [0, 2q).
     #[inline(always)]
-    fn forward<const SIGNED_IN: bool, const SIGNED_OUT: bool>(self, (u, v): Pair, w: Factors) -> Pair {
+    fn forward<const SIGNED_IN: bool, const SIGNED_OUT: bool>(
+        self,
+        (u, v): Pair,
+        w: Factors,
+    ) -> Pair {
         let Self { field, .. } = self;
-        let u = if SIGNED_IN { field.add_2q(u) } else { field.subtract_2q(u) };
+        let u = if SIGNED_IN {
+            field.add_2q(u)
+        } else {
+            field.subtract_2q(u)
+        };
         let product = field.mul_lazy(v, w);
-        let raised = if SIGNED_OUT { u } else { field.lanes.add(u, field.twice) };
-        (field.lanes.add(u, product), field.lanes.sub(raised, product))
+        let raised = if SIGNED_OUT {
+            u
+        } else {
+            field.lanes.add(u, field.twice)
+        };
+        (
+            field.lanes.add(u, product),
+            field.lanes.sub(raised, product),
+        )
     }
 }
 
@@ -140,8 +168,13 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u64]) {
 /// Three are in radix 8, and three within pairs of registers. The instructions of the pairs
 /// alternate, so that each hides the latencies of the others.
 #[inline(always)]
-fn forward_block<const REDUCE: bool>(direction: Direction, block: &mut [Words; BLOCK], index: usize) {
-    let x = Forward(direction, wide_ntt::tree(direction, index)).apply(load_block(direction, block));
+fn forward_block<const REDUCE: bool>(
+    direction: Direction,
+    block: &mut [Words; BLOCK],
+    index: usize,
+) {
+    let x =
+        Forward(direction, wide_ntt::tree(direction, index)).apply(load_block(direction, block));
     let mut pairs = [(x[0], x[1]), (x[2], x[3]), (x[4], x[5]), (x[6], x[7])];
     // Words 0 8 1 9 2 10 3 11 of the 16 of a pair in u, and their partners in v.
     forward_pairs(direction, &mut pairs, direction.of_pairs::<2>(index));
@@ -191,17 +224,30 @@ impl InverseButterflies for Direction<'_> {
         let Self { field, .. } = self;
         let difference = field.lanes.add(u, v);
         if NEGATE {
-            (field.add_2q(field.lanes.sub(v, u)), field.mul_negated(difference, w))
+            (
+                field.add_2q(field.lanes.sub(v, u)),
+                field.mul_negated(difference, w),
+            )
         } else {
-            (field.add_2q(field.lanes.sub(u, v)), field.mul_lazy(difference, w))
+            (
+                field.add_2q(field.lanes.sub(u, v)),
+                field.mul_lazy(difference, w),
+            )
         }
     }
 
     #[inline(always)]
     fn last(self, (u, v): Pair) -> Pair {
-        let Self { field, last: [scale, root], .. } = self;
+        let Self {
+            field,
+            last: [scale, root],
+            ..
+        } = self;
         let sum = field.lanes.sub(field.lanes.add(u, field.twice), v);
-        (field.mul(sum, scale), field.mul(field.lanes.add(u, v), root))
+        (
+            field.mul(sum, scale),
+            field.mul(field.lanes.add(u, v), root),
+        )
     }
 }
 
@@ -224,7 +270,11 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u64]) {
 /// The first six stages, on the registers of a block with root `index` of the sixth; see
 /// [`forward_block`].
 #[inline(always)]
-fn inverse_block<const NEGATE: bool>(direction: Direction, block: &mut [Words; BLOCK], index: usize) {
+fn inverse_block<const NEGATE: bool>(
+    direction: Direction,
+    block: &mut [Words; BLOCK],
+    index: usize,
+) {
     let x = load_block(direction, block);
     let mut pairs = [(x[0], x[1]), (x[2], x[3]), (x[4], x[5]), (x[6], x[7])];
     inverse_pairs(direction, &mut pairs, direction.of_pairs::<8>(index));
@@ -255,5 +305,8 @@ fn inverse_pairs(direction: Direction, pairs: &mut [Pair; PAIRS], roots: [Factor
 fn plain_inverse(direction: Direction, (u, v): Pair, w: Factors) -> Pair {
     let Direction { field, .. } = direction;
     let difference = field.lanes.sub(field.lanes.add(u, field.twice), v);
-    (field.subtract_2q(field.lanes.add(u, v)), field.mul_lazy(difference, w))
+    (
+        field.subtract_2q(field.lanes.add(u, v)),
+        field.mul_lazy(difference, w),
+    )
 }

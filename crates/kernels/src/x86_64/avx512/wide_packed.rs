@@ -32,10 +32,18 @@ const SHIFTS: [u64; GROUP] = {
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(crate) fn unpack(out: &mut [u64], bytes: &[u8]) {
     // SAFETY: both arrays have 64 bytes, read at any alignment.
-    let [places, shifts] =
-        unsafe { [_mm512_loadu_si512(BYTES.as_ptr().cast()), _mm512_loadu_si512(SHIFTS.as_ptr().cast())] };
+    let [places, shifts] = unsafe {
+        [
+            _mm512_loadu_si512(BYTES.as_ptr().cast()),
+            _mm512_loadu_si512(SHIFTS.as_ptr().cast()),
+        ]
+    };
     let mask = _mm512_set1_epi64(MASK as i64);
-    let groups = out.as_chunks_mut::<GROUP>().0.iter_mut().zip(bytes.as_chunks::<GROUP_BYTES>().0);
+    let groups = out
+        .as_chunks_mut::<GROUP>()
+        .0
+        .iter_mut()
+        .zip(bytes.as_chunks::<GROUP_BYTES>().0);
     for (out, bytes) in groups {
         // SAFETY: the mask limits the load to the group's bytes.
         let group = unsafe { _mm512_maskz_loadu_epi8(LOADED, bytes.as_ptr().cast()) };

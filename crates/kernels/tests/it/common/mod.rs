@@ -48,7 +48,17 @@ pub(crate) fn numbers(seed: u64) -> impl Iterator<Item = u64> {
 pub(crate) const LENGTHS: [usize; 14] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 2048];
 
 /// Moduli from the least to the largest, odd and even.
-pub(crate) const MODULI: [u32; 9] = [2, 3, 4, 17, 65537, 1 << 20, 268_369_921, (1 << 30) - 35, (1 << 30) - 1];
+pub(crate) const MODULI: [u32; 9] = [
+    2,
+    3,
+    4,
+    17,
+    65537,
+    1 << 20,
+    268_369_921,
+    (1 << 30) - 35,
+    (1 << 30) - 1,
+];
 
 /// The largest primes below `bound` that are 1 modulo 2d.
 pub(crate) fn primes(d: usize, bound: u32) -> impl Iterator<Item = u32> {

@@ -36,7 +36,9 @@ impl Cdks {
         }
         let ring = self.ring();
         let root = self.merge_few(0, self.top(), leaves.iter().collect(), &key.key);
-        let [a, b] = root.unwrap_or_else(|| self.zeros()).map(|part| ring.inverse(part));
+        let [a, b] = root
+            .unwrap_or_else(|| self.zeros())
+            .map(|part| ring.inverse(part));
         Ok(Rlwe { a, b })
     }
 
@@ -74,10 +76,16 @@ impl Cdks {
         let ((merging, masks), levels) = (self.level(level), self.setup.gadget().levels());
         let (mut a, image_a) = merging.merge(ring, even_a, odd_a);
         let (mut b, image_b) = merging.merge(ring, even_b, odd_b);
-        let digits = self.setup.gadget().decompose_to_values(ring, &ring.inverse(image_a));
+        let digits = self
+            .setup
+            .gadget()
+            .decompose_to_values(ring, &ring.inverse(image_a));
         ring.add_assign(&mut a, &inner_product(ring, &digits, masks));
         ring.add_assign(&mut b, &image_b);
-        ring.add_assign(&mut b, &inner_product(ring, &digits, &key[(level - 1) * levels..][..levels]));
+        ring.add_assign(
+            &mut b,
+            &inner_product(ring, &digits, &key[(level - 1) * levels..][..levels]),
+        );
         [a, b]
     }
 

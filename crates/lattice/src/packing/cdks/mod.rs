@@ -46,17 +46,32 @@ impl RingPacking for Cdks {
     type Word = u32;
     type Expanded = Vec<Poly<Values>>;
 
-    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+    fn new(
+        params: &RlweParams,
+        gadget: &Gadget,
+        capacity: usize,
+        seed: &Seed,
+    ) -> Result<Self, PackingError> {
         let ring = params.ring();
         let d = ring.degree();
         if capacity != d {
             let expected = format!("the degree, {d}");
-            return Err(PackingError::Capacity { packing: Self::NAME, found: capacity, expected });
+            return Err(PackingError::Capacity {
+                packing: Self::NAME,
+                found: capacity,
+                expected,
+            });
         }
         let levels = 1..=d.ilog2() as usize;
-        let switches: Vec<_> = levels.clone().map(|l| (exponent(l), format!("cdks/level-{l}/w"))).collect();
+        let switches: Vec<_> = levels
+            .clone()
+            .map(|l| (exponent(l), format!("cdks/level-{l}/w")))
+            .collect();
         let setup = Setup::new(Self::NAME, params, gadget, capacity, seed, &switches);
-        Ok(Self { setup, levels: levels.map(|level| Level::new(ring, level)).collect() })
+        Ok(Self {
+            setup,
+            levels: levels.map(|level| Level::new(ring, level)).collect(),
+        })
     }
 
     fn setup(&self) -> &Setup {
@@ -72,12 +87,20 @@ impl RingPacking for Cdks {
     }
 
     fn prepare_slot(&self, lwe: LweMasks, _: usize, unit: &mut [u32], _: &Scratch) -> Preprocessed {
-        let a = self.ring().inverse(self.pack_masks(&lwe, 0, self.top(), unit));
-        Preprocessed { a, last: Vec::new() }
+        let a = self
+            .ring()
+            .inverse(self.pack_masks(&lwe, 0, self.top(), unit));
+        Preprocessed {
+            a,
+            last: Vec::new(),
+        }
     }
 
     fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> Vec<Poly<Values>> {
-        matrices.iter().flat_map(|matrix| matrix.lift(self.ring())).collect()
+        matrices
+            .iter()
+            .flat_map(|matrix| matrix.lift(self.ring()))
+            .collect()
     }
 
     fn apply(

@@ -27,10 +27,17 @@ impl Cdks {
         let next = offset + (ring.degree() >> level);
         let mut even = || self.pack_masks(lwe, offset, level - 1, even_words);
         let mut odd = || self.pack_masks(lwe, next, level - 1, odd_words);
-        let (even, odd) = if level < FORK_LEVEL { (even(), odd()) } else { rayon::join(even, odd) };
+        let (even, odd) = if level < FORK_LEVEL {
+            (even(), odd())
+        } else {
+            rayon::join(even, odd)
+        };
         let (merging, masks) = self.level(level);
         let (mut sum, image) = merging.merge(ring, even, &odd);
-        let digits = self.setup.gadget().decompose_to_values(ring, &ring.inverse(image));
+        let digits = self
+            .setup
+            .gadget()
+            .decompose_to_values(ring, &ring.inverse(image));
         ring.add_assign(&mut sum, &inner_product(ring, &digits, masks));
         for (out, digit) in node.chunks_exact_mut(2 * ring.degree()).zip(&digits) {
             out.copy_from_slice(digit.residues());

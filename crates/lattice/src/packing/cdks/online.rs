@@ -17,23 +17,42 @@ impl Cdks {
             .map(|tree| self.merge_bodies(self.top(), tree, keys))
             .map(|bodies| bodies.into_iter().map(|body| ring.inverse(body)).collect())
             .collect();
-        let of_key = |i: usize| packs.iter().map(|bodies| bodies[i].clone()).collect::<Vec<_>>();
-        (0..keys.len()).map(|i| Bodies::from_polys(ring.degree(), &of_key(i))).collect()
+        let of_key = |i: usize| {
+            packs
+                .iter()
+                .map(|bodies| bodies[i].clone())
+                .collect::<Vec<_>>()
+        };
+        (0..keys.len())
+            .map(|i| Bodies::from_polys(ring.degree(), &of_key(i)))
+            .collect()
     }
 
     /// Returns one body for each key: that of a tree of 2^level zero leaves, level at least 1.
-    fn merge_bodies(&self, level: usize, words: &[u32], keys: &[&Vec<Poly<Values>>]) -> Vec<Poly<Values>> {
+    fn merge_bodies(
+        &self,
+        level: usize,
+        words: &[u32],
+        keys: &[&Vec<Poly<Values>>],
+    ) -> Vec<Poly<Values>> {
         let ring = self.ring();
         let half = self.tree_words(level - 1);
         let (children, node) = words.split_at(2 * half);
-        let mut bodies: Vec<_> = keys.iter().map(|key| self.switch(level, node, key)).collect();
+        let mut bodies: Vec<_> = keys
+            .iter()
+            .map(|key| self.switch(level, node, key))
+            .collect();
         if level == 1 {
             return bodies;
         }
         let (even, odd) = children.split_at(half);
         let even = || self.merge_bodies(level - 1, even, keys);
         let odd = || self.merge_bodies(level - 1, odd, keys);
-        let (even, odd) = if level < FORK_LEVEL { (even(), odd()) } else { rayon::join(even, odd) };
+        let (even, odd) = if level < FORK_LEVEL {
+            (even(), odd())
+        } else {
+            rayon::join(even, odd)
+        };
         for ((body, even), odd) in bodies.iter_mut().zip(even).zip(&odd) {
             let (sum, image) = self.level(level).0.merge(ring, even, odd);
             ring.add_assign(body, &sum);
@@ -49,11 +68,18 @@ impl Cdks {
         let count = self.setup.gadget().levels();
         // ℓ products of residues below 2²⁸ fit 64 bits for ℓ ≤ 256, so one reduction suffices.
         let mut sums = vec![0; 2 * d];
-        for (digit, y) in node.chunks_exact(2 * d).zip(&key[(level - 1) * count..][..count]) {
+        for (digit, y) in node
+            .chunks_exact(2 * d)
+            .zip(&key[(level - 1) * count..][..count])
+        {
             mul_accumulate(&mut sums, digit, y.residues());
         }
         let mut body = ring.zero();
-        for ((out, sums), prime) in body.parts_mut().into_iter().zip(sums.chunks_exact(d)).zip(ring.primes())
+        for ((out, sums), prime) in body
+            .parts_mut()
+            .into_iter()
+            .zip(sums.chunks_exact(d))
+            .zip(ring.primes())
         {
             reduce(out, sums, prime);
         }

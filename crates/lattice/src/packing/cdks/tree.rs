@@ -69,7 +69,10 @@ impl Cdks {
 
     /// Returns the constants of a level and the masks of its key.
     pub(super) fn level(&self, level: usize) -> (&Level, &[Poly<Values>]) {
-        (&self.levels[level - 1], &self.setup.switches()[level - 1].masks)
+        (
+            &self.levels[level - 1],
+            &self.setup.switches()[level - 1].masks,
+        )
     }
 
     /// Words of one node: ℓ digits, residues modulo both primes.

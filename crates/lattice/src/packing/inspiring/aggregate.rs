@@ -19,14 +19,17 @@ impl Aggregate {
     pub fn new(ring: &Ring, lwe: LweMasks) -> Self {
         let degree = ring.degree();
         let mut residues = lwe.into_residues();
-        residues.par_iter_mut().zip(ring.primes()).for_each(|(residues, prime)| {
-            let mut scratch = vec![0; degree];
-            for (k, poly) in residues.chunks_exact_mut(degree).enumerate() {
-                monomial::rotate_mod(&mut scratch, poly, k, prime);
-                poly.copy_from_slice(&scratch);
-            }
-            monomial::dft_mod(residues, degree, prime, &mut scratch);
-        });
+        residues
+            .par_iter_mut()
+            .zip(ring.primes())
+            .for_each(|(residues, prime)| {
+                let mut scratch = vec![0; degree];
+                for (k, poly) in residues.chunks_exact_mut(degree).enumerate() {
+                    monomial::rotate_mod(&mut scratch, poly, k, prime);
+                    poly.copy_from_slice(&scratch);
+                }
+                monomial::dft_mod(residues, degree, prime, &mut scratch);
+            });
         Self { degree, residues }
     }
 
@@ -36,6 +39,12 @@ impl Aggregate {
         let d = self.degree;
         let n = self.residues[0].len() / d;
         let at = bit_reverse(exponent_index(inverse_exponent(e, d), d, n), n);
-        Poly::from_residues(&self.residues.each_ref().map(|part| &part[at * d..(at + 1) * d]).concat())
+        Poly::from_residues(
+            &self
+                .residues
+                .each_ref()
+                .map(|part| &part[at * d..(at + 1) * d])
+                .concat(),
+        )
     }
 }

@@ -28,7 +28,10 @@ impl<'a> Preprocessor<'a> {
         g: &'a [Poly<Values>],
         h: &'a [Poly<Values>],
     ) -> Self {
-        Self { chain: Chain::new(ring, gadget, g, GENERATOR, ring.degree() / 2), last: h }
+        Self {
+            chain: Chain::new(ring, gadget, g, GENERATOR, ring.degree() / 2),
+            last: h,
+        }
     }
 
     /// Prepares one pack of d masks; writes its matrix to `tiles`: [`super::matrix_words`] words in
@@ -36,7 +39,12 @@ impl<'a> Preprocessor<'a> {
     ///
     /// # Panics
     /// If `tiles` has another length.
-    pub(super) fn prepare(&self, lwe: LweMasks, tiles: &mut [i32], scratch: &Scratch) -> Preprocessed {
+    pub(super) fn prepare(
+        &self,
+        lwe: LweMasks,
+        tiles: &mut [i32],
+        scratch: &Scratch,
+    ) -> Preprocessed {
         let Chain { ring, gadget, .. } = self.chain;
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
@@ -95,8 +103,16 @@ impl<'a> Chain<'a> {
         generator: usize,
         order: usize,
     ) -> Self {
-        let step_back = galois::permutation(ring.degree(), inverse_exponent(generator, ring.degree()));
-        Self { ring, gadget, masks, generator, order, step_back }
+        let step_back =
+            galois::permutation(ring.degree(), inverse_exponent(generator, ring.degree()));
+        Self {
+            ring,
+            gadget,
+            masks,
+            generator,
+            order,
+            step_back,
+        }
     }
 
     /// Returns the component that remains under τ_rho(s), ρ = τ_rho.
@@ -129,7 +145,8 @@ impl<'a> Chain<'a> {
             masks = permute_all(ring, &masks, &self.step_back);
             self.gadget.decompose(&carry, &mut step);
             for (level, digit) in step.chunks_exact(d).enumerate() {
-                digits[level * self.order + exponent_index(e, d, self.order)].copy_from_slice(digit);
+                digits[level * self.order + exponent_index(e, d, self.order)]
+                    .copy_from_slice(digit);
                 sum.add_product(&ring.forward(ring.from_signed(digit)), &masks[level]);
             }
             let mut next = sum.reduce(ring);
@@ -141,12 +158,16 @@ impl<'a> Chain<'a> {
 
     /// Returns τ_e(C_{1/e}), given the permutation of τ_e.
     fn component(&self, aggregate: &Aggregate, e: usize, image: &[u32]) -> Poly<Values> {
-        self.ring.permute(&self.ring.forward(aggregate.preimage(e)), image)
+        self.ring
+            .permute(&self.ring.forward(aggregate.preimage(e)), image)
     }
 }
 
 fn permute_all(ring: &Ring, polys: &[Poly<Values>], permutation: &[u32]) -> Vec<Poly<Values>> {
-    polys.iter().map(|poly| ring.permute(poly, permutation)).collect()
+    polys
+        .iter()
+        .map(|poly| ring.permute(poly, permutation))
+        .collect()
 }
 
 /// Returns the permutation that applies `first` and then `second`.

@@ -6,7 +6,9 @@ pub const GENERATOR: usize = 5;
 /// Returns 1/e modulo 2d for odd e, d a power of two.
 pub(crate) fn inverse_exponent(e: usize, degree: usize) -> usize {
     // Newton's iteration doubles the number of correct low bits: 3, 6, 12, 24, 48.
-    let inverse = (0..4).fold(e, |x, _| x.wrapping_mul(2usize.wrapping_sub(e.wrapping_mul(x))));
+    let inverse = (0..4).fold(e, |x, _| {
+        x.wrapping_mul(2usize.wrapping_sub(e.wrapping_mul(x)))
+    });
     inverse & (2 * degree - 1)
 }
 

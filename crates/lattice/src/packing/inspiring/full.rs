@@ -28,15 +28,29 @@ impl RingPacking for Inspiring {
     type Word = i32;
     type Expanded = OnlineKey;
 
-    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+    fn new(
+        params: &RlweParams,
+        gadget: &Gadget,
+        capacity: usize,
+        seed: &Seed,
+    ) -> Result<Self, PackingError> {
         let d = params.ring().degree();
         if capacity != d {
             let expected = format!("the degree, {d}");
-            return Err(PackingError::Capacity { packing: Self::NAME, found: capacity, expected });
+            return Err(PackingError::Capacity {
+                packing: Self::NAME,
+                found: capacity,
+                expected,
+            });
         }
         check_entries(gadget, d)?;
-        let switches = [(GENERATOR, "inspiring/w_g".to_owned()), (2 * d - 1, "inspiring/w_h".to_owned())];
-        Ok(Self { setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches) })
+        let switches = [
+            (GENERATOR, "inspiring/w_g".to_owned()),
+            (2 * d - 1, "inspiring/w_h".to_owned()),
+        ];
+        Ok(Self {
+            setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches),
+        })
     }
 
     fn setup(&self) -> &Setup {
@@ -56,9 +70,16 @@ impl RingPacking for Inspiring {
     }
 
     /// PACK on masks.
-    fn prepare_slot(&self, lwe: LweMasks, _: usize, unit: &mut [i32], scratch: &Scratch) -> Preprocessed {
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        _: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Preprocessed {
         let masks = |i: usize| self.setup.switches()[i].masks.as_slice();
-        let preprocessor = Preprocessor::new(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
+        let preprocessor =
+            Preprocessor::new(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
         preprocessor.prepare(lwe, unit, scratch)
     }
 

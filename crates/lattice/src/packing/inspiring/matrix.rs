@@ -15,7 +15,11 @@ const BLOCK_COLUMNS: usize = 32;
 /// Checks that entries, sums of up to n digits of at most half the base, fit 32 bits.
 pub(crate) fn check_entries(gadget: &Gadget, n: usize) -> Result<(), PackingError> {
     let found = (n as u64) << (gadget.params().log_base - 1);
-    if found < MAX_ENTRY { Ok(()) } else { Err(PackingError::Entries { found }) }
+    if found < MAX_ENTRY {
+        Ok(())
+    } else {
+        Err(PackingError::Entries { found })
+    }
 }
 
 /// Words of one full pack's matrix: d rows, ℓ·d columns.
@@ -25,7 +29,11 @@ pub const fn matrix_words(degree: usize, levels: usize) -> usize {
 
 /// Packs of n rows in one unit: several if n is smaller than a row group.
 pub const fn slots(n: usize) -> usize {
-    if n < matvec_i32::ROWS { matvec_i32::ROWS / n } else { 1 }
+    if n < matvec_i32::ROWS {
+        matvec_i32::ROWS / n
+    } else {
+        1
+    }
 }
 
 /// Words of a unit: max(n, 64) rows, ℓ·d columns.
@@ -59,14 +67,25 @@ impl Slot {
 pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i32]) {
     let (rows, columns) = (slot.rows, digits.len() / slot.rows);
     let whole = (slots(rows) * rows).is_multiple_of(matvec_i32::ROWS) && slot.index < slots(rows);
-    assert!(whole && tiles.len() == columns * slots(rows) * rows, "the row groups of a unit");
-    digits.par_chunks_exact_mut(rows * degree).for_each(|level| {
-        // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on c
-        // modulo n.
-        monomial::dft_i32(level, degree, &mut vec![0; degree]);
-    });
+    assert!(
+        whole && tiles.len() == columns * slots(rows) * rows,
+        "the row groups of a unit"
+    );
+    digits
+        .par_chunks_exact_mut(rows * degree)
+        .for_each(|level| {
+            // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on c
+            // modulo n.
+            monomial::dft_i32(level, degree, &mut vec![0; degree]);
+        });
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
-        let block = Block { degree, slot, columns, first, digits };
+        let block = Block {
+            degree,
+            slot,
+            columns,
+            first,
+            digits,
+        };
         block.write(tiles);
     }
 }

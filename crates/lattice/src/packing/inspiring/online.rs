@@ -32,9 +32,17 @@ impl OnlineKey {
     /// Expands y_g and, for a full pack, y_h.
     pub(super) fn new(ring: &Ring, matrices: &[RoundedMatrix<'_>]) -> Self {
         let [g, last @ ..] = matrices else {
-            return Self { g: Vec::new(), bits: 1, h: Vec::new() };
+            return Self {
+                g: Vec::new(),
+                bits: 1,
+                h: Vec::new(),
+            };
         };
-        Self { g: g.words.to_vec(), bits: g.bits, h: last.iter().flat_map(|h| h.lift(ring)).collect() }
+        Self {
+            g: g.words.to_vec(),
+            bits: g.bits,
+            h: last.iter().flat_map(|h| h.lift(ring)).collect(),
+        }
     }
 }
 
@@ -69,7 +77,10 @@ pub trait MatrixPacking: RingPacking<Word = i32, Expanded = OnlineKey> {
             return Ok(Vec::new());
         };
         let keys = self.checked(packs, last, keys)?;
-        Ok(self.added(bodies, &terms(self, products(multiply, &keys), packs, last, &keys)))
+        Ok(self.added(
+            bodies,
+            &terms(self, products(multiply, &keys), packs, last, &keys),
+        ))
     }
 }
 
@@ -88,7 +99,10 @@ pub(super) fn apply(
 }
 
 /// Returns M·y_g for each key, modulo 2^bits at least.
-fn products(multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>, keys: &[&OnlineKey]) -> Vec<Vec<u64>> {
+fn products(
+    multiply: impl FnOnce(&[&[u64]], u32) -> Vec<Vec<u64>>,
+    keys: &[&OnlineKey],
+) -> Vec<Vec<u64>> {
     let vectors: Vec<&[u64]> = keys.iter().map(|key| &key.g[..]).collect();
     multiply(&vectors, keys.iter().map(|key| key.bits).max().unwrap_or(1))
 }
@@ -108,8 +122,13 @@ fn terms(
         sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
         let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);
         if !key.h.is_empty() {
-            let switched = last.par_iter().map(|last| ring.inverse(inner_product(ring, last, &key.h)));
-            bodies.add_assign(ring, &Bodies::from_polys(capacity, &switched.collect::<Vec<_>>()));
+            let switched = last
+                .par_iter()
+                .map(|last| ring.inverse(inner_product(ring, last, &key.h)));
+            bodies.add_assign(
+                ring,
+                &Bodies::from_polys(capacity, &switched.collect::<Vec<_>>()),
+            );
         }
         bodies
     });
@@ -126,7 +145,9 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         return Vec::new();
     };
     // Each thread takes whole row groups, so that the keys share its part of the pass.
-    let groups = (tiles.len() / (columns * matvec_i32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
+    let groups = (tiles.len() / (columns * matvec_i32::ROWS))
+        .div_ceil(rayon::current_num_threads())
+        .max(1);
     let parts: Vec<Vec<Vec<u64>>> = tiles
         .par_chunks(groups * columns * matvec_i32::ROWS)
         .map(|tiles| {
@@ -136,5 +157,12 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
             sums
         })
         .collect();
-    (0..vectors.len()).map(|i| parts.iter().flat_map(|part| part[i].iter().copied()).collect()).collect()
+    (0..vectors.len())
+        .map(|i| {
+            parts
+                .iter()
+                .flat_map(|part| part[i].iter().copied())
+                .collect()
+        })
+        .collect()
 }

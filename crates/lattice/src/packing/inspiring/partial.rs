@@ -37,15 +37,29 @@ impl RingPacking for PartialInspiring {
     type Word = i32;
     type Expanded = OnlineKey;
 
-    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+    fn new(
+        params: &RlweParams,
+        gadget: &Gadget,
+        capacity: usize,
+        seed: &Seed,
+    ) -> Result<Self, PackingError> {
         let d = params.ring().degree();
         if !capacity.is_power_of_two() || !(2..=d / 2).contains(&capacity) {
             let expected = format!("a power of two from 2 to {}", d / 2);
-            return Err(PackingError::Capacity { packing: Self::NAME, found: capacity, expected });
+            return Err(PackingError::Capacity {
+                packing: Self::NAME,
+                found: capacity,
+                expected,
+            });
         }
         check_entries(gadget, capacity)?;
-        let switches = [(Self::generator(d, capacity), format!("inspiring/partial-{capacity}/w_g"))];
-        Ok(Self { setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches) })
+        let switches = [(
+            Self::generator(d, capacity),
+            format!("inspiring/partial-{capacity}/w_g"),
+        )];
+        Ok(Self {
+            setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches),
+        })
     }
 
     fn setup(&self) -> &Setup {
@@ -57,22 +71,47 @@ impl RingPacking for PartialInspiring {
     }
 
     fn unit_words(&self) -> usize {
-        matrix::unit_words(self.setup.ring().degree(), self.capacity(), self.setup.gadget().levels())
+        matrix::unit_words(
+            self.setup.ring().degree(),
+            self.capacity(),
+            self.setup.gadget().levels(),
+        )
     }
 
     /// TRANSFORMPARTIAL, line 4 of PARTIALPACK, and COLLAPSEPARTIAL.
-    fn prepare_slot(&self, lwe: LweMasks, slot: usize, unit: &mut [i32], scratch: &Scratch) -> Preprocessed {
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        slot: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Preprocessed {
         let (ring, gadget, capacity) = (self.setup.ring(), self.setup.gadget(), self.capacity());
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
         let masks = &self.setup.switches()[0].masks;
         let chain = Chain::new(ring, gadget, masks, Self::generator(d, capacity), capacity);
         let a = scratch.with(gadget.levels() * capacity * d, |digits| {
-            let a = chain.collapse(&aggregate, 1, &mut digits.chunks_exact_mut(d).collect::<Vec<_>>());
-            matrix::from_digits(d, digits, Slot { rows: capacity, index: slot }, unit);
+            let a = chain.collapse(
+                &aggregate,
+                1,
+                &mut digits.chunks_exact_mut(d).collect::<Vec<_>>(),
+            );
+            matrix::from_digits(
+                d,
+                digits,
+                Slot {
+                    rows: capacity,
+                    index: slot,
+                },
+                unit,
+            );
             a
         });
-        Preprocessed { a, last: Vec::new() }
+        Preprocessed {
+            a,
+            last: Vec::new(),
+        }
     }
 
     fn expand(&self, matrices: &[RoundedMatrix<'_>]) -> OnlineKey {

@@ -31,7 +31,10 @@ pub(crate) fn secret(lwe: &LweParams, rng: &mut impl Rng) -> Vec<u64> {
     let entry = |rng: &mut _| match lwe.kind() {
         KeyKind::Binary => residue(2, rng),
         KeyKind::Ternary => modulo(i128::from(residue(3, rng)) - 1, q),
-        KeyKind::Bounded(b) => modulo(i128::from(residue(2 * u128::from(b) + 1, rng)) - i128::from(b), q),
+        KeyKind::Bounded(b) => modulo(
+            i128::from(residue(2 * u128::from(b) + 1, rng)) - i128::from(b),
+            q,
+        ),
         KeyKind::General => residue(q, rng),
     };
     (0..lwe.dimension()).map(|_| entry(rng)).collect()
@@ -41,17 +44,25 @@ pub(crate) fn secret(lwe: &LweParams, rng: &mut impl Rng) -> Vec<u64> {
 pub(crate) fn dot(lwe: &LweParams, mask: &[u64], secret: &[u64]) -> u64 {
     let q = lwe.modulus();
     let product = |(&a, &s): (&u64, &u64)| u128::from(a) * u128::from(s) % q;
-    mask.iter().zip(secret).map(product).fold(0, |sum, x| (sum + x) % q) as u64
+    mask.iter()
+        .zip(secret)
+        .map(product)
+        .fold(0, |sum, x| (sum + x) % q) as u64
 }
 
 /// Returns b − ⟨a, s⟩ modulo q.
 pub(crate) fn phase(lwe: &LweParams, encryption: &Lwe, secret: &[u64]) -> u64 {
-    modulo(i128::from(encryption.body) - i128::from(dot(lwe, &encryption.mask, secret)), lwe.modulus())
+    modulo(
+        i128::from(encryption.body) - i128::from(dot(lwe, &encryption.mask, secret)),
+        lwe.modulus(),
+    )
 }
 
 /// Returns an encryption with this phase.
 pub(crate) fn encrypt(lwe: &LweParams, secret: &[u64], phase: i128, rng: &mut impl Rng) -> Lwe {
-    let mask: Vec<u64> = (0..lwe.dimension()).map(|_| residue(lwe.modulus(), rng)).collect();
+    let mask: Vec<u64> = (0..lwe.dimension())
+        .map(|_| residue(lwe.modulus(), rng))
+        .collect();
     let body = modulo(i128::from(dot(lwe, &mask, secret)) + phase, lwe.modulus());
     Lwe { mask, body }
 }

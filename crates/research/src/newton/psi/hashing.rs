@@ -28,7 +28,10 @@ impl Hashes {
     pub fn bins_of(&self, item: Item) -> [usize; HASHES] {
         let mut bytes = [0; 8 * HASHES];
         let mut hasher = blake3::Hasher::new_keyed(&self.seed);
-        hasher.update(&item.to_le_bytes()).finalize_xof().fill(&mut bytes);
+        hasher
+            .update(&item.to_le_bytes())
+            .finalize_xof()
+            .fill(&mut bytes);
         let words = words_of(&bytes);
         // ⌊word·bins/2⁶⁴⌋, with a bias of at most bins/2⁶⁴.
         std::array::from_fn(|i| ((u128::from(words[i]) * self.bins as u128) >> 64) as usize)
@@ -39,8 +42,9 @@ impl Hashes {
     /// # Errors
     /// [`Error::OutOfBounds`] if a bin exceeds [`PsiParams::load`]; another seed resolves that.
     pub fn simple(&self, params: &PsiParams, items: &[Item]) -> Result<Vec<Zeroizing<Vec<Item>>>> {
-        let mut bins: Vec<Zeroizing<Vec<Item>>> =
-            (0..self.bins).map(|_| Zeroizing::new(Vec::with_capacity(params.load()))).collect();
+        let mut bins: Vec<Zeroizing<Vec<Item>>> = (0..self.bins)
+            .map(|_| Zeroizing::new(Vec::with_capacity(params.load())))
+            .collect();
         for &item in items {
             let places = self.bins_of(item);
             for (i, &place) in places.iter().enumerate() {
@@ -49,7 +53,11 @@ impl Hashes {
                 }
                 if bins[place].len() == params.load() {
                     let expected = format!("at most {}: draw another seed", params.load());
-                    return Err(Error::out_of_bounds("a bin's load", params.load() as u64 + 1, expected));
+                    return Err(Error::out_of_bounds(
+                        "a bin's load",
+                        params.load() as u64 + 1,
+                        expected,
+                    ));
                 }
                 bins[place].push(item);
             }
@@ -70,10 +78,18 @@ pub fn cuckoo(
     rng: &mut dyn CryptoRng,
 ) -> Option<Zeroizing<Vec<Option<Item>>>> {
     let mut table = Zeroizing::new(vec![None; bins]);
-    items.iter().all(|&item| insert(hashes, &mut table, item, rng)).then_some(table)
+    items
+        .iter()
+        .all(|&item| insert(hashes, &mut table, item, rng))
+        .then_some(table)
 }
 
-fn insert(hashes: &Hashes, table: &mut [Option<Item>], mut item: Item, rng: &mut dyn CryptoRng) -> bool {
+fn insert(
+    hashes: &Hashes,
+    table: &mut [Option<Item>],
+    mut item: Item,
+    rng: &mut dyn CryptoRng,
+) -> bool {
     for _ in 0..MOVES {
         let places = hashes.bins_of(item);
         if let Some(free) = places.into_iter().find(|&place| table[place].is_none()) {
@@ -104,9 +120,15 @@ mod tests {
                 cuckoo(&hashes, bins, &items, &mut rng).map(|table| (hashes, table))
             });
             let (hashes, table) = filled.unwrap();
-            let held: Vec<(usize, Item)> =
-                table.iter().enumerate().filter_map(|(bin, item)| Some((bin, (*item)?))).collect();
-            assert!(held.iter().all(|&(bin, item)| hashes.bins_of(item).contains(&bin)));
+            let held: Vec<(usize, Item)> = table
+                .iter()
+                .enumerate()
+                .filter_map(|(bin, item)| Some((bin, (*item)?)))
+                .collect();
+            assert!(
+                held.iter()
+                    .all(|&(bin, item)| hashes.bins_of(item).contains(&bin))
+            );
             let mut found: Vec<Item> = held.into_iter().map(|(_, item)| item).collect();
             found.sort_unstable();
             assert_eq!(found, items);
@@ -116,6 +138,14 @@ mod tests {
     #[test]
     fn too_many_items_find_no_place() {
         let hashes = Hashes::new(&Seed([2; 32]), 5);
-        assert!(cuckoo(&hashes, 5, &[1, 2, 3, 4, 5, 6], &mut ChaCha20Rng::from_seed([3; 32])).is_none());
+        assert!(
+            cuckoo(
+                &hashes,
+                5,
+                &[1, 2, 3, 4, 5, 6],
+                &mut ChaCha20Rng::from_seed([3; 32])
+            )
+            .is_none()
+        );
     }
 }

@@ -23,10 +23,17 @@ pub fn items(values: &[Value]) -> Zeroizing<Vec<Item>> {
 /// # Errors
 /// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
 pub fn mask(key: &Key, elements: &[Vec<u8>]) -> Result<Vec<Item>> {
-    elements.iter().map(|element| Ok(item(&key.value(element)?))).collect()
+    elements
+        .iter()
+        .map(|element| Ok(item(&key.value(element)?)))
+        .collect()
 }
 
 /// The first 128 bits of the function's value.
 fn item(value: &Value) -> Item {
-    value.iter().take(ITEM_BYTES).rev().fold(0, |item, byte| item << 8 | Item::from(*byte))
+    value
+        .iter()
+        .take(ITEM_BYTES)
+        .rev()
+        .fold(0, |item, byte| item << 8 | Item::from(*byte))
 }

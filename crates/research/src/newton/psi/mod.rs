@@ -53,7 +53,12 @@ const ITEM_WORDS: usize = 2;
 
 /// Items as integers of [`ITEM_WORDS`] words.
 fn integers(items: &[Item]) -> Zeroizing<Vec<u64>> {
-    Zeroizing::new(items.iter().flat_map(|item| [*item as u64, (item >> 64) as u64]).collect())
+    Zeroizing::new(
+        items
+            .iter()
+            .flat_map(|item| [*item as u64, (item >> 64) as u64])
+            .collect(),
+    )
 }
 
 /// Items in ascending order, each once.

@@ -20,20 +20,37 @@ use crate::newton::modulus::Modulus;
 /// [`Error::Malformed`] for a request without bins, or with an invalid n.
 pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
     if request.bins.is_empty() {
-        return Err(Error::malformed("a request for an intersection", "no bins", "some"));
+        return Err(Error::malformed(
+            "a request for an intersection",
+            "no bins",
+            "some",
+        ));
     }
     let hashes = Hashes::new(&request.seed, request.bins.len());
     let mut tried = vec![Vec::new(); request.bins.len()];
     for &candidate in candidates {
-        hashes.bins_of(candidate).into_iter().for_each(|bin| tried[bin].push(candidate));
+        hashes
+            .bins_of(candidate)
+            .into_iter()
+            .for_each(|bin| tried[bin].push(candidate));
     }
     let mut found = Vec::new();
     for (bin, tried) in request.bins.iter().zip(&tried) {
         let c = bin.powers.first().cloned().unwrap_or_default();
-        let ciphertext = Ciphertext { u: bin.u.clone(), v: bin.v.clone(), c };
+        let ciphertext = Ciphertext {
+            u: bin.u.clone(),
+            v: bin.v.clone(),
+            c,
+        };
         let evidence = Evidence::new(Modulus::unchecked(&request.modulus)?, &ciphertext)?;
         let roots = evidence.are_roots(&integers(tried), ITEM_WORDS);
-        found.extend(tried.iter().zip(roots).filter(|(_, root)| *root).map(|(item, _)| *item));
+        found.extend(
+            tried
+                .iter()
+                .zip(roots)
+                .filter(|(_, root)| *root)
+                .map(|(item, _)| *item),
+        );
     }
     found.sort_unstable();
     found.dedup();

@@ -30,14 +30,25 @@ impl PsiParams {
     /// # Errors
     /// [`Error::OutOfBounds`] for sizes of 0 or above 2²⁰.
     pub fn new(receiver: usize, sender: usize) -> Result<Self> {
-        for (what, size) in [("the receiver's set", receiver), ("the sender's set", sender)] {
+        for (what, size) in [
+            ("the receiver's set", receiver),
+            ("the sender's set", sender),
+        ] {
             check(what, size, MAX_ITEMS)?;
         }
         // Cuckoo hashing with three functions can fill nine tenths of the bins; small tables need
         // more space.
         let bins = receiver + receiver.div_ceil(2) + HASHES;
         let (load, modulus_bits) = (load(HASHES * sender, bins).min(sender), MODULUS_BITS);
-        Ok(Self { receiver, sender, bins, load, parts: 1, windowed: false, modulus_bits })
+        Ok(Self {
+            receiver,
+            sender,
+            bins,
+            load,
+            parts: 1,
+            windowed: false,
+            modulus_bits,
+        })
     }
 
     /// Splits each of the sender's bins into `parts` parts, with an answer for each.
@@ -51,7 +62,10 @@ impl PsiParams {
 
     /// Enables windowing: the receiver also sends y², y⁴, … up to the degree of a part.
     pub fn windowed(self) -> Self {
-        Self { windowed: true, ..self }
+        Self {
+            windowed: true,
+            ..self
+        }
     }
 
     /// Sets the length of n, 2,048 bits by default. No length makes this private.
@@ -61,9 +75,16 @@ impl PsiParams {
     pub fn with_modulus_bits(self, bits: u32) -> Result<Self> {
         if !(256..=4096).contains(&bits) || !bits.is_multiple_of(128) {
             let expected = "a multiple of 128 from 256 to 4096";
-            return Err(Error::out_of_bounds("the bits of newton's modulus", u64::from(bits), expected));
+            return Err(Error::out_of_bounds(
+                "the bits of newton's modulus",
+                u64::from(bits),
+                expected,
+            ));
         }
-        Ok(Self { modulus_bits: bits, ..self })
+        Ok(Self {
+            modulus_bits: bits,
+            ..self
+        })
     }
 
     /// Maximum number of elements of the receiver's set.
@@ -98,7 +119,11 @@ impl PsiParams {
 
     /// Number of powers y^(2ⁱ) that the receiver sends.
     pub fn powers(&self) -> usize {
-        if self.windowed { self.degree().ilog2() as usize + 1 } else { 1 }
+        if self.windowed {
+            self.degree().ilog2() as usize + 1
+        } else {
+            1
+        }
     }
 
     /// Bits of n.
@@ -114,7 +139,11 @@ impl PsiParams {
 
 fn check(what: &'static str, found: usize, most: usize) -> Result<()> {
     if found == 0 || found > most {
-        return Err(Error::out_of_bounds(what, found as u64, format!("1 to {most}")));
+        return Err(Error::out_of_bounds(
+            what,
+            found as u64,
+            format!("1 to {most}"),
+        ));
     }
     Ok(())
 }
@@ -143,7 +172,11 @@ mod tests {
     fn sizes_depend_only_on_the_set_sizes() {
         let params = PsiParams::new(10, 1000).unwrap();
         assert_eq!(params.bins(), 18);
-        assert!((3000 / 18..1000).contains(&params.load()), "{}", params.load());
+        assert!(
+            (3000 / 18..1000).contains(&params.load()),
+            "{}",
+            params.load()
+        );
         assert_eq!((params.parts(), params.powers()), (1, 1));
         let params = params.partitioned(7).unwrap().windowed();
         assert_eq!(params.degree(), params.load().div_ceil(7));
@@ -157,24 +190,35 @@ mod tests {
     fn the_load_is_the_smallest_within_the_bound() {
         assert_eq!(load(10, 1), 10, "one bin takes all");
         let bound = |balls: usize, k: usize| {
-            let choices: f64 = (0..k).map(|i| (balls - i) as f64 / (i + 1) as f64).product();
+            let choices: f64 = (0..k)
+                .map(|i| (balls - i) as f64 / (i + 1) as f64)
+                .product();
             100.0 * choices / 100f64.powi(k as i32)
         };
         let found = load(50, 100);
-        assert!(bound(50, found + 1) <= 0.5f64.powi(40) && bound(50, found) > 0.5f64.powi(40), "{found}");
+        assert!(
+            bound(50, found + 1) <= 0.5f64.powi(40) && bound(50, found) > 0.5f64.powi(40),
+            "{found}"
+        );
     }
 
     #[test]
     fn sizes_out_of_range_are_refused() {
         for (receiver, sender) in [(0, 1), (1, 0), (MAX_ITEMS + 1, 1), (1, MAX_ITEMS + 1)] {
-            assert!(PsiParams::new(receiver, sender).is_err(), "{receiver}, {sender}");
+            assert!(
+                PsiParams::new(receiver, sender).is_err(),
+                "{receiver}, {sender}"
+            );
         }
         let params = PsiParams::new(4, 20).unwrap();
         for parts in [0, params.load() + 1] {
             assert!(params.clone().partitioned(parts).is_err(), "{parts} parts");
         }
         for bits in [128, 300, 4224] {
-            assert!(params.clone().with_modulus_bits(bits).is_err(), "{bits} bits");
+            assert!(
+                params.clone().with_modulus_bits(bits).is_err(),
+                "{bits} bits"
+            );
         }
     }
 }

@@ -37,14 +37,31 @@ impl Receiver {
     /// # Errors
     /// [`Error::OutOfBounds`] for more elements than the parameters allow, or an n of another
     /// length.
-    pub fn new(params: PsiParams, modulus: Arc<Modulus>, items: &[Item], _word: NotPrivate) -> Result<Self> {
+    pub fn new(
+        params: PsiParams,
+        modulus: Arc<Modulus>,
+        items: &[Item],
+        _word: NotPrivate,
+    ) -> Result<Self> {
         let items = distinct(items);
         if items.len() > params.receiver() {
             let expected = format!("at most {}", params.receiver());
-            return Err(Error::out_of_bounds("the receiver's set", items.len() as u64, expected));
+            return Err(Error::out_of_bounds(
+                "the receiver's set",
+                items.len() as u64,
+                expected,
+            ));
         }
-        Error::check_length("newton's modulus", 8 * modulus.words(), 8 * params.number_words())?;
-        Ok(Self { params, modulus, items })
+        Error::check_length(
+            "newton's modulus",
+            8 * modulus.words(),
+            8 * params.number_words(),
+        )?;
+        Ok(Self {
+            params,
+            modulus,
+            items,
+        })
     }
 
     /// Hashes and encrypts the set. If some item cannot be placed, another seed is drawn, which
@@ -70,7 +87,11 @@ impl Receiver {
             });
             points.push(point);
         }
-        let request = Request { seed, modulus: n.integer().to_vec(), bins };
+        let request = Request {
+            seed,
+            modulus: n.integer().to_vec(),
+            bins,
+        };
         Ok((Opening { table, points }, request))
     }
 
@@ -83,7 +104,11 @@ impl Receiver {
             }
         }
         let expected = "a set that fits the bins";
-        Err(Error::out_of_bounds("the receiver's set", self.items.len() as u64, expected))
+        Err(Error::out_of_bounds(
+            "the receiver's set",
+            self.items.len() as u64,
+            expected,
+        ))
     }
 
     /// Returns the common elements in ascending order: the elements of bins in which some part
@@ -92,14 +117,27 @@ impl Receiver {
     /// # Errors
     /// [`Error::Length`] for a response with another number of bins.
     pub fn intersection(&self, opening: &Opening, response: &Response) -> Result<Vec<Item>> {
-        Error::check_length("an intersection's bins", response.bins.len(), opening.table.len())?;
+        Error::check_length(
+            "an intersection's bins",
+            response.bins.len(),
+            opening.table.len(),
+        )?;
         let opens_to_zero = |point: &Point, parts: &[Vec<u64>]| {
             parts.iter().fold(false, |hit, part| {
-                hit | (point.open(&self.modulus, part).iter().fold(0, |or, word| or | word) == 0)
+                hit | (point
+                    .open(&self.modulus, part)
+                    .iter()
+                    .fold(0, |or, word| or | word)
+                    == 0)
             })
         };
-        let bins = opening.table.iter().zip(&opening.points).zip(&response.bins);
-        let hits = bins.filter_map(|((item, point), parts)| item.filter(|_| opens_to_zero(point, parts)));
+        let bins = opening
+            .table
+            .iter()
+            .zip(&opening.points)
+            .zip(&response.bins);
+        let hits =
+            bins.filter_map(|((item, point), parts)| item.filter(|_| opens_to_zero(point, parts)));
         let mut found: Vec<Item> = hits.collect();
         found.sort_unstable();
         Ok(found)

@@ -32,7 +32,11 @@ impl Sender {
         let items = distinct(items);
         if items.len() > params.sender() {
             let expected = format!("at most {}", params.sender());
-            return Err(Error::out_of_bounds("the sender's set", items.len() as u64, expected));
+            return Err(Error::out_of_bounds(
+                "the sender's set",
+                items.len() as u64,
+                expected,
+            ));
         }
         Ok(Self { params, items })
     }
@@ -45,16 +49,29 @@ impl Sender {
     pub fn respond(&self, request: &Request, rng: &mut dyn CryptoRng) -> Result<Response> {
         let n = Modulus::new(self.params.modulus_bits(), &request.modulus)?;
         self.check(request)?;
-        let bins = Hashes::new(&request.seed, self.params.bins()).simple(&self.params, &self.items)?;
+        let bins =
+            Hashes::new(&request.seed, self.params.bins()).simple(&self.params, &self.items)?;
         let parts: Vec<Vec<Part>> = bins
             .iter()
             .map(|items| {
                 let parts = partition(&self.params, &n, items, rng);
-                parts.into_iter().map(|roots| Part { roots, r: n.random(1, rng) }).collect()
+                parts
+                    .into_iter()
+                    .map(|roots| Part {
+                        roots,
+                        r: n.random(1, rng),
+                    })
+                    .collect()
             })
             .collect();
-        let answers = request.bins.par_iter().zip(parts).map(|(bin, parts)| self.answer(&n, bin, &parts));
-        Ok(Response { bins: answers.collect() })
+        let answers = request
+            .bins
+            .par_iter()
+            .zip(parts)
+            .map(|(bin, parts)| self.answer(&n, bin, &parts));
+        Ok(Response {
+            bins: answers.collect(),
+        })
     }
 
     fn check(&self, request: &Request) -> Result<()> {
@@ -62,16 +79,34 @@ impl Sender {
         if request.bins.len() != self.params.bins() || !request.bins.iter().all(fits) {
             let powers = request.bins.first().map_or(0, |bin| bin.powers.len());
             let found = format!("{} bins of {powers} powers", request.bins.len());
-            let expected = format!("{} bins of {} powers", self.params.bins(), self.params.powers());
-            return Err(Error::malformed("a request for an intersection", found, expected));
+            let expected = format!(
+                "{} bins of {} powers",
+                self.params.bins(),
+                self.params.powers()
+            );
+            return Err(Error::malformed(
+                "a request for an intersection",
+                found,
+                expected,
+            ));
         }
         Ok(())
     }
 
     fn answer(&self, n: &Modulus, bin: &EncryptedBin, parts: &[Part]) -> Vec<Vec<u64>> {
         let c = bin.powers.concat();
-        let (ring, c) = Ring::of(n, &Ciphertext { u: bin.u.clone(), v: bin.v.clone(), c });
-        let sent: Vec<Vec<u64>> = c.chunks_exact(c.len() / bin.powers.len()).map(<[u64]>::to_vec).collect();
+        let (ring, c) = Ring::of(
+            n,
+            &Ciphertext {
+                u: bin.u.clone(),
+                v: bin.v.clone(),
+                c,
+            },
+        );
+        let sent: Vec<Vec<u64>> = c
+            .chunks_exact(c.len() / bin.powers.len())
+            .map(<[u64]>::to_vec)
+            .collect();
         let powers = windowing::all_powers(&ring, &sent, self.params.degree());
         let of_part = |part: &Part| {
             let coefficients = Zeroizing::new(polynomial(n, &part.r, &part.roots));
@@ -98,7 +133,13 @@ fn partition(
         order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
     }
     let part = |order: &[usize]| {
-        Zeroizing::new(order.iter().flat_map(|&k| &elements[k * limbs..][..limbs]).copied().collect())
+        Zeroizing::new(
+            order
+                .iter()
+                .flat_map(|&k| &elements[k * limbs..][..limbs])
+                .copied()
+                .collect(),
+        )
     };
     order.chunks(params.degree()).map(part).collect()
 }
@@ -112,7 +153,8 @@ fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Vec<u64> {
         n.wide().multiply_all(&mut lower, root);
         coefficients.splice(0..0, n.zeros(1));
         let length = lower.len();
-        n.wide().add_multiples(&mut coefficients[..length], [(&lower, -1)]);
+        n.wide()
+            .add_multiples(&mut coefficients[..length], [(&lower, -1)]);
     }
     coefficients
 }

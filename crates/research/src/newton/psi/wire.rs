@@ -48,7 +48,10 @@ impl Request {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = [&self.seed.0[..], &bytes_of(&self.modulus)].concat();
         for bin in &self.bins {
-            [&bin.u, &bin.v].into_iter().chain(&bin.powers).for_each(|words| bytes.extend(bytes_of(words)));
+            [&bin.u, &bin.v]
+                .into_iter()
+                .chain(&bin.powers)
+                .for_each(|words| bytes.extend(bytes_of(words)));
         }
         bytes
     }
@@ -70,11 +73,22 @@ impl Request {
         let bin = |bin: &[u64]| {
             let (cubes, powers) = bin.split_at(2 * words);
             let (u, v) = cubes.split_at(words);
-            let powers = powers.chunks_exact(RANK * words).map(<[u64]>::to_vec).collect();
-            EncryptedBin { u: u.to_vec(), v: v.to_vec(), powers }
+            let powers = powers
+                .chunks_exact(RANK * words)
+                .map(<[u64]>::to_vec)
+                .collect();
+            EncryptedBin {
+                u: u.to_vec(),
+                v: v.to_vec(),
+                powers,
+            }
         };
         let bins = bins.chunks_exact(bin_words).map(bin).collect();
-        Ok(Self { seed: Seed(seed), modulus: modulus.to_vec(), bins })
+        Ok(Self {
+            seed: Seed(seed),
+            modulus: modulus.to_vec(),
+            bins,
+        })
     }
 }
 
@@ -92,7 +106,15 @@ impl Response {
         let answer = RANK * params.number_words();
         let expected = 8 * params.bins() * params.parts() * answer;
         Error::check_length("an encrypted intersection", bytes.len(), expected)?;
-        let answers: Vec<Vec<u64>> = words_of(bytes).chunks_exact(answer).map(<[u64]>::to_vec).collect();
-        Ok(Self { bins: answers.chunks_exact(params.parts()).map(<[_]>::to_vec).collect() })
+        let answers: Vec<Vec<u64>> = words_of(bytes)
+            .chunks_exact(answer)
+            .map(<[u64]>::to_vec)
+            .collect();
+        Ok(Self {
+            bins: answers
+                .chunks_exact(params.parts())
+                .map(<[_]>::to_vec)
+                .collect(),
+        })
     }
 }

@@ -28,7 +28,11 @@ impl FromStr for Steps {
             "one" => Ok(Self::One),
             "two" => Ok(Self::Two),
             other => other.parse().map(Self::Mixture).map_err(|_| {
-                Error::malformed("the reduction steps", other, "one, two or a number of primes")
+                Error::malformed(
+                    "the reduction steps",
+                    other,
+                    "one, two or a number of primes",
+                )
             }),
         }
     }
@@ -67,11 +71,20 @@ impl Levels {
 
     /// Levels for coefficients of this many bits, and values at the first level of `bits` bits, where
     /// coordinates may be as large as `least` modulo any prime.
-    pub fn for_values(simplex: Simplex, coefficient: f64, bits: f64, least: f64, steps: Steps) -> Self {
+    pub fn for_values(
+        simplex: Simplex,
+        coefficient: f64,
+        bits: f64,
+        least: f64,
+        steps: Steps,
+    ) -> Self {
         let all = covering(bits);
         let reduce = |&prime: &u32| {
             let bits = log2_value(simplex, coefficient, (f64::from(prime) / 2.0).max(least));
-            Reduced { prime, count: covering(bits).len() }
+            Reduced {
+                prime,
+                count: covering(bits).len(),
+            }
         };
         let first = match steps {
             Steps::One => all.len(),
@@ -80,30 +93,52 @@ impl Levels {
         };
         let reduced: Vec<Reduced> = all[first..].iter().map(reduce).collect();
         // The second level may need more primes than the first looks up.
-        let needed = reduced.iter().map(|reduced| reduced.count).max().unwrap_or(0).max(first);
+        let needed = reduced
+            .iter()
+            .map(|reduced| reduced.count)
+            .max()
+            .unwrap_or(0)
+            .max(first);
         let direct = odd_primes().take(needed).collect();
-        Self { direct, first, reduced }
+        Self {
+            direct,
+            first,
+            reduced,
+        }
     }
 
     /// All primes of the first level: those looked up, then those reduced.
     pub fn primes(&self) -> Vec<u32> {
         let reduced = self.reduced.iter().map(|reduced| reduced.prime);
-        self.direct[..self.first].iter().copied().chain(reduced).collect()
+        self.direct[..self.first]
+            .iter()
+            .copied()
+            .chain(reduced)
+            .collect()
     }
 
     /// Look-ups of one point.
     pub fn lookups(&self) -> u64 {
-        self.first as u64 + self.reduced.iter().map(|reduced| reduced.count as u64).sum::<u64>()
+        self.first as u64
+            + self
+                .reduced
+                .iter()
+                .map(|reduced| reduced.count as u64)
+                .sum::<u64>()
     }
 
     /// Number of residues in all tables with this many variables tabulated.
     pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
-        self.direct.iter().map(|&prime| entries_of(prime, simplex, tabulated)).sum()
+        self.direct
+            .iter()
+            .map(|&prime| entries_of(prime, simplex, tabulated))
+            .sum()
     }
 }
 
 fn entries_of(prime: u32, simplex: Simplex, tabulated: usize) -> f64 {
-    f64::from(prime).powi(tabulated as i32) * terms(simplex.variables - tabulated, simplex.degree) as f64
+    f64::from(prime).powi(tabulated as i32)
+        * terms(simplex.variables - tabulated, simplex.degree) as f64
 }
 
 /// log₂ of a bound on f at coordinates up to `largest`: the sum over degrees of their terms.
@@ -128,5 +163,7 @@ fn covering(bits: f64) -> Vec<u32> {
 }
 
 fn odd_primes() -> impl Iterator<Item = u32> {
-    (3..).step_by(2).filter(|&number: &u32| is_prime(number.into()))
+    (3..)
+        .step_by(2)
+        .filter(|&number: &u32| is_prime(number.into()))
 }

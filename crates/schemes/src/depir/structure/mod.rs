@@ -104,7 +104,11 @@ impl Structure {
         table: impl Fn(u32) -> Result<Blob>,
     ) -> Result<Self> {
         Self::with(simplex, coefficients, form, |layout, _| {
-            if layout.tabulated == 0 { Ok(None) } else { table(layout.prime).map(Some) }
+            if layout.tabulated == 0 {
+                Ok(None)
+            } else {
+                table(layout.prime).map(Some)
+            }
         })
     }
 
@@ -118,13 +122,19 @@ impl Structure {
         let one = |&prime: &u32| {
             let layout = Layout::new(simplex, prime, form.tabulated, form.first)?;
             let reduction = Shortest::new(PLAINTEXT, prime);
-            let residues: Vec<u16> =
-                coefficients.iter().map(|&coefficient| reduction.apply(coefficient)).collect();
+            let residues: Vec<u16> = coefficients
+                .iter()
+                .map(|&coefficient| reduction.apply(coefficient))
+                .collect();
             let table = Table::new(layout, table(&layout, &residues)?)?;
             Ok(Small::new(simplex, Modulus::new(prime), residues, table))
         };
         let small = levels.direct.iter().map(one).collect::<Result<_>>()?;
-        Ok(Self { simplex, levels, small })
+        Ok(Self {
+            simplex,
+            levels,
+            small,
+        })
     }
 
     /// The primes and their reductions.
@@ -134,7 +144,9 @@ impl Structure {
 
     /// The tables' primes and bytes.
     pub fn tables(&self) -> impl Iterator<Item = (u32, &Blob)> {
-        self.small.iter().filter_map(|small| Some((small.prime(), small.table.entries()?)))
+        self.small
+            .iter()
+            .filter_map(|small| Some((small.prime(), small.table.entries()?)))
     }
 
     /// Bytes of all tables.
@@ -146,13 +158,21 @@ impl Structure {
     /// largest one, and `None` otherwise. Returns, for each group, a value modulo its q for each point.
     pub fn evaluate(&self, first: Option<u32>, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
         let primes = self.levels.primes();
-        let lifts: Vec<Lift> = groups.iter().map(|group| Lift::new(&primes, group.modulus)).collect();
-        let mut sums: Vec<Sums> = groups.iter().map(|group| Sums::zeroed(group.count)).collect();
+        let lifts: Vec<Lift> = groups
+            .iter()
+            .map(|group| Lift::new(&primes, group.modulus))
+            .collect();
+        let mut sums: Vec<Sums> = groups
+            .iter()
+            .map(|group| Sums::zeroed(group.count))
+            .collect();
         let mut effort = Effort::default();
         // One prime for each thread at a time, which bounds the memory for values.
         let places: Vec<usize> = (0..primes.len()).collect();
         for places in places.chunks(rayon::current_num_threads().max(1)) {
-            let found = parallel::map(places, |&place| self.modulo(place, primes[place], first, groups));
+            let found = parallel::map(places, |&place| {
+                self.modulo(place, primes[place], first, groups)
+            });
             for (&place, (values, own)) in places.iter().zip(&found) {
                 effort += *own;
                 let mut values = values.as_slice();
@@ -163,16 +183,26 @@ impl Structure {
                 }
             }
         }
-        let values = sums.iter().zip(&lifts).zip(groups).map(|((sums, lift), group)| {
-            let mut values = vec![0; group.count];
-            lift.finish_all(sums, &mut values);
-            values
-        });
+        let values = sums
+            .iter()
+            .zip(&lifts)
+            .zip(groups)
+            .map(|((sums, lift), group)| {
+                let mut values = vec![0; group.count];
+                lift.finish_all(sums, &mut values);
+                values
+            });
         (values.collect(), effort)
     }
 
     /// Evaluates f at all points modulo the small prime at this place.
-    fn modulo(&self, place: usize, prime: u32, first: Option<u32>, groups: &[Points]) -> (Vec<u16>, Effort) {
+    fn modulo(
+        &self,
+        place: usize,
+        prime: u32,
+        first: Option<u32>,
+        groups: &[Points],
+    ) -> (Vec<u16>, Effort) {
         let count = groups.iter().map(|group| group.count).sum();
         let row = |coordinate: usize| -> Vec<u16> {
             let mut row = vec![0; count];
@@ -185,8 +215,9 @@ impl Structure {
             }
             row
         };
-        let rows: Vec<Vec<u16>> =
-            (0..self.simplex.variables - usize::from(first.is_some())).map(row).collect();
+        let rows: Vec<Vec<u16>> = (0..self.simplex.variables - usize::from(first.is_some()))
+            .map(row)
+            .collect();
         match place.checked_sub(self.levels.first) {
             None => {
                 let shared: Vec<u16> = first.iter().map(|&x| (x % prime) as u16).collect();
@@ -214,8 +245,11 @@ impl Form {
     /// The errors of [`Layout::new`].
     pub fn table_lengths(self, simplex: Simplex) -> Result<Vec<u64>> {
         let levels = self.levels(simplex);
-        let length =
-            |&prime: &u32| Ok(Layout::new(simplex, prime, self.tabulated, self.first)?.bytes().unwrap_or(0));
+        let length = |&prime: &u32| {
+            Ok(Layout::new(simplex, prime, self.tabulated, self.first)?
+                .bytes()
+                .unwrap_or(0))
+        };
         levels.direct.iter().map(length).collect()
     }
 }

@@ -28,21 +28,41 @@ pub(super) struct Second<'a> {
 impl<'a> Second<'a> {
     /// `primes` are those of `small`.
     pub(super) fn new(prime: u32, primes: &[u32], small: &'a [Small], variables: usize) -> Self {
-        let reductions = primes.iter().map(|&smaller| Shortest::new(prime, smaller)).collect();
-        Self { prime, small, reductions, lift: Lift::new(primes, Modulus::new(prime)), variables }
+        let reductions = primes
+            .iter()
+            .map(|&smaller| Shortest::new(prime, smaller))
+            .collect();
+        Self {
+            prime,
+            small,
+            reductions,
+            lift: Lift::new(primes, Modulus::new(prime)),
+            variables,
+        }
     }
 
     /// Evaluates f at `count` points, given as a row of residues for each coordinate. If they share
     /// the first one, `first` has it as a number, and rows lack it.
-    pub(super) fn evaluate(&self, first: Option<u32>, rows: &[Vec<u16>], count: usize) -> (Vec<u16>, Effort) {
+    pub(super) fn evaluate(
+        &self,
+        first: Option<u32>,
+        rows: &[Vec<u16>],
+        count: usize,
+    ) -> (Vec<u16>, Effort) {
         let order: Vec<u32> = (0..count as u32).collect();
-        let points = Group { order: &order, rows: rows.iter().map(Vec::as_slice).collect() };
+        let points = Group {
+            order: &order,
+            rows: rows.iter().map(Vec::as_slice).collect(),
+        };
         let mut prefix: Vec<u16> = first.iter().map(|&x| x as u16).collect();
         let (mut values, mut effort) = (vec![0; count], Effort::default());
         let mut leaves: Vec<Leaf<'_>> = self.small.iter().map(Leaf::new).collect();
         let mut buffers = Buffers::default();
         let mut leaf = |prefix: &[u16], points: &Group<'_>| {
-            let prefix = (first.map(|_| prefix[0]), &prefix[usize::from(first.is_some())..]);
+            let prefix = (
+                first.map(|_| prefix[0]),
+                &prefix[usize::from(first.is_some())..],
+            );
             self.group(&mut leaves, prefix, points, &mut buffers, &mut effort);
             for (&point, &value) in points.order.iter().zip(&buffers.lifted) {
                 values[point as usize] = value as u16;
@@ -76,8 +96,10 @@ impl<'a> Second<'a> {
         buffers.reset(count, points.rows.len());
         for (place, (leaf, &reduction)) in leaves.iter_mut().zip(&self.reductions).enumerate() {
             let number = first.map(|x| (u32::from(x) % self.small[place].prime()) as u16);
-            let prefix: Vec<u16> =
-                number.into_iter().chain(others.iter().map(|&x| reduction.apply(x.into()))).collect();
+            let prefix: Vec<u16> = number
+                .into_iter()
+                .chain(others.iter().map(|&x| reduction.apply(x.into())))
+                .collect();
             for (out, row) in buffers.rows.iter_mut().zip(&points.rows) {
                 small_prime::reduce_small(out, row, reduction);
             }

@@ -24,9 +24,20 @@ pub(super) struct Small {
 }
 
 impl Small {
-    pub(super) fn new(simplex: Simplex, modulus: Modulus, coefficients: Vec<u16>, table: Table) -> Self {
+    pub(super) fn new(
+        simplex: Simplex,
+        modulus: Modulus,
+        coefficients: Vec<u16>,
+        table: Table,
+    ) -> Self {
         let powers = Powers::new(modulus.value(), simplex.degree);
-        Self { simplex, modulus, coefficients, table, powers }
+        Self {
+            simplex,
+            modulus,
+            coefficients,
+            table,
+            powers,
+        }
     }
 
     /// p.
@@ -41,19 +52,33 @@ impl Small {
 
     /// Evaluates f at `count` points, given as a row of residues for each coordinate after those that
     /// all points share.
-    pub(super) fn evaluate(&self, shared: &[u16], rows: &[Vec<u16>], count: usize) -> (Vec<u16>, Effort) {
+    pub(super) fn evaluate(
+        &self,
+        shared: &[u16],
+        rows: &[Vec<u16>],
+        count: usize,
+    ) -> (Vec<u16>, Effort) {
         let prime = self.modulus.value();
         let order: Vec<u32> = (0..count as u32).collect();
-        let points = Group { order: &order, rows: rows.iter().map(Vec::as_slice).collect() };
+        let points = Group {
+            order: &order,
+            rows: rows.iter().map(Vec::as_slice).collect(),
+        };
         let (mut values, mut effort) = (vec![0; count], Effort::default());
         let mut leaf = Leaf::new(self);
         let enough = |shared: usize, _: usize| match self.is_whole() {
             true => self.table.layout().part_bytes(shared) <= PART_BYTES,
             false => shared >= SHARED.min(self.simplex.variables - 1),
         };
-        walk(prime, &points, &mut shared.to_vec(), &enough, &mut |prefix, points| {
-            leaf.evaluate(prefix, points, &mut values, &mut effort);
-        });
+        walk(
+            prime,
+            &points,
+            &mut shared.to_vec(),
+            &enough,
+            &mut |prefix, points| {
+                leaf.evaluate(prefix, points, &mut values, &mut effort);
+            },
+        );
         (values, effort)
     }
 }
@@ -70,7 +95,12 @@ pub(super) struct Leaf<'a> {
 
 impl<'a> Leaf<'a> {
     pub(super) fn new(small: &'a Small) -> Self {
-        Self { small, last: Vec::new(), fixed: Vec::new(), indices: Vec::new() }
+        Self {
+            small,
+            last: Vec::new(),
+            fixed: Vec::new(),
+            indices: Vec::new(),
+        }
     }
 
     /// Evaluates points that share `prefix`, and writes the value of point i to `values[i]`.
@@ -92,7 +122,13 @@ impl<'a> Leaf<'a> {
     }
 
     /// Reads an entry of the table for each point.
-    fn look_up(&mut self, prefix: &[u16], points: &Group<'_>, values: &mut [u16], effort: &mut Effort) {
+    fn look_up(
+        &mut self,
+        prefix: &[u16],
+        points: &Group<'_>,
+        values: &mut [u16],
+        effort: &mut Effort,
+    ) {
         let Small { modulus, table, .. } = self.small;
         self.indices.clear();
         self.indices.resize(points.order.len(), 0);
@@ -104,8 +140,19 @@ impl<'a> Leaf<'a> {
     }
 
     /// Reads the remaining polynomial from the table for each point.
-    fn look_up_rows(&self, prefix: &[u16], points: &Group<'_>, values: &mut [u16], effort: &mut Effort) {
-        let Small { simplex, modulus, table, .. } = self.small;
+    fn look_up_rows(
+        &self,
+        prefix: &[u16],
+        points: &Group<'_>,
+        values: &mut [u16],
+        effort: &mut Effort,
+    ) {
+        let Small {
+            simplex,
+            modulus,
+            table,
+            ..
+        } = self.small;
         let (tabulated, others) = points.rows.split_at(table.tabulated() - prefix.len());
         let mut row = vec![0; terms(others.len(), simplex.degree)];
         let (mut point, mut prefix) = (vec![0; others.len()], prefix.to_vec());
@@ -114,7 +161,10 @@ impl<'a> Leaf<'a> {
             prefix.truncate(shared);
             prefix.extend(tabulated.iter().map(|row| row[place]));
             table.read(&prefix, &mut row);
-            point.iter_mut().zip(others).for_each(|(x, row)| *x = row[place].into());
+            point
+                .iter_mut()
+                .zip(others)
+                .for_each(|(x, row)| *x = row[place].into());
             values[which as usize] = horner(&row, simplex.degree, &point, modulus.value()) as u16;
         }
         let entries = (row.len() * points.order.len()) as u64;
@@ -130,14 +180,23 @@ impl<'a> Leaf<'a> {
         values: &mut [u16],
         effort: &mut Effort,
     ) {
-        let Small { simplex, modulus, .. } = self.small;
-        let coefficients: Vec<u32> =
-            self.remaining(prefix, effort).iter().map(|&coefficient| coefficient.into()).collect();
+        let Small {
+            simplex, modulus, ..
+        } = self.small;
+        let coefficients: Vec<u32> = self
+            .remaining(prefix, effort)
+            .iter()
+            .map(|&coefficient| coefficient.into())
+            .collect();
         let mut found = vec![coefficients[0]; points.order.len()];
         if !points.rows.is_empty() {
-            let polynomial = Polynomial::new(*modulus, points.rows.len(), simplex.degree, &coefficients);
-            let words: Vec<u32> =
-                points.rows.iter().flat_map(|row| row.iter().map(|&word| word.into())).collect();
+            let polynomial =
+                Polynomial::new(*modulus, points.rows.len(), simplex.degree, &coefficients);
+            let words: Vec<u32> = points
+                .rows
+                .iter()
+                .flat_map(|row| row.iter().map(|&word| word.into()))
+                .collect();
             polynomial.evaluate(&words, &mut found);
             effort.multiplications += (coefficients.len() * points.order.len()) as u64;
         }
@@ -148,13 +207,27 @@ impl<'a> Leaf<'a> {
 
     /// The polynomial in the variables after `prefix`, at least as many as are tabulated.
     fn remaining(&mut self, prefix: &[u16], effort: &mut Effort) -> &[u16] {
-        let Small { simplex, modulus, coefficients, table, powers } = self.small;
-        let same = self.last.iter().zip(prefix).take_while(|(a, b)| a == b).count();
+        let Small {
+            simplex,
+            modulus,
+            coefficients,
+            table,
+            powers,
+        } = self.small;
+        let same = self
+            .last
+            .iter()
+            .zip(prefix)
+            .take_while(|(a, b)| a == b)
+            .count();
         self.fixed.truncate(same);
         self.last.clear();
         self.last.extend_from_slice(prefix);
         for (done, &x) in prefix.iter().enumerate().skip(same) {
-            let simplex = Simplex { variables: simplex.variables - done, ..*simplex };
+            let simplex = Simplex {
+                variables: simplex.variables - done,
+                ..*simplex
+            };
             let mut next = Vec::new();
             if done + 1 == table.tabulated() {
                 next.resize(simplex.rest(), 0);
@@ -163,7 +236,13 @@ impl<'a> Leaf<'a> {
             } else if done + 1 > table.tabulated() {
                 next.resize(simplex.rest(), 0);
                 let whole = self.fixed.last().unwrap_or(coefficients);
-                contract(simplex, whole, powers.of(x.into()), modulus.value(), &mut next);
+                contract(
+                    simplex,
+                    whole,
+                    powers.of(x.into()),
+                    modulus.value(),
+                    &mut next,
+                );
                 effort.multiplications += whole.len() as u64;
             }
             self.fixed.push(next);

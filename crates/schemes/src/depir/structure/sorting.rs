@@ -61,8 +61,15 @@ impl Sorted {
             *next += 1;
         }
         let moved = |row: &&[u16]| places.iter().map(|&place| row[place as usize]).collect();
-        let order = places.iter().map(|&place| points.order[place as usize]).collect();
-        Self { starts, order, rows: others.iter().map(moved).collect() }
+        let order = places
+            .iter()
+            .map(|&place| points.order[place as usize])
+            .collect();
+        Self {
+            starts,
+            order,
+            rows: others.iter().map(moved).collect(),
+        }
     }
 
     /// Points with this value.

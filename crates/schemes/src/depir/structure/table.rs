@@ -41,13 +41,26 @@ impl Layout {
         let Simplex { variables, degree } = simplex;
         if tabulated > variables {
             let (found, expected) = (tabulated as u64, format!("at most {variables}"));
-            return Err(Error::out_of_bounds("the number of tabulated variables", found, expected));
+            return Err(Error::out_of_bounds(
+                "the number of tabulated variables",
+                found,
+                expected,
+            ));
         }
         let first = first.map_or(prime, |last| prime.min(last + 1));
-        let layout = Self { prime, tabulated, first, row: terms(variables - tabulated, degree) };
+        let layout = Self {
+            prime,
+            tabulated,
+            first,
+            row: terms(variables - tabulated, degree),
+        };
         if layout.bytes().is_none_or(|bytes| bytes >= MAX_BYTES) {
             let expected = "one whose table has less than 2^40 bytes";
-            return Err(Error::out_of_bounds("the prime of a table", prime.into(), expected));
+            return Err(Error::out_of_bounds(
+                "the prime of a table",
+                prime.into(),
+                expected,
+            ));
         }
         Ok(layout)
     }
@@ -59,8 +72,12 @@ impl Layout {
 
     /// Bytes of the table.
     pub fn bytes(&self) -> Option<u64> {
-        let Some(others) = self.tabulated.checked_sub(1) else { return Some(0) };
-        let rows = u64::from(self.prime).checked_pow(others as u32)?.checked_mul(self.first.into())?;
+        let Some(others) = self.tabulated.checked_sub(1) else {
+            return Some(0);
+        };
+        let rows = u64::from(self.prime)
+            .checked_pow(others as u32)?
+            .checked_mul(self.first.into())?;
         rows.checked_mul((self.row * self.width()) as u64)
     }
 
@@ -68,13 +85,17 @@ impl Layout {
     pub(super) fn part_bytes(&self, shared: usize) -> u64 {
         let first = if shared == 0 { self.first } else { 1 };
         let others = self.tabulated.saturating_sub(shared.max(1)) as u32;
-        let rows = u64::from(self.prime).saturating_pow(others).saturating_mul(first.into());
+        let rows = u64::from(self.prime)
+            .saturating_pow(others)
+            .saturating_mul(first.into());
         rows.saturating_mul((self.row * self.width()) as u64)
     }
 
     /// Place of the part for a prefix, in units of its length.
     fn place(&self, prefix: &[u16]) -> usize {
-        prefix.iter().fold(0, |place, &x| place * self.prime as usize + usize::from(x))
+        prefix
+            .iter()
+            .fold(0, |place, &x| place * self.prime as usize + usize::from(x))
     }
 
     /// Values of the coordinate after `done` others.
@@ -90,7 +111,11 @@ impl Table {
     /// [`Error::Length`].
     pub fn new(layout: Layout, entries: Option<Blob>) -> Result<Self> {
         let found = entries.as_ref().map_or(0, |entries| entries.len());
-        Error::check_length("a table of depir", found, layout.bytes().unwrap_or(0) as usize)?;
+        Error::check_length(
+            "a table of depir",
+            found,
+            layout.bytes().unwrap_or(0) as usize,
+        )?;
         Ok(Self { layout, entries })
     }
 
@@ -104,9 +129,14 @@ impl Table {
         coefficients: &[u16],
         scratch: &mut dyn Scratch,
     ) -> Result<Option<Blob>> {
-        let Some(bytes) = layout.bytes().filter(|&bytes| bytes > 0) else { return Ok(None) };
+        let Some(bytes) = layout.bytes().filter(|&bytes| bytes > 0) else {
+            return Ok(None);
+        };
         let name = name(simplex, layout, coefficients);
-        let fill = Fill { layout: *layout, powers: Powers::new(layout.prime, simplex.degree) };
+        let fill = Fill {
+            layout: *layout,
+            powers: Powers::new(layout.prime, simplex.degree),
+        };
         let entries = find_or_make(scratch, &name, bytes as usize, |entries| {
             fill.rows(simplex, coefficients, 0, &mut entries.bytes_mut());
             Ok(())
@@ -135,10 +165,14 @@ impl Table {
         let bytes = out.len() * self.layout.width();
         let bytes = &entries[self.layout.place(prefix) * bytes..][..bytes];
         if self.layout.width() == 1 {
-            out.iter_mut().zip(bytes).for_each(|(out, &byte)| *out = byte.into());
+            out.iter_mut()
+                .zip(bytes)
+                .for_each(|(out, &byte)| *out = byte.into());
         } else {
             let pairs = bytes.as_chunks::<2>().0;
-            out.iter_mut().zip(pairs).for_each(|(out, &pair)| *out = u16::from_le_bytes(pair));
+            out.iter_mut()
+                .zip(pairs)
+                .for_each(|(out, &pair)| *out = u16::from_le_bytes(pair));
         }
     }
 
@@ -154,7 +188,8 @@ impl Table {
         let length = self.layout.part_bytes(prefix.len()) as usize;
         let part = &entries[self.layout.place(prefix) * length..][..length];
         if self.layout.width() == 1 {
-            points.for_each(|(&point, &index)| values[point as usize] = part[index as usize].into());
+            points
+                .for_each(|(&point, &index)| values[point as usize] = part[index as usize].into());
         } else {
             let pairs = part.as_chunks::<2>().0;
             points.for_each(|(&point, &index)| {
@@ -178,13 +213,22 @@ impl Fill {
             return self.write(coefficients, out);
         }
         let count = self.layout.values(done);
-        let rest = Simplex { variables: simplex.variables - 1, ..simplex };
+        let rest = Simplex {
+            variables: simplex.variables - 1,
+            ..simplex
+        };
         if rest.variables == 0 {
             return self.values(coefficients, count as usize, out);
         }
         let mut contracted = vec![0; simplex.rest()];
         for x in 0..count {
-            contract(simplex, coefficients, self.powers.of(x), self.layout.prime, &mut contracted);
+            contract(
+                simplex,
+                coefficients,
+                self.powers.of(x),
+                self.layout.prime,
+                &mut contracted,
+            );
             self.rows(rest, &contracted, done + 1, out);
         }
     }
@@ -201,10 +245,15 @@ impl Fill {
     fn write(&self, words: &[u16], out: &mut &mut [u8]) {
         let (row, rest) = std::mem::take(out).split_at_mut(words.len() * self.layout.width());
         if self.layout.width() == 1 {
-            row.iter_mut().zip(words).for_each(|(byte, &word)| *byte = word as u8);
+            row.iter_mut()
+                .zip(words)
+                .for_each(|(byte, &word)| *byte = word as u8);
         } else {
             let (pairs, _) = row.as_chunks_mut::<2>();
-            pairs.iter_mut().zip(words).for_each(|(pair, word)| *pair = word.to_le_bytes());
+            pairs
+                .iter_mut()
+                .zip(words)
+                .for_each(|(pair, word)| *pair = word.to_le_bytes());
         }
         *out = rest;
     }
@@ -220,7 +269,12 @@ fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
     coefficients.iter().for_each(|word| {
         hasher.update(&word.to_le_bytes());
     });
-    format!("{}-{}-{}", &hasher.finalize().to_hex()[..32], layout.prime, layout.tabulated)
+    format!(
+        "{}-{}-{}",
+        &hasher.finalize().to_hex()[..32],
+        layout.prime,
+        layout.tabulated
+    )
 }
 
 /// Powers of all residues modulo a small prime.
@@ -244,7 +298,11 @@ impl Powers {
                 by_exponent[i * count + x] = power as u16;
             }
         }
-        Self { rows, by_residue, by_exponent }
+        Self {
+            rows,
+            by_residue,
+            by_exponent,
+        }
     }
 
     /// 1, x, …, x^D.
@@ -255,18 +313,31 @@ impl Powers {
 
 /// Computes f(x, ·), a polynomial in one variable fewer, from the powers of x. Products of residues
 /// below 2¹⁰ and sums of 39 of them fit 32 bits.
-pub(super) fn contract(simplex: Simplex, coefficients: &[u16], powers: &[u16], prime: u32, out: &mut [u16]) {
+pub(super) fn contract(
+    simplex: Simplex,
+    coefficients: &[u16],
+    powers: &[u16],
+    prime: u32,
+    out: &mut [u16],
+) {
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; out.len()];
     let mut start = 0;
     for (exponent, &power) in powers.iter().enumerate().take(degree + 1) {
-        for_each_row(variables - 1, degree - exponent, degree, &mut |from, to, length| {
-            let row = &coefficients[start + from..][..length];
-            for (sum, &coefficient) in sums[to..][..length].iter_mut().zip(row) {
-                *sum += u32::from(power) * u32::from(coefficient);
-            }
-        });
+        for_each_row(
+            variables - 1,
+            degree - exponent,
+            degree,
+            &mut |from, to, length| {
+                let row = &coefficients[start + from..][..length];
+                for (sum, &coefficient) in sums[to..][..length].iter_mut().zip(row) {
+                    *sum += u32::from(power) * u32::from(coefficient);
+                }
+            },
+        );
         start += terms(variables - 1, degree - exponent);
     }
-    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = (sum % prime) as u16);
+    out.iter_mut()
+        .zip(sums)
+        .for_each(|(out, sum)| *out = (sum % prime) as u16);
 }

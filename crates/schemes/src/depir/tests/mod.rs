@@ -42,20 +42,27 @@ fn check_full_batch(params: DepirParams) {
     let records = records(shape, &mut rng);
     let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
-    let indices: Vec<u64> =
-        (0..server.params().ring_degree() as u64).map(|_| rng.next_u64() % shape.records()).collect();
+    let indices: Vec<u64> = (0..server.params().ring_degree() as u64)
+        .map(|_| rng.next_u64() % shape.records())
+        .collect();
     let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     let found = client.extract(secret, answer).unwrap();
     assert_eq!(found.len(), indices.len());
     for (&index, record) in indices.iter().zip(&found) {
-        assert_eq!(*record, records.get(index).unwrap(), "record {index} of {shape:?}");
+        assert_eq!(
+            *record,
+            records.get(index).unwrap(),
+            "record {index} of {shape:?}"
+        );
     }
 }
 
 #[test]
 fn full_batches_return_their_records() {
-    check_full_batch(DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap());
+    check_full_batch(
+        DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap(),
+    );
     check_full_batch(DepirParams::new(Shape::new(1000, 5).unwrap(), 1 << 13, 6).unwrap());
     check_full_batch(DepirParams::new(Shape::of_bytes(50, 5).unwrap(), 1 << 13, 4).unwrap());
     // More variables than the degree, as in databases of millions of records.
@@ -67,7 +74,9 @@ fn full_batches_return_their_records() {
 #[ignore = "long: the paper's sets"]
 fn the_published_sets_return_their_records() {
     for records in [7315, 46_376] {
-        check_full_batch(DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap());
+        check_full_batch(
+            DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap(),
+        );
     }
 }
 
@@ -79,7 +88,9 @@ fn check_noise(params: DepirParams) {
     let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let params = server.params();
     let client = DepirClient::new(params.clone(), server.public().clone()).unwrap();
-    let indices: Vec<u64> = (0..params.ring_degree() as u64).map(|i| i % params.shape().records()).collect();
+    let indices: Vec<u64> = (0..params.ring_degree() as u64)
+        .map(|i| i % params.shape().records())
+        .collect();
     let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
     let (ciphertexts, chunk) = (server.expand(&query), 0);
     let (residues, _) = server.evaluate(&server.points(&ciphertexts).unwrap(), chunk);
@@ -90,18 +101,34 @@ fn check_noise(params: DepirParams) {
         found.largest.log2() + log2_product(&primes[..kept])
     };
     let whole: Vec<u32> = (0..=params.simplex().degree)
-        .flat_map(|power| residues.iter().flat_map(move |rows| rows[power * n..][..n].iter().copied()))
+        .flat_map(|power| {
+            residues
+                .iter()
+                .flat_map(move |rows| rows[power * n..][..n].iter().copied())
+        })
         .collect();
     let (evaluation, switching) = (params.choice.noise_bits(), params.choice.switching_bits());
     let found = measured(&whole, primes.len());
-    println!("{}: evaluation 2^{found:.1}, bounded by 2^{evaluation:.1}", params.label());
-    assert!(found < evaluation && found > evaluation - 40.0, "evaluation {found}, bound {evaluation}");
+    println!(
+        "{}: evaluation 2^{found:.1}, bounded by 2^{evaluation:.1}",
+        params.label()
+    );
+    assert!(
+        found < evaluation && found > evaluation - 40.0,
+        "evaluation {found}, bound {evaluation}"
+    );
     let found = measured(&server.switch(&residues), params.kept);
     // Evaluation noise that remains after switching is negligible if Q exceeds what it needs.
-    println!("{}: switched 2^{found:.1}, bounded by 2^{switching:.1}", params.label());
+    println!(
+        "{}: switched 2^{found:.1}, bounded by 2^{switching:.1}",
+        params.label()
+    );
     let rest = evaluation - log2_product(&primes[params.kept..]);
     let bound = switching.max(rest) + 1.0;
-    assert!(found < bound && found > bound - 40.0, "switched {found}, bound {bound}");
+    assert!(
+        found < bound && found > bound - 40.0,
+        "switched {found}, bound {bound}"
+    );
 }
 
 #[test]
@@ -127,35 +154,64 @@ fn individual_degrees_give_the_same_values() {
     let (variables, degree) = (3, 4);
     let simplex = Simplex { variables, degree };
     let points = exponents(variables, degree);
-    let values: Vec<u32> = (0..simplex.len() as u32).map(|i| (i * 40_503 + 7) % 65_537).collect();
+    let values: Vec<u32> = (0..simplex.len() as u32)
+        .map(|i| (i * 40_503 + 7) % 65_537)
+        .collect();
     let mut total = values.clone();
     interpolate(simplex, &mut total);
     // On the cube {0, …, 4}³, zero outside the simplex.
     let cube: Vec<u32> = cube_points(variables, degree)
         .iter()
-        .map(|point| points.iter().position(|one| one == point).map_or(0, |place| values[place]))
+        .map(|point| {
+            points
+                .iter()
+                .position(|one| one == point)
+                .map_or(0, |place| values[place])
+        })
         .collect();
     let individual = individual_degrees(&cube, variables, degree, modulus.value());
     for (point, &value) in points.iter().zip(&values) {
         let point: Vec<u32> = point.iter().map(|&x| x as u32).collect();
         assert_eq!(cube_value(&individual, degree, &point, 65_537), value);
-        assert_eq!(papir_reference::simplex::value(&total, degree, &point, 65_537), value);
+        assert_eq!(
+            papir_reference::simplex::value(&total, degree, &point, 65_537),
+            value
+        );
     }
-    assert!(individual.len() > total.len(), "as many terms, of degree {}", variables * degree);
+    assert!(
+        individual.len() > total.len(),
+        "as many terms, of degree {}",
+        variables * degree
+    );
 }
 
 /// The paper's Table 3: 10 MB and 19 MB, 14.5 MB and 54 MB.
 #[test]
 fn published_sets_have_smaller_messages() {
-    for (records, degree, primes, query, answer) in
-        [(7315, 18, 19, 10_000_000, 19_000_000), (46_376, 30, 31, 14_500_000, 54_250_000)]
-    {
+    for (records, degree, primes, query, answer) in [
+        (7315, 18, 19, 10_000_000, 19_000_000),
+        (46_376, 30, 31, 14_500_000, 54_250_000),
+    ] {
         let params = DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap();
-        assert_eq!(params.simplex(), Simplex { variables: 4, degree });
+        assert_eq!(
+            params.simplex(),
+            Simplex {
+                variables: 4,
+                degree
+            }
+        );
         assert_eq!(params.bv().ring().len(), primes);
         let description = params.describe();
-        assert!(description.sizes.query <= query, "{}", description.sizes.query);
-        assert!(description.sizes.answer <= answer, "{}", description.sizes.answer);
+        assert!(
+            description.sizes.query <= query,
+            "{}",
+            description.sizes.query
+        );
+        assert!(
+            description.sizes.answer <= answer,
+            "{}",
+            description.sizes.answer
+        );
         assert!(description.security.unwrap().bits >= 128.0 && description.failure_log2 <= -40.0);
     }
 }
@@ -165,17 +221,26 @@ fn lines_are_evaluated_as_their_points_are() {
     let prime = ntt_primes(28, 1 << 15, 1)[0];
     let modulus = Modulus::new(prime);
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    for (variables, degree, slots) in
-        [(1, 0, 3), (1, 4, 5), (2, 3, 40), (4, 5, 33), (3, 7, 1025), (9, 3, 70), (48, 2, 33)]
-    {
+    for (variables, degree, slots) in [
+        (1, 0, 3),
+        (1, 4, 5),
+        (2, 3, 40),
+        (4, 5, 33),
+        (3, 7, 1025),
+        (9, 3, 70),
+        (48, 2, 33),
+    ] {
         let simplex = Simplex { variables, degree };
         let mut words = |count: usize, below: u32| -> Vec<u32> {
-            (0..count).map(|_| 1 + rng.next_u32() % (below - 1)).collect()
+            (0..count)
+                .map(|_| 1 + rng.next_u32() % (below - 1))
+                .collect()
         };
         let coefficients = words(terms(variables, degree), 65_537);
         let rows: Vec<Vec<u32>> = (0..2 * variables).map(|_| words(slots, prime)).collect();
-        let (bodies, masks): (Vec<&[u32]>, Vec<&[u32]>) =
-            (0..variables).map(|i| (&rows[i][..], &rows[variables + i][..])).unzip();
+        let (bodies, masks): (Vec<&[u32]>, Vec<&[u32]>) = (0..variables)
+            .map(|i| (&rows[i][..], &rows[variables + i][..]))
+            .unzip();
         let lines = Lines::new(modulus, &bodies, &masks).unwrap();
         let found = lines.evaluate(simplex, &coefficients);
         let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
@@ -199,21 +264,33 @@ fn structures_give_the_values() {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     for (variables, degree) in [(1, 3), (2, 4), (3, 3), (4, 2)] {
         let simplex = Simplex { variables, degree };
-        let coefficients: Vec<u32> = (0..simplex.len()).map(|_| rng.next_u32() % 65_537).collect();
+        let coefficients: Vec<u32> = (0..simplex.len())
+            .map(|_| rng.next_u32() % 65_537)
+            .collect();
         for first in [None, Some(0), Some(degree as u32)] {
             let groups: Vec<Points> = ntt_primes(27, 64, 2)
                 .into_iter()
                 .map(|prime| {
                     let row = |_| (0..COUNT).map(|_| rng.next_u32() % prime).collect();
                     let rows = (usize::from(first.is_some())..variables).map(row).collect();
-                    Points { modulus: Modulus::new(prime), count: COUNT, rows }
+                    Points {
+                        modulus: Modulus::new(prime),
+                        count: COUNT,
+                        rows,
+                    }
                 })
                 .collect();
             let value = |group: &Points| {
-                let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, group.modulus)).collect();
+                let lifted: Vec<u32> = coefficients
+                    .iter()
+                    .map(|&c| shortest(c, group.modulus))
+                    .collect();
                 let polynomial = Polynomial::new(group.modulus, variables, degree, &lifted);
                 let shared = first.map(|x| vec![x; COUNT]);
-                let rows: Vec<Vec<u32>> = shared.into_iter().chain(group.rows.iter().cloned()).collect();
+                let rows: Vec<Vec<u32>> = shared
+                    .into_iter()
+                    .chain(group.rows.iter().cloned())
+                    .collect();
                 let mut values = vec![0; COUNT];
                 polynomial.evaluate(&rows.concat(), &mut values);
                 values
@@ -221,13 +298,24 @@ fn structures_give_the_values() {
             let expected: Vec<Vec<u32>> = groups.iter().map(value).collect();
             for steps in [Steps::One, Steps::Two, Steps::Mixture(5)] {
                 for tabulated in 0..=variables.min(2 + usize::from(steps != Steps::One)) {
-                    let form =
-                        Form { largest: 1 << 27, first: first.map(|_| degree as u32), steps, tabulated };
+                    let form = Form {
+                        largest: 1 << 27,
+                        first: first.map(|_| degree as u32),
+                        steps,
+                        tabulated,
+                    };
                     let structure =
-                        Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress).unwrap();
+                        Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress)
+                            .unwrap();
                     let (found, effort) = structure.evaluate(first, &groups);
-                    assert!(found == expected, "{simplex:?}, {first:?}, {steps:?}, {tabulated} tabulated");
-                    assert_eq!(effort.points, 2 * COUNT as u64 * structure.levels().lookups());
+                    assert!(
+                        found == expected,
+                        "{simplex:?}, {first:?}, {steps:?}, {tabulated} tabulated"
+                    );
+                    assert_eq!(
+                        effort.points,
+                        2 * COUNT as u64 * structure.levels().lookups()
+                    );
                     assert_eq!(effort.table_bytes == 0, tabulated == 0);
                     assert_eq!(
                         structure.table_bytes(),
@@ -251,7 +339,14 @@ fn answers_by_tables_are_those_on_lines() {
     // 1 modulo 2nk: at roots of unity, as in the paper.
     let roots = DepirParams::fourier(shape, 1 << 13, 4).unwrap();
     let k = lines::roots(roots.simplex().degree);
-    assert!(roots.bv().ring().primes().iter().all(|prime| (prime - 1) % (k << 14) == 0));
+    assert!(
+        roots
+            .bv()
+            .ring()
+            .primes()
+            .iter()
+            .all(|prime| (prime - 1) % (k << 14) == 0)
+    );
     for params in [integers, roots] {
         let records = records(params.shape(), &mut rng);
         let server = DepirServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
@@ -268,7 +363,11 @@ fn answers_by_tables_are_those_on_lines() {
             (4, Steps::Mixture(6), evaluation::Points::OnLines),
             (3, Steps::Two, evaluation::Points::OfPaper),
         ] {
-            let tabulation = Tabulation { tabulated, steps, points };
+            let tabulation = Tabulation {
+                tabulated,
+                steps,
+                points,
+            };
             let params = params.clone().tabulated(tabulation).unwrap();
             let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
             assert!(answered(&server) == expected, "{tabulation:?}");
@@ -277,7 +376,12 @@ fn answers_by_tables_are_those_on_lines() {
             assert_eq!(again.tabulation(), Some(tabulation));
             let mut sections = MemorySections::default();
             server.save(&mut sections).unwrap();
-            assert_eq!(sections.names().any(|name| name.starts_with("depir/tables/0/")), tabulated > 0);
+            assert_eq!(
+                sections
+                    .names()
+                    .any(|name| name.starts_with("depir/tables/0/")),
+                tabulated > 0
+            );
             let loaded = DepirServer::load(again, &sections).unwrap();
             assert!(answered(&loaded) == expected, "{tabulation:?}");
         }
@@ -301,7 +405,9 @@ fn incomplete_tables_are_refused() {
             let section = self.0.get(name)?;
             match (name == self.1, self.2) {
                 (true, true) => Ok(Blob::copy_of(&section[1..])),
-                (true, false) => Err(Error::MissingSection { name: name.to_owned() }),
+                (true, false) => Err(Error::MissingSection {
+                    name: name.to_owned(),
+                }),
                 _ => Ok(section),
             }
         }
@@ -309,19 +415,35 @@ fn incomplete_tables_are_refused() {
     let mut rng = ChaCha20Rng::seed_from_u64(7);
     let shape = Shape::of_bytes(10, 4).unwrap();
     let params = DepirParams::new(shape, 1 << 13, 3).unwrap();
-    let tabulation = Tabulation { tabulated: 3, steps: Steps::Two, points: evaluation::Points::OnLines };
+    let tabulation = Tabulation {
+        tabulated: 3,
+        steps: Steps::Two,
+        points: evaluation::Points::OnLines,
+    };
     let params = params.tabulated(tabulation).unwrap();
-    let server =
-        DepirServer::setup(params.clone(), &records(shape, &mut rng), &mut rng, &NoProgress).unwrap();
+    let server = DepirServer::setup(
+        params.clone(),
+        &records(shape, &mut rng),
+        &mut rng,
+        &NoProgress,
+    )
+    .unwrap();
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     assert!(DepirServer::load(params.clone(), &sections).is_ok());
-    let names: Vec<&str> = sections.names().filter(|name| name.starts_with("depir/tables/1/")).collect();
+    let names: Vec<&str> = sections
+        .names()
+        .filter(|name| name.starts_with("depir/tables/1/"))
+        .collect();
     assert!(names.len() > 3, "a chunk of its own has its tables");
     for name in [names[0], names[names.len() - 1]] {
-        let short = DepirServer::load(params.clone(), &Without(&sections, name, true)).err().unwrap();
+        let short = DepirServer::load(params.clone(), &Without(&sections, name, true))
+            .err()
+            .unwrap();
         assert!(matches!(short, Error::Length { .. }), "{short}");
-        let missing = DepirServer::load(params.clone(), &Without(&sections, name, false)).err().unwrap();
+        let missing = DepirServer::load(params.clone(), &Without(&sections, name, false))
+            .err()
+            .unwrap();
         assert!(matches!(missing, Error::MissingSection { .. }), "{missing}");
     }
 }
@@ -331,18 +453,34 @@ fn incomplete_tables_are_refused() {
 fn tables_are_chosen_to_fit() {
     let shape = Shape::of_bytes(7315, 2).unwrap();
     let with = |tabulated, steps| {
-        let tables = Tables { tabulated, steps, points: evaluation::Points::OnLines };
+        let tables = Tables {
+            tabulated,
+            steps,
+            points: evaluation::Points::OnLines,
+        };
         DepirParams::choose_with_tables(shape, tables, FailureBound::DEFAULT)
     };
     let whole = with(Tabulated::All, None).unwrap();
     let tabulation = whole.tabulation().unwrap();
     assert_eq!(tabulation.tabulated, whole.simplex().variables);
-    assert!((1 << 30..=10 << 30).contains(&whole.table_bytes()), "{}", whole.table_bytes());
-    assert_eq!(whole.describe().sizes.database, 4 * whole.simplex().len() as u64 + whole.table_bytes());
+    assert!(
+        (1 << 30..=10 << 30).contains(&whole.table_bytes()),
+        "{}",
+        whole.table_bytes()
+    );
+    assert_eq!(
+        whole.describe().sizes.database,
+        4 * whole.simplex().len() as u64 + whole.table_bytes()
+    );
     let one = with(Tabulated::First(1), Some(Steps::One)).unwrap();
     assert!(one.table_bytes() < 1 << 30 && one.label().contains("tables of 1 variables, one step"));
     // Steps that are given may need longer tables.
-    assert!(with(Tabulated::All, Some(Steps::One)).unwrap().table_bytes() > whole.table_bytes());
+    assert!(
+        with(Tabulated::All, Some(Steps::One))
+            .unwrap()
+            .table_bytes()
+            > whole.table_bytes()
+    );
     let error = with(Tabulated::First(49), None).unwrap_err();
     assert!(matches!(error, Error::Parameters { .. }), "{error}");
     // A plan offers them only where they are faster than lines.
@@ -354,8 +492,9 @@ fn tables_are_chosen_to_fit() {
 fn masks_differ() {
     let params = DepirParams::choose(Shape::of_bytes(30, 2).unwrap(), Goal::Balanced).unwrap();
     let seed = Seed([3; 32]);
-    let masks: Vec<Vec<u32>> =
-        (0..params.simplex().variables).map(|i| coordinate_mask(&params, &seed, i)).collect();
+    let masks: Vec<Vec<u32>> = (0..params.simplex().variables)
+        .map(|i| coordinate_mask(&params, &seed, i))
+        .collect();
     for (i, mask) in masks.iter().enumerate() {
         for other in &masks[..i] {
             let same = mask.iter().zip(other).filter(|(a, b)| a == b).count();
@@ -367,7 +506,8 @@ fn masks_differ() {
 #[test]
 fn oversized_databases_are_refused_with_a_reason() {
     let refused = |records, bits| {
-        let error = DepirParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
+        let error =
+            DepirParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
         assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
         error.to_string()
     };
@@ -380,12 +520,18 @@ fn oversized_databases_are_refused_with_a_reason() {
     assert!(matches!(error, Error::Insecure { .. }), "{error}");
     let server_like = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, 4).unwrap();
     let mut bytes = server_like.encode();
-    assert_eq!(DepirParams::decode(&bytes).unwrap().describe(), server_like.describe());
+    assert_eq!(
+        DepirParams::decode(&bytes).unwrap().describe(),
+        server_like.describe()
+    );
     // Fewer primes in answers than switching needs, or more than exist.
     for kept in [0, 1, 200] {
         let mut bytes = bytes.clone();
         bytes[24] = kept;
-        assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })), "{kept} kept");
+        assert!(
+            matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })),
+            "{kept} kept"
+        );
     }
     // The plaintext modulus as another prime: modulo it, nothing is hidden.
     let count = server_like.bv().ring().len();
@@ -397,22 +543,37 @@ fn oversized_databases_are_refused_with_a_reason() {
     let half = count / 2;
     bytes[22] = half as u8;
     bytes.truncate(26 + 4 * half);
-    assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })));
+    assert!(matches!(
+        DepirParams::decode(&bytes),
+        Err(Error::Parameters { .. })
+    ));
     for variables in [0, 49] {
-        let error = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, variables).unwrap_err();
-        assert!(error.to_string().contains("a polynomial's variables"), "{error}");
+        let error =
+            DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, variables).unwrap_err();
+        assert!(
+            error.to_string().contains("a polynomial's variables"),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn every_shape_within_the_limits_has_parameters() {
-    for (records, bits) in
-        [(1, 1), (2, 256), (1 << 20, 16), (1 << 20, 256), (1 << 20, 1), (65_536, 17), (1 << 28, 256)]
-    {
+    for (records, bits) in [
+        (1, 1),
+        (2, 256),
+        (1 << 20, 16),
+        (1 << 20, 256),
+        (1 << 20, 1),
+        (65_536, 17),
+        (1 << 28, 256),
+    ] {
         for goal in Goal::ALL {
             let params = DepirParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap();
             let description = params.describe();
-            assert!(description.failure_log2 <= -40.0 && description.security.unwrap().bits >= 128.0);
+            assert!(
+                description.failure_log2 <= -40.0 && description.security.unwrap().bits >= 128.0
+            );
             assert!(params.simplex().len() as u64 >= records * bits / 256);
         }
     }

@@ -20,16 +20,32 @@ fn points_are_the_tuples_in_order() {
         let places: Vec<u64> = (0..simplex.len() as u64).collect();
         let points = simplex.points(&places);
         for (place, tuple) in expected.iter().enumerate() {
-            let found = points.iter().skip(place).step_by(places.len()).map(|&word| word as usize);
-            assert!(found.eq(tuple.iter().copied()), "{variables} variables, degree {degree}, {place}");
+            let found = points
+                .iter()
+                .skip(place)
+                .step_by(places.len())
+                .map(|&word| word as usize);
+            assert!(
+                found.eq(tuple.iter().copied()),
+                "{variables} variables, degree {degree}, {place}"
+            );
         }
     }
 }
 
 #[test]
 fn the_least_degree_is_found() {
-    for (count, variables, degree) in [(1, 4, 0), (2, 4, 1), (7315, 4, 18), (7316, 4, 19), (46_376, 4, 30)] {
-        assert_eq!(Simplex::holding(count, variables), Simplex { variables, degree });
+    for (count, variables, degree) in [
+        (1, 4, 0),
+        (2, 4, 1),
+        (7315, 4, 18),
+        (7316, 4, 19),
+        (46_376, 4, 30),
+    ] {
+        assert_eq!(
+            Simplex::holding(count, variables),
+            Simplex { variables, degree }
+        );
     }
 }
 
@@ -48,7 +64,9 @@ fn rows_of_a_smaller_simplex_are_found_in_a_larger_one() {
 }
 
 fn values(count: usize) -> Vec<u32> {
-    (0..count as u32).map(|i| (i * 40_503 + i * i * 977) % PLAINTEXT).collect()
+    (0..count as u32)
+        .map(|i| (i * 40_503 + i * i * 977) % PLAINTEXT)
+        .collect()
 }
 
 #[test]
@@ -61,7 +79,10 @@ fn the_polynomial_has_the_values() {
         for (tuple, &value) in exponents(variables, degree).iter().zip(&values) {
             let point: Vec<u32> = tuple.iter().map(|&x| x as u32).collect();
             let found = reference::value(&coefficients, degree, &point, PLAINTEXT);
-            assert_eq!(found, value, "{variables} variables, degree {degree}, at {tuple:?}");
+            assert_eq!(
+                found, value,
+                "{variables} variables, degree {degree}, at {tuple:?}"
+            );
         }
     }
 }
@@ -75,10 +96,15 @@ fn contractions_are_the_polynomial_with_a_variable_fixed() {
         let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
         for x in [0, 1, 17, 268_369_920] {
             let contracted = contract(simplex, &coefficients, x, modulus);
-            let point: Vec<u32> =
-                (0..variables as u32).map(|i| if i == 0 { x } else { i * 12_345_677 }).collect();
+            let point: Vec<u32> = (0..variables as u32)
+                .map(|i| if i == 0 { x } else { i * 12_345_677 })
+                .collect();
             let found = reference::value(&contracted, degree, &point[1..], modulus.value());
-            assert_eq!(found, reference::value(&lifted, degree, &point, modulus.value()), "{x}");
+            assert_eq!(
+                found,
+                reference::value(&lifted, degree, &point, modulus.value()),
+                "{x}"
+            );
         }
     }
 }
@@ -87,7 +113,10 @@ fn contractions_are_the_polynomial_with_a_variable_fixed() {
 fn representatives_are_the_shortest() {
     let modulus = Modulus::new(268_369_921);
     for (word, expected) in [(0, 0), (32_768, 32_768), (32_769, -32_768), (65_536, -1)] {
-        assert_eq!(i64::from(shortest(word, modulus)), i64::from(expected).rem_euclid(268_369_921));
+        assert_eq!(
+            i64::from(shortest(word, modulus)),
+            i64::from(expected).rem_euclid(268_369_921)
+        );
     }
 }
 
@@ -97,7 +126,10 @@ fn polynomials_come_back_from_their_values() {
     // Two slots: 3 + 5·Y and 7 + 268369920·Y, as polynomials of degree 3.
     let found = lines::values(modulus, &[0, 1, 2, 3], &[&[3, 7]], &[&[5, 268_369_920]]);
     assert_eq!(found, [[3, 7, 8, 6, 13, 5, 18, 4]]);
-    assert_eq!(lines::coefficients(modulus, &[0, 1, 2, 3], &found[0]), [3, 7, 5, 268_369_920, 0, 0, 0, 0]);
+    assert_eq!(
+        lines::coefficients(modulus, &[0, 1, 2, 3], &found[0]),
+        [3, 7, 5, 268_369_920, 0, 0, 0, 0]
+    );
 }
 
 #[test]
@@ -115,17 +147,31 @@ fn nodes_are_roots_of_unity_where_there_are_any() {
     let modulus = Modulus::new(prime);
     let there = lines::values(modulus, &found, &[&[12_345]], &[&[678]]);
     let back = lines::coefficients(modulus, &found, &there[0]);
-    assert_eq!((&back[..2], back[2..].iter().sum::<u32>()), (&[12_345, 678][..], 0));
+    assert_eq!(
+        (&back[..2], back[2..].iter().sum::<u32>()),
+        (&[12_345, 678][..], 0)
+    );
 }
 
-const TINY: Simplex = Simplex { variables: 4, degree: 18 };
+const TINY: Simplex = Simplex {
+    variables: 4,
+    degree: 18,
+};
 
 #[test]
 fn one_step_of_tiny_takes_the_papers_primes() {
     let one = Levels::new(TINY, 1 << 27, None, Steps::One);
-    assert!((70..=76).contains(&one.direct.len()), "{} primes", one.direct.len());
+    assert!(
+        (70..=76).contains(&one.direct.len()),
+        "{} primes",
+        one.direct.len()
+    );
     assert_eq!((one.first, one.reduced.len()), (one.direct.len(), 0));
-    assert!(one.direct.last().is_some_and(|&last| (350..=383).contains(&last)));
+    assert!(
+        one.direct
+            .last()
+            .is_some_and(|&last| (350..=383).contains(&last))
+    );
 }
 
 #[test]
@@ -139,17 +185,35 @@ fn steps_share_primes() {
     assert!(two.lookups() > mixture.lookups() && mixture.lookups() > one.lookups());
     assert!(two.entries(TINY, 4) < mixture.entries(TINY, 4));
     // The paper's tables of tiny: 42 primes, one byte an entry, 10 GB.
-    assert!((9e9..11e9).contains(&mixture.entries(TINY, 4)), "{}", mixture.entries(TINY, 4));
+    assert!(
+        (9e9..11e9).contains(&mixture.entries(TINY, 4)),
+        "{}",
+        mixture.entries(TINY, 4)
+    );
 }
 
 /// A first coordinate from 0 to 18 makes tables shorter, so that more primes are looked up directly.
 #[test]
 fn lines_need_shorter_tables() {
-    let form = |first, steps| Form { largest: 1 << 28, first, steps, tabulated: 4 };
-    let bytes =
-        |first, count| form(first, Steps::Mixture(count)).table_lengths(TINY).unwrap().iter().sum::<u64>();
+    let form = |first, steps| Form {
+        largest: 1 << 28,
+        first,
+        steps,
+        tabulated: 4,
+    };
+    let bytes = |first, count| {
+        form(first, Steps::Mixture(count))
+            .table_lengths(TINY)
+            .unwrap()
+            .iter()
+            .sum::<u64>()
+    };
     assert!(bytes(Some(18), 42) < bytes(None, 42) / 5);
-    assert!(bytes(Some(18), 60) < 12_000_000_000, "{}", bytes(Some(18), 60));
+    assert!(
+        bytes(Some(18), 60) < 12_000_000_000,
+        "{}",
+        bytes(Some(18), 60)
+    );
     let lookups = |first, count| form(first, Steps::Mixture(count)).levels(TINY).lookups();
     assert!(lookups(Some(18), 60) < lookups(None, 42) * 2 / 3);
     // Coordinates that are not reduced count in the bound even where a prime is smaller.
@@ -160,7 +224,10 @@ fn lines_need_shorter_tables() {
 
 #[test]
 fn bounds_are_sums_of_terms() {
-    let simplex = Simplex { variables: 2, degree: 2 };
+    let simplex = Simplex {
+        variables: 2,
+        degree: 2,
+    };
     // 8·(1 + 2·10 + 3·100).
     assert!((log2_value(simplex, 3.0, 10.0) - (8.0f64 * 321.0).log2()).abs() < 1e-9);
 }

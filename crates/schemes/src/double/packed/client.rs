@@ -44,8 +44,16 @@ impl<V: Variant> Wire<Params<V>> for Query {
         let what = "a query of two levels";
         Error::check_length(what, bytes.len(), params.query_bytes())?;
         let mut reader = Reader::new(what, bytes);
-        let first = unpack_u32(&mut reader, what, params.literal.first_bits, params.layout.columns)?;
-        Ok(Self { first, second: SelectionQuery::read(&params.selection, &mut reader)? })
+        let first = unpack_u32(
+            &mut reader,
+            what,
+            params.literal.first_bits,
+            params.layout.columns,
+        )?;
+        Ok(Self {
+            first,
+            second: SelectionQuery::read(&params.selection, &mut reader)?,
+        })
     }
 }
 
@@ -88,7 +96,11 @@ impl Secret {
 impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
     fn new(params: Params<V>, public: SelectionPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
-        Ok(Self { params, selection, masks: public.masks })
+        Ok(Self {
+            params,
+            selection,
+            masks: public.masks,
+        })
     }
 
     fn params(&self) -> &Params<V> {
@@ -102,23 +114,56 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
         check_indices(V::NAME, &self.params.shape(), indices, 1)?;
-        let Params { layout, lwe, selection, literal, .. } = &self.params;
+        let Params {
+            layout,
+            lwe,
+            selection,
+            literal,
+            ..
+        } = &self.params;
         let (place, mut rng) = (layout.place(indices[0]), SecretRng::new(rng));
-        let first = Box::new(FirstSecret { key: lwe.key(&mut rng), slot: place.slot });
-        let secret = Secret { key: SecretKey::generate(selection.rlwe(), &mut rng), first };
-        let column =
-            UnitVector { selected: place.column, length: layout.columns, log2_delta: FIRST.log2_delta };
+        let first = Box::new(FirstSecret {
+            key: lwe.key(&mut rng),
+            slot: place.slot,
+        });
+        let secret = Secret {
+            key: SecretKey::generate(selection.rlwe(), &mut rng),
+            first,
+        };
+        let column = UnitVector {
+            selected: place.column,
+            length: layout.columns,
+            log2_delta: FIRST.log2_delta,
+        };
         let masks = first_masks(self.selection.seed);
-        let first = lwe.encrypt(&masks, &secret.first.key, column, literal.first_bits, &mut rng);
-        let second = self.selection.query(selection, &secret.key, place.unit as u32, &mut rng);
+        let first = lwe.encrypt(
+            &masks,
+            &secret.first.key,
+            column,
+            literal.first_bits,
+            &mut rng,
+        );
+        let second = self
+            .selection
+            .query(selection, &secret.key, place.unit as u32, &mut rng);
         Ok((secret, Query { first, second }))
     }
 
     fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
-        let Params { layout, selection, literal, first_bound, .. } = &self.params;
+        let Params {
+            layout,
+            selection,
+            literal,
+            first_bound,
+            ..
+        } = &self.params;
         let opened = answer.with_masks(&self.masks).open(selection, &secret.key);
         let (mask, body) = (literal.digits.of_mask(), literal.digits.of_body());
-        let digits = UnitDigits { mask, body, rows: selection.counts.rows };
+        let digits = UnitDigits {
+            mask,
+            body,
+            rows: selection.counts.rows,
+        };
         let uncentred = |&digit: &u32| mask.uncentred(digit);
         let (unit, distance) = join_unit(digits, &secret.first.key, &opened.words, uncentred);
         if !opened.decodes || distance > *first_bound {

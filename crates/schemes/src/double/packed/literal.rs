@@ -27,14 +27,46 @@ use crate::shared::selection::{
 const MAX_DIGIT_BITS: u32 = 16;
 /// Digits that are compared. Narrow digits take fewer bits of a selector, wide ones fewer rows.
 const DIGITS: [DigitShape; 8] = [
-    DigitShape { bits: 3, mask: 7, body: 4 },
-    DigitShape { bits: 3, mask: 8, body: 3 },
-    DigitShape { bits: 4, mask: 5, body: 3 },
-    DigitShape { bits: 4, mask: 6, body: 3 },
-    DigitShape { bits: 5, mask: 4, body: 3 },
-    DigitShape { bits: 6, mask: 4, body: 2 },
-    DigitShape { bits: 7, mask: 3, body: 2 },
-    DigitShape { bits: 11, mask: 2, body: 1 },
+    DigitShape {
+        bits: 3,
+        mask: 7,
+        body: 4,
+    },
+    DigitShape {
+        bits: 3,
+        mask: 8,
+        body: 3,
+    },
+    DigitShape {
+        bits: 4,
+        mask: 5,
+        body: 3,
+    },
+    DigitShape {
+        bits: 4,
+        mask: 6,
+        body: 3,
+    },
+    DigitShape {
+        bits: 5,
+        mask: 4,
+        body: 3,
+    },
+    DigitShape {
+        bits: 6,
+        mask: 4,
+        body: 2,
+    },
+    DigitShape {
+        bits: 7,
+        mask: 3,
+        body: 2,
+    },
+    DigitShape {
+        bits: 11,
+        mask: 2,
+        body: 1,
+    },
 ];
 /// Numbers of units that are compared for each doubling.
 const PER_OCTAVE: f64 = 2.0;
@@ -92,18 +124,26 @@ pub struct DigitShape {
 impl DigitShape {
     /// Returns true if the widths are valid and no word has more digits than bits.
     pub(super) fn fits(&self) -> bool {
-        let fits = |count: usize| (1..=LOG2_Q as usize).contains(&count.saturating_mul(self.bits as usize));
+        let fits = |count: usize| {
+            (1..=LOG2_Q as usize).contains(&count.saturating_mul(self.bits as usize))
+        };
         (1..=MAX_DIGIT_BITS).contains(&self.bits) && fits(self.mask) && fits(self.body)
     }
 
     /// Digits of a word of the hint.
     pub(super) const fn of_mask(self) -> Digits {
-        Digits { bits: self.bits, count: self.mask }
+        Digits {
+            bits: self.bits,
+            count: self.mask,
+        }
     }
 
     /// Digits of a word of the first answer.
     pub(super) const fn of_body(self) -> Digits {
-        Digits { bits: self.bits, count: self.body }
+        Digits {
+            bits: self.bits,
+            count: self.body,
+        }
     }
 }
 
@@ -136,21 +176,37 @@ pub(super) struct Frame {
 
 impl Literal {
     pub(super) fn frame(&self) -> Frame {
-        Frame { digits: self.digits, capacity: self.capacity, failure: self.failure }
+        Frame {
+            digits: self.digits,
+            capacity: self.capacity,
+            failure: self.failure,
+        }
     }
 }
 
 /// Largest distance that decoding accepts at the first level, with `bits` bits of the query; `None`
 /// if the noise may be too large.
 pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u32> {
-    let (mask, body) = (frame.digits.of_mask().dropped_bits(), frame.digits.of_body().dropped_bits());
+    let (mask, body) = (
+        frame.digits.of_mask().dropped_bits(),
+        frame.digits.of_body().dropped_bits(),
+    );
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - bits, mask);
-    FIRST.bound(deviation, layout.unit_layout.unit_bytes, body, frame.failure)
+    FIRST.bound(
+        deviation,
+        layout.unit_layout.unit_bytes,
+        body,
+        frame.failure,
+    )
 }
 
 /// Counts of the second level.
 pub(super) fn selection<V: Variant>(layout: &Layout, frame: &Frame) -> Selection {
-    let Frame { digits, capacity, failure } = *frame;
+    let Frame {
+        digits,
+        capacity,
+        failure,
+    } = *frame;
     Selection {
         ring: SelectionRing::ERROR_LIKE,
         storage: Storage::Words,
@@ -171,12 +227,33 @@ pub(super) fn failure_log2(selection: &Selection) -> f64 {
 }
 
 /// The fewest bits for a layout, digits and a capacity; `None` if the noise is too large for any.
-pub(super) fn fewest_bits<V: Variant>(shape: Shape, units: u64, frame: Frame) -> Result<Option<Literal>> {
+pub(super) fn fewest_bits<V: Variant>(
+    shape: Shape,
+    units: u64,
+    frame: Frame,
+) -> Result<Option<Literal>> {
     let layout = layout_of(&shape, units)?;
     let first = (1..=LOG2_Q).find(|&bits| first_bound(&layout, &frame, bits).is_some());
-    let bits = first.and_then(|first| Some((first, selection::<V>(&layout, &frame).choose::<V::Family>()?)));
-    let Frame { digits, capacity, failure } = frame;
-    Ok(bits.map(|(first_bits, bits)| Literal { shape, units, digits, capacity, first_bits, bits, failure }))
+    let bits = first.and_then(|first| {
+        Some((
+            first,
+            selection::<V>(&layout, &frame).choose::<V::Family>()?,
+        ))
+    });
+    let Frame {
+        digits,
+        capacity,
+        failure,
+    } = frame;
+    Ok(bits.map(|(first_bits, bits)| Literal {
+        shape,
+        units,
+        digits,
+        capacity,
+        first_bits,
+        bits,
+        failure,
+    }))
 }
 
 /// The best of all digits and capacities with these numbers of units.
@@ -189,11 +266,18 @@ pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> R
     let capacities = V::Family::capacities(RlweLiteral::DEFAULT.degree);
     let mut best: Option<(f64, Literal)> = None;
     for &units in units {
-        for (&capacity, digits) in
-            capacities.iter().flat_map(|capacity| DIGITS.map(|digits| (capacity, digits)))
+        for (&capacity, digits) in capacities
+            .iter()
+            .flat_map(|capacity| DIGITS.map(|digits| (capacity, digits)))
         {
-            let frame = Frame { digits, capacity, failure };
-            let Some(literal) = fewest_bits::<V>(shape, units, frame)? else { continue };
+            let frame = Frame {
+                digits,
+                capacity,
+                failure,
+            };
+            let Some(literal) = fewest_bits::<V>(shape, units, frame)? else {
+                continue;
+            };
             let cost = cost::<V>(&layout_of(&shape, units)?, &literal, goal);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, literal));

@@ -6,7 +6,9 @@ use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
-use papir_core::{Description, Error, FailureBound, Privacy, Result, Security, Shape, Sizes, UpdateCost};
+use papir_core::{
+    Description, Error, FailureBound, Privacy, Result, Security, Shape, Sizes, UpdateCost,
+};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
@@ -41,7 +43,15 @@ impl<V: Variant> Params<V> {
     /// [`Error::OutOfBounds`] for an invalid layout or number of bits, [`Error::Insecure`],
     /// [`Error::Parameters`] if the values do not fit together or do not decode.
     pub fn new(literal: Literal) -> Result<Self> {
-        let Literal { shape, units, digits, capacity, first_bits, bits, .. } = literal;
+        let Literal {
+            shape,
+            units,
+            digits,
+            capacity,
+            first_bits,
+            bits,
+            ..
+        } = literal;
         let frame = literal.frame();
         let layout = layout_of(&shape, units)?;
         check_digits::<V>(digits, capacity)?;
@@ -50,12 +60,22 @@ impl<V: Variant> Params<V> {
             return Err(Error::out_of_bounds(what, first_bits.into(), "1 to 32"));
         }
         let first_bound = first_bound(&layout, &frame, first_bits).ok_or_else(|| {
-            let noise = format!("the noise of {} columns in {first_bits} bits", layout.columns);
+            let noise = format!(
+                "the noise of {} columns in {first_bits} bits",
+                layout.columns
+            );
             refused(V::NAME)(format!("{noise} exceeds the limit"))
         })?;
         let selection = SelectionParams::new(V::NAME, selection::<V>(&layout, &frame), bits)?;
         let lwe = LweParams::new().map_err(unfit(V::NAME))?;
-        Ok(Self { literal, layout, lwe, first_bound, selection, variant: PhantomData })
+        Ok(Self {
+            literal,
+            layout,
+            lwe,
+            first_bound,
+            selection,
+            variant: PhantomData,
+        })
     }
 
     /// The best parameters with at most `columns` columns, as many as whole units allow.
@@ -78,11 +98,21 @@ impl<V: Variant> Params<V> {
     ///
     /// # Errors
     /// The errors of [`Params::new`].
-    pub fn with_digits(shape: Shape, units: u64, digits: DigitShape, capacity: usize) -> Result<Self> {
+    pub fn with_digits(
+        shape: Shape,
+        units: u64,
+        digits: DigitShape,
+        capacity: usize,
+    ) -> Result<Self> {
         check_digits::<V>(digits, capacity)?;
-        let frame = Frame { digits, capacity, failure: FailureBound::DEFAULT };
+        let frame = Frame {
+            digits,
+            capacity,
+            failure: FailureBound::DEFAULT,
+        };
         let literal = fewest_bits::<V>(shape, units, frame)?;
-        let too_noisy = || refused(V::NAME)(format!("{digits:?} in packs of {capacity} do not decode"));
+        let too_noisy =
+            || refused(V::NAME)(format!("{digits:?} in packs of {capacity} do not decode"));
         Self::new(literal.ok_or_else(too_noisy)?)
     }
 
@@ -123,16 +153,26 @@ impl<V: Variant> Params<V> {
         let query = Counts::new().with(Operation::EncryptColumn, columns as f64, 1);
         let extract = Counts::new().with(Operation::Decrypt, selection.packs() as f64, 1);
         Work {
-            setup: self.selection.count_setup(setup.with(Operation::HintProduct8, hint, groups)),
+            setup: self
+                .selection
+                .count_setup(setup.with(Operation::HintProduct8, hint, groups)),
             query: query.with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
-            answer: self.selection.count_answer(first.with(Operation::Word, words, 1)),
-            extract: extract.with(Operation::DecryptRow, self.layout.unit_layout.unit_bytes as f64, 1),
+            answer: self
+                .selection
+                .count_answer(first.with(Operation::Word, words, 1)),
+            extract: extract.with(
+                Operation::DecryptRow,
+                self.layout.unit_layout.unit_bytes as f64,
+                1,
+            ),
         }
     }
 
     /// The parameters by name.
     fn values(&self) -> Vec<(&'static str, String)> {
-        let Self { layout, literal, .. } = self;
+        let Self {
+            layout, literal, ..
+        } = self;
         let digits = literal.digits;
         let dropped = digits.of_mask().dropped_bits();
         let first = FIRST.deviation(layout.columns, LOG2_Q - literal.first_bits, dropped);
@@ -144,9 +184,15 @@ impl<V: Variant> Params<V> {
             ("unit bytes", layout.unit_layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
-            ("digits of a mask and of a body", format!("{} and {}", digits.mask, digits.body)),
+            (
+                "digits of a mask and of a body",
+                format!("{} and {}", digits.mask, digits.body),
+            ),
             ("first query bits", literal.first_bits.to_string()),
-            ("log2 noise of the first level", format!("{:.2}", first.log2())),
+            (
+                "log2 noise of the first level",
+                format!("{:.2}", first.log2()),
+            ),
         ];
         values.extend(self.selection.values());
         values
@@ -154,8 +200,11 @@ impl<V: Variant> Params<V> {
 
     /// The lower of both levels' estimates.
     fn security(&self) -> Option<Security> {
-        let rows = [Some(self.lwe.security()), self.selection.rlwe().security()].into_iter().flatten();
-        rows.min_by(|a, b| a.matzov.total_cmp(&b.matzov)).map(security)
+        let rows = [Some(self.lwe.security()), self.selection.rlwe().security()]
+            .into_iter()
+            .flatten();
+        rows.min_by(|a, b| a.matzov.total_cmp(&b.matzov))
+            .map(security)
     }
 }
 
@@ -164,7 +213,8 @@ fn check_digits<V: Variant>(digits: DigitShape, capacity: usize) -> Result<()> {
     if digits.fits() && capacity.is_power_of_two() {
         return Ok(());
     }
-    let reason = format!("{digits:?} in packs of {capacity}: expected at most 16 bits, a power of two");
+    let reason =
+        format!("{digits:?} in packs of {capacity}: expected at most 16 bits, a power of two");
     Err(refused(V::NAME)(reason))
 }
 
@@ -178,7 +228,11 @@ impl<V: Variant> Selects for Params<V> {
 
 impl<V: Variant> Parameters for Params<V> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
-        Self::new(literal::best::<V>(shape, &literal::units(&shape)?, target.into())?)
+        Self::new(literal::best::<V>(
+            shape,
+            &literal::units(&shape)?,
+            target.into(),
+        )?)
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -190,9 +244,17 @@ impl<V: Variant> Parameters for Params<V> {
     }
 
     fn label(&self) -> String {
-        let Literal { units, digits, capacity, .. } = self.literal;
+        let Literal {
+            units,
+            digits,
+            capacity,
+            ..
+        } = self.literal;
         let columns = self.layout.columns;
-        format!("{units} units, {columns} columns, digits of {} bits, packs of {capacity}", digits.bits)
+        format!(
+            "{units} units, {columns} columns, digits of {} bits, packs of {capacity}",
+            digits.bits
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -215,10 +277,22 @@ impl<V: Variant> Parameters for Params<V> {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Literal { shape, units, digits, capacity, first_bits, bits, failure } = self.literal;
+        let Literal {
+            shape,
+            units,
+            digits,
+            capacity,
+            first_bits,
+            bits,
+            failure,
+        } = self.literal;
         let mut writer = Writer::new();
         write_shape(&mut writer, shape);
-        writer.u64(units).u8(digits.bits as u8).u8(digits.mask as u8).u8(digits.body as u8);
+        writer
+            .u64(units)
+            .u8(digits.bits as u8)
+            .u8(digits.mask as u8)
+            .u8(digits.body as u8);
         writer.u32(capacity as u32).u8(first_bits as u8);
         bits.write(&mut writer, V::MASKS);
         write_failure(&mut writer, failure);
@@ -229,9 +303,24 @@ impl<V: Variant> Parameters for Params<V> {
         let mut reader = Reader::new("parameters of two levels", bytes);
         let (shape, units) = (read_shape(&mut reader)?, reader.u64()?);
         let [bits, mask, body] = reader.array::<3>()?;
-        let digits = DigitShape { bits: bits.into(), mask: mask.into(), body: body.into() };
+        let digits = DigitShape {
+            bits: bits.into(),
+            mask: mask.into(),
+            body: body.into(),
+        };
         let (capacity, first_bits) = (reader.u32()? as usize, reader.u8()?.into());
-        let (bits, failure) = (SelectionBits::read(&mut reader, V::MASKS)?, read_failure(&mut reader)?);
-        Self::new(Literal { shape, units, digits, capacity, first_bits, bits, failure })
+        let (bits, failure) = (
+            SelectionBits::read(&mut reader, V::MASKS)?,
+            read_failure(&mut reader)?,
+        );
+        Self::new(Literal {
+            shape,
+            units,
+            digits,
+            capacity,
+            first_bits,
+            bits,
+            failure,
+        })
     }
 }

@@ -67,11 +67,14 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         let firsts = self.first_level(&queries);
         let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
         let online = || parallel::map(&firsts, |first| split_answer(&self.params, first));
-        self.second.answers(&seconds, "second_level", online, progress)
+        self.second
+            .answers(&seconds, "second_level", online, progress)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let Params { layout, selection, .. } = &self.params;
+        let Params {
+            layout, selection, ..
+        } = &self.params;
         estimate(&self.params, changes, |sizes| {
             let rows = layout.changed_units(changes) * layout.unit_layout.unit_bytes;
             let bytes = transformed_bytes(rows, layout.columns) as f64;
@@ -81,7 +84,12 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let Params { layout, lwe, .. } = &self.params;
         let Some((first, units)) = self.first.change(layout, changes)? else {
             return Ok(self.clone());
@@ -90,18 +98,28 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         let hint = first.hint_rows(lwe, layout, &units);
         let mut tiles = AlignedBytes::copy_of(self.second.tiles());
         let words = tiles.slice_mut();
-        for (&unit, hint) in units.iter().zip(hint.chunks_exact(layout.unit_layout.unit_bytes * N)) {
+        for (&unit, hint) in units
+            .iter()
+            .zip(hint.chunks_exact(layout.unit_layout.unit_bytes * N))
+        {
             for (row, digit) in column(&self.params, hint).into_iter().enumerate() {
                 words[place(layout.units, row, unit)] = digit;
             }
             progress.advance(1);
         }
         let second = self.second.replace(&self.public.seed, tiles, progress)?;
-        Ok(Self::of(self.params.clone(), self.public.seed, first, second))
+        Ok(Self::of(
+            self.params.clone(),
+            self.public.seed,
+            first,
+            second,
+        ))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        self.params.layout.read_packed(&self.first.database, (first, count), out)
+        self.params
+            .layout
+            .read_packed(&self.first.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -112,15 +130,28 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
 
     fn load(params: Params<V>, source: &dyn SectionSource) -> Result<Self> {
         let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
-        let first = FirstLevel::new(seed, load_matrix(source, DATABASE, layout.rows, layout.columns)?);
+        let first = FirstLevel::new(
+            seed,
+            load_matrix(source, DATABASE, layout.rows, layout.columns)?,
+        );
         let second = PackedMatrix::load(&params.selection, &seed, source)?;
         Ok(Self::of(params, seed, first, second))
     }
 }
 
 impl<V: Variant> Server<V> {
-    fn of(params: Params<V>, seed: Seed, first: FirstLevel, second: PackedMatrix<V::Family>) -> Self {
-        Self { params, public: second.public(seed), first, second }
+    fn of(
+        params: Params<V>,
+        seed: Seed,
+        first: FirstLevel,
+        second: PackedMatrix<V::Family>,
+    ) -> Self {
+        Self {
+            params,
+            public: second.public(seed),
+            first,
+            second,
+        }
     }
 
     /// Prepares a database under a given public seed.
@@ -136,7 +167,11 @@ impl<V: Variant> Server<V> {
     ) -> Result<Self> {
         check_source(V::NAME, params.shape(), records)?;
         let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
-        let tiles = split_hint(&params, first.hint(&params.lwe, progress).slice_mut(), progress)?;
+        let tiles = split_hint(
+            &params,
+            first.hint(&params.lwe, progress).slice_mut(),
+            progress,
+        )?;
         let second = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
         Ok(Self::of(params, seed, first, second))
     }
@@ -157,10 +192,18 @@ impl<V: Variant> Server<V> {
 
 /// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
 /// each of n words, the digits from the lowest on.
-fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progress) -> Result<AlignedBytes> {
-    let (units, words) = (params.layout.units, params.layout.unit_layout.unit_bytes * N);
+fn split_hint<V: Variant>(
+    params: &Params<V>,
+    hint: &[u32],
+    progress: &dyn Progress,
+) -> Result<AlignedBytes> {
+    let (units, words) = (
+        params.layout.units,
+        params.layout.unit_layout.unit_bytes * N,
+    );
     progress.stage("digits", units as u64);
-    let mut tiles = AlignedBytes::zeroed(matrix_bytes(params.selection.matrix_rows(), units) as usize);
+    let mut tiles =
+        AlignedBytes::zeroed(matrix_bytes(params.selection.matrix_rows(), units) as usize);
     let of_unit = |unit: usize| Ok(column(params, &hint[unit * words..][..words]));
     encode_columns(&mut tiles, units, progress, of_unit)?;
     Ok(tiles)
@@ -169,7 +212,11 @@ fn split_hint<V: Variant>(params: &Params<V>, hint: &[u32], progress: &dyn Progr
 /// One column: of the B·n words of a unit, padding rows included.
 fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
     let mut column = Vec::with_capacity(params.selection.matrix_rows());
-    column.extend(words.iter().flat_map(|&word| split(params.literal.digits.of_mask(), word)));
+    column.extend(
+        words
+            .iter()
+            .flat_map(|&word| split(params.literal.digits.of_mask(), word)),
+    );
     column.resize(params.selection.matrix_rows(), 0);
     column
 }

@@ -23,9 +23,16 @@ use crate::double::noise::FIRST;
 use crate::shared::digits::Digits;
 use crate::shared::selection::{CdksFamily, Family, Selected, SelectionParams};
 
-const SEVEN: DigitShape = DigitShape { bits: 7, mask: 3, body: 2 };
+const SEVEN: DigitShape = DigitShape {
+    bits: 7,
+    mask: 3,
+    body: 2,
+};
 
-fn setup<V: Variant>(records: &RecordBuffer, params: Params<V>) -> (Server<V>, Client<V>, ChaCha20Rng) {
+fn setup<V: Variant>(
+    records: &RecordBuffer,
+    params: Params<V>,
+) -> (Server<V>, Client<V>, ChaCha20Rng) {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     let server = Server::setup(params, records, &mut rng, &NoProgress).unwrap();
     let client = Client::new(server.params.clone(), server.public.clone()).unwrap();
@@ -34,7 +41,10 @@ fn setup<V: Variant>(records: &RecordBuffer, params: Params<V>) -> (Server<V>, C
 
 /// The packed answer of one query, not rounded.
 fn packed<V: Variant>(server: &Server<V>, query: &Query) -> Selected {
-    let singles = [split_answer(&server.params, &server.first_level(&[query])[0])];
+    let singles = [split_answer(
+        &server.params,
+        &server.first_level(&[query])[0],
+    )];
     let selected = server.second.select(&[&query.second], &singles);
     let key = server.second.read_key(&query.second).unwrap();
     server.second.pack(selected, &[&key]).unwrap().remove(0)
@@ -48,13 +58,19 @@ fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
 fn extreme_records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
     ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
-    records.packed_mut().iter_mut().for_each(|byte| *byte = (*byte & 1).wrapping_neg());
+    records
+        .packed_mut()
+        .iter_mut()
+        .for_each(|byte| *byte = (*byte & 1).wrapping_neg());
     records
 }
 
 /// Differences of phases modulo q from digits times Δ, centred.
 fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
-    let (q, scale) = (params.selection.rlwe().ring().modulus() as i128, params.selection.scale() as i128);
+    let (q, scale) = (
+        params.selection.rlwe().ring().modulus() as i128,
+        params.selection.scale() as i128,
+    );
     let error = |(&phase, &digit): (&u64, &i16)| {
         let error = (i128::from(phase) - i128::from(digit) * scale).rem_euclid(q);
         (if error > q / 2 { error - q } else { error }) as f64
@@ -63,20 +79,36 @@ fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec
 }
 
 /// The errors of packed digits, not rounded: of all rows, then of single ones if they are packed.
-fn packed_errors<V: Variant>(server: &Server<V>, secret: &Secret, query: &Query, index: u64) -> Vec<f64> {
+fn packed_errors<V: Variant>(
+    server: &Server<V>,
+    secret: &Secret,
+    query: &Query,
+    index: u64,
+) -> Vec<f64> {
     let (params, ring) = (&server.params, server.params.selection.rlwe().ring());
     let (packed, counts) = (packed(server, query), params.selection.counts);
     let phase = |pack: usize| {
-        let phase = server.second.encryption(&packed, pack).phase(ring, secret.key());
+        let phase = server
+            .second
+            .encryption(&packed, pack)
+            .phase(ring, secret.key());
         ring.to_words(&phase)[..params.literal.capacity].to_vec()
     };
-    let phases: Vec<u64> = (0..counts.sent_packs::<V::Family>()).flat_map(phase).collect();
-    let (unit, units) = (params.layout.place(index).unit as usize, params.layout.units);
+    let phases: Vec<u64> = (0..counts.sent_packs::<V::Family>())
+        .flat_map(phase)
+        .collect();
+    let (unit, units) = (
+        params.layout.place(index).unit as usize,
+        params.layout.units,
+    );
     let tiles: &[i16] = bytemuck::cast_slice(server.second.tiles());
     let rows = (0..counts.rows).map(|row| tiles[place(units, row, unit)]);
     let singles = split_answer(params, &server.first_level(&[query])[0]);
     let singles = singles.chunks_exact(units).map(|row| row[unit]);
-    let digits: Vec<i16> = rows.chain(singles).take(counts.sent_rows::<V::Family>()).collect();
+    let digits: Vec<i16> = rows
+        .chain(singles)
+        .take(counts.sent_rows::<V::Family>())
+        .collect();
     errors(params, &phases, &digits)
 }
 
@@ -93,7 +125,12 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
         all.extend(errors);
     }
     let mut noise = server.params.selection.noise();
-    assert!(singles.iter().all(|error| error.abs() < 5.0 * noise.total().sqrt()), "{singles:?}");
+    assert!(
+        singles
+            .iter()
+            .all(|error| error.abs() < 5.0 * noise.total().sqrt()),
+        "{singles:?}"
+    );
     // The bound is for coefficients near single rows; most get the noise of one packing.
     noise.packing /= if singles.is_empty() { 1.0 } else { 2.0 };
     // Uniform digits have a third of the largest one's square, and a little.
@@ -108,7 +145,10 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
         (noise.selection + noise.packing).log2() / 2.0,
     );
     moments.assert_within(uniform + noise.packing, 0.15, 1.6);
-    assert!(moments.log2_max < moments.expected_log2_max((noise.selection + noise.packing).sqrt()) + 0.6);
+    assert!(
+        moments.log2_max
+            < moments.expected_log2_max((noise.selection + noise.packing).sqrt()) + 0.6
+    );
 }
 
 #[test]
@@ -119,7 +159,14 @@ fn noise_of_full_inspiring_is_predicted() {
 #[test]
 fn noise_of_partial_inspiring_is_predicted() {
     assert_packed_noise_is_predicted::<ByInspiring>(SEVEN, 1024);
-    assert_packed_noise_is_predicted::<ByInspiring>(DigitShape { bits: 11, mask: 2, body: 1 }, 256);
+    assert_packed_noise_is_predicted::<ByInspiring>(
+        DigitShape {
+            bits: 11,
+            mask: 2,
+            body: 1,
+        },
+        256,
+    );
 }
 
 #[test]
@@ -138,17 +185,27 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let firsts = server.first_level(&[&query]);
     let packed = packed(&server, &query);
     assert_eq!((packed.singles.len(), packed.added.len()), (6, 0));
-    let answer = server.second.round(&packed).with_masks(&server.public.masks);
+    let answer = server
+        .second
+        .round(&packed)
+        .with_masks(&server.public.masks);
     let opened = answer.open(&server.params.selection, secret.key());
     assert!(opened.decodes);
     let row = server.params.layout.place(1234).unit as usize * 3;
     let mut hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let modulo = |digit: i16| digit.rem_euclid(128) as u32;
-    let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| split(SEVEN.of_mask(), word));
-    let bodies = firsts[0][row..row + 3].iter().flat_map(|&word| split(SEVEN.of_body(), word));
+    let masks = hint[row * N..(row + 3) * N]
+        .iter()
+        .flat_map(|&word| split(SEVEN.of_mask(), word));
+    let bodies = firsts[0][row..row + 3]
+        .iter()
+        .flat_map(|&word| split(SEVEN.of_body(), word));
     let expected: Vec<u32> = masks.chain(bodies).map(modulo).collect();
-    assert!(*opened.words == expected, "digits of the wrong unit, or noise");
+    assert!(
+        *opened.words == expected,
+        "digits of the wrong unit, or noise"
+    );
 }
 
 /// The first level's errors with masks rounded as their digits round them, against its bound.
@@ -179,7 +236,11 @@ fn noise_of_the_first_level_is_within_its_bound() {
     }
     let bound = FIRST.deviation(4096, 32 - bits, mask.dropped_bits());
     let moments = Moments::of(errors);
-    println!("first level: bound 2^{:.2}, measured 2^{:.2}", bound.log2(), moments.deviation().log2());
+    println!(
+        "first level: bound 2^{:.2}, measured 2^{:.2}",
+        bound.log2(),
+        moments.deviation().log2()
+    );
     moments.assert_within(bound * bound, 0.0, 4.0);
     assert!(moments.log2_max < f64::from(server.params.first_bound).log2());
 }
@@ -193,7 +254,14 @@ fn a_query_is_two_encrypted_unit_vectors() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(4000 * 3000, 1).unwrap());
     let params = Params::<ByInspiring>::with_digits(records.shape(), 3000, SEVEN, 1024).unwrap();
     let seed = Seed([4; 32]);
-    let client = Client::new(params.clone(), super::Public { seed, masks: Vec::new() }).unwrap();
+    let client = Client::new(
+        params.clone(),
+        super::Public {
+            seed,
+            masks: Vec::new(),
+        },
+    )
+    .unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let (secret, query) = client.query(None, &[777 * 3000 + 2222], &mut rng).unwrap();
 
@@ -202,20 +270,37 @@ fn a_query_is_two_encrypted_unit_vectors() {
     let first = query.first.iter().enumerate().map(|(i, &word)| {
         masks.row(i, &mut row);
         let unit = if i == 777 { 1 << FIRST.log2_delta } else { 0 };
-        f64::from((word << dropped).wrapping_sub(dot(&row, secret.first_key())).wrapping_sub(unit) as i32)
+        f64::from(
+            (word << dropped)
+                .wrapping_sub(dot(&row, secret.first_key()))
+                .wrapping_sub(unit) as i32,
+        )
     });
-    Moments::of(first).assert_within(SIGMA * SIGMA + (4f64.powi(dropped as i32) + 2.0) / 12.0, 0.12, 1.12);
+    Moments::of(first).assert_within(
+        SIGMA * SIGMA + (4f64.powi(dropped as i32) + 2.0) / 12.0,
+        0.12,
+        1.12,
+    );
 
     let (selection, rlwe) = (&params.selection, params.selection.rlwe());
     let (ring, d) = (rlwe.ring(), rlwe.ring().degree());
     let switch = PowerSwitch::new(ring.modulus(), selection.bits().query);
-    let lifted: Vec<u64> = query.second.selector.iter().map(|&entry| switch.up(entry)).collect();
+    let lifted: Vec<u64> = query
+        .second
+        .selector
+        .iter()
+        .map(|&entry| switch.up(entry))
+        .collect();
     let mut phases = Vec::new();
     for (block, bodies) in lifted.chunks(d).enumerate() {
         let mut words = bodies.to_vec();
         words.resize(d, 0);
         let a = ring.inverse(block_mask(rlwe, &seed, SELECTOR, block));
-        let phase = Rlwe { a, b: ring.from_words(&words) }.phase(ring, secret.key());
+        let phase = Rlwe {
+            a,
+            b: ring.from_words(&words),
+        }
+        .phase(ring, secret.key());
         phases.extend_from_slice(&ring.to_words(&phase)[..bodies.len()]);
     }
     let unit: Vec<i16> = (0..3000).map(|i| i16::from(i == 2222)).collect();
@@ -227,24 +312,40 @@ fn a_query_is_two_encrypted_unit_vectors() {
 /// Masks under the second level's secret: of the selector's blocks and of all key-switching keys.
 fn all_masks<V: Variant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
     let selection = &params.selection;
-    let blocks = selection.counts.columns.div_ceil(selection.rlwe().ring().degree());
+    let blocks = selection
+        .counts
+        .columns
+        .div_ceil(selection.rlwe().ring().degree());
     let selector = (0..blocks).map(|i| block_mask(selection.rlwe(), seed, SELECTOR, i));
     let packing = selection.packing(seed).unwrap();
-    let keys = packing.setup().switches().iter().flat_map(|switch| switch.masks.clone());
-    selector.chain(keys).map(|mask| mask.residues().to_vec()).collect()
+    let keys = packing
+        .setup()
+        .switches()
+        .iter()
+        .flat_map(|switch| switch.masks.clone());
+    selector
+        .chain(keys)
+        .map(|mask| mask.residues().to_vec())
+        .collect()
 }
 
 fn assert_masks_differ<V: Variant>(params: &Params<V>) {
     let mut masks = all_masks(params, &Seed([7; 32]));
     masks.sort();
-    assert!(masks.windows(2).all(|pair| pair[0][..4] != pair[1][..4]), "{}: two masks are equal", V::NAME);
+    assert!(
+        masks.windows(2).all(|pair| pair[0][..4] != pair[1][..4]),
+        "{}: two masks are equal",
+        V::NAME
+    );
 }
 
 #[test]
 fn no_two_masks_under_one_secret_are_equal() {
     let shape = Shape::of_bytes(1 << 20, 1).unwrap();
     for capacity in [2048, 1024] {
-        assert_masks_differ(&Params::<ByInspiring>::with_digits(shape, 1 << 14, SEVEN, capacity).unwrap());
+        assert_masks_differ(
+            &Params::<ByInspiring>::with_digits(shape, 1 << 14, SEVEN, capacity).unwrap(),
+        );
     }
     assert_masks_differ(&Params::<ByCdks>::with_digits(shape, 1 << 14, SEVEN, 2048).unwrap());
 }
@@ -253,7 +354,14 @@ fn no_two_masks_under_one_secret_are_equal() {
 fn secrets_are_fresh() {
     let shape = Shape::of_bytes(100, 1).unwrap();
     let params = Params::<ByInspiring>::with_digits(shape, 10, SEVEN, 1024).unwrap();
-    let client = Client::new(params, super::Public { seed: Seed([4; 32]), masks: Vec::new() }).unwrap();
+    let client = Client::new(
+        params,
+        super::Public {
+            seed: Seed([4; 32]),
+            masks: Vec::new(),
+        },
+    )
+    .unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let secrets = [0, 1, 2].map(|_| client.query(None, &[7], &mut rng).unwrap().0);
     for (i, secret) in secrets.iter().enumerate() {
@@ -270,12 +378,20 @@ fn saved<V: Variant>(server: &Server<V>) -> Vec<Vec<u8>> {
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     let names: Vec<String> = sections.names().map(str::to_owned).collect();
-    names.iter().map(|name| sections.get(name).unwrap().to_vec()).collect()
+    names
+        .iter()
+        .map(|name| sections.get(name).unwrap().to_vec())
+        .collect()
 }
 
 fn changed(index: u64, shape: &Shape) -> Change {
-    let bytes: Vec<u8> = (0..shape.record_bytes()).map(|i| (i as u64 * 37 + index * 5 + 1) as u8).collect();
-    Change { index, record: extract_bits(&bytes, 0, shape.record_bits()) }
+    let bytes: Vec<u8> = (0..shape.record_bytes())
+        .map(|i| (i as u64 * 37 + index * 5 + 1) as u8)
+        .collect();
+    Change {
+        index,
+        record: extract_bits(&bytes, 0, shape.record_bits()),
+    }
 }
 
 #[test]
@@ -284,19 +400,36 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let shape = Shape::new(1500, bits).unwrap();
         let mut records = RecordBuffer::zeroed(shape);
         let mut rng = ChaCha20Rng::seed_from_u64(6);
-        (0..1500).for_each(|i| records.set(i, &changed(rng.next_u64() % 1000, &shape).record).unwrap());
+        (0..1500).for_each(|i| {
+            records
+                .set(i, &changed(rng.next_u64() % 1000, &shape).record)
+                .unwrap()
+        });
         let params = Params::<ByInspiring>::with_digits(shape, units, SEVEN, 1024).unwrap();
         let (server, _, mut rng) = setup(&records, params.clone());
         let before = saved(&server);
-        let same = Change { index: 5, record: records.get(5).unwrap() };
+        let same = Change {
+            index: 5,
+            record: records.get(5).unwrap(),
+        };
         let unchanged = server.update(&[same], &mut rng, &NoProgress).unwrap();
         assert!(saved(&unchanged) == before, "{bits} bits: nothing changed");
-        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3].map(|index| changed(index, &shape)).into();
-        changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3]
+            .map(|index| changed(index, &shape))
+            .into();
+        changes
+            .iter()
+            .for_each(|change| records.set(change.index, &change.record).unwrap());
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let fresh = Server::prepare(params, server.public.seed, &records, &NoProgress).unwrap();
-        assert!(saved(&updated) == saved(&fresh), "{bits} bits: differs from a fresh setup");
-        assert!(saved(&updated) != before && saved(&server) == before, "{bits} bits");
+        assert!(
+            saved(&updated) == saved(&fresh),
+            "{bits} bits: differs from a fresh setup"
+        );
+        assert!(
+            saved(&updated) != before && saved(&server) == before,
+            "{bits} bits"
+        );
     }
 }
 
@@ -304,10 +437,19 @@ fn an_update_is_the_setup_of_the_changed_records() {
 fn assert_family_is_right<F: Family>(params: &SelectionParams<F>) {
     let (selection, gadget) = (params.counts, params.bits().gadget);
     let packing = params.packing(&Seed([1; 32])).unwrap();
-    assert_eq!(packing.shape().elements(), selection.key_elements::<F>(gadget));
+    assert_eq!(
+        packing.shape().elements(),
+        selection.key_elements::<F>(gadget)
+    );
     assert_eq!(packing.capacity(), selection.capacity);
-    assert_eq!(packing.words(selection.packs()) as u64 * 4, selection.pack_words_bytes::<F>(gadget));
-    assert_eq!(packing.last_elements() > 0, F::has_last(params.rlwe().ring().degree(), selection.capacity));
+    assert_eq!(
+        packing.words(selection.packs()) as u64 * 4,
+        selection.pack_words_bytes::<F>(gadget)
+    );
+    assert_eq!(
+        packing.last_elements() > 0,
+        F::has_last(params.rlwe().ring().degree(), selection.capacity)
+    );
 }
 
 #[test]
@@ -317,7 +459,11 @@ fn families_say_what_their_packings_have() {
         let params = Params::<ByInspiring>::with_digits(shape, 1024, SEVEN, capacity).unwrap();
         assert_family_is_right(&params.selection);
     }
-    assert_family_is_right(&Params::<ByCdks>::with_digits(shape, 1024, SEVEN, 2048).unwrap().selection);
+    assert_family_is_right(
+        &Params::<ByCdks>::with_digits(shape, 1024, SEVEN, 2048)
+            .unwrap()
+            .selection,
+    );
     assert_eq!(CdksFamily::capacities(2048), [2048]);
 }
 
@@ -325,6 +471,8 @@ fn families_say_what_their_packings_have() {
 fn invalid_digits_do_not_fit() {
     let fits = |bits, mask, body| DigitShape { bits, mask, body }.fits();
     assert!(fits(7, 3, 2) && fits(16, 2, 1) && fits(1, 32, 32) && fits(11, 2, 1));
-    assert!(!fits(0, 3, 2) && !fits(17, 1, 1) && !fits(7, 5, 2) && !fits(7, 0, 2) && !fits(7, 3, 0));
+    assert!(
+        !fits(0, 3, 2) && !fits(17, 1, 1) && !fits(7, 5, 2) && !fits(7, 0, 2) && !fits(7, 3, 0)
+    );
     assert!(!fits(7, 3, usize::MAX));
 }

@@ -28,11 +28,19 @@ impl scheme::Client<InspireInParts> for PartsClient {
     fn new(params: PartsParams, public: PartsPublic) -> Result<Self> {
         let first = public.seeds.first().ok_or_else(|| no_parts(0))?;
         let packing = params.below.packing(first)?;
-        Ok(Self { params, public, packing })
+        Ok(Self {
+            params,
+            public,
+            packing,
+        })
     }
 
     fn new_sharing_keys(first: &Self, params: PartsParams, public: PartsPublic) -> Result<Self> {
-        Ok(Self { params, public, packing: first.packing.clone() })
+        Ok(Self {
+            params,
+            public,
+            packing: first.packing.clone(),
+        })
     }
 
     fn params(&self) -> &PartsParams {
@@ -56,30 +64,58 @@ impl scheme::Client<InspireInParts> for PartsClient {
         indices: &[Vec<u64>],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<(Secret, Query)>> {
-        Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
+        Error::check_length(
+            "indices for several databases, counted",
+            indices.len(),
+            clients.len(),
+        )?;
         let Some(first) = clients.first() else {
             return Ok(Vec::new());
         };
         let pairs = clients.iter().zip(indices);
-        let locations = pairs.map(|(client, indices)| client.locate(indices)).collect::<Result<Vec<_>>>()?;
+        let locations = pairs
+            .map(|(client, indices)| client.locate(indices))
+            .collect::<Result<Vec<_>>>()?;
         let below = &first.params.below;
         let mut rng = SecretRng::new(rng);
         let key = Arc::new(SecretKey::generate(below.rlwe(), &mut rng));
-        let keys = round_keys(below, first.packing.generate_key(&key, &mut rng).into_elements());
+        let keys = round_keys(
+            below,
+            first.packing.generate_key(&key, &mut rng).into_elements(),
+        );
         let query = |(client, locations): (&Self, Vec<Location>)| {
             let parts = client.public.seeds.iter().zip(&locations);
             // Each part's selector is under its own masks.
             let selector = parts.flat_map(|(seed, location)| {
-                client.params.below.selector().encrypt(seed, &key, location.column, &mut rng)
+                client
+                    .params
+                    .below
+                    .selector()
+                    .encrypt(seed, &key, location.column, &mut rng)
             });
-            let query = Query { selector: selector.collect(), keys: keys.clone() };
-            (Secret { key: Arc::clone(&key), locations }, query)
+            let query = Query {
+                selector: selector.collect(),
+                keys: keys.clone(),
+            };
+            (
+                Secret {
+                    key: Arc::clone(&key),
+                    locations,
+                },
+                query,
+            )
         };
         Ok(clients.iter().zip(locations).map(query).collect())
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
-        extract(&self.params.below, &self.params.part, &self.public.seeds, &secret, &answer)
+        extract(
+            &self.params.below,
+            &self.params.part,
+            &self.public.seeds,
+            &secret,
+            &answer,
+        )
     }
 }
 
@@ -106,5 +142,7 @@ impl PartsClient {
 }
 
 fn no_parts(found: usize) -> Error {
-    refused(NAME)(format!("{found} indices: expected one of each part, in their order"))
+    refused(NAME)(format!(
+        "{found} indices: expected one of each part, in their order"
+    ))
 }

@@ -59,7 +59,11 @@ impl Parted for InspireInParts {
         header: "stacked/header",
         database: "stacked/database",
         exceptions: "stacked/exceptions",
-        packs: Names { scheme: params::NAME, words: "stacked/matrices", packs: "stacked/packs" },
+        packs: Names {
+            scheme: params::NAME,
+            words: "stacked/matrices",
+            packs: "stacked/packs",
+        },
     };
     const SHARES_KEYS: bool = true;
 
@@ -72,17 +76,28 @@ impl Parted for InspireInParts {
     }
 
     fn public(seeds: &[Seed]) -> PartsPublic {
-        PartsPublic { seeds: seeds.to_vec() }
+        PartsPublic {
+            seeds: seeds.to_vec(),
+        }
     }
 
     /// A setup encodes each column once; an update decodes and encodes the changed ones.
     fn update_work(params: &PartsParams, columns: usize) -> Counts {
         let description = params.describe();
-        let share = (2.0 * columns as f64 / (params.parts as f64 * params.part.columns as f64)).min(2.0);
-        let update = description.work.setup.iter().fold(Counts::new(), |counts, one| {
-            let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
-            counts.with(one.operation, one.times * if encodes { share } else { 1.0 }, one.parts)
-        });
+        let share =
+            (2.0 * columns as f64 / (params.parts as f64 * params.part.columns as f64)).min(2.0);
+        let update = description
+            .work
+            .setup
+            .iter()
+            .fold(Counts::new(), |counts, one| {
+                let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
+                counts.with(
+                    one.operation,
+                    one.times * if encodes { share } else { 1.0 },
+                    one.parts,
+                )
+            });
         update.with(Operation::Copy, description.sizes.database as f64, 1)
     }
 }

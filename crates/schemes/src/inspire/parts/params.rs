@@ -71,7 +71,12 @@ impl PartsParams {
 
     fn of(parts: usize, part: Layout, below: Params) -> Result<Self> {
         let records = part.shape.records().saturating_mul(parts as u64);
-        Ok(Self { shape: Shape::new(records, part.shape.record_bits())?, parts, part, below })
+        Ok(Self {
+            shape: Shape::new(records, part.shape.record_bits())?,
+            parts,
+            part,
+            below,
+        })
     }
 
     /// Parameters for all numbers of parts that fit.
@@ -79,9 +84,15 @@ impl PartsParams {
     /// # Errors
     /// That of a single part if none fits.
     pub fn of_part(part: Shape, failure: FailureBound) -> Result<Vec<Self>> {
-        let several = (1..).map(|log| 1 << log).take_while(|&parts| parts <= MAX_PARTS);
-        let fit = several.map(|parts| Self::new(part, parts, failure)).filter_map(Result::ok);
-        Ok(std::iter::once(Self::new(part, 1, failure)?).chain(fit).collect())
+        let several = (1..)
+            .map(|log| 1 << log)
+            .take_while(|&parts| parts <= MAX_PARTS);
+        let fit = several
+            .map(|parts| Self::new(part, parts, failure))
+            .filter_map(Result::ok);
+        Ok(std::iter::once(Self::new(part, 1, failure)?)
+            .chain(fit)
+            .collect())
     }
 
     /// Records of a part for a database of `records` records.
@@ -91,7 +102,10 @@ impl PartsParams {
 
     /// Bytes of a query's selectors, and of its packing key.
     fn query_parts(&self) -> (usize, usize) {
-        let selectors = packed_len(self.parts * self.part.columns, self.below.literal().query_bits);
+        let selectors = packed_len(
+            self.parts * self.part.columns,
+            self.below.literal().query_bits,
+        );
         (selectors, self.below.query_parts().1)
     }
 }
@@ -100,11 +114,19 @@ impl PartsParams {
 fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
     if !parts.is_power_of_two() || parts > MAX_PARTS {
         let expected = format!("a power of two, at most {MAX_PARTS}");
-        return Err(Error::out_of_bounds("the number of parts", parts as u64, expected));
+        return Err(Error::out_of_bounds(
+            "the number of parts",
+            parts as u64,
+            expected,
+        ));
     }
     let records = part.records().next_multiple_of(RECORDS);
     let degree = RlweLiteral::DEFAULT.degree / parts;
-    Layout::new(Shape::new(records, part.record_bits())?, degree, Interpolation::of_points(1, degree)?)
+    Layout::new(
+        Shape::new(records, part.record_bits())?,
+        degree,
+        Interpolation::of_points(1, degree)?,
+    )
 }
 
 impl Parameters for PartsParams {
@@ -148,7 +170,10 @@ impl Parameters for PartsParams {
             privacy: Privacy::Private,
             shape: self.shape,
             sizes,
-            limits: Limits { batch: self.parts, ..one.limits },
+            limits: Limits {
+                batch: self.parts,
+                ..one.limits
+            },
             parameters,
             work,
             ..one
@@ -172,8 +197,9 @@ impl Parameters for PartsParams {
         let found = (layout.degree, layout.columns, layout.chunks, layout.points);
         if part.shape != shape || found != expected {
             let found = format!("{found:?} for {} records a part", shape.records());
-            let expected =
-                format!("d, columns, chunks and t of {expected:?}, records a multiple of {RECORDS}");
+            let expected = format!(
+                "d, columns, chunks and t of {expected:?}, records a multiple of {RECORDS}"
+            );
             return Err(Error::malformed(WHAT, found, expected));
         }
         Self::of(parts, part, below)
@@ -194,8 +220,19 @@ impl Wire<PartsParams> for PartsPublic {
     }
 
     fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("the seeds of stacked InsPIRe", bytes.len(), SEED_BYTES * params.parts)?;
-        Ok(Self { seeds: bytes.as_chunks::<32>().0.iter().map(|seed| Seed(*seed)).collect() })
+        Error::check_length(
+            "the seeds of stacked InsPIRe",
+            bytes.len(),
+            SEED_BYTES * params.parts,
+        )?;
+        Ok(Self {
+            seeds: bytes
+                .as_chunks::<32>()
+                .0
+                .iter()
+                .map(|seed| Seed(*seed))
+                .collect(),
+        })
     }
 }
 

@@ -19,8 +19,8 @@ use super::noise::{Noise, NoiseInput, WORD_BITS};
 use super::params::Params;
 use crate::shared::digits::Digits;
 use crate::shared::messages::{
-    gadget_of, gadget_values, read_all, read_bytes, read_failure, read_ring, read_shape, write_bytes,
-    write_failure, write_ring, write_shape,
+    gadget_of, gadget_values, read_all, read_bytes, read_failure, read_ring, read_shape,
+    write_bytes, write_failure, write_ring, write_shape,
 };
 use crate::shared::parameters::{self, best, one_record, refused, security, successes};
 use crate::shared::units::Units;
@@ -84,7 +84,10 @@ impl Params {
         };
         literal.check_gammas()?;
         Self::new(search(&literal, &layout).ok_or_else(|| {
-            refused(NAME)(format!("{} columns of {blocks} units exceed the decoding limit", layout.columns))
+            refused(NAME)(format!(
+                "{} columns of {blocks} units exceed the decoding limit",
+                layout.columns
+            ))
         })?)
     }
 
@@ -94,10 +97,18 @@ impl Params {
     /// [`Error::OutOfBounds`] for records beyond the largest unit.
     pub fn least_unit_words(shape: Shape) -> Result<usize> {
         let most = RlweLiteral::DEFAULT.degree / 2;
-        let least = shape.record_bytes().div_ceil(2).next_power_of_two().max(LEAST_UNIT_WORDS);
+        let least = shape
+            .record_bytes()
+            .div_ceil(2)
+            .next_power_of_two()
+            .max(LEAST_UNIT_WORDS);
         if least > most {
             let expected = format!("at most {} in {NAME}", 16 * most);
-            return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
+            return Err(Error::out_of_bounds(
+                "the record length in bits",
+                shape.record_bits(),
+                expected,
+            ));
         }
         Ok(least)
     }
@@ -106,17 +117,22 @@ impl Params {
 impl Parameters for Params {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
-        let affordable =
-            Self::candidates(shape, failure)?.into_iter().filter(|candidate| candidate.affordable(goal));
+        let affordable = Self::candidates(shape, failure)?
+            .into_iter()
+            .filter(|candidate| candidate.affordable(goal));
         best(affordable, |candidate| candidate.score(goal)).ok_or_else(|| {
-            refused(NAME)(format!("{shape:?}: the packing matrices would exceed the database"))
+            refused(NAME)(format!(
+                "{shape:?}: the packing matrices would exceed the database"
+            ))
         })
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
-            Choice::Columns(columns) => Self::with_columns(shape, Self::least_unit_words(shape)?, columns),
+            Choice::Columns(columns) => {
+                Self::with_columns(shape, Self::least_unit_words(shape)?, columns)
+            }
             Choice::Packed { columns, words } => {
                 Self::with_columns(shape, usize::try_from(words).unwrap_or(usize::MAX), columns)
             }
@@ -130,18 +146,23 @@ impl Parameters for Params {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;
         let of_width = |unit_words: usize| {
-            let units = Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
+            let units =
+                Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
             std::iter::successors(Some(1u64), |t| Some(2 * t))
                 .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
                 .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
         };
-        let widths = [least, 2 * least].into_iter().filter(|&words| words <= most);
+        let widths = [least, 2 * least]
+            .into_iter()
+            .filter(|&words| words <= most);
         successes(widths.flat_map(of_width))
     }
 
     fn label(&self) -> String {
         let [unit, first, second] = self.literal().gammas;
-        let Layout { blocks, columns, .. } = self.layout();
+        let Layout {
+            blocks, columns, ..
+        } = self.layout();
         format!("t = {blocks}, {columns} columns, gamma = {unit}, {first}, {second}")
     }
 
@@ -150,8 +171,18 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let Literal { rlwe, gammas, gadget, query_bits, key_bits, mask, body, answer, failure, .. } =
-            self.literal();
+        let Literal {
+            rlwe,
+            gammas,
+            gadget,
+            query_bits,
+            key_bits,
+            mask,
+            body,
+            answer,
+            failure,
+            ..
+        } = self.literal();
         let (layout, noise) = (self.layout(), self.noise());
         let log2 = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
         Description {
@@ -165,21 +196,42 @@ impl Parameters for Params {
             limits: one_record(8 * rlwe.degree as u64, UpdateCost::PerPack),
             parameters: vec![
                 ("d", rlwe.degree.to_string()),
-                ("log2 q", format!("{:.2}", (self.rlwe().ring().modulus() as f64).log2())),
+                (
+                    "log2 q",
+                    format!("{:.2}", (self.rlwe().ring().modulus() as f64).log2()),
+                ),
                 ("sigma", rlwe.sigma.to_string()),
                 ("p of the first level", (1u32 << WORD_BITS).to_string()),
                 ("p of the second level", (1u32 << mask.bits).to_string()),
                 ("t (units of a column)", layout.blocks.to_string()),
                 ("N/t (columns)", layout.columns.to_string()),
                 ("records of a unit", layout.per_unit().to_string()),
-                ("gamma_0, gamma_1, gamma_2", format!("{}, {}, {}", gammas[0], gammas[1], gammas[2])),
-                ("digits of a mask and of a body", format!("{} and {}", mask.count, body.count)),
+                (
+                    "gamma_0, gamma_1, gamma_2",
+                    format!("{}, {}, {}", gammas[0], gammas[1], gammas[2]),
+                ),
+                (
+                    "digits of a mask and of a body",
+                    format!("{} and {}", mask.count, body.count),
+                ),
                 ("packing gadget", parameters::gadget(*gadget)),
-                ("query bits", format!("{} and {}", query_bits[0], query_bits[1])),
+                (
+                    "query bits",
+                    format!("{} and {}", query_bits[0], query_bits[1]),
+                ),
                 ("key bits", key_bits.to_string()),
-                ("answer bits (mask, body)", format!("{}, {}", answer.a, answer.b)),
-                ("log2 noise of the first level", log2(noise.first + noise.first_switch)),
-                ("log2 noise of the second level", log2(noise.second + noise.second_switch)),
+                (
+                    "answer bits (mask, body)",
+                    format!("{}, {}", answer.a, answer.b),
+                ),
+                (
+                    "log2 noise of the first level",
+                    log2(noise.first + noise.first_switch),
+                ),
+                (
+                    "log2 noise of the second level",
+                    log2(noise.second + noise.second_switch),
+                ),
             ],
             work: self.work(),
         }
@@ -206,18 +258,38 @@ impl Parameters for Params {
         writer.u32(blocks as u32).u32(unit).u32(first).u32(second);
         write_bytes(&mut writer, gadget_values(gadget));
         write_bytes(&mut writer, [query_bits[0], query_bits[1], key_bits]);
-        write_bytes(&mut writer, [mask.bits, mask.count as u32, body.count as u32, answer.a, answer.b]);
+        write_bytes(
+            &mut writer,
+            [
+                mask.bits,
+                mask.count as u32,
+                body.count as u32,
+                answer.a,
+                answer.b,
+            ],
+        );
         write_failure(&mut writer, failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         Self::new(read_all("the parameters of InsPIRe(2)", bytes, |reader| {
-            let (shape, rlwe, blocks) = (read_shape(reader)?, read_ring(reader)?, reader.u32()? as usize);
-            let gammas = [reader.u32()? as usize, reader.u32()? as usize, reader.u32()? as usize];
+            let (shape, rlwe, blocks) = (
+                read_shape(reader)?,
+                read_ring(reader)?,
+                reader.u32()? as usize,
+            );
+            let gammas = [
+                reader.u32()? as usize,
+                reader.u32()? as usize,
+                reader.u32()? as usize,
+            ];
             let gadget = gadget_of(read_bytes(reader)?);
             let [first, second, key_bits, bits, mask, body, a, b] = read_bytes(reader)?;
-            let [mask, body] = [mask, body].map(|count| Digits { bits, count: count as usize });
+            let [mask, body] = [mask, body].map(|count| Digits {
+                bits,
+                count: count as usize,
+            });
             let (query_bits, answer) = ([first, second], ResponseBits { a, b });
             let failure = read_failure(reader)?;
             Ok(Literal {
@@ -240,9 +312,16 @@ impl Parameters for Params {
 /// The literal with the smallest messages, with other gadget, digits and bits than the given one,
 /// whose bits are the widest; `None` if none decodes.
 fn search(literal: &Literal, layout: &Layout) -> Option<Literal> {
-    let keys = LOG_BASES.flat_map(|log_base| KEY_BITS.map(move |key_bits| (gadget(log_base), key_bits)));
+    let keys =
+        LOG_BASES.flat_map(|log_base| KEY_BITS.map(move |key_bits| (gadget(log_base), key_bits)));
     let of_digits = |(mask, body)| {
-        let of_keys = move |(gadget, key_bits)| Literal { gadget, key_bits, mask, body, ..*literal };
+        let of_keys = move |(gadget, key_bits)| Literal {
+            gadget,
+            key_bits,
+            mask,
+            body,
+            ..*literal
+        };
         keys.clone().map(of_keys)
     };
     let literals = DIGIT_BITS.flat_map(digits).flat_map(of_digits);
@@ -252,14 +331,20 @@ fn search(literal: &Literal, layout: &Layout) -> Option<Literal> {
 
 /// Two digits of `log_base` bits at the top of a modulus of 56 bits.
 const fn gadget(log_base: u32) -> GadgetParams {
-    GadgetParams { levels: 2, log_base, drop: LOG2_Q - 2 * log_base }
+    GadgetParams {
+        levels: 2,
+        log_base,
+        drop: LOG2_Q - 2 * log_base,
+    }
 }
 
 /// The fewest digits of this width that the first level may have, and one more of each.
 fn digits(bits: u32) -> impl Iterator<Item = (Digits, Digits)> {
     let counts = move |least: u32| {
         let first = least.div_ceil(bits);
-        (first..=first + 1).filter(move |count| count * bits <= 32).map(move |count| count as usize)
+        (first..=first + 1)
+            .filter(move |count| count * bits <= 32)
+            .map(move |count| count as usize)
     };
     // Below 22 and 17 bits switching alone exceeds the threshold of a 16-bit word.
     counts(22).flat_map(move |mask| {
@@ -272,7 +357,15 @@ fn digits(bits: u32) -> impl Iterator<Item = (Digits, Digits)> {
 /// for them.
 fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
     let input = NoiseInput::new(&literal, layout);
-    let (noise, Setting { degree, modulus, sigma, .. }) = (Noise::compute(&input), input.setting);
+    let (
+        noise,
+        Setting {
+            degree,
+            modulus,
+            sigma,
+            ..
+        },
+    ) = (Noise::compute(&input), input.setting);
     // The fewest bits of a selector whose rounding, times the words of a row, adds at most `left`
     // to the variance of the widest selector.
     let query_bits = |level: usize, left: f64| {
@@ -281,17 +374,26 @@ fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
     };
     let failure = LEVEL_FAILURE_LOG2 - literal.failure.beyond_default();
     let allowed = [0, 1].map(|level| {
-        input.tails().variance_for(input.threshold(level), input.coefficients()[level], failure)
+        input
+            .tails()
+            .variance_for(input.threshold(level), input.coefficients()[level], failure)
     });
     let first = query_bits(0, allowed[0] - noise.first - noise.first_switch)?;
     let left = allowed[1] - noise.second;
     let of_answer = |answer: ResponseBits| {
         let second = query_bits(1, left - input.setting.response_switch(answer.a, answer.b))?;
-        Some(Literal { query_bits: [first, second], answer, ..literal })
+        Some(Literal {
+            query_bits: [first, second],
+            answer,
+            ..literal
+        })
     };
     let digit = literal.mask.bits;
-    let answers = (digit + 1..=32)
-        .flat_map(|a| (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b }));
+    let answers = (digit + 1..=32).flat_map(|a| {
+        (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b })
+    });
     let fitting = answers.filter(|answer| answer.fit(degree, modulus, sigma));
-    fitting.filter_map(of_answer).min_by_key(|literal| literal.message_bits(layout))
+    fitting
+        .filter_map(of_answer)
+        .min_by_key(|literal| literal.message_bits(layout))
 }

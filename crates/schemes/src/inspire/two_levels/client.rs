@@ -35,10 +35,18 @@ impl scheme::Client<Inspire2> for Client {
         let found = public.masks.len();
         if found != params.literal().public_words() {
             let expected = format!("{}", params.literal().public_words());
-            return Err(Error::malformed("the masks of InsPIRe(2)", format!("{found} words"), expected));
+            return Err(Error::malformed(
+                "the masks of InsPIRe(2)",
+                format!("{found} words"),
+                expected,
+            ));
         }
         let packings = Packings::new(&params, &public.seed)?;
-        Ok(Self { params, public, packings })
+        Ok(Self {
+            params,
+            public,
+            packings,
+        })
     }
 
     fn params(&self) -> &Params {
@@ -56,43 +64,93 @@ impl scheme::Client<Inspire2> for Client {
         let locations = vec![params.layout().locate(indices[0])];
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(params.rlwe(), &mut rng);
-        let mut encrypt = |level, selected| params.selector(level).encrypt(seed, &key, selected, &mut rng);
-        let selectors = [encrypt(0, locations[0].column), encrypt(1, locations[0].block)];
+        let mut encrypt = |level, selected| {
+            params
+                .selector(level)
+                .encrypt(seed, &key, selected, &mut rng)
+        };
+        let selectors = [
+            encrypt(0, locations[0].column),
+            encrypt(1, locations[0].block),
+        ];
         // GENKSMATY for each distinct γ, rounded.
         let packings = self.packings.distinct().iter();
-        let elements = packings.flat_map(|packing| packing.generate_key(&key, &mut rng).into_elements());
-        let keys = round_elements(params.rlwe().ring(), params.literal().key_bits, elements.collect());
-        Ok((Secret { key: Arc::new(key), locations }, Query { selectors, keys }))
+        let elements =
+            packings.flat_map(|packing| packing.generate_key(&key, &mut rng).into_elements());
+        let keys = round_elements(
+            params.rlwe().ring(),
+            params.literal().key_bits,
+            elements.collect(),
+        );
+        Ok((
+            Secret {
+                key: Arc::new(key),
+                locations,
+            },
+            Query { selectors, keys },
+        ))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
         let (mask, body, digits_decode) = self.compose(&secret.key, &answer);
-        let first = self.open(&secret.key, self.params.literal().first_bits(), WORD_BITS, &mask, &body);
-        let bytes = first.words.iter().flat_map(|&word| (word as u16).to_le_bytes());
+        let first = self.open(
+            &secret.key,
+            self.params.literal().first_bits(),
+            WORD_BITS,
+            &mask,
+            &body,
+        );
+        let bytes = first
+            .words
+            .iter()
+            .flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
         let (unit_layout, location) = (&self.params.layout().unit_layout, &secret.locations[0]);
-        whiten(&self.public.seed, location.unit, unit_layout.unit_bytes, &mut bytes);
+        whiten(
+            &self.public.seed,
+            location.unit,
+            unit_layout.unit_bytes,
+            &mut bytes,
+        );
         let record = unit_layout.select(&bytes, location.slot);
-        if first.decodes & digits_decode { Ok(vec![record]) } else { Err(Error::NotDecodable) }
+        if first.decodes & digits_decode {
+            Ok(vec![record])
+        } else {
+            Err(Error::NotDecodable)
+        }
     }
 }
 
 impl Client {
     /// Lines 4 to 6: mask and body of the wanted unit's encryption from their digits, and whether
     /// all digits decode.
-    fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
+    fn compose(
+        &self,
+        key: &SecretKey,
+        answer: &Answer,
+    ) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
         let literal = self.params.literal();
         let [unit, first, last] = literal.gammas;
         let mask = self.decrypt(key, &self.public.masks, &answer.first, first);
         let body = self.decrypt(key, &answer.masks, &answer.second, last);
         let decodes = mask.decodes & body.decodes;
-        (join(literal.mask, literal.rlwe.degree, &mask.words), join(literal.body, unit, &body.words), decodes)
+        (
+            join(literal.mask, literal.rlwe.degree, &mask.words),
+            join(literal.body, unit, &body.words),
+            decodes,
+        )
     }
 
     /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
     fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Opened {
-        let (bits, digit) = (self.params.literal().answer, self.params.literal().mask.bits);
-        let mut all = Opened { words: Zeroizing::new(Vec::with_capacity(bodies.len())), decodes: true };
+        let (bits, digit) = (
+            self.params.literal().answer,
+            self.params.literal().mask.bits,
+        );
+        let mut all = Opened {
+            words: Zeroizing::new(Vec::with_capacity(bodies.len())),
+            decodes: true,
+        };
         let degree = self.params.literal().rlwe.degree;
         for (mask, body) in masks.chunks_exact(degree).zip(bodies.chunks_exact(gamma)) {
             let opened = self.open(key, bits, digit, mask, body);
@@ -104,7 +162,14 @@ impl Client {
 
     /// The words modulo 2^plain of one encryption, and whether every coefficient is within the
     /// bound on the noise.
-    fn open(&self, key: &SecretKey, bits: ResponseBits, plain: u32, mask: &[u64], body: &[u64]) -> Opened {
+    fn open(
+        &self,
+        key: &SecretKey,
+        bits: ResponseBits,
+        plain: u32,
+        mask: &[u64],
+        body: &[u64],
+    ) -> Opened {
         let bound = FILL * 2f64.powi((bits.a - plain) as i32 - 1);
         let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);
         Opened::new(bits, plain, &phases, bound as u64)

@@ -9,7 +9,9 @@ use papir_core::sections::SectionSource;
 use papir_core::{BlobSlice, Division, Progress, Result, parallel};
 use papir_kernels::{matvec_i16, matvec_i32};
 use papir_lattice::packing::inspiring::matrix::slots;
-use papir_lattice::packing::inspiring::{MatrixPacking, OnlineKey as Expanded, PartialInspiring, multiply};
+use papir_lattice::packing::inspiring::{
+    MatrixPacking, OnlineKey as Expanded, PartialInspiring, multiply,
+};
 use papir_lattice::packing::{Bodies, OnlineKey};
 use papir_lattice::selection::{group_rows, matrix_bytes};
 
@@ -66,20 +68,44 @@ impl First {
         packing: &PartialInspiring,
         device: &dyn Device,
     ) -> Result<Self> {
-        let rows = Held::on(device, Words::Signed16, params.layout().columns, self.tiles.bytes())?;
-        let matrices = Held::on(device, Words::Signed32, matrix_columns(packing), self.matrices.bytes())?;
-        Ok(Self { held: [rows, matrices], ..self.clone() })
+        let rows = Held::on(
+            device,
+            Words::Signed16,
+            params.layout().columns,
+            self.tiles.bytes(),
+        )?;
+        let matrices = Held::on(
+            device,
+            Words::Signed32,
+            matrix_columns(packing),
+            self.matrices.bytes(),
+        )?;
+        Ok(Self {
+            held: [rows, matrices],
+            ..self.clone()
+        })
     }
 
     /// The matrices that a device holds of a whole database.
     pub(super) fn device_matrices(params: &Params) -> Vec<TileShape> {
         let (layout, gamma) = (params.layout(), params.literal().gammas[0]);
         let rows = group_rows(layout.blocks * layout.unit_words);
-        let selected = TileShape { words: Words::Signed16, rows, columns: layout.columns };
+        let selected = TileShape {
+            words: Words::Signed16,
+            rows,
+            columns: layout.columns,
+        };
         let degree = params.rlwe().ring().degree();
         let columns = params.gadget().levels() * degree;
         let rows = layout.blocks.div_ceil(slots(gamma)) * slots(gamma) * gamma;
-        vec![selected, TileShape { words: Words::Signed32, rows, columns }]
+        vec![
+            selected,
+            TileShape {
+                words: Words::Signed32,
+                rows,
+                columns,
+            },
+        ]
     }
 
     /// Line 7, b′₀ = D·b₀: bodies of these units modulo q, in one pass over their rows.
@@ -99,7 +125,9 @@ impl First {
             let held = self.held[1].products(vectors, bits);
             held.unwrap_or_else(|| multiply(&self.matrices, vectors, bits))
         };
-        packing.pack_bodies_by(multiply, &[], bodies, keys).map_err(refused(NAME))
+        packing
+            .pack_bodies_by(multiply, &[], bodies, keys)
+            .map_err(refused(NAME))
     }
 }
 
@@ -136,7 +164,11 @@ impl Shard<Inspire2> for Inspire2Shard {
         let unit_words = params.layout().unit_words;
         let units = words.start / unit_words..words.end / unit_words;
         let first = First::load(&params, packings.packing(0), units, source)?;
-        Ok(Self { params, packings, first })
+        Ok(Self {
+            params,
+            packings,
+            first,
+        })
     }
 
     fn params(&self) -> &Params {
@@ -151,7 +183,13 @@ impl Shard<Inspire2> for Inspire2Shard {
         progress.stage("select", count);
         let bodies = self.first.select(params, queries);
         progress.stage("pack_first", count);
-        let packed = self.first.pack(self.packings.packing(0), bodies, &keys.iter().collect::<Vec<_>>())?;
-        Ok(parallel::map(&packed, |bodies| bodies.to_words(params.rlwe().ring())))
+        let packed = self.first.pack(
+            self.packings.packing(0),
+            bodies,
+            &keys.iter().collect::<Vec<_>>(),
+        )?;
+        Ok(parallel::map(&packed, |bodies| {
+            bodies.to_words(params.rlwe().ring())
+        }))
     }
 }

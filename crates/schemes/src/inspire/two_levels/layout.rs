@@ -33,17 +33,34 @@ impl Layout {
         let most = unit_layout.units().min(MAX_COLUMNS);
         if blocks == 0 || blocks as u64 > most {
             let expected = format!("1 to {most}");
-            return Err(Error::out_of_bounds("the number of units in a column", blocks as u64, expected));
+            return Err(Error::out_of_bounds(
+                "the number of units in a column",
+                blocks as u64,
+                expected,
+            ));
         }
         let rows = blocks as u64 * unit_words as u64;
         if rows > u64::from(u32::MAX) {
-            return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
+            return Err(Error::out_of_bounds(
+                "the number of rows",
+                rows,
+                "below 2^32",
+            ));
         }
         let columns = unit_layout.units().div_ceil(blocks as u64);
         if columns > MAX_COLUMNS {
-            return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
+            return Err(Error::out_of_bounds(
+                "the number of columns",
+                columns,
+                "at most 2^24",
+            ));
         }
-        Ok(Self { unit_layout, unit_words, blocks, columns: columns as usize })
+        Ok(Self {
+            unit_layout,
+            unit_words,
+            blocks,
+            columns: columns as usize,
+        })
     }
 
     /// Records and their length.
@@ -97,7 +114,12 @@ pub(super) fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: u
     let words = matrix::read_column(tiles, layout.columns, column);
     let words = &words[..layout.blocks * layout.unit_words];
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    whiten(seed, (column * layout.blocks) as u64, layout.unit_layout.unit_bytes, &mut bytes);
+    whiten(
+        seed,
+        (column * layout.blocks) as u64,
+        layout.unit_layout.unit_bytes,
+        &mut bytes,
+    );
     bytes
 }
 
@@ -110,7 +132,13 @@ pub(super) fn read_unit(layout: &Layout, seed: &Seed, tiles: &[i16], unit: u64) 
 }
 
 /// Writes the bytes of a unit to the matrix.
-pub(super) fn write_unit(layout: &Layout, seed: &Seed, tiles: &mut [i16], unit: u64, mut bytes: Vec<u8>) {
+pub(super) fn write_unit(
+    layout: &Layout,
+    seed: &Seed,
+    tiles: &mut [i16],
+    unit: u64,
+    mut bytes: Vec<u8>,
+) {
     whiten(seed, unit, layout.unit_layout.unit_bytes, &mut bytes);
     for (at, pair) in places(layout, unit).zip(bytes.chunks_exact(2)) {
         tiles[at] = i16::from_le_bytes([pair[0], pair[1]]);

@@ -72,7 +72,11 @@ impl Literal {
     /// Words of an answer: bodies of resp₁, masks and bodies of resp₂.
     pub fn answer_words(&self) -> [usize; 3] {
         let [first, second] = self.packs();
-        [first * self.gammas[1], second * self.rlwe.degree, second * self.gammas[2]]
+        [
+            first * self.gammas[1],
+            second * self.rlwe.degree,
+            second * self.gammas[2],
+        ]
     }
 
     /// Words of the masks of resp₁.
@@ -90,12 +94,18 @@ impl Literal {
             (first + second, self.answer.b),
             (masks + self.public_words(), self.answer.a),
         ];
-        words.into_iter().map(|(count, bits)| count as u64 * u64::from(bits)).sum()
+        words
+            .into_iter()
+            .map(|(count, bits)| count as u64 * u64::from(bits))
+            .sum()
     }
 
     /// Bits of the first level's encryptions, whose words become digits.
     pub fn first_bits(&self) -> ResponseBits {
-        ResponseBits { a: self.mask.word_bits(), b: self.body.word_bits() }
+        ResponseBits {
+            a: self.mask.word_bits(),
+            b: self.body.word_bits(),
+        }
     }
 
     /// Checks all values for a modulus.
@@ -105,13 +115,22 @@ impl Literal {
         let degree = self.rlwe.degree;
         if degree > MAX_DEGREE {
             let expected = format!("at most {MAX_DEGREE} in {NAME}");
-            return Err(Error::out_of_bounds("the degree d", degree as u64, expected));
+            return Err(Error::out_of_bounds(
+                "the degree d",
+                degree as u64,
+                expected,
+            ));
         }
-        let parts = self.answer_words().into_iter().chain([self.public_words(), self.key_words()]);
+        let parts = self
+            .answer_words()
+            .into_iter()
+            .chain([self.public_words(), self.key_words()]);
         match parts.max() {
             Some(words) if words > MAX_WORDS => {
-                let (what, expected) =
-                    ("the number of words of an answer's part", format!("at most {MAX_WORDS}"));
+                let (what, expected) = (
+                    "the number of words of an answer's part",
+                    format!("at most {MAX_WORDS}"),
+                );
                 Err(Error::out_of_bounds(what, words as u64, expected))
             }
             _ => Ok(()),
@@ -137,10 +156,14 @@ impl Literal {
                 && (1..=16).contains(&digits.bits)
                 && (1..=32).contains(&digits.count)
         };
-        let response = |bits: ResponseBits| bits.fit(self.rlwe.degree, modulus as f64, self.rlwe.sigma);
+        let response =
+            |bits: ResponseBits| bits.fit(self.rlwe.degree, modulus as f64, self.rlwe.sigma);
         // Entries of a packing matrix are sums of up to γ digits of half a base.
         let entry = (self.rlwe.degree as u64 / 2) << (self.gadget.log_base.clamp(1, 32) - 1);
-        let fits = self.query_bits.iter().all(|&bits| below_q(bits, MAX_QUERY_BITS))
+        let fits = self
+            .query_bits
+            .iter()
+            .all(|&bits| below_q(bits, MAX_QUERY_BITS))
             && below_q(self.key_bits, 62)
             && digits(self.mask)
             && digits(self.body)
@@ -148,7 +171,9 @@ impl Literal {
             && response(self.answer)
             && entry < 1 << 31;
         if !fits {
-            return Err(refused(NAME)(format!("message bits {self:?} do not fit q = {modulus}")));
+            return Err(refused(NAME)(format!(
+                "message bits {self:?} do not fit q = {modulus}"
+            )));
         }
         Ok(())
     }

@@ -43,10 +43,18 @@ pub struct Noise {
 
 impl NoiseInput {
     pub(super) fn new(literal: &Literal, layout: &Layout) -> Self {
-        let RlweLiteral { degree, primes, sigma } = literal.rlwe;
+        let RlweLiteral {
+            degree,
+            primes,
+            sigma,
+        } = literal.rlwe;
         let modulus = primes.map(f64::from).iter().product();
         let setting = Setting::error_like(degree, modulus, sigma, literal.key_bits);
-        Self { literal: *literal, setting, selectors: [layout.columns, layout.blocks] }
+        Self {
+            literal: *literal,
+            setting,
+            selectors: [layout.columns, layout.blocks],
+        }
     }
 
     /// log₂ of a level's plaintext modulus.
@@ -65,7 +73,12 @@ impl NoiseInput {
     pub(super) fn squares(&self, level: usize) -> f64 {
         let (count, largest) = (self.selectors[level], 2f64.powi(self.plain_bits(level) - 1));
         if level == 0 {
-            return squares_of_whitened(count, largest, self.literal.gammas[0], self.literal.failure);
+            return squares_of_whitened(
+                count,
+                largest,
+                self.literal.gammas[0],
+                self.literal.failure,
+            );
         }
         count as f64 * (largest * largest)
     }
@@ -83,7 +96,9 @@ impl NoiseInput {
 
     /// Coefficients that must decode: those of one unit, and all digits of one unit's encryption.
     pub(super) fn coefficients(&self) -> [f64; 2] {
-        let Literal { gammas, mask, body, .. } = self.literal;
+        let Literal {
+            gammas, mask, body, ..
+        } = self.literal;
         let digits = mask.count * self.setting.degree + body.count * gammas[0];
         [gammas[0] as f64, digits as f64]
     }
@@ -92,11 +107,20 @@ impl NoiseInput {
 impl Noise {
     /// Variances for these parameters.
     pub(super) fn compute(input: &NoiseInput) -> Self {
-        let Literal { gammas, gadget, mask, body, answer, .. } = input.literal;
+        let Literal {
+            gammas,
+            gadget,
+            mask,
+            body,
+            answer,
+            ..
+        } = input.literal;
         let packing = gammas.map(|gamma| input.setting.partial_packing(gadget, gamma));
         Self {
             first: input.squares(0) * input.entry(0) + packing[0],
-            first_switch: input.setting.response_switch(mask.word_bits(), body.word_bits()),
+            first_switch: input
+                .setting
+                .response_switch(mask.word_bits(), body.word_bits()),
             // The larger of the variances that the second and the third packing add.
             second: input.squares(1) * input.entry(1) + packing[1].max(packing[2]),
             second_switch: input.setting.response_switch(answer.a, answer.b),
@@ -105,13 +129,22 @@ impl Noise {
 
     /// log₂ of the probability that a record does not decode: any coefficient of either level.
     pub(super) fn failure_log2(&self, input: &NoiseInput) -> f64 {
-        let variances = [self.first + self.first_switch, self.second + self.second_switch];
+        let variances = [
+            self.first + self.first_switch,
+            self.second + self.second_switch,
+        ];
         let of_level = |level: usize| {
             let (threshold, coefficients) = (input.threshold(level), input.coefficients()[level]);
-            input.tails().failure_log2(threshold, variances[level], coefficients)
+            input
+                .tails()
+                .failure_log2(threshold, variances[level], coefficients)
         };
         let both = (of_level(0).max(of_level(1)) + 1.0).min(0.0);
         let bound = input.literal.failure;
-        if bound.is_default() { both } else { either_log2(both, words_log2(bound)) }
+        if bound.is_default() {
+            both
+        } else {
+            either_log2(both, words_log2(bound))
+        }
     }
 }

@@ -16,8 +16,11 @@ use crate::shared::parameters::refused;
 /// Section of the seed.
 pub(super) const SEED: &str = "inspire2/seed";
 /// Sections of the second level's packs.
-pub(super) const PACKS: Names =
-    Names { scheme: NAME, words: "inspire2/second", packs: "inspire2/second packs" };
+pub(super) const PACKS: Names = Names {
+    scheme: NAME,
+    words: "inspire2/second",
+    packs: "inspire2/second packs",
+};
 
 /// PartialInspiRING for each distinct γ, under the masks w_g of that γ.
 #[derive(Clone, Debug)]
@@ -35,11 +38,20 @@ impl Packings {
     pub fn new(params: &Params, seed: &Seed) -> Result<Self> {
         let gammas = params.literal().distinct_gammas();
         let packing = |&gamma: &usize| {
-            PartialInspiring::new(params.rlwe(), params.gadget(), gamma, seed).map_err(refused(NAME))
+            PartialInspiring::new(params.rlwe(), params.gadget(), gamma, seed)
+                .map_err(refused(NAME))
         };
-        let role = |gamma| gammas.iter().position(|&other| other == gamma).unwrap_or_default();
+        let role = |gamma| {
+            gammas
+                .iter()
+                .position(|&other| other == gamma)
+                .unwrap_or_default()
+        };
         let roles = params.literal().gammas.map(role);
-        Ok(Self { distinct: gammas.iter().map(packing).collect::<Result<_>>()?, roles })
+        Ok(Self {
+            distinct: gammas.iter().map(packing).collect::<Result<_>>()?,
+            roles,
+        })
     }
 
     /// All of them, in the order of their keys.
@@ -51,11 +63,19 @@ impl Packings {
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for a key of another packing.
-    pub(super) fn key(&self, params: &Params, query: &Query, index: usize) -> Result<OnlineKey<Expanded>> {
+    pub(super) fn key(
+        &self,
+        params: &Params,
+        query: &Query,
+        index: usize,
+    ) -> Result<OnlineKey<Expanded>> {
         let words = |packing: &PartialInspiring| packing.shape().words();
         let packing = &self.distinct[index];
         let start: usize = self.distinct[..index].iter().map(words).sum();
-        let key = query.keys.get(start..start + words(packing)).unwrap_or_default();
+        let key = query
+            .keys
+            .get(start..start + words(packing))
+            .unwrap_or_default();
         PACKS.online_key(packing, &[params.literal().key_bits], key)
     }
 
@@ -79,12 +99,16 @@ pub(super) fn select(
     [gamma, packs]: [usize; 2],
 ) -> Vec<Bodies> {
     let matrix = WordMatrix::new(params.selectors()[level], tiles);
-    let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selectors[level].as_slice()).collect();
+    let selectors: Vec<&[u64]> = queries
+        .iter()
+        .map(|query| query.selectors[level].as_slice())
+        .collect();
     let (ring, bits) = (params.rlwe().ring(), params.literal().query_bits[level]);
     let sums = match held.products(&selectors, bits) {
         Some(products) => matrix.select_from(products, &selectors, bits),
         None => matrix.select(&selectors, bits),
     };
     let sums = sums.into_iter();
-    sums.map(|sums| Bodies::from_sums(ring, gamma, packs, &sums, bits)).collect()
+    sums.map(|sums| Bodies::from_sums(ring, gamma, packs, &sums, bits))
+        .collect()
 }

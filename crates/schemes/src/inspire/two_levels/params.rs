@@ -19,7 +19,9 @@ use super::literal::NAME;
 use super::noise::{Noise, NoiseInput, WORD_BITS};
 use crate::shared::matrices::Selector;
 use crate::shared::messages::SEED_BYTES;
-use crate::shared::parameters::{READ_RATE, check_failure, refused, score, sealed, sealed_public, unfit};
+use crate::shared::parameters::{
+    READ_RATE, check_failure, refused, score, sealed, sealed_public, unfit,
+};
 
 /// Labels of the masks of A₀ and A₁.
 const SELECTORS: [&str; 2] = ["inspire2/first", "inspire2/second"];
@@ -56,7 +58,10 @@ impl Params {
     /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not
     /// fit together.
     pub fn insecure(literal: Literal) -> Result<Self> {
-        Self::build(literal, RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?)
+        Self::build(
+            literal,
+            RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?,
+        )
     }
 
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
@@ -66,7 +71,14 @@ impl Params {
         let input = NoiseInput::new(&literal, &layout);
         let noise = Noise::compute(&input);
         let failure_log2 = noise.failure_log2(&input);
-        Ok(Self { literal, layout, rlwe, gadget, noise, failure_log2 })
+        Ok(Self {
+            literal,
+            layout,
+            rlwe,
+            gadget,
+            noise,
+            failure_log2,
+        })
     }
 
     /// The values.
@@ -142,8 +154,11 @@ impl Params {
 
     /// Bytes of the matrices of all packs of the first or second packing.
     pub(super) fn pack_bytes(&self, packing: usize) -> u64 {
-        let (gamma, degree, levels) =
-            (self.literal.gammas[packing], self.literal.rlwe.degree, self.literal.gadget.levels);
+        let (gamma, degree, levels) = (
+            self.literal.gammas[packing],
+            self.literal.rlwe.degree,
+            self.literal.gadget.levels,
+        );
         let unit = unit_words(degree, gamma, levels);
         let packs = [self.layout.blocks, self.literal.packs()[0]][packing];
         4 * packs.div_ceil(unit / (gamma * degree * levels)) as u64 * unit as u64
@@ -177,7 +192,10 @@ impl Params {
         let (degree, keys) = (self.literal.rlwe.degree, self.literal.key_words());
         let ([first, second], [packs, online]) = (self.selectors(), self.literal.packs());
         let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + keys / degree;
-        let (setup, database) = (self.material_work(self.layout.blocks), self.layout.matrix_bytes() as f64);
+        let (setup, database) = (
+            self.material_work(self.layout.blocks),
+            self.layout.matrix_bytes() as f64,
+        );
         Work {
             setup: setup.with(Operation::Encode16, database / 2.0, self.layout.columns),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
@@ -189,13 +207,23 @@ impl Params {
     /// Work of an answer. Slices are units of the first level; the second level is the combiner's.
     pub(super) fn answering(&self) -> DividedWork {
         let ([first, second], [_, online]) = (self.selectors(), self.literal.packs());
-        let (database, groups) = (self.layout.matrix_bytes() as f64, self.layout.rows() / matvec_i16::ROWS);
+        let (database, groups) = (
+            self.layout.matrix_bytes() as f64,
+            self.layout.rows() / matvec_i16::ROWS,
+        );
         let (digits, digit_groups) = (2 * self.digit_words(), self.digit_rows() / matvec_i16::ROWS);
         let online_packs = online as f64 * self.share_of_a_pack(2);
         // Words of messages are unpacked, split, lifted or rounded.
-        let (keys, answer) = (self.literal.key_words(), self.literal.answer_words().iter().sum::<usize>());
-        let [read, taken, given] = [first + keys, self.layout.rows(), second + self.digit_rows() + answer]
-            .map(|words| 2.0 * words as f64);
+        let (keys, answer) = (
+            self.literal.key_words(),
+            self.literal.answer_words().iter().sum::<usize>(),
+        );
+        let [read, taken, given] = [
+            first + keys,
+            self.layout.rows(),
+            second + self.digit_rows() + answer,
+        ]
+        .map(|words| 2.0 * words as f64);
         DividedWork {
             slices: Counts::new()
                 .with(Operation::Select16, database, groups)
@@ -214,10 +242,13 @@ impl Params {
     /// Work of preparing `blocks` packs of the first level, and the second level: every row is
     /// multiplied with the masks of all blocks of d columns.
     pub(super) fn material_work(&self, blocks: usize) -> Counts {
-        let [first, second] = self.selectors().map(|columns| columns.div_ceil(self.literal.rlwe.degree));
+        let [first, second] = self
+            .selectors()
+            .map(|columns| columns.div_ceil(self.literal.rlwe.degree));
         let ([packs, _], [unit, ..]) = (self.literal.packs(), self.literal.gammas);
         let transforms = blocks * unit * first + self.digit_rows() * second;
-        let full_packs = blocks as f64 * self.share_of_a_pack(0) + packs as f64 * self.share_of_a_pack(1);
+        let full_packs =
+            blocks as f64 * self.share_of_a_pack(0) + packs as f64 * self.share_of_a_pack(1);
         let counts = Counts::new().with(Operation::HintTransform, transforms as f64, blocks);
         counts.with(Operation::Pack, full_packs, blocks)
     }
@@ -226,14 +257,24 @@ impl Params {
     /// transform of log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the
     /// rest).
     fn share_of_a_pack(&self, packing: usize) -> f64 {
-        let (gamma, degree) = (self.literal.gammas[packing] as f64, self.literal.rlwe.degree as f64);
+        let (gamma, degree) = (
+            self.literal.gammas[packing] as f64,
+            self.literal.rlwe.degree as f64,
+        );
         gamma / degree * (5.0 + gamma.log2()) / (5.0 + degree.log2())
     }
 
     /// Cost that the goal minimises, from message bytes and rough seconds of one core for an
     /// answer.
     pub(super) fn score(&self, goal: Goal) -> f64 {
-        let Sizes { query, answer, hint, database, material, .. } = self.sizes();
+        let Sizes {
+            query,
+            answer,
+            hint,
+            database,
+            material,
+            ..
+        } = self.sizes();
         let online = self.literal.packs()[1] * self.literal.gammas[2];
         let seconds = (database + material) as f64 / READ_RATE + online as f64 * ONLINE_PACK;
         score(goal, (query + answer + hint) as f64, seconds)

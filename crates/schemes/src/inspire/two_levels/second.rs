@@ -55,22 +55,37 @@ impl SecondLevel {
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe().ring(), params.literal().answer);
         let online_masks = params.selector(1).masks(&seed, params.literal().gammas[2]);
-        Self { params, public: Public { seed, masks }, packings, digits, packs, online_masks }
+        Self {
+            params,
+            public: Public { seed, masks },
+            packings,
+            digits,
+            packs,
+            online_masks,
+        }
     }
 
     /// Packing keys of queries.
     pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
         let distinct = 0..self.packings.distinct().len();
         let keys = |query: &&Query| {
-            let keys = distinct.clone().map(|index| self.packings.key(&self.params, query, index));
+            let keys = distinct
+                .clone()
+                .map(|index| self.packings.key(&self.params, query, index));
             Ok(Keys(keys.collect::<Result<_>>()?))
         };
         parallel::try_map(queries, keys)
     }
 
     /// Keys of the first, second or third packing.
-    pub(super) fn keys_of<'a>(&self, keys: &'a [Keys], packing: usize) -> Vec<&'a OnlineKey<Expanded>> {
-        keys.iter().map(|keys| &keys.0[self.packings.role(packing)]).collect()
+    pub(super) fn keys_of<'a>(
+        &self,
+        keys: &'a [Keys],
+        packing: usize,
+    ) -> Vec<&'a OnlineKey<Expanded>> {
+        keys.iter()
+            .map(|keys| &keys.0[self.packings.role(packing)])
+            .collect()
     }
 
     /// Lines 9 to 12: answers from the packed bodies of all units.
@@ -87,14 +102,28 @@ impl SecondLevel {
         progress.stage("pack_online", count);
         let thirds = self.pack_online(queries, firsts, keys)?;
         progress.stage("switch", count);
-        Ok(seconds.iter().zip(&thirds).map(|(second, third)| self.switch(second, third)).collect())
+        Ok(seconds
+            .iter()
+            .zip(&thirds)
+            .map(|(second, third)| self.switch(second, third))
+            .collect())
     }
 
     /// Lines 10 and 11: bodies of resp₁.
     pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
-        let packs = [self.params.literal().gammas[1], self.params.literal().packs()[0]];
-        let bodies = select(&self.params, (&self.digits, &Held::default()), queries, 1, packs);
-        self.packs.pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
+        let packs = [
+            self.params.literal().gammas[1],
+            self.params.literal().packs()[0],
+        ];
+        let bodies = select(
+            &self.params,
+            (&self.digits, &Held::default()),
+            queries,
+            1,
+            packs,
+        );
+        self.packs
+            .pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
     }
 
     /// Lines 9, 10 and 12: resp₂, from the digits of the packed bodies.
@@ -107,9 +136,19 @@ impl SecondLevel {
         let (packing, masks) = (self.packings.packing(2), &self.online_masks);
         let answer = |((query, first), key): ((&&Query, &Bodies), &OnlineKey<Expanded>)| {
             let digits = body_digits(&self.params, first);
-            respond(&self.params, packing, masks, &digits, &query.selectors[1], key)
+            respond(
+                &self.params,
+                packing,
+                masks,
+                &digits,
+                &query.selectors[1],
+                key,
+            )
         };
-        parallel::try_map(queries.iter().zip(firsts).zip(self.keys_of(keys, 2)), answer)
+        parallel::try_map(
+            queries.iter().zip(firsts).zip(self.keys_of(keys, 2)),
+            answer,
+        )
     }
 
     /// Switches masks and bodies to the bits of an answer.
@@ -119,7 +158,10 @@ impl SecondLevel {
         let body = |pack: &Rlwe| bits.body(ring, &ring.to_words(&pack.b)[..gamma]);
         Answer {
             first: bits.body(ring, &second.to_words(ring)),
-            masks: third.iter().flat_map(|pack| bits.mask(ring, &pack.a)).collect(),
+            masks: third
+                .iter()
+                .flat_map(|pack| bits.mask(ring, &pack.a))
+                .collect(),
             second: third.iter().flat_map(body).collect(),
         }
     }
@@ -142,7 +184,11 @@ impl Combiner<Inspire2> for SecondLevel {
         &self.public
     }
 
-    fn combine_many(&self, batch: &[(&Query, &[u64])], progress: &dyn Progress) -> Result<Vec<Answer>> {
+    fn combine_many(
+        &self,
+        batch: &[(&Query, &[u64])],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
         let (ring, layout) = (self.params.rlwe().ring(), self.params.layout());
         let words = layout.blocks * layout.unit_words;
         let queries: Vec<&Query> = batch.iter().map(|(query, _)| *query).collect();
@@ -165,7 +211,10 @@ pub(super) fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> 
     let d = ring.degree();
     let mut column = vec![0; params.digit_rows()];
     for (c, word) in words.into_iter().enumerate() {
-        digits.split_centred(word).enumerate().for_each(|(j, digit)| column[j * d + c] = digit);
+        digits
+            .split_centred(word)
+            .enumerate()
+            .for_each(|(j, digit)| column[j * d + c] = digit);
     }
     column
 }
@@ -196,21 +245,36 @@ pub(super) fn respond(
     selector: &[u64],
     key: &OnlineKey<Expanded>,
 ) -> Result<Vec<Rlwe>> {
-    let (ring, gamma, columns) = (params.rlwe().ring(), packing.capacity(), params.layout().blocks);
-    let (packs, bits) = (digits.len() / (gamma * columns), params.literal().query_bits[1]);
+    let (ring, gamma, columns) = (
+        params.rlwe().ring(),
+        packing.capacity(),
+        params.layout().blocks,
+    );
+    let (packs, bits) = (
+        digits.len() / (gamma * columns),
+        params.literal().query_bits[1],
+    );
     let mut words = vec![0; packing.words(packs)];
     let pack_digits = |pack: usize| &digits[pack * gamma * columns..][..gamma * columns];
     let masks = |pack| masks.of_words(ring, pack_digits(pack), columns);
-    let prepared = packing.prepare_all(packs, masks, &mut words).map_err(refused(NAME))?;
+    let prepared = packing
+        .prepare_all(packs, masks, &mut words)
+        .map_err(refused(NAME))?;
     // Each row times the selector, modulo 2^bits.
     let product = |row: &[i16]| {
         let terms = row.iter().zip(selector);
-        let sum =
-            |sum: u64, (&digit, &entry): (&i16, &u64)| sum.wrapping_add((digit as u64).wrapping_mul(entry));
+        let sum = |sum: u64, (&digit, &entry): (&i16, &u64)| {
+            sum.wrapping_add((digit as u64).wrapping_mul(entry))
+        };
         terms.fold(0, sum) & ((1 << bits) - 1)
     };
     let sums: Vec<u64> = digits.chunks_exact(columns).map(product).collect();
     let bodies = Bodies::from_sums(ring, gamma, packs, &sums, bits);
-    let packed = packing.pack_bodies(&words, &[], vec![bodies], &[key]).map_err(refused(NAME))?;
-    Ok(packed.first().map(|bodies| encryptions(ring, &prepared, bodies)).unwrap_or_default())
+    let packed = packing
+        .pack_bodies(&words, &[], vec![bodies], &[key])
+        .map_err(refused(NAME))?;
+    Ok(packed
+        .first()
+        .map(|bodies| encryptions(ring, &prepared, bodies))
+        .unwrap_or_default())
 }

@@ -17,7 +17,9 @@ use papir_core::device::{Device, TileShape};
 use papir_core::scheme::{self, Combiner, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::scratch::{InMemory, Scratch, find_or_make};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Description, Progress, Records, Result, parallel};
+use papir_core::{
+    AlignedBytes, Blob, BlobSlice, Change, Description, Progress, Records, Result, parallel,
+};
 use papir_kernels::matvec_i16;
 use papir_lattice::packing::{Preprocessed, RingPacking};
 use papir_lattice::selection::{WordMatrix, write_columns};
@@ -81,12 +83,16 @@ impl scheme::Server<Inspire2> for Server {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
         progress.stage("read_keys", count);
-        let SecondLevel { params, packings, .. } = &self.second;
+        let SecondLevel {
+            params, packings, ..
+        } = &self.second;
         let keys = self.second.read_keys(&queries)?;
         progress.stage("select", count);
         let bodies = self.first.select(params, &queries);
         progress.stage("pack_first", count);
-        let firsts = self.first.pack(packings.packing(0), bodies, &self.second.keys_of(&keys, 0))?;
+        let firsts =
+            self.first
+                .pack(packings.packing(0), bodies, &self.second.keys_of(&keys, 0))?;
         self.second.answers(&queries, &firsts, &keys, progress)
     }
 
@@ -94,7 +100,9 @@ impl scheme::Server<Inspire2> for Server {
         let (params, layout) = (&self.second.params, self.second.params.layout());
         check_changes(&layout.shape(), changes)?;
         let mut touched = vec![false; layout.blocks];
-        changes.iter().for_each(|change| touched[layout.locate(change.index).block as usize] = true);
+        changes
+            .iter()
+            .for_each(|change| touched[layout.locate(change.index).block as usize] = true);
         let Description { sizes, work, .. } = params.describe();
         let update = match count(&touched) {
             0 => Counts::new(),
@@ -103,11 +111,25 @@ impl scheme::Server<Inspire2> for Server {
                 params.material_work(packs).with(Operation::Copy, copied, 1)
             }
         };
-        Ok(UpdateEstimate { update, setup: work.setup })
+        Ok(UpdateEstimate {
+            update,
+            setup: work.setup,
+        })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let SecondLevel { params, packings, public: Public { seed, .. }, digits, .. } = &self.second;
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let SecondLevel {
+            params,
+            packings,
+            public: Public { seed, .. },
+            digits,
+            ..
+        } = &self.second;
         let layout = params.layout();
         check_changes(&layout.shape(), changes)?;
         let units = self.changed_units(changes)?;
@@ -121,7 +143,14 @@ impl scheme::Server<Inspire2> for Server {
             touched[(unit % layout.blocks as u64) as usize] = true;
         }
         let copies = [self.first.matrices.bytes(), digits.bytes()].map(AlignedBytes::copy_of);
-        Self::pack((params, seed, packings), tiles.into(), copies, &touched, &mut InMemory, progress)
+        Self::pack(
+            (params, seed, packings),
+            tiles.into(),
+            copies,
+            &touched,
+            &mut InMemory,
+            progress,
+        )
     }
 
     fn device_matrices(params: &Params) -> Vec<TileShape> {
@@ -129,16 +158,25 @@ impl scheme::Server<Inspire2> for Server {
     }
 
     fn on_device(&self, device: &dyn Device) -> Result<Self> {
-        let SecondLevel { params, packings, .. } = &self.second;
+        let SecondLevel {
+            params, packings, ..
+        } = &self.second;
         let first = self.first.on_device(params, packings.packing(0), device)?;
-        Ok(Self { first, ..self.clone() })
+        Ok(Self {
+            first,
+            ..self.clone()
+        })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (layout, seed) = (self.second.params.layout(), &self.second.public.seed);
-        read_columns(&layout.unit_layout, layout.blocks as u64, (first, count), out, |column| {
-            read_column(layout, seed, &self.first.tiles, column)
-        })
+        read_columns(
+            &layout.unit_layout,
+            layout.blocks as u64,
+            (first, count),
+            out,
+            |column| read_column(layout, seed, &self.first.tiles, column),
+        )
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -189,7 +227,14 @@ impl Server {
         let matrices = scratch.zeroed(MATRICES, params.pack_bytes(0) as usize)?;
         let digits = scratch.zeroed(DIGITS, 2 * params.digit_words())?;
         let all = vec![true; layout.blocks];
-        Self::pack((&params, &seed, &packings), tiles, [matrices, digits], &all, scratch, progress)
+        Self::pack(
+            (&params, &seed, &packings),
+            tiles,
+            [matrices, digits],
+            &all,
+            scratch,
+            progress,
+        )
     }
 
     /// Prepares the wanted packs of the first level, and the second level, from the words of D. Packing
@@ -208,15 +253,25 @@ impl Server {
         let first = row_masks(params, seed, 0, &tiles, progress);
         let of_block = move |block| first.of_pack(block);
         let packing = packings.packing(0);
-        let prepared = packing.prepare_where(wanted.len(), |i| wanted[i], of_block, matrices.slice_mut());
-        write_digits(params, &prepared.map_err(refused(NAME))?, digits.slice_mut());
+        let prepared =
+            packing.prepare_where(wanted.len(), |i| wanted[i], of_block, matrices.slice_mut());
+        write_digits(
+            params,
+            &prepared.map_err(refused(NAME))?,
+            digits.slice_mut(),
+        );
         let digits = BlobSlice::new(digits.into(), DIGITS)?;
         let masks = row_masks(params, seed, 1, &digits, progress);
         let of_pack = move |pack| masks.of_pack(pack);
         let second = PreparedPacks::prepare(PACKS, packings.packing(1), packs, of_pack, scratch)?;
         let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
         Ok(Self {
-            first: First { units: wanted.len(), tiles, matrices, held: Default::default() },
+            first: First {
+                units: wanted.len(),
+                tiles,
+                matrices,
+                held: Default::default(),
+            },
             second: SecondLevel::new(params.clone(), *seed, packings.clone(), digits, second),
         })
     }
@@ -228,7 +283,9 @@ impl Server {
         let mut units = BTreeMap::new();
         for change in changes {
             let unit = layout.locate(change.index).unit;
-            layout.unit_layout.set(units.entry(unit).or_insert_with(|| read(unit)), change)?;
+            layout
+                .unit_layout
+                .set(units.entry(unit).or_insert_with(|| read(unit)), change)?;
         }
         units.retain(|&unit, bytes| *bytes != read(unit));
         Ok(units)
@@ -243,9 +300,18 @@ fn row_masks<'a>(
     tiles: &'a [i16],
     progress: &'a dyn Progress,
 ) -> RowMasks<'a> {
-    let (rows, matrix) = (params.literal().gammas[level], WordMatrix::new(params.selectors()[level], tiles));
+    let (rows, matrix) = (
+        params.literal().gammas[level],
+        WordMatrix::new(params.selectors()[level], tiles),
+    );
     let masks = params.selector(level).masks(seed, rows);
-    RowMasks { ring: params.rlwe().ring(), matrix: matrix.into(), masks, rows, progress }
+    RowMasks {
+        ring: params.rlwe().ring(),
+        matrix: matrix.into(),
+        masks,
+        rows,
+        progress,
+    }
 }
 
 fn count(touched: &[bool]) -> usize {
@@ -254,9 +320,13 @@ fn count(touched: &[bool]) -> usize {
 
 /// Writes the digits of the masks of prepared units' encryptions, each a column.
 fn write_digits(params: &Params, prepared: &[Option<Preprocessed>], tiles: &mut [i16]) {
-    let (groups, blocks) = (params.digit_rows() / matvec_i16::ROWS, params.layout().blocks);
+    let (groups, blocks) = (
+        params.digit_rows() / matvec_i16::ROWS,
+        params.layout().blocks,
+    );
     for (i, packs) in prepared.chunks(BLOCK_COLUMNS).enumerate() {
-        let digits = |pack: &Option<Preprocessed>| pack.as_ref().map(|pack| digit_column(params, &pack.a));
+        let digits =
+            |pack: &Option<Preprocessed>| pack.as_ref().map(|pack| digit_column(params, &pack.a));
         let columns = parallel::map(packs, digits);
         if columns.iter().all(Option::is_some) {
             let columns: Vec<Vec<i16>> = columns.into_iter().flatten().collect();

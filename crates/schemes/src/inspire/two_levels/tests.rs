@@ -29,12 +29,23 @@ impl Case {
         let shape = Shape::of_bytes(1 << 17, 64).unwrap();
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
         let params = Params::with_blocks(shape, 32, 64).unwrap();
-        let server =
-            Server::setup(params.clone(), &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
+        let server = Server::setup(
+            params.clone(),
+            &RecordBuffer::zeroed(shape),
+            &mut rng,
+            &NoProgress,
+        )
+        .unwrap();
         let client = Client::new(params, server.public().clone()).unwrap();
         let (secret, query) = client.query(None, &[0], &mut rng).unwrap();
         let keys = server.second.read_keys(&[&query]).unwrap();
-        Self { server, client, secret, query, keys }
+        Self {
+            server,
+            client,
+            secret,
+            query,
+            keys,
+        }
     }
 
     /// Another query for the same record.
@@ -51,7 +62,13 @@ impl Case {
     fn firsts(&self) -> Vec<Bodies> {
         let Server { first, second } = &self.server;
         let bodies = first.select(&second.params, &[&self.query]);
-        first.pack(second.packings.packing(0), bodies, &second.keys_of(&self.keys, 0)).unwrap()
+        first
+            .pack(
+                second.packings.packing(0),
+                bodies,
+                &second.keys_of(&self.keys, 0),
+            )
+            .unwrap()
     }
 
     /// The digit in a row of the second level's matrix, of block 0.
@@ -61,7 +78,10 @@ impl Case {
 
     /// The mask of block 0, switched, from its digits.
     fn first_mask(&self) -> Vec<u64> {
-        let (digits, d) = (self.params().literal().mask, self.params().literal().rlwe.degree);
+        let (digits, d) = (
+            self.params().literal().mask,
+            self.params().literal().rlwe.degree,
+        );
         let modulo = |digit: i16| i32::from(digit).rem_euclid(1 << digits.bits) as u32;
         let digit = |j, c| digits.uncentred(modulo(self.digit(j * d + c)));
         let word = |c| digits.join((0..digits.count).map(|j| digit(j, c)));
@@ -77,7 +97,8 @@ impl Case {
         // The words of an all-zero database are the whitening stream.
         let columns = params.layout().columns;
         let error = |(row, &phase): (usize, &u64)| {
-            let message = i64::from(self.server.first.tiles[place(columns, row, 0)]) << (bits.a - 16);
+            let message =
+                i64::from(self.server.first.tiles[place(columns, row, 0)]) << (bits.a - 16);
             let wrapped = (phase as i64 - message) << (64 - bits.a) >> (64 - bits.a);
             wrapped as f64 * ring.modulus() as f64 / 2f64.powi(bits.a as i32)
         };
@@ -94,10 +115,19 @@ impl Case {
     ) -> Vec<f64> {
         let ring = self.params().rlwe().ring();
         let q = ring.modulus() as f64;
-        let phase = Rlwe { a: a.clone(), b: b.clone() }.phase(ring, self.secret.key());
+        let phase = Rlwe {
+            a: a.clone(),
+            b: b.clone(),
+        }
+        .phase(ring, self.secret.key());
         let phase = ring.to_centred(&phase).into_iter();
-        let error = |(phase, &message): (i64, &i16)| phase as f64 - f64::from(message) * scale as f64;
-        phase.zip(messages).map(error).map(|error| error - (error / q).round() * q).collect()
+        let error =
+            |(phase, &message): (i64, &i16)| phase as f64 - f64::from(message) * scale as f64;
+        phase
+            .zip(messages)
+            .map(error)
+            .map(|error| error - (error / q).round() * q)
+            .collect()
     }
 }
 
@@ -105,8 +135,14 @@ fn assert_within(what: &str, errors: &[f64], bound: f64, slack: f64) {
     let measured = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).log2() / 2.0;
     let bound = bound.log2() / 2.0;
     println!("{what}: measured 2^{measured:.2}, bound 2^{bound:.2}");
-    assert!(measured < bound + 0.1, "{what}: measured 2^{measured:.2}, bound 2^{bound:.2}");
-    assert!(measured > bound - slack, "{what}: 2^{measured:.2} far below 2^{bound:.2}: is there noise?");
+    assert!(
+        measured < bound + 0.1,
+        "{what}: measured 2^{measured:.2}, bound 2^{bound:.2}"
+    );
+    assert!(
+        measured > bound - slack,
+        "{what}: 2^{measured:.2} far below 2^{bound:.2}: is there noise?"
+    );
 }
 
 /// Σ₀: the unit that record 0 lies in, switched to its digits; over several queries, as it is
@@ -120,7 +156,12 @@ fn the_first_level() {
     });
     let errors: Vec<f64> = errors.collect();
     let noise = case.params().noise();
-    assert_within("first level", &errors, noise.first + noise.first_switch, 1.5);
+    assert_within(
+        "first level",
+        &errors,
+        noise.first + noise.first_switch,
+        1.5,
+    );
 }
 
 /// Σ₁: the digits of the unit's mask.
@@ -129,13 +170,37 @@ fn the_second_packing() {
     let case = Case::new();
     let (params, ring) = (case.params(), case.params().rlwe().ring());
     let gamma = params.literal().gammas[1];
-    let bodies = case.server.second.pack_masks(&[&case.query], &case.keys).unwrap().remove(0);
-    let errors = case.server.second.packs.packs.iter().enumerate().flat_map(|(i, pack)| {
-        let messages: Vec<i16> = (i * gamma..(i + 1) * gamma).map(|row| case.digit(row)).collect();
-        case.errors(&pack.a, &bodies.poly(ring, i), &messages, params.scales()[1])
-    });
+    let bodies = case
+        .server
+        .second
+        .pack_masks(&[&case.query], &case.keys)
+        .unwrap()
+        .remove(0);
+    let errors = case
+        .server
+        .second
+        .packs
+        .packs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, pack)| {
+            let messages: Vec<i16> = (i * gamma..(i + 1) * gamma)
+                .map(|row| case.digit(row))
+                .collect();
+            case.errors(
+                &pack.a,
+                &bodies.poly(ring, i),
+                &messages,
+                params.scales()[1],
+            )
+        });
     // Digits are uniform and the bound takes the largest.
-    assert_within("second packing", &errors.collect::<Vec<_>>(), params.noise().second, 1.0);
+    assert_within(
+        "second packing",
+        &errors.collect::<Vec<_>>(),
+        params.noise().second,
+        1.0,
+    );
 }
 
 /// Σ₂: the digits of the unit's body; packs of γ₂ are less noisy than those of γ₁, of which the
@@ -145,23 +210,43 @@ fn the_third_packing() {
     let case = Case::new();
     let params = case.params();
     let (firsts, gamma) = (case.firsts(), params.literal().gammas[2]);
-    let thirds = case.server.second.pack_online(&[&case.query], &firsts, &case.keys).unwrap().remove(0);
+    let thirds = case
+        .server
+        .second
+        .pack_online(&[&case.query], &firsts, &case.keys)
+        .unwrap()
+        .remove(0);
     let rows = body_digits(params, &firsts[0]);
-    let digits: Vec<i16> = rows.iter().step_by(params.layout().blocks).copied().collect();
+    let digits: Vec<i16> = rows
+        .iter()
+        .step_by(params.layout().blocks)
+        .copied()
+        .collect();
     let errors = thirds
         .iter()
         .zip(digits.chunks_exact(gamma))
         .flat_map(|(pack, messages)| case.errors(&pack.a, &pack.b, messages, params.scales()[1]));
-    assert_within("third packing", &errors.collect::<Vec<_>>(), params.noise().second, 2.5);
+    assert_within(
+        "third packing",
+        &errors.collect::<Vec<_>>(),
+        params.noise().second,
+        2.5,
+    );
 }
 
 #[test]
 fn every_record_has_a_place_of_its_own() {
     let layout = Layout::new(Shape::new(1000, 100).unwrap(), 16, 7).unwrap();
-    assert_eq!((layout.per_unit(), layout.columns, layout.rows()), (2, 72, 128));
+    assert_eq!(
+        (layout.per_unit(), layout.columns, layout.rows()),
+        (2, 72, 128)
+    );
     for index in 0..1000 {
         let place = layout.locate(index);
-        assert_eq!(u64::from(place.column) * 7 + u64::from(place.block), place.unit);
+        assert_eq!(
+            u64::from(place.column) * 7 + u64::from(place.block),
+            place.unit
+        );
         assert_eq!(place.unit * 2 + place.slot, index);
         assert!((place.column as usize) < layout.columns);
     }
@@ -171,6 +256,9 @@ fn every_record_has_a_place_of_its_own() {
 fn layouts_that_do_not_fit_are_refused() {
     let shape = Shape::of_bytes(1000, 32).unwrap();
     assert!(Layout::new(shape, 16, 0).is_err() && Layout::new(shape, 16, 1001).is_err());
-    assert!(Layout::new(shape, 8, 4).is_err(), "a record of 32 bytes in a unit of 16");
+    assert!(
+        Layout::new(shape, 8, 4).is_err(),
+        "a record of 32 bytes in a unit of 16"
+    );
     assert!(Layout::new(shape, 16, 1000).is_ok() && Layout::new(shape, 16, 1).is_ok());
 }

@@ -60,10 +60,18 @@ impl Wire<Params> for Query {
         Error::check_length(what, bytes.len(), params.query_parts().iter().sum())?;
         let mut reader = Reader::new(what, bytes);
         let ([first, second], [c, t]) = (params.literal().query_bits, params.selectors());
-        let selectors = [unpack(&mut reader, what, first, c)?, unpack(&mut reader, what, second, t)?];
+        let selectors = [
+            unpack(&mut reader, what, first, c)?,
+            unpack(&mut reader, what, second, t)?,
+        ];
         Ok(Self {
             selectors,
-            keys: unpack(&mut reader, what, params.literal().key_bits, params.literal().key_words())?,
+            keys: unpack(
+                &mut reader,
+                what,
+                params.literal().key_bits,
+                params.literal().key_words(),
+            )?,
         })
     }
 }
@@ -92,7 +100,8 @@ impl Wire<Params> for Answer {
         let what = "an answer of InsPIRe(2)";
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
         let mut reader = Reader::new(what, bytes);
-        let (widths, [first, masks, second]) = (params.literal().answer, params.literal().answer_words());
+        let (widths, [first, masks, second]) =
+            (params.literal().answer, params.literal().answer_words());
         Ok(Self {
             first: unpack(&mut reader, what, widths.b, first)?,
             masks: unpack(&mut reader, what, widths.a, masks)?,

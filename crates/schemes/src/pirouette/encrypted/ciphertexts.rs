@@ -9,7 +9,9 @@
 //! that is right modulo q up to 2^-26 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result, parallel};
+use papir_core::{
+    AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result, parallel,
+};
 use papir_lattice::wide::{Rlwe, RlweParams, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::wide::{Poly, Ring};
@@ -71,9 +73,12 @@ impl Ciphertexts {
         progress.stage("encrypt", polys as u64);
         for first in (0..polys).step_by(BATCH) {
             let batch = first..(first + BATCH).min(polys);
-            let plain = batch
-                .clone()
-                .map(|index| Ok((index, Zeroizing::new(layout.spread(&layout.items(records, index)?)))));
+            let plain = batch.clone().map(|index| {
+                Ok((
+                    index,
+                    Zeroizing::new(layout.spread(&layout.items(records, index)?)),
+                ))
+            });
             let plain: Vec<(usize, Zeroizing<Vec<u8>>)> = plain.collect::<Result<_>>()?;
             parts.fill((layout, rlwe), key, &plain, rng);
             progress.advance(batch.len() as u64);
@@ -88,9 +93,21 @@ impl Ciphertexts {
     pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
         let (seeds, bodies) = (source.get(SEEDS)?, source.get(BODIES)?);
         let count = layout.polys() * layout.planes;
-        Error::check_length("the seeds of encrypted records", seeds.len(), count * SEED_BYTES)?;
-        Error::check_length("the bodies of encrypted records", bodies.len(), count * BODY_BYTES)?;
-        Ok(Self { layout: layout.clone(), seeds, bodies: BlobSlice::new(bodies, BODIES)? })
+        Error::check_length(
+            "the seeds of encrypted records",
+            seeds.len(),
+            count * SEED_BYTES,
+        )?;
+        Error::check_length(
+            "the bodies of encrypted records",
+            bodies.len(),
+            count * BODY_BYTES,
+        )?;
+        Ok(Self {
+            layout: layout.clone(),
+            seeds,
+            bodies: BlobSlice::new(bodies, BODIES)?,
+        })
     }
 
     /// Writes seeds and bodies.
@@ -114,7 +131,10 @@ impl Ciphertexts {
         let (mask, body) = self.parts(plane * self.layout.polys() + index);
         let step = (ring.modulus() + (1 << (LOG2_MODULUS - 1))) >> LOG2_MODULUS;
         let lift = |words: &[u16]| ring.scale(&signed(ring, words), step);
-        Rlwe { a: lift(&mask), b: lift(body) }
+        Rlwe {
+            a: lift(&mask),
+            b: lift(body),
+        }
     }
 
     /// Decrypts polynomial `index`: d bytes for each plane.
@@ -123,7 +143,10 @@ impl Ciphertexts {
         for plane in 0..self.layout.planes {
             let (mask, body) = self.parts(plane * self.layout.polys() + index);
             let product = times_key(ring, &mask, key);
-            let phase = body.iter().zip(product.iter()).map(|(&b, &product)| b.wrapping_add(product));
+            let phase = body
+                .iter()
+                .zip(product.iter())
+                .map(|(&b, &product)| b.wrapping_add(product));
             plain.extend(phase.map(|phase| (phase.wrapping_add(1 << (SCALE - 1)) >> SCALE) as u8));
         }
         plain
@@ -148,7 +171,9 @@ impl Ciphertexts {
         for change in changes {
             let (item, _) = self.layout.unit_layout.locate(change.index);
             let index = (item / slots) as usize;
-            let plain = changed.entry(index).or_insert_with(|| self.decrypt(rlwe.ring(), key, index));
+            let plain = changed
+                .entry(index)
+                .or_insert_with(|| self.decrypt(rlwe.ring(), key, index));
             let mut bytes = Zeroizing::new(one.item(plain, item % slots));
             self.layout.unit_layout.set(&mut bytes, change)?;
             one.set_item(plain, item % slots, &bytes);
@@ -156,7 +181,10 @@ impl Ciphertexts {
         }
         let changed: Vec<_> = changed.into_iter().collect();
         let bodies = AlignedBytes::copy_of(self.bodies.bytes());
-        let mut parts = Parts { seeds: AlignedBytes::copy_of(&self.seeds), bodies };
+        let mut parts = Parts {
+            seeds: AlignedBytes::copy_of(&self.seeds),
+            bodies,
+        };
         parts.fill((&self.layout, rlwe), key, &changed, rng);
         parts.finish(&self.layout)
     }
@@ -181,14 +209,17 @@ impl Ciphertexts {
             if last.0 != poly {
                 *last = (poly, self.decrypt(ring, key, poly));
             }
-            Ok(Some(unit_layout.select(&one.item(&last.1, item % slots), slot)))
+            Ok(Some(
+                unit_layout.select(&one.item(&last.1, item % slots), slot),
+            ))
         })
     }
 }
 
 impl Parts {
     fn zeroed(count: usize) -> Self {
-        let [seeds, bodies] = [SEED_BYTES, BODY_BYTES].map(|bytes| AlignedBytes::zeroed(count * bytes));
+        let [seeds, bodies] =
+            [SEED_BYTES, BODY_BYTES].map(|bytes| AlignedBytes::zeroed(count * bytes));
         Self { seeds, bodies }
     }
 
@@ -205,7 +236,10 @@ impl Parts {
             let planes = <[u8]>::chunks_exact(bytes, DEGREE).enumerate();
             planes.map(move |(plane, bytes)| (plane * layout.polys() + index, bytes))
         };
-        let all = plain.iter().map(|(index, bytes)| (*index, bytes.as_slice())).flat_map(planes);
+        let all = plain
+            .iter()
+            .map(|(index, bytes)| (*index, bytes.as_slice()))
+            .flat_map(planes);
         let all: Vec<_> = all.map(|place| (place, fresh(rng))).collect();
         // Fresh bytes stay in their place, where they are erased: moves would leave copies behind.
         let encryptions = parallel::map(&all, |&((index, bytes), ref fresh)| {
@@ -220,7 +254,11 @@ impl Parts {
 
     fn finish(self, layout: &Layout) -> Result<Ciphertexts> {
         let bodies = BlobSlice::new(self.bodies.into(), BODIES)?;
-        Ok(Ciphertexts { layout: layout.clone(), seeds: self.seeds.into(), bodies })
+        Ok(Ciphertexts {
+            layout: layout.clone(),
+            seeds: self.seeds.into(),
+            bodies,
+        })
     }
 }
 
@@ -237,20 +275,27 @@ fn fresh(rng: &mut dyn CryptoRng) -> Zeroizing<[u8; FRESH_BYTES]> {
 /// could be read.
 fn randomness(fresh: &[u8; FRESH_BYTES], place: usize, plain: &[u8]) -> (Seed, SecretRng) {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-    hasher.update(fresh).update(&(place as u64).to_le_bytes()).update(plain);
+    hasher
+        .update(fresh)
+        .update(&(place as u64).to_le_bytes())
+        .update(plain);
     let (mut mask, mut errors) = ([0; SEED_BYTES], Zeroizing::new([0; FRESH_BYTES]));
     let mut output = hasher.finalize_xof();
     output.fill(&mut mask);
     output.fill(errors.as_mut_slice());
     output.zeroize();
     hasher.zeroize();
-    (Seed(mask), SecretRng::derived(&errors, "pirouette/record errors"))
+    (
+        Seed(mask),
+        SecretRng::derived(&errors, "pirouette/record errors"),
+    )
 }
 
 /// The mask of a seed.
 fn mask(seed: &Seed) -> [u16; DEGREE] {
     let mut words = [0; DEGREE];
-    seed.expand("pirouette/record", 0).fill(bytemuck::cast_slice_mut(&mut words));
+    seed.expand("pirouette/record", 0)
+        .fill(bytemuck::cast_slice_mut(&mut words));
     words.map(u16::from_le)
 }
 
@@ -269,12 +314,25 @@ fn times_key(ring: &Ring, mask: &[u16], key: &SecretKey) -> Zeroizing<Vec<u16>> 
 }
 
 /// Encrypts bytes: the body under a seed's mask.
-fn body(rlwe: &RlweParams, key: &SecretKey, seed: &Seed, bytes: &[u8], rng: &mut SecretRng) -> Vec<u16> {
+fn body(
+    rlwe: &RlweParams,
+    key: &SecretKey,
+    seed: &Seed,
+    bytes: &[u8],
+    rng: &mut SecretRng,
+) -> Vec<u16> {
     let product = times_key(rlwe.ring(), &mask(seed), key);
     let mut errors = Zeroizing::new(vec![0; DEGREE]);
     rlwe.error().fill(rng, &mut errors);
     let word = |((&byte, &error), &product): ((&u8, &i32), &u16)| {
-        (u16::from(byte) << SCALE).wrapping_add(error as u16).wrapping_sub(product)
+        (u16::from(byte) << SCALE)
+            .wrapping_add(error as u16)
+            .wrapping_sub(product)
     };
-    bytes.iter().zip(errors.iter()).zip(product.iter()).map(word).collect()
+    bytes
+        .iter()
+        .zip(errors.iter())
+        .zip(product.iter())
+        .map(word)
+        .collect()
 }

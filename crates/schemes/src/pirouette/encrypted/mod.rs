@@ -55,7 +55,12 @@ impl<T: ParameterSet> Scheme for Encrypted<T> {
 }
 
 impl<T: ParameterSet> Path for Encrypted<T> {
-    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> PirouetteQuery {
+    fn ask(
+        params: &Self::Params,
+        state: &State,
+        item: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> PirouetteQuery {
         client::encrypt(params, state, item, rng)
     }
 }

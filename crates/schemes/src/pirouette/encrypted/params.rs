@@ -84,7 +84,12 @@ pub struct KeyId(pub [u8; 16]);
 impl KeyId {
     /// The identifier of a ring key.
     fn of(key: &SecretKey) -> Self {
-        let bytes = Zeroizing::new(key.coefficients().iter().map(|&c| c as i8 as u8).collect::<Vec<_>>());
+        let bytes = Zeroizing::new(
+            key.coefficients()
+                .iter()
+                .map(|&c| c as i8 as u8)
+                .collect::<Vec<_>>(),
+        );
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         hasher.update(&bytes);
         let mut id = [0; 16];
@@ -115,14 +120,18 @@ impl Owner {
     /// # Errors
     /// [`Error::OwnerKey`] if the identifier is another key's.
     fn with(&self, key: &OwnerKey, ring: &RlweParams) -> Result<Self> {
-        let key = SecretKey::generate_light(ring, TERNARY, &mut SecretRng::derived(key.bytes(), LABEL));
+        let key =
+            SecretKey::generate_light(ring, TERNARY, &mut SecretRng::derived(key.bytes(), LABEL));
         let found = KeyId::of(&key);
         match self.id {
             Some(id) if id != found => {
                 let (found, expected) = (format!("key {found}"), format!("its owner's key, {id}"));
                 Err(Error::OwnerKey { found, expected })
             }
-            _ => Ok(Self { id: Some(found), key: Some(Arc::new(key)) }),
+            _ => Ok(Self {
+                id: Some(found),
+                key: Some(Arc::new(key)),
+            }),
         }
     }
 
@@ -132,9 +141,13 @@ impl Owner {
     /// [`Error::OwnerKey`] if it is missing.
     pub(super) fn key(&self) -> Result<&SecretKey> {
         self.key.as_deref().ok_or_else(|| {
-            let expected =
-                self.id.map_or("a key of its owner".to_owned(), |id| format!("its owner's key, {id}"));
-            Error::OwnerKey { found: "none".to_owned(), expected }
+            let expected = self.id.map_or("a key of its owner".to_owned(), |id| {
+                format!("its owner's key, {id}")
+            });
+            Error::OwnerKey {
+                found: "none".to_owned(),
+                expected,
+            }
         })
     }
 }
@@ -166,20 +179,38 @@ impl<T: ParameterSet> EncryptedParams<T> {
     /// [`Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
         let name = T::ENCRYPTED.0;
-        let Literal { span, gate, seed_bytes, grain } = literal;
+        let Literal {
+            span,
+            gate,
+            seed_bytes,
+            grain,
+        } = literal;
         if !(1..OUTPUTS).contains(&gate.0) || !wire::SEED_BYTES.contains(&seed_bytes) {
             let expected = format!("1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(refused(name)(format!("{literal:?}: expected {expected}")));
         }
         // Records are under the ring's key, as queries are, but at 2¹⁶, where a sample is weaker
         // than at 2³².
-        security::require_128(DEGREE, f64::from(LOG2_MODULUS), Secret::Ternary, RECORD_SIGMA)
-            .map_err(refused(name))?;
-        let (chain, layout) = (Chain::get::<T>(grain)?, Layout::in_one_column(name, shape, span)?);
+        security::require_128(
+            DEGREE,
+            f64::from(LOG2_MODULUS),
+            Secret::Ternary,
+            RECORD_SIGMA,
+        )
+        .map_err(refused(name))?;
+        let (chain, layout) = (
+            Chain::get::<T>(grain)?,
+            Layout::in_one_column(name, shape, span)?,
+        );
         let gate = gate_gadget(name, &chain, gate)?;
         let noise = noise(&chain, &layout, &gate);
         let common = Common::new(name, shape, chain, layout, gate, &noise)?;
-        Ok(Self { literal, common, owner: Owner::default(), set: PhantomData })
+        Ok(Self {
+            literal,
+            common,
+            owner: Owner::default(),
+            set: PhantomData,
+        })
     }
 
     fn encryptions(&self) -> u64 {
@@ -197,7 +228,11 @@ impl<T: ParameterSet> EncryptedParams<T> {
         let gates = layout.planes * (layout.polys() + layout.log2_slots as usize);
         let gate = external(self.gate()) + LIFTING;
         Counts::new()
-            .with(Operation::WideProduct, f64::from(layout.index_bits()) * rotations, 1)
+            .with(
+                Operation::WideProduct,
+                f64::from(layout.index_bits()) * rotations,
+                1,
+            )
             .with(Operation::WideProduct, digits as f64 * traces, digits)
             .with(Operation::WideProduct, gates as f64 * gate, layout.polys())
     }
@@ -217,9 +252,14 @@ impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
 
     /// The owner's key, given or kept.
     fn ring_key(&self, kept: Option<&SecretKey>, _rng: &mut dyn CryptoRng) -> Result<SecretKey> {
-        let key = kept.filter(|key| self.takes(key)).map_or_else(|| self.owner.key(), Ok)?;
+        let key = kept
+            .filter(|key| self.takes(key))
+            .map_or_else(|| self.owner.key(), Ok)?;
         let coefficients = Zeroizing::new(key.coefficients().to_vec());
-        Ok(SecretKey::from_coefficients(&self.chain().rlwe, coefficients))
+        Ok(SecretKey::from_coefficients(
+            &self.chain().rlwe,
+            coefficients,
+        ))
     }
 
     fn takes(&self, ring_key: &SecretKey) -> bool {
@@ -231,11 +271,25 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
         let goal = target.goal;
-        let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
-        let choices = spans(shape).flat_map(|span| [Grain::Coarse, Grain::Fine].map(|grain| (span, grain)));
+        let seed_bytes = if goal == Goal::MinCommunication {
+            16
+        } else {
+            32
+        };
+        let choices =
+            spans(shape).flat_map(|span| [Grain::Coarse, Grain::Fine].map(|grain| (span, grain)));
         let choices = choices.flat_map(|(span, grain)| GATES.map(move |gate| (span, grain, gate)));
-        let made =
-            choices.map(|(span, grain, gate)| Self::new(shape, Literal { span, gate, seed_bytes, grain }));
+        let made = choices.map(|(span, grain, gate)| {
+            Self::new(
+                shape,
+                Literal {
+                    span,
+                    gate,
+                    seed_bytes,
+                    grain,
+                },
+            )
+        });
         best(T::ENCRYPTED.0, target, made)
     }
 
@@ -245,11 +299,24 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     }
 
     fn label(&self) -> String {
-        let keys = if self.literal.grain == Grain::Fine { ", large keys" } else { "" };
-        let (layout, GadgetParams { levels, log_base, .. }) = (self.layout(), self.gate().params());
+        let keys = if self.literal.grain == Grain::Fine {
+            ", large keys"
+        } else {
+            ""
+        };
+        let (
+            layout,
+            GadgetParams {
+                levels, log_base, ..
+            },
+        ) = (self.layout(), self.gate().params());
         let gates = format!("gates of {levels} digits of {log_base} bits{keys}");
         let seeds = seeds(self.literal.seed_bytes);
-        format!("{} polynomials, items of {} B, {gates}{seeds}", layout.polys(), layout.span)
+        format!(
+            "{} polynomials, items of {} B, {gates}{seeds}",
+            layout.polys(),
+            layout.span
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -264,8 +331,14 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             ("n", chain.bits.switch.dimension.to_string()),
             ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("bytes of a client's expanded keys", expanded_bytes(chain, Self::SHORTS).to_string()),
-            ("owner's key", self.owner.id.map_or("none".to_owned(), |id| id.to_string())),
+            (
+                "bytes of a client's expanded keys",
+                expanded_bytes(chain, Self::SHORTS).to_string(),
+            ),
+            (
+                "owner's key",
+                self.owner.id.map_or("none".to_owned(), |id| id.to_string()),
+            ),
         ];
         let words = (self.layout().planes * self.layout().span) as f64;
         let work = Work {
@@ -274,7 +347,9 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             answer: self.answering(),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         };
-        let mut description = self.common.describe(T::ENCRYPTED.0, T::PRIVACY, sizes, own, work);
+        let mut description = self
+            .common
+            .describe(T::ENCRYPTED.0, T::PRIVACY, sizes, own, work);
         description.limits.owner_key = true;
         description
     }
@@ -283,7 +358,12 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         let mut writer = Writer::new();
         writer.u32(FORMATS.written);
         write_shape(&mut writer, self.common.shape);
-        let Literal { span, gate, seed_bytes, grain } = self.literal;
+        let Literal {
+            span,
+            gate,
+            seed_bytes,
+            grain,
+        } = self.literal;
         writer.u32(span as u32).u32(gate.0 as u32).u32(gate.1);
         // Zeros without a key.
         writer
@@ -293,12 +373,15 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (shape, span, gate, [seed_bytes, grain], id) =
-            read_all("pirouette-encrypted's parameters", numbered(&FORMATS, bytes, UNNUMBERED)?, |reader| {
+        let (shape, span, gate, [seed_bytes, grain], id) = read_all(
+            "pirouette-encrypted's parameters",
+            numbered(&FORMATS, bytes, UNNUMBERED)?,
+            |reader| {
                 let (shape, span) = (read_shape(reader)?, reader.u32()? as usize);
                 let gate = (reader.u32()? as usize, reader.u32()?);
                 Ok((shape, span, gate, reader.array()?, reader.array()?))
-            })?;
+            },
+        )?;
         let grain = match grain {
             0 => Grain::Coarse,
             1 => Grain::Fine,
@@ -307,8 +390,19 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
                 return Err(refused(T::ENCRYPTED.0)(reason));
             }
         };
-        let params = Self::new(shape, Literal { span, gate, seed_bytes: seed_bytes.into(), grain })?;
+        let params = Self::new(
+            shape,
+            Literal {
+                span,
+                gate,
+                seed_bytes: seed_bytes.into(),
+                grain,
+            },
+        )?;
         let id = (id != [0; 16]).then_some(KeyId(id));
-        Ok(Self { owner: Owner { id, key: None }, ..params })
+        Ok(Self {
+            owner: Owner { id, key: None },
+            ..params
+        })
     }
 }

@@ -39,19 +39,37 @@ impl<T: ParameterSet> EncryptedServer<T> {
         query: &PirouetteQuery,
         progress: &dyn Progress,
     ) -> Vec<Rlwe> {
-        let (layout, ring, gadget) = (self.params.layout(), self.params.chain().ring(), self.params.gate());
+        let (layout, ring, gadget) = (
+            self.params.layout(),
+            self.params.chain().ring(),
+            self.params.gate(),
+        );
         let (finder, index) = (Finder::new(&self.params, keys), layout.index_bits());
         progress.stage("bits", 1);
-        let bits = finder.bits(query.lwe(), Plan { index, found: index, gates: index });
+        let bits = finder.bits(
+            query.lwe(),
+            Plan {
+                index,
+                found: index,
+                gates: index,
+            },
+        );
         progress.stage("gates", 1);
         let gates = finder.gates(&bits);
         let (slots, gates) = gates.split_at(layout.log2_slots as usize);
         progress.stage("fold", 1);
-        let picker = Picker { ciphertexts: &self.ciphertexts, ring, gadget, gates };
+        let picker = Picker {
+            ciphertexts: &self.ciphertexts,
+            ring,
+            gadget,
+            gates,
+        };
         let mut planes: Vec<Rlwe> = (0..layout.planes).map(|plane| picker.pick(plane)).collect();
         progress.stage("rotate", 1);
         let mut work = Gates::new(ring, gadget);
-        planes.iter_mut().for_each(|plane| work.rotate(slots, plane));
+        planes
+            .iter_mut()
+            .for_each(|plane| work.rotate(slots, plane));
         planes
     }
 }
@@ -66,7 +84,10 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         check_source(T::ENCRYPTED.0, params.shape(), records)?;
         let place = (params.layout(), &params.chain().rlwe);
         let ciphertexts = Ciphertexts::encrypt(place, params.owner.key()?, records, rng, progress)?;
-        Ok(Self { params, ciphertexts })
+        Ok(Self {
+            params,
+            ciphertexts,
+        })
     }
 
     fn params(&self) -> &EncryptedParams<T> {
@@ -98,20 +119,38 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
-        let (sizes, setup) = (self.params.describe().sizes, self.params.describe().work.setup);
-        let copied = if changes.is_empty() { 0.0 } else { (sizes.database + sizes.material) as f64 };
+        let (sizes, setup) = (
+            self.params.describe().sizes,
+            self.params.describe().work.setup,
+        );
+        let copied = if changes.is_empty() {
+            0.0
+        } else {
+            (sizes.database + sizes.material) as f64
+        };
         // Each is decrypted, then encrypted.
         let encrypted = (2 * changes.len() * self.params.layout().planes) as f64;
-        let update =
-            Counts::new().with(Operation::Copy, copied, 1).with(Operation::Encrypt, encrypted, changes.len());
+        let update = Counts::new().with(Operation::Copy, copied, 1).with(
+            Operation::Encrypt,
+            encrypted,
+            changes.len(),
+        );
         Ok(UpdateEstimate { update, setup })
     }
 
-    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
         let (rlwe, key) = (&self.params.chain().rlwe, self.params.owner.key()?);
         let ciphertexts = self.ciphertexts.update(rlwe, key, changes, rng, progress)?;
-        Ok(Self { params: self.params.clone(), ciphertexts })
+        Ok(Self {
+            params: self.params.clone(),
+            ciphertexts,
+        })
     }
 
     /// Needs the owner's key.
@@ -126,10 +165,17 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 
     fn load(params: EncryptedParams<T>, source: &dyn SectionSource) -> Result<Self> {
         if params.owner.id.is_none() {
-            return Err(Error::malformed("an encrypted database", "no key identifier", "its owner's"));
+            return Err(Error::malformed(
+                "an encrypted database",
+                "no key identifier",
+                "its owner's",
+            ));
         }
         let ciphertexts = Ciphertexts::load(params.layout(), source)?;
-        Ok(Self { params, ciphertexts })
+        Ok(Self {
+            params,
+            ciphertexts,
+        })
     }
 }
 
@@ -159,8 +205,10 @@ impl Picker<'_> {
         if one >= self.ciphertexts.layout.polys() {
             return self.shared(plane, zero, level - 1);
         }
-        let (mut zero, one) =
-            rayon::join(|| self.shared(plane, zero, level - 1), || self.shared(plane, one, level - 1));
+        let (mut zero, one) = rayon::join(
+            || self.shared(plane, zero, level - 1),
+            || self.shared(plane, one, level - 1),
+        );
         let gate = &self.gates[level as usize - 1];
         Gates::new(self.ring, self.gadget).choose(gate, &mut zero, &one);
         zero

@@ -53,8 +53,12 @@ fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys) {
 
 /// Errors of a phase in turns, where it encodes bytes at their places and anything elsewhere.
 fn errors(phase: &[u64], q: u64, bytes: impl Iterator<Item = (usize, u8)>) -> Vec<f64> {
-    let turns = |(place, byte): (usize, u8)| phase[place] as f64 / q as f64 - f64::from(byte) / 256.0;
-    bytes.map(turns).map(|turns| turns - turns.round()).collect()
+    let turns =
+        |(place, byte): (usize, u8)| phase[place] as f64 / q as f64 - f64::from(byte) / 256.0;
+    bytes
+        .map(turns)
+        .map(|turns| turns - turns.round())
+        .collect()
 }
 
 fn variance(errors: &[f64]) -> f64 {
@@ -64,19 +68,32 @@ fn variance(errors: &[f64]) -> f64 {
 /// Computed and measured noise: of fresh encryptions, and after all gates.
 #[test]
 fn noise_of_records_and_of_items_is_within_its_bound() {
-    let literal = Literal { span: 64, gate: (5, 4), seed_bytes: 32, grain: Grain::Coarse };
+    let literal = Literal {
+        span: 64,
+        gate: (5, 4),
+        seed_bytes: 32,
+        grain: Grain::Coarse,
+    };
     items_are_within_their_bound(literal);
-    items_are_within_their_bound(Literal { gate: (3, 7), grain: Grain::Fine, ..literal });
+    items_are_within_their_bound(Literal {
+        gate: (3, 7),
+        grain: Grain::Fine,
+        ..literal
+    });
 }
 
 fn items_are_within_their_bound(literal: Literal) {
     let shape = Shape::of_bytes(3000, 64).unwrap();
-    let params = Params::new(shape, literal).unwrap().with_owner_key(&key(9)).unwrap();
+    let params = Params::new(shape, literal)
+        .unwrap()
+        .with_owner_key(&key(9))
+        .unwrap();
     let records = random_records(shape);
     let server = set_up(params.clone(), &records);
     let (ring, layout) = (params.chain().ring(), params.layout());
     let (client, mut state, keys) = register(params.clone());
-    let secret = |rlwe: &Rlwe| -> Vec<u64> { ring.to_words(&rlwe.phase(ring, params.owner.key().unwrap())) };
+    let secret =
+        |rlwe: &Rlwe| -> Vec<u64> { ring.to_words(&rlwe.phase(ring, params.owner.key().unwrap())) };
     let computed = noise(params.chain(), layout, params.gate()).retrieved;
 
     let fresh: Vec<f64> = (0..layout.polys())
@@ -90,10 +107,15 @@ fn items_are_within_their_bound(literal: Literal) {
 
     let mut found = Vec::new();
     for index in [0, 1234, 2999] {
-        let (_, query) = client.query(Some(&mut state), &[index], &mut rng(index as u8)).unwrap();
+        let (_, query) = client
+            .query(Some(&mut state), &[index], &mut rng(index as u8))
+            .unwrap();
         let planes = server.planes(&keys.expanded(&params).unwrap(), &query, &NoProgress);
         let record = records.get(index).unwrap();
-        let places = record.iter().enumerate().map(|(i, &byte)| (i * layout.slots(), byte));
+        let places = record
+            .iter()
+            .enumerate()
+            .map(|(i, &byte)| (i * layout.slots(), byte));
         found.append(&mut errors(&secret(&planes[0]), ring.modulus(), places));
     }
     check("items", variance(&found), computed.first + computed.gates);
@@ -103,7 +125,10 @@ fn check(what: &str, measured: f64, computed: f64) {
     let [found, bound] = [measured, computed].map(|variance| variance.log2() / 2.0);
     eprintln!("Measured noise of {what}: 2^{found:.2}, computed 2^{bound:.2}");
     // All coefficients share a few errors of gates, so a handful of items varies.
-    assert!(measured < 1.2 * computed && measured > computed / 16.0, "{what}: 2^{found:.2}, 2^{bound:.2}");
+    assert!(
+        measured < 1.2 * computed && measured > computed / 16.0,
+        "{what}: 2^{found:.2}, 2^{bound:.2}"
+    );
 }
 
 #[test]
@@ -124,22 +149,48 @@ fn a_missing_or_wrong_key_is_refused() {
     let known = Params::decode(&bound.encode()).unwrap();
     let served = EncryptedServer::load(known.clone(), &sections).unwrap();
     let needs = format!("an encrypted database needs its owner's key, {id}: found none");
-    let change = Change { index: 7, record: vec![1; 100] };
-    assert_eq!(refused(served.read_packed(0, 1, &mut [0; 100]).err()), needs);
-    assert_eq!(refused(served.update(&[change], &mut rng(4), &NoProgress).err()), needs);
+    let change = Change {
+        index: 7,
+        record: vec![1; 100],
+    };
+    assert_eq!(
+        refused(served.read_packed(0, 1, &mut [0; 100]).err()),
+        needs
+    );
+    assert_eq!(
+        refused(served.update(&[change], &mut rng(4), &NoProgress).err()),
+        needs
+    );
     let client = RetrievalClient::<Encrypted>::new(known.clone(), EmptyPublic).unwrap();
     assert_eq!(refused(client.register(&mut rng(3)).err()), needs);
     let other = refused(known.clone().with_owner_key(&key(8)).err());
-    assert!(other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "), "{other}");
-    let unnamed = EncryptedServer::<Standard>::load(params, &sections).err().unwrap().to_string();
+    assert!(
+        other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "),
+        "{other}"
+    );
+    let unnamed = EncryptedServer::<Standard>::load(params, &sections)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(unnamed.contains("no key identifier"), "{unnamed}");
 
     // A client with state queries without the key; state of another key is refused.
     let (_, mut state, keys) = register(bound);
     assert!(client.state_fits(&state));
     let (secret, query) = client.query(Some(&mut state), &[7], &mut rng(5)).unwrap();
-    let answer = served.answer(Session { keys: Some(&keys), ticket: None }, &query).unwrap();
-    assert_eq!(client.extract(secret, answer).unwrap(), [records.get(7).unwrap()]);
+    let answer = served
+        .answer(
+            Session {
+                keys: Some(&keys),
+                ticket: None,
+            },
+            &query,
+        )
+        .unwrap();
+    assert_eq!(
+        client.extract(secret, answer).unwrap(),
+        [records.get(7).unwrap()]
+    );
     let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
     assert!(!client.state_fits(&foreign));
 }
@@ -153,24 +204,46 @@ fn masks_never_repeat() {
         let mut sections = MemorySections::default();
         server.save(&mut sections).unwrap();
         let seeds = sections.get("pirouette/seeds").unwrap();
-        seeds.chunks_exact(32).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        seeds
+            .chunks_exact(32)
+            .map(<[u8]>::to_vec)
+            .collect::<Vec<_>>()
     };
     let mut rng = rng(2);
     let first = EncryptedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
     let second = EncryptedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-    let change = Change { index: 7, record: vec![1; 100] };
+    let change = Change {
+        index: 7,
+        record: vec![1; 100],
+    };
     let changed = first.update(&[change], &mut rng, &NoProgress).unwrap();
     let mut all: BTreeSet<Vec<u8>> = seeds(&first).into_iter().collect();
     assert_eq!(all.len(), params.layout().polys());
-    assert!(seeds(&second).into_iter().all(|seed| all.insert(seed)), "a mask twice");
-    let fresh: Vec<_> = seeds(&changed).into_iter().filter(|seed| !all.contains(seed)).collect();
+    assert!(
+        seeds(&second).into_iter().all(|seed| all.insert(seed)),
+        "a mask twice"
+    );
+    let fresh: Vec<_> = seeds(&changed)
+        .into_iter()
+        .filter(|seed| !all.contains(seed))
+        .collect();
     assert_eq!(fresh.len(), 1, "of the polynomial that holds record 7");
     // A restored machine draws the same bytes for other records.
     let [one, two] = [1, 2].map(|byte| {
-        let change = Change { index: 7, record: vec![byte; 100] };
-        seeds(&first.update(&[change], &mut self::rng(3), &NoProgress).unwrap())
+        let change = Change {
+            index: 7,
+            record: vec![byte; 100],
+        };
+        seeds(
+            &first
+                .update(&[change], &mut self::rng(3), &NoProgress)
+                .unwrap(),
+        )
     });
-    assert_eq!(one.iter().zip(&two).filter(|(one, two)| one != two).count(), 1);
+    assert_eq!(
+        one.iter().zip(&two).filter(|(one, two)| one != two).count(),
+        1
+    );
 }
 
 #[test]
@@ -178,7 +251,10 @@ fn changed_records_come_back_and_others_stay() {
     let params = choose(50, 2500).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
     let server = set_up(params, &records);
-    let changes = [3, 49, 3].map(|index| Change { index, record: vec![index as u8 + 1; 2500] });
+    let changes = [3, 49, 3].map(|index| Change {
+        index,
+        record: vec![index as u8 + 1; 2500],
+    });
     let changed = server.update(&changes, &mut rng(4), &NoProgress).unwrap();
     let mut out = vec![0; 50 * 2500];
     changed.read_packed(0, 50, &mut out).unwrap();
@@ -193,14 +269,25 @@ fn changed_records_come_back_and_others_stay() {
 
 #[test]
 fn the_noise_closes_for_databases_up_to_four_gibibytes() {
-    for (log2_records, bytes) in [(0, 1), (10, 256), (20, 256), (22, 256), (24, 256), (25, 8), (13, 1 << 18)]
-    {
+    for (log2_records, bytes) in [
+        (0, 1),
+        (10, 256),
+        (20, 256),
+        (22, 256),
+        (24, 256),
+        (25, 8),
+        (13, 1 << 18),
+    ] {
         for goal in Goal::ALL {
-            let params = Params::choose(Shape::of_bytes(1 << log2_records, bytes).unwrap(), goal).unwrap();
+            let params =
+                Params::choose(Shape::of_bytes(1 << log2_records, bytes).unwrap(), goal).unwrap();
             let description = params.describe();
             assert!(description.failure_log2 <= -40.0);
             assert!(description.security.as_ref().unwrap().bits >= 128.0);
-            assert!(description.sizes.answer < (6 << 10) * params.layout().planes as u64, "{description:?}");
+            assert!(
+                description.sizes.answer < (6 << 10) * params.layout().planes as u64,
+                "{description:?}"
+            );
             let plain = (params.layout().planes * params.layout().polys() * DEGREE) as u64;
             let stored = description.sizes.database + description.sizes.material;
             assert!(stored <= plain * 202 / 100, "{description:?}");
@@ -215,8 +302,14 @@ fn the_noise_closes_for_databases_up_to_four_gibibytes() {
 fn large_databases_use_large_keys_and_small_ones_small_keys() {
     let [few, many] = [1 << 10, 1 << 20].map(|records| choose(records, 256));
     assert!(!few.label().contains("large keys") && many.label().contains("large keys"));
-    let small_keys = Literal { grain: Grain::Coarse, ..many.literal };
-    assert!(Params::new(many.shape(), small_keys).is_err(), "as few digits with small keys");
+    let small_keys = Literal {
+        grain: Grain::Coarse,
+        ..many.literal
+    };
+    assert!(
+        Params::new(many.shape(), small_keys).is_err(),
+        "as few digits with small keys"
+    );
     assert!(few.describe().sizes.keys < many.describe().sizes.keys);
 }
 
@@ -243,18 +336,41 @@ fn any_number_of_polynomials_is_folded() {
         (6, vec![4, 5]),
     ] {
         let shape = Shape::of_bytes(records, 1024).unwrap();
-        let literal = Literal { span: 1024, gate: (4, 5), seed_bytes: 32, grain: Grain::Coarse };
-        let params = EncryptedParams::<Short>::new(shape, literal).unwrap().with_owner_key(&key(9)).unwrap();
+        let literal = Literal {
+            span: 1024,
+            gate: (4, 5),
+            seed_bytes: 32,
+            grain: Grain::Coarse,
+        };
+        let params = EncryptedParams::<Short>::new(shape, literal)
+            .unwrap()
+            .with_owner_key(&key(9))
+            .unwrap();
         assert_eq!(params.layout().polys() as u64, records.div_ceil(2));
         let records = random_records(shape);
-        let server = EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress).unwrap();
+        let server =
+            EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress).unwrap();
         let client = RetrievalClient::<Encrypted<Short>>::new(params, EmptyPublic).unwrap();
         let (mut state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
         for index in asked {
-            let (secret, query) = client.query(Some(&mut state), &[index], &mut rng(4)).unwrap();
-            let answer = server.answer(Session { keys: Some(&keys), ticket: None }, &query).unwrap();
+            let (secret, query) = client
+                .query(Some(&mut state), &[index], &mut rng(4))
+                .unwrap();
+            let answer = server
+                .answer(
+                    Session {
+                        keys: Some(&keys),
+                        ticket: None,
+                    },
+                    &query,
+                )
+                .unwrap();
             let found = client.extract(secret, answer).unwrap();
-            assert!(found == [records.get(index).unwrap()], "record {index} of {:?}", shape);
+            assert!(
+                found == [records.get(index).unwrap()],
+                "record {index} of {:?}",
+                shape
+            );
         }
     }
 }
@@ -269,8 +385,15 @@ fn a_forgotten_client_registers_again_with_its_state() {
     let client = RetrievalClient::<Encrypted>::new(known.clone(), EmptyPublic).unwrap();
     let (again, second) = client.register_again(&kept, &mut rng(6)).unwrap().unwrap();
     assert!(client.state_fits(&again));
-    assert!(first.encode(&known) != second.encode(&known), "other masks, other short keys");
+    assert!(
+        first.encode(&known) != second.encode(&known),
+        "other masks, other short keys"
+    );
     let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
-    let refused = client.register_again(&foreign, &mut rng(6)).err().unwrap().to_string();
+    let refused = client
+        .register_again(&foreign, &mut rng(6))
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.ends_with("found none"), "{refused}");
 }

@@ -16,17 +16,32 @@ use super::{Case, check};
 
 /// Records of ±127 whose product with the errors adds them all up in coefficient 0. `output` gives
 /// the output of the expansion that selects a row.
-fn records<P: RetrievalParams>(params: &P, traced: usize, output: impl Fn(usize) -> usize) -> RecordBuffer {
+fn records<P: RetrievalParams>(
+    params: &P,
+    traced: usize,
+    output: impl Fn(usize) -> usize,
+) -> RecordBuffer {
     let (layout, signs) = (params.layout(), signs(traced));
     let polys = (0..layout.rows).flat_map(|row| {
         let signs = &signs[output(row)];
         // Coefficient 0 of D·e is D[0]·e[0] − Σ D[d − k]·e[k].
-        let byte = |k: usize| if k == 0 { 127 * signs[0] } else { -127 * signs[DEGREE - k] };
-        (0..DEGREE).map(byte).map(|byte| byte as u8).collect::<Vec<_>>()
+        let byte = |k: usize| {
+            if k == 0 {
+                127 * signs[0]
+            } else {
+                -127 * signs[DEGREE - k]
+            }
+        };
+        (0..DEGREE)
+            .map(byte)
+            .map(|byte| byte as u8)
+            .collect::<Vec<_>>()
     });
     let polys: Vec<u8> = polys.collect();
     let items = (layout.rows * layout.slots()) as u64;
-    let packed = (0..items).flat_map(|item| layout.item(&polys, item)).collect();
+    let packed = (0..items)
+        .flat_map(|item| layout.item(&polys, item))
+        .collect();
     RecordBuffer::from_packed(params.shape(), packed).unwrap()
 }
 
@@ -38,20 +53,48 @@ struct Chosen<S: Selecting> {
 
 fn of_pirouette() -> Chosen<Pirouette> {
     let shape = Shape::of_bytes(128, 1024).unwrap();
-    let literal = Literal { span: 1024, tau: 2, gate: (4, 5), seed_bytes: 32, form: Form::Compact };
+    let literal = Literal {
+        span: 1024,
+        tau: 2,
+        gate: (4, 5),
+        seed_bytes: 32,
+        form: Form::Compact,
+    };
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
-    let noise = Noise::compute(&input(params.chain(), params.layout(), params.gate().params())).retrieved;
+    let noise = Noise::compute(&input(
+        params.chain(),
+        params.layout(),
+        params.gate().params(),
+    ))
+    .retrieved;
     let records = records(&params, (LOG2_DEGREE - LOG2_DIGIT) as usize, |row| row >> 2);
-    Chosen { case: Case::of(params, records), noise }
+    Chosen {
+        case: Case::of(params, records),
+        noise,
+    }
 }
 
 fn of_respire() -> Chosen<Respire> {
     let shape = Shape::of_bytes(128, 1024).unwrap();
-    let literal = respire::Literal { span: 1024, log2_rows: 6, gate: (4, 6), query_bits: 48 };
+    let literal = respire::Literal {
+        span: 1024,
+        log2_rows: 6,
+        gate: (4, 6),
+        query_bits: 48,
+    };
     let params = RespireParams::new(shape, literal).unwrap();
-    let noise = respire::noise(params.chain(), params.layout(), params.gate(), literal.query_bits).retrieved;
+    let noise = respire::noise(
+        params.chain(),
+        params.layout(),
+        params.gate(),
+        literal.query_bits,
+    )
+    .retrieved;
     let records = records(&params, params.log2_stride() as usize, |row| row);
-    Chosen { case: Case::of(params, records), noise }
+    Chosen {
+        case: Case::of(params, records),
+        noise,
+    }
 }
 
 impl<S: Selecting> Chosen<S> {
@@ -65,34 +108,75 @@ impl<S: Selecting> Chosen<S> {
         };
         let all: Vec<Vec<f64>> = (0..queries).map(squares).collect();
         let computed = self.noise.first + self.noise.gates;
-        check("coefficient 0 of chosen records", &all.iter().map(|of| of[0]).collect::<Vec<_>>(), computed);
-        check("all coefficients of chosen records", &all.concat(), computed);
+        check(
+            "coefficient 0 of chosen records",
+            &all.iter().map(|of| of[0]).collect::<Vec<_>>(),
+            computed,
+        );
+        check(
+            "all coefficients of chosen records",
+            &all.concat(),
+            computed,
+        );
     }
 
     /// Counts answers with an error above the limit that one in 2¹² exceeds by the computed noise.
     fn failures(mut self, queries: usize) -> usize {
         let common = self.case.client.params().common();
         let (bits, layout) = (common.answer_bits, common.layout.clone());
-        let beyond = |limit: f64| self.noise.beyond_log2(limit, (&common.chain, layout.span, bits));
+        let beyond = |limit: f64| {
+            self.noise
+                .beyond_log2(limit, (&common.chain, layout.span, bits))
+        };
         let (mut low, mut high) = (0.0, 1.0 / 512.0);
         for _ in 0..60 {
             let limit = (low + high) / 2.0;
-            if beyond(limit) > -12.0 { low = limit } else { high = limit }
+            if beyond(limit) > -12.0 {
+                low = limit
+            } else {
+                high = limit
+            }
         }
         let limit = high * 2f64.powi(bits.a as i32);
-        assert!(limit < DECODING_PART * 2f64.powi(bits.a as i32 - 9), "{limit}");
+        assert!(
+            limit < DECODING_PART * 2f64.powi(bits.a as i32 - 9),
+            "{limit}"
+        );
         let mut largest = Vec::new();
         for i in 0..queries {
             let index = (i % layout.rows * layout.slots()) as u64;
-            let Case { server, client, state, keys, rng, .. } = &mut self.case;
+            let Case {
+                server,
+                client,
+                state,
+                keys,
+                rng,
+                ..
+            } = &mut self.case;
             let (secret, query) = client.query(Some(state), &[index], rng).unwrap();
-            let answer = server.answer(Session { keys: Some(keys), ticket: None }, &query).unwrap();
+            let answer = server
+                .answer(
+                    Session {
+                        keys: Some(keys),
+                        ticket: None,
+                    },
+                    &query,
+                )
+                .unwrap();
             largest.push(decrypt(client.params(), &secret, &answer).1 as f64);
-            assert_eq!(client.extract(secret, answer).unwrap(), [self.case.records.get(index).unwrap()]);
+            assert_eq!(
+                client.extract(secret, answer).unwrap(),
+                [self.case.records.get(index).unwrap()]
+            );
         }
         let failed = largest.iter().filter(|error| **error > limit).count();
-        let worst = largest.iter().fold(0.0f64, |worst, error| worst.max(*error)) / limit;
-        eprintln!("Measured {failed} of {queries} answers above the limit, the worst {worst:.2} times it");
+        let worst = largest
+            .iter()
+            .fold(0.0f64, |worst, error| worst.max(*error))
+            / limit;
+        eprintln!(
+            "Measured {failed} of {queries} answers above the limit, the worst {worst:.2} times it"
+        );
         failed
     }
 }

@@ -8,7 +8,11 @@ fn automorphism(poly: &[i64], e: usize) -> Vec<i64> {
     let mut image = vec![0; DEGREE];
     for (k, &coefficient) in poly.iter().enumerate() {
         let place = k * e % (2 * DEGREE);
-        image[place % DEGREE] = if place < DEGREE { coefficient } else { -coefficient };
+        image[place % DEGREE] = if place < DEGREE {
+            coefficient
+        } else {
+            -coefficient
+        };
     }
     image
 }
@@ -20,7 +24,13 @@ fn added(a: &[i64], b: &[i64], sign: i64) -> Vec<i64> {
 
 /// p·X^(−shift) for a shift below d.
 fn divided(poly: &[i64], shift: usize) -> Vec<i64> {
-    let place = |k: usize| if k + shift < DEGREE { poly[k + shift] } else { -poly[k + shift - DEGREE] };
+    let place = |k: usize| {
+        if k + shift < DEGREE {
+            poly[k + shift]
+        } else {
+            -poly[k + shift - DEGREE]
+        }
+    };
     (0..DEGREE).map(place).collect()
 }
 
@@ -34,13 +44,17 @@ fn images(first: usize, traced: usize) -> Vec<Vec<i64>> {
         let image = |part: &Vec<i64>| automorphism(part, (DEGREE >> step) + 1);
         let odd: Vec<Vec<i64>> = match (step < traced, step > first) {
             (true, _) => Vec::new(),
-            (false, true) => {
-                parts.iter().map(|part| divided(&added(part, &image(part), -1), 1 << step)).collect()
-            }
+            (false, true) => parts
+                .iter()
+                .map(|part| divided(&added(part, &image(part), -1), 1 << step))
+                .collect(),
             (false, false) => parts.clone(),
         };
         if step > first {
-            parts = parts.iter().map(|part| added(part, &image(part), 1)).collect();
+            parts = parts
+                .iter()
+                .map(|part| added(part, &image(part), 1))
+                .collect();
         }
         parts.extend(odd);
     }
@@ -64,12 +78,20 @@ pub(super) fn signs(traced: usize) -> Vec<Vec<i8>> {
 fn transposed_automorphism(weights: &[f64], e: usize) -> Vec<f64> {
     let place = |k: usize| k * e % (2 * DEGREE);
     let sign = |place: usize| if place < DEGREE { 1.0 } else { -1.0 };
-    (0..DEGREE).map(|k| sign(place(k)) * weights[place(k) % DEGREE]).collect()
+    (0..DEGREE)
+        .map(|k| sign(place(k)) * weights[place(k) % DEGREE])
+        .collect()
 }
 
 /// The transpose of the product with X^(−shift).
 fn transposed_division(weights: &[f64], shift: usize) -> Vec<f64> {
-    let weight = |k: usize| if k >= shift { weights[k - shift] } else { -weights[k + DEGREE - shift] };
+    let weight = |k: usize| {
+        if k >= shift {
+            weights[k - shift]
+        } else {
+            -weights[k + DEGREE - shift]
+        }
+    };
     (0..DEGREE).map(weight).collect()
 }
 
@@ -82,15 +104,25 @@ fn weighted(weights: &[f64], traced: usize) -> f64 {
     let mut variance = 0.0;
     for step in (0..LOG2_DEGREE as usize).rev() {
         let e = (DEGREE >> step) + 1;
-        let half = if step < traced { parts.len() } else { parts.len() / 2 };
+        let half = if step < traced {
+            parts.len()
+        } else {
+            parts.len() / 2
+        };
         let odd = parts.split_off(half);
         for (i, part) in parts.iter_mut().enumerate() {
             // An expansion's step has the outputs x + x(X^e) + ε and
             // X^(−2^step)·(x − x(X^e) − ε).
-            let odd = odd.get(i).map_or(vec![0.0; DEGREE], |odd| transposed_division(odd, 1 << step));
+            let odd = odd
+                .get(i)
+                .map_or(vec![0.0; DEGREE], |odd| transposed_division(odd, 1 << step));
             let switched = pairs(part, &odd, -1.0);
             variance += switched.iter().map(|weight| weight * weight).sum::<f64>();
-            *part = pairs(&pairs(part, &odd, 1.0), &transposed_automorphism(&switched, e), 1.0);
+            *part = pairs(
+                &pairs(part, &odd, 1.0),
+                &transposed_automorphism(&switched, e),
+                1.0,
+            );
         }
     }
     variance
@@ -110,7 +142,10 @@ fn the_mean_of_whitened_bytes_meets_no_sign_pattern() {
         for coefficient in [0, 1, 7, 512, 1023, 1024, 1500, 2046, 2047] {
             let sign = |k: usize| if k <= coefficient { 1.0 } else { -1.0 };
             let found = weighted(&(0..DEGREE).map(sign).collect::<Vec<_>>(), traced) / independent;
-            assert!(found < 1.3, "coefficient {coefficient} after {traced} steps: {found}");
+            assert!(
+                found < 1.3,
+                "coefficient {coefficient} after {traced} steps: {found}"
+            );
         }
     }
 }
@@ -122,9 +157,16 @@ fn chosen_signs_add_errors_up_within_the_largest_variance() {
     let chain = Chain::get::<Standard>(Grain::Coarse).unwrap();
     let (setting, gadget) = (chain.setting(), chain.conversion.params());
     let noise = setting.trace(gadget, steps, 0);
-    let [energy, largest] = [noise.energy, noise.largest].map(|noise| noise / setting.key_switch(gadget));
-    let pattern: Vec<f64> = signs(steps)[0].iter().map(|&sign| f64::from(sign)).collect();
+    let [energy, largest] =
+        [noise.energy, noise.largest].map(|noise| noise / setting.key_switch(gadget));
+    let pattern: Vec<f64> = signs(steps)[0]
+        .iter()
+        .map(|&sign| f64::from(sign))
+        .collect();
     let found = weighted(&pattern, steps);
     let most = DEGREE as f64 * largest;
-    assert!(found <= most && found > 50.0 * energy, "{found}, at most {most}; independent {energy}");
+    assert!(
+        found <= most && found > 50.0 * energy,
+        "{found}, at most {most}; independent {energy}"
+    );
 }

@@ -9,10 +9,16 @@ use super::super::params::PirouetteParams;
 use super::super::trial::{Operations, Split, Tables, Trial};
 use super::super::{ParameterSet, Standard};
 
-const SPLIT: Split = Split { digits: 2, bits: 3, log2_rows: 3, gate: (4, 6) };
+const SPLIT: Split = Split {
+    digits: 2,
+    bits: 3,
+    log2_rows: 3,
+    gate: (4, 6),
+};
 
 fn trial() -> Trial<Standard> {
-    let params = PirouetteParams::choose(Shape::of_bytes(64, 1024).unwrap(), Goal::Balanced).unwrap();
+    let params =
+        PirouetteParams::choose(Shape::of_bytes(64, 1024).unwrap(), Goal::Balanced).unwrap();
     Trial::new(params, &mut ChaCha20Rng::from_seed([8; 32])).unwrap()
 }
 
@@ -24,8 +30,14 @@ fn both_phases_select_the_item_of_the_query() {
         let mut selection = trial.run(&query, &NoProgress).unwrap();
         assert_eq!(trial.item(&selection), Some(item));
         for tables in [Tables::Single, Tables::Together] {
-            let printed = trial.run_printed(&query, (SPLIT, tables), &NoProgress).unwrap();
-            assert_eq!(trial.printed_item(SPLIT, &printed).unwrap(), Some(item), "{tables:?}");
+            let printed = trial
+                .run_printed(&query, (SPLIT, tables), &NoProgress)
+                .unwrap();
+            assert_eq!(
+                trial.printed_item(SPLIT, &printed).unwrap(),
+                Some(item),
+                "{tables:?}"
+            );
         }
         // A gate's rows in the place of selectors are not one-hot.
         selection.selectors = selection.gates[0].clone();
@@ -51,11 +63,24 @@ fn operations_are_counted() {
     };
     assert_eq!(trial.operations(), expected);
     // Decision 20: for 20 bits in four digits 10 rotations, and one more for each bit.
-    let split = Split { digits: 4, bits: 5, log2_rows: 11, gate: (8, 4) };
+    let split = Split {
+        digits: 4,
+        bits: 5,
+        log2_rows: 11,
+        gate: (8, 4),
+    };
     let printed = trial.printed_operations(split, Tables::Together);
     assert_eq!((printed.bit_rotations, printed.digit_rotations), (20, 10));
-    assert_eq!(printed.external_products, 20 * bits + 10 * digits + 2 * 2047);
-    assert_eq!(trial.printed_operations(split, Tables::Single).bit_rotations, 160);
+    assert_eq!(
+        printed.external_products,
+        20 * bits + 10 * digits + 2 * 2047
+    );
+    assert_eq!(
+        trial
+            .printed_operations(split, Tables::Single)
+            .bit_rotations,
+        160
+    );
 }
 
 /// Digits of 5 bits are at a distance of several standard deviations here, but not with the paper's key
@@ -63,7 +88,10 @@ fn operations_are_counted() {
 #[test]
 fn printed_digits_are_closer_than_their_errors() {
     let [used, printed] = trial().margins(5);
-    assert!(used > 9.0 && printed < 1.0, "{used} and {printed} standard deviations");
+    assert!(
+        used > 9.0 && printed < 1.0,
+        "{used} and {printed} standard deviations"
+    );
 }
 
 #[test]
@@ -74,9 +102,18 @@ fn sizes_beyond_the_keys_are_refused() {
         Split { digits: 0, ..SPLIT },
         Split { bits: 1, ..SPLIT },
         Split { digits: 9, ..SPLIT },
-        Split { gate: (9, 4), ..SPLIT },
-        Split { gate: (8, 9), ..SPLIT },
-        Split { log2_rows: 7, ..SPLIT },
+        Split {
+            gate: (9, 4),
+            ..SPLIT
+        },
+        Split {
+            gate: (8, 9),
+            ..SPLIT
+        },
+        Split {
+            log2_rows: 7,
+            ..SPLIT
+        },
     ];
     for split in wrong {
         let found = trial.run_printed(&query, (split, Tables::Together), &NoProgress);

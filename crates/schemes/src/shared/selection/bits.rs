@@ -116,7 +116,11 @@ impl Selection {
 
     /// Rows that an answer packs: with the single ones, if they can be packed online.
     pub fn sent_rows<F: Family>(&self) -> usize {
-        if F::few_nodes(DEGREE) > 0 { self.bodies() } else { self.rows }
+        if F::few_nodes(DEGREE) > 0 {
+            self.bodies()
+        } else {
+            self.rows
+        }
     }
 
     /// Packs of an answer. Single rows take the places after the others, so the last pack may have
@@ -170,12 +174,17 @@ impl Selection {
     /// Variance of packing. A pack that also has single rows is packed twice, at setup and online.
     fn packing<F: Family>(&self, gadget: GadgetParams, key_bits: [u32; 2]) -> f64 {
         let settings = key_bits.map(|bits| self.ring.setting(bits));
-        let times = if self.online_nodes::<F>() > 0 { 2.0 } else { 1.0 };
+        let times = if self.online_nodes::<F>() > 0 {
+            2.0
+        } else {
+            1.0
+        };
         times * F::variance(&settings, gadget, self.capacity)
     }
 
     fn selection(&self, query_bits: u32) -> f64 {
-        self.squares * (self.ring.sigma() * self.ring.sigma() + rounding(self.ring.step(query_bits)))
+        self.squares
+            * (self.ring.sigma() * self.ring.sigma() + rounding(self.ring.step(query_bits)))
     }
 
     /// Variance that rounding a body to `bits` bits adds. If masks are in the public part, bodies are
@@ -211,12 +220,14 @@ impl Selection {
     /// 1/2, once for each unit of a word.
     fn budget(&self, body_bits: u32) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
-        let limit =
-            self.fill() * self.ring.modulus() / (4.0 * half) - half / 2.0 - self.rounded_body(body_bits);
+        let limit = self.fill() * self.ring.modulus() / (4.0 * half)
+            - half / 2.0
+            - self.rounded_body(body_bits);
         if limit <= 0.0 {
             return 0.0;
         }
-        self.tails().variance_for(limit, self.bodies() as f64, self.tail_log2())
+        self.tails()
+            .variance_for(limit, self.bodies() as f64, self.tail_log2())
     }
 
     fn tails(&self) -> Tails {
@@ -231,7 +242,9 @@ impl Selection {
     /// [`Selection::failure_log2`], in units of q/2^a; `None` beyond the decoding limit.
     pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
         let variance = self.noise::<F>(bits).total();
-        let deviations = self.tails().deviations(self.bodies() as f64, self.tail_log2());
+        let deviations = self
+            .tails()
+            .deviations(self.bodies() as f64, self.tail_log2());
         let distance = variance.sqrt() * deviations + self.rounded_body(bits.answer.b);
         let distance = distance / self.ring.step(bits.answer.a);
         // Written so that a NaN fails too.
@@ -253,7 +266,9 @@ impl Selection {
         let gadgets = gadgets(self.ring.modulus_bits()).filter(takes);
         let bodies = self.body_bits();
         let candidates = gadgets.flat_map(|gadget| {
-            bodies.iter().filter_map(move |bodies| self.choose_bits::<F>(gadget, bodies.clone()))
+            bodies
+                .iter()
+                .filter_map(move |bodies| self.choose_bits::<F>(gadget, bodies.clone()))
         });
         candidates.min_by_key(|bits| self.message_bits::<F>(bits))
     }
@@ -266,7 +281,9 @@ impl Selection {
 
     /// Rough seconds of one core for selecting and packing, to compare candidates.
     pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
-        let matrix = self.storage.matrix_bytes(self.packs() * self.capacity, self.columns);
+        let matrix = self
+            .storage
+            .matrix_bytes(self.packs() * self.capacity, self.columns);
         let pack = F::pack_seconds(DEGREE, self.capacity, gadget.levels);
         let online = self.online_nodes::<F>() as f64 * ONLINE_NODE;
         matrix as f64 / READ_RATE + self.packs() as f64 * pack + online
@@ -276,7 +293,11 @@ impl Selection {
     pub fn message_bits<F: Family>(&self, bits: &SelectionBits) -> usize {
         let words = self.words::<F>(bits.gadget);
         let each = [bits.query, bits.key, bits.answer.a, bits.answer.b];
-        let all: usize = words.iter().zip(each).map(|(words, bits)| words * bits as usize).sum();
+        let all: usize = words
+            .iter()
+            .zip(each)
+            .map(|(words, bits)| words * bits as usize)
+            .sum();
         all - bits.gadget.levels * DEGREE * (bits.key - bits.last_key) as usize
     }
 
@@ -285,7 +306,12 @@ impl Selection {
     fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
         let d = DEGREE;
         let masks = self.answer_masks::<F>() * d + self.public_masks() * d / ANSWERS;
-        [self.columns, self.key_elements::<F>(gadget) * d, masks, self.bodies()]
+        [
+            self.columns,
+            self.key_elements::<F>(gadget) * d,
+            masks,
+            self.bodies(),
+        ]
     }
 
     /// Ranges of the bits of bodies. In each, their variance is traded against that of others.
@@ -293,7 +319,9 @@ impl Selection {
         let least = self.plain_bits + 1;
         match self.masks {
             Masks::Answers => vec![1..=MAX_ANSWER_BITS],
-            Masks::Public => (least..=least + MORE_BODY_BITS).map(|bits| bits..=bits).collect(),
+            Masks::Public => (least..=least + MORE_BODY_BITS)
+                .map(|bits| bits..=bits)
+                .collect(),
         }
     }
 
@@ -310,17 +338,35 @@ impl Selection {
         let [selector, keys, masks, bodies] = self.words::<F>(gadget);
         let selected = 1..=self.most_query_bits();
         let parts = [
-            Part { words: selector, variance: &|bits| self.selection(bits), bits: selected },
-            Part { words: keys, variance: &packing, bits: 1..=self.ring.most_bits() },
+            Part {
+                words: selector,
+                variance: &|bits| self.selection(bits),
+                bits: selected,
+            },
+            Part {
+                words: keys,
+                variance: &packing,
+                bits: 1..=self.ring.most_bits(),
+            },
             Part {
                 words: masks,
                 variance: &|bits| self.ring.mask_switch(bits),
                 bits: self.plain_bits + 1..=MAX_ANSWER_BITS,
             },
-            Part { words: bodies, variance: &|bits| self.body_variance(bits), bits: bodies_in },
+            Part {
+                words: bodies,
+                variance: &|bits| self.body_variance(bits),
+                bits: bodies_in,
+            },
         ];
         let [query, key, a, b] = spend(&parts, budget)?;
-        let bits = SelectionBits { gadget, query, key, last_key: key, answer: ResponseBits { a, b } };
+        let bits = SelectionBits {
+            gadget,
+            query,
+            key,
+            last_key: key,
+            answer: ResponseBits { a, b },
+        };
         (b <= a).then(|| self.with_short_last_key::<F>(bits, budget))
     }
 
@@ -340,7 +386,11 @@ impl Selection {
 fn gadgets(modulus_bits: u32) -> impl Iterator<Item = GadgetParams> {
     let of = move |levels: usize, log_base: u32| {
         let drop = modulus_bits.checked_sub(levels as u32 * log_base)?;
-        Some(GadgetParams { levels, log_base, drop })
+        Some(GadgetParams {
+            levels,
+            log_base,
+            drop,
+        })
     };
     LEVELS.flat_map(move |levels| LOG_BASES.filter_map(move |log_base| of(levels, log_base)))
 }
@@ -360,10 +410,17 @@ struct Part<'a> {
 fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
     let mut bits = [0; N];
     for (bits, part) in bits.iter_mut().zip(parts) {
-        *bits = part.bits.clone().find(|&bits| (part.variance)(bits) <= budget)?;
+        *bits = part
+            .bits
+            .clone()
+            .find(|&bits| (part.variance)(bits) <= budget)?;
     }
-    let total =
-        |bits: &[u32; N]| -> f64 { bits.iter().zip(parts).map(|(&b, part)| (part.variance)(b)).sum() };
+    let total = |bits: &[u32; N]| -> f64 {
+        bits.iter()
+            .zip(parts)
+            .map(|(&b, part)| (part.variance)(b))
+            .sum()
+    };
     while total(&bits) > budget {
         let gain = |i: &usize| {
             let part = &parts[*i];

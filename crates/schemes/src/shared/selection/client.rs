@@ -59,10 +59,22 @@ impl SelectionQuery {
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
     pub fn read<F: Family>(params: &SelectionParams<F>, reader: &mut Reader<'_>) -> Result<Self> {
-        let selector = unpack(reader, "a selector", params.bits.query, params.counts.columns)?;
+        let selector = unpack(
+            reader,
+            "a selector",
+            params.bits.query,
+            params.counts.columns,
+        )?;
         let part = |(words, width)| unpack(reader, "a packing key", width, words);
-        let keys = params.key_parts().into_iter().map(part).collect::<Result<Vec<_>>>()?;
-        Ok(Self { selector, keys: keys.concat() })
+        let keys = params
+            .key_parts()
+            .into_iter()
+            .map(part)
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            selector,
+            keys: keys.concat(),
+        })
     }
 }
 
@@ -84,7 +96,11 @@ impl<P: Selects> Wire<P> for SelectionQuery {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         let what = "a query of a selection";
-        Error::check_length(what, bytes.len(), params.selection().query_parts().iter().sum())?;
+        Error::check_length(
+            what,
+            bytes.len(),
+            params.selection().query_parts().iter().sum(),
+        )?;
         Self::read(params.selection(), &mut Reader::new(what, bytes))
     }
 }
@@ -98,14 +114,24 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        let (what, SelectionParams { counts, bits, .. }) = ("an answer of a selection", params.selection());
-        Error::check_length(what, bytes.len(), params.selection().answer_parts().iter().sum())?;
+        let (what, SelectionParams { counts, bits, .. }) =
+            ("an answer of a selection", params.selection());
+        Error::check_length(
+            what,
+            bytes.len(),
+            params.selection().answer_parts().iter().sum(),
+        )?;
         let mut reader = Reader::new(what, bytes);
         let masks = counts.answer_masks::<P::Family>() * DEGREE;
         let masks = unpack(&mut reader, "masks of an answer", bits.answer.a, masks)?;
         Ok(Self {
             masks,
-            bodies: unpack(&mut reader, "bodies of an answer", bits.answer.b, counts.bodies())?,
+            bodies: unpack(
+                &mut reader,
+                "bodies of an answer",
+                bits.answer.b,
+                counts.bodies(),
+            )?,
         })
     }
 }
@@ -122,7 +148,10 @@ impl<F: Family> SelectionClient<F> {
     /// # Errors
     /// The errors of [`SelectionParams::packing`].
     pub fn new(params: &SelectionParams<F>, seed: Seed) -> Result<Self> {
-        Ok(Self { seed, packing: params.packing(&seed)? })
+        Ok(Self {
+            seed,
+            packing: params.packing(&seed)?,
+        })
     }
 
     /// Encrypts the unit vector of a column and a packing key under a fresh secret.
@@ -137,8 +166,14 @@ impl<F: Family> SelectionClient<F> {
         let mut keys = self.packing.generate_key(secret, rng).into_elements();
         let (ring, bits) = (params.rlwe.ring(), params.bits);
         let last = keys.split_off(params.key_parts()[0].0 / DEGREE);
-        let parts = [round_elements(ring, bits.key, keys), round_elements(ring, bits.last_key, last)];
-        SelectionQuery { selector, keys: parts.concat() }
+        let parts = [
+            round_elements(ring, bits.key, keys),
+            round_elements(ring, bits.last_key, last),
+        ];
+        SelectionQuery {
+            selector,
+            keys: parts.concat(),
+        }
     }
 }
 
@@ -161,31 +196,49 @@ impl Opened {
             word as u32
         };
         let words = Zeroizing::new(phases.iter().map(decode).collect());
-        Self { words, decodes: worst <= bound }
+        Self {
+            words,
+            decodes: worst <= bound,
+        }
     }
 }
 
 impl SelectionAnswer {
     /// The answer with the masks of its packs from the public part.
     pub fn with_masks(self, masks: &[u64]) -> Self {
-        Self { masks: [masks, &self.masks].concat(), bodies: self.bodies }
+        Self {
+            masks: [masks, &self.masks].concat(),
+            bodies: self.bodies,
+        }
     }
 
     /// Decrypts all words, in the same time whether the answer decodes or not. The answer has the
     /// masks of its packs.
     pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
         let phases = self.phases(params, secret);
-        Opened::new(params.bits.answer, params.counts.plain_bits, &phases, params.bound)
+        Opened::new(
+            params.bits.answer,
+            params.counts.plain_bits,
+            &phases,
+            params.bound,
+        )
     }
 
     /// Phases of all rows, then of the single ones, in units of q/2^a.
-    pub fn phases<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Zeroizing<Vec<u64>> {
+    pub fn phases<F: Family>(
+        &self,
+        params: &SelectionParams<F>,
+        secret: &SecretKey,
+    ) -> Zeroizing<Vec<u64>> {
         let (ring, bits) = (params.rlwe.ring(), params.bits.answer);
         let selection = params.counts;
         let (packs, singles) = self.masks.split_at(selection.sent_packs::<F>() * DEGREE);
         let (rows, single_bodies) = self.bodies.split_at(selection.sent_rows::<F>());
         let mut phases = Zeroizing::new(Vec::with_capacity(self.bodies.len()));
-        for (mask, body) in packs.chunks_exact(DEGREE).zip(rows.chunks(selection.capacity)) {
+        for (mask, body) in packs
+            .chunks_exact(DEGREE)
+            .zip(rows.chunks(selection.capacity))
+        {
             phases.extend_from_slice(&bits.phases(ring, secret, mask, body));
         }
         let single = |(mask, &body)| bits.first_phase(secret, mask, body);

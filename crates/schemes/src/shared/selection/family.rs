@@ -7,10 +7,12 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::cdks::Cdks;
 use papir_lattice::packing::cdks::few::Leaf;
-use papir_lattice::packing::inspiring::{Inspiring, OnlineKey, PartialInspiring, matrix::unit_words};
+use papir_lattice::packing::inspiring::{
+    Inspiring, OnlineKey, PartialInspiring, matrix::unit_words,
+};
 use papir_lattice::packing::{
-    Bodies, LweMasks, OnlineKey as ExpandedKey, PackingError, Preprocessed, RingPacking, RoundedMatrix,
-    Scratch, Setup,
+    Bodies, LweMasks, OnlineKey as ExpandedKey, PackingError, Preprocessed, RingPacking,
+    RoundedMatrix, Scratch, Setup,
 };
 use papir_lattice::params::RlweParams;
 use papir_lattice::rlwe::Rlwe;
@@ -74,7 +76,13 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64;
 
     /// Adds the work of packing `packs` packs online.
-    fn count_packs(counts: Counts, packs: usize, degree: usize, capacity: usize, levels: usize) -> Counts;
+    fn count_packs(
+        counts: Counts,
+        packs: usize,
+        degree: usize,
+        capacity: usize,
+        levels: usize,
+    ) -> Counts;
 }
 
 /// CDKS packing, of d encryptions.
@@ -92,7 +100,11 @@ impl Family for CdksFamily {
         degree.ilog2() as usize
     }
 
-    fn pack_few(packing: &Cdks, leaves: &[Leaf], key: &Key<Self>) -> Result<Option<Rlwe>, PackingError> {
+    fn pack_few(
+        packing: &Cdks,
+        leaves: &[Leaf],
+        key: &Key<Self>,
+    ) -> Result<Option<Rlwe>, PackingError> {
         packing.pack_few(leaves, key).map(Some)
     }
 
@@ -112,7 +124,13 @@ impl Family for CdksFamily {
         node_products(capacity, levels) * 2.2e-5
     }
 
-    fn count_packs(counts: Counts, packs: usize, _: usize, capacity: usize, levels: usize) -> Counts {
+    fn count_packs(
+        counts: Counts,
+        packs: usize,
+        _: usize,
+        capacity: usize,
+        levels: usize,
+    ) -> Counts {
         let products = packs as f64 * node_products(capacity, levels);
         counts.with(Operation::ExternalProduct, products, packs)
     }
@@ -148,7 +166,12 @@ impl RingPacking for AnyInspiring {
     type Word = i32;
     type Expanded = OnlineKey;
 
-    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+    fn new(
+        params: &RlweParams,
+        gadget: &Gadget,
+        capacity: usize,
+        seed: &Seed,
+    ) -> Result<Self, PackingError> {
         if capacity == params.ring().degree() {
             return Inspiring::new(params, gadget, capacity, seed).map(Self::Full);
         }
@@ -171,7 +194,13 @@ impl RingPacking for AnyInspiring {
         forward!(self, packing => packing.last_elements())
     }
 
-    fn prepare_slot(&self, lwe: LweMasks, slot: usize, unit: &mut [i32], scratch: &Scratch) -> Preprocessed {
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        slot: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Preprocessed {
         forward!(self, packing => packing.prepare_slot(lwe, slot, unit, scratch))
     }
 
@@ -239,7 +268,13 @@ impl Family for InspiringFamily {
         4.0 * Self::pack_words(degree, capacity, levels) as f64 / READ_RATE
     }
 
-    fn count_packs(counts: Counts, packs: usize, degree: usize, capacity: usize, levels: usize) -> Counts {
+    fn count_packs(
+        counts: Counts,
+        packs: usize,
+        degree: usize,
+        capacity: usize,
+        levels: usize,
+    ) -> Counts {
         let bytes = 4 * packs * Self::pack_words(degree, capacity, levels);
         counts.with(Operation::Matrix, bytes as f64, packs)
     }

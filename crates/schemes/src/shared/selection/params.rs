@@ -47,14 +47,29 @@ impl<F: Family> SelectionParams<F> {
     pub fn new(scheme: &'static str, counts: Selection, bits: SelectionBits) -> Result<Self> {
         check::<F>(&counts, &bits).map_err(refused(scheme))?;
         if !F::takes(DEGREE, counts.capacity, bits.gadget) {
-            return Err(refused(scheme)(format!("packs of {} with {:?}", counts.capacity, bits.gadget)));
+            return Err(refused(scheme)(format!(
+                "packs of {} with {:?}",
+                counts.capacity, bits.gadget
+            )));
         }
         let rlwe = counts.ring.params().map_err(unfit(scheme))?;
         let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
-        let too_noisy =
-            || refused(scheme)(format!("{counts:?} with {bits:?} fails more often than {}", counts.failure));
+        let too_noisy = || {
+            refused(scheme)(format!(
+                "{counts:?} with {bits:?} fails more often than {}",
+                counts.failure
+            ))
+        };
         let bound = counts.bound::<F>(&bits).ok_or_else(too_noisy)?;
-        Ok(Self { scheme, counts, bits, rlwe, gadget, bound, family: PhantomData })
+        Ok(Self {
+            scheme,
+            counts,
+            bits,
+            rlwe,
+            gadget,
+            bound,
+            family: PhantomData,
+        })
     }
 
     /// Bits of the messages.
@@ -90,14 +105,21 @@ impl<F: Family> SelectionParams<F> {
 
     /// Payload bytes of the selector, and of the key.
     pub fn query_parts(&self) -> [usize; 2] {
-        let keys = self.key_parts().map(|(words, bits)| packed_len(words, bits)).iter().sum();
+        let keys = self
+            .key_parts()
+            .map(|(words, bits)| packed_len(words, bits))
+            .iter()
+            .sum();
         [packed_len(self.counts.columns, self.bits.query), keys]
     }
 
     /// Coefficients of the packing key and their bits: all matrices but the last, and the last.
     pub fn key_parts(&self) -> [(usize, u32); 2] {
         let last = self.bits.gadget.levels * DEGREE;
-        [(self.key_words() - last, self.bits.key), (last, self.bits.last_key)]
+        [
+            (self.key_words() - last, self.bits.key),
+            (last, self.bits.last_key),
+        ]
     }
 
     /// Payload bytes of an answer's masks, and of its bodies.
@@ -136,13 +158,19 @@ impl<F: Family> SelectionParams<F> {
 
     /// Bytes of the matrix.
     pub fn matrix_bytes(&self) -> u64 {
-        self.counts.storage.matrix_bytes(self.matrix_rows(), self.counts.columns)
+        self.counts
+            .storage
+            .matrix_bytes(self.matrix_rows(), self.counts.columns)
     }
 
     /// Bytes of the prepared packs: words, masks and last digits.
     pub fn packs_bytes(&self) -> u64 {
         let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.counts, self.bits);
-        let last = if F::has_last(DEGREE, capacity) { gadget.levels } else { 0 };
+        let last = if F::has_last(DEGREE, capacity) {
+            gadget.levels
+        } else {
+            0
+        };
         let words = self.counts.pack_words_bytes::<F>(gadget);
         words + self.counts.packs() as u64 * ((1 + last) * 8 * DEGREE) as u64
     }
@@ -151,16 +179,40 @@ impl<F: Family> SelectionParams<F> {
     /// lifts them, lifts rows, makes the masks of single rows and packs or rounds them, rounds all
     /// bodies, and packs what it sends.
     pub fn count_answer(&self, counts: Counts) -> Counts {
-        let Selection { columns, singles, capacity, .. } = self.counts;
+        let Selection {
+            columns,
+            singles,
+            capacity,
+            ..
+        } = self.counts;
         let masks = (self.counts.answer_masks::<F>() + singles) * DEGREE;
-        let words = 2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
+        let words =
+            2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
         let blocks = columns.div_ceil(DEGREE) + 1;
         let counts = counts
-            .with(self.operation(), self.matrix_bytes() as f64, self.groups(self.matrix_rows()))
-            .with(Operation::HintTransform, singles as f64 * blocks as f64, singles)
-            .with(Operation::ExternalProduct, self.counts.online_nodes::<F>() as f64, 1)
+            .with(
+                self.operation(),
+                self.matrix_bytes() as f64,
+                self.groups(self.matrix_rows()),
+            )
+            .with(
+                Operation::HintTransform,
+                singles as f64 * blocks as f64,
+                singles,
+            )
+            .with(
+                Operation::ExternalProduct,
+                self.counts.online_nodes::<F>() as f64,
+                1,
+            )
             .with(Operation::Word, words as f64, 1);
-        F::count_packs(counts, self.counts.packs(), DEGREE, capacity, self.bits.gadget.levels)
+        F::count_packs(
+            counts,
+            self.counts.packs(),
+            DEGREE,
+            capacity,
+            self.bits.gadget.levels,
+        )
     }
 
     /// Adds the work of preparing all packs.
@@ -170,10 +222,17 @@ impl<F: Family> SelectionParams<F> {
 
     /// Adds the work of preparing `packs` packs.
     pub fn count_packs(&self, counts: Counts, packs: usize) -> Counts {
-        let (rows, blocks) = (packs * self.counts.capacity, self.counts.columns.div_ceil(DEGREE));
+        let (rows, blocks) = (
+            packs * self.counts.capacity,
+            self.counts.columns.div_ceil(DEGREE),
+        );
         let full_packs = rows as f64 / DEGREE as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
-        let counts = counts.with(Operation::HintTransform, rows as f64 * blocks as f64, self.groups(rows));
+        let counts = counts.with(
+            Operation::HintTransform,
+            rows as f64 * blocks as f64,
+            self.groups(rows),
+        );
         counts.with(Operation::Pack, full_packs * each, packs)
     }
 
@@ -184,10 +243,23 @@ impl<F: Family> SelectionParams<F> {
 
     /// The parameters by name.
     pub fn values(&self) -> Vec<(&'static str, String)> {
-        let SelectionBits { gadget, query, key, last_key, answer } = self.bits;
+        let SelectionBits {
+            gadget,
+            query,
+            key,
+            last_key,
+            answer,
+        } = self.bits;
         let ring = self.counts.ring;
         let deviation = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
-        let (noise, GadgetParams { levels, log_base, drop }) = (self.noise(), gadget);
+        let (
+            noise,
+            GadgetParams {
+                levels,
+                log_base,
+                drop,
+            },
+        ) = (self.noise(), gadget);
         vec![
             ("d", DEGREE.to_string()),
             ("log2 q", format!("{:.2}", ring.modulus().log2())),
@@ -196,9 +268,19 @@ impl<F: Family> SelectionParams<F> {
             ("packing", F::Packing::NAME.to_owned()),
             ("encryptions a pack", self.counts.capacity.to_string()),
             ("packs", self.counts.packs().to_string()),
-            ("packing gadget", format!("l = {levels}, z = 2^{log_base}, drop {drop}")),
+            (
+                "packing gadget",
+                format!("l = {levels}, z = 2^{log_base}, drop {drop}"),
+            ),
             ("selector bits", query.to_string()),
-            ("key bits", if key == last_key { key.to_string() } else { format!("{key} and {last_key}") }),
+            (
+                "key bits",
+                if key == last_key {
+                    key.to_string()
+                } else {
+                    format!("{key} and {last_key}")
+                },
+            ),
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
             ("log2 noise of selection", deviation(noise.selection)),
             ("log2 noise of packing", deviation(noise.packing)),
@@ -211,7 +293,8 @@ impl<F: Family> SelectionParams<F> {
     /// # Errors
     /// None for checked parameters: those of a gadget that does not fit.
     pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
-        F::Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed).map_err(refused(self.scheme))
+        F::Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed)
+            .map_err(refused(self.scheme))
     }
 
     /// The selector of a column.
@@ -245,23 +328,49 @@ impl SelectionBits {
     pub fn read(reader: &mut Reader<'_>, masks: Masks) -> Result<Self> {
         let gadget = gadget_of(read_bytes(reader)?);
         let [query, key] = read_bytes(reader)?;
-        let [last_key] = if masks == Masks::Public { read_bytes(reader)? } else { [key] };
+        let [last_key] = if masks == Masks::Public {
+            read_bytes(reader)?
+        } else {
+            [key]
+        };
         let [a, b] = read_bytes(reader)?;
-        Ok(Self { gadget, query, key, last_key, answer: ResponseBits { a, b } })
+        Ok(Self {
+            gadget,
+            query,
+            key,
+            last_key,
+            answer: ResponseBits { a, b },
+        })
     }
 }
 
-fn check<F: Family>(selection: &Selection, bits: &SelectionBits) -> std::result::Result<(), String> {
-    let Selection { columns, plain_bits, capacity, rows, storage, ring, .. } = *selection;
+fn check<F: Family>(
+    selection: &Selection,
+    bits: &SelectionBits,
+) -> std::result::Result<(), String> {
+    let Selection {
+        columns,
+        plain_bits,
+        capacity,
+        rows,
+        storage,
+        ring,
+        ..
+    } = *selection;
     if columns == 0
         || columns > u32::MAX as usize
         || rows == 0
         || !(1..=storage.word_bits()).contains(&plain_bits)
     {
-        return Err(format!("{columns} columns of {rows} rows of words of {plain_bits} bits"));
+        return Err(format!(
+            "{columns} columns of {rows} rows of words of {plain_bits} bits"
+        ));
     }
     if !capacity.is_power_of_two() || !(2..=DEGREE).contains(&capacity) {
-        return Err(format!("packs of {capacity}: expected a power of two up to {}", DEGREE));
+        return Err(format!(
+            "packs of {capacity}: expected a power of two up to {}",
+            DEGREE
+        ));
     }
     if selection.masks == Masks::Public && selection.online_nodes::<F>() > 0 {
         return Err("packs with rows made online, whose masks depend on the query".to_owned());
@@ -274,6 +383,12 @@ fn check<F: Family>(selection: &Selection, bits: &SelectionBits) -> std::result:
         && ((selection.masks == Masks::Public && !one_matrix) || bits.last_key == bits.key)
         && (plain_bits + 1..=MAX_ANSWER_BITS).contains(&a)
         && (1..=a).contains(&b)
-        && bits.answer.fit(DEGREE, ring.modulus(), ring.secret_deviation());
-    if fits { Ok(()) } else { Err(format!("message bits {bits:?}")) }
+        && bits
+            .answer
+            .fit(DEGREE, ring.modulus(), ring.secret_deviation());
+    if fits {
+        Ok(())
+    } else {
+        Err(format!("message bits {bits:?}"))
+    }
 }

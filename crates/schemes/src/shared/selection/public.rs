@@ -30,10 +30,19 @@ impl<P: Selects> Wire<P> for SelectionPublic {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         let (what, selection) = ("the public part of a packed selection", params.selection());
-        Error::check_length(what, bytes.len(), SEED_BYTES + selection.public_masks_bytes())?;
+        Error::check_length(
+            what,
+            bytes.len(),
+            SEED_BYTES + selection.public_masks_bytes(),
+        )?;
         let mut reader = Reader::new(what, bytes);
         let seed = Seed(reader.array()?);
-        let masks = unpack(&mut reader, what, selection.bits().answer.a, selection.public_mask_words())?;
+        let masks = unpack(
+            &mut reader,
+            what,
+            selection.bits().answer.a,
+            selection.public_mask_words(),
+        )?;
         Ok(Self { seed, masks })
     }
 }

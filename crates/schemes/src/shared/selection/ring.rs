@@ -20,11 +20,17 @@ pub struct SelectionRing {
 
 impl SelectionRing {
     /// q of 55.9 bits, secrets like the error.
-    pub const ERROR_LIKE: Self = Self { literal: RlweLiteral::DEFAULT, secret: Secret::ErrorLike };
+    pub const ERROR_LIKE: Self = Self {
+        literal: RlweLiteral::DEFAULT,
+        secret: Secret::ErrorLike,
+    };
     /// q of 53 bits, ternary secrets: what a gadget drops, and what a mask is rounded by, is
     /// multiplied with the secret and so adds a 60th of the variance.
     pub const TERNARY: Self = Self {
-        literal: RlweLiteral { primes: SHORT_PRIMES, ..RlweLiteral::DEFAULT },
+        literal: RlweLiteral {
+            primes: SHORT_PRIMES,
+            ..RlweLiteral::DEFAULT
+        },
         secret: Secret::Ternary,
     };
 
@@ -73,7 +79,10 @@ impl SelectionRing {
     /// Setting of keys that are rounded to these bits.
     pub(super) fn setting(&self, key_bits: u32) -> Setting {
         let setting = Setting::error_like(DEGREE, self.modulus(), self.sigma(), key_bits);
-        Setting { secret: self.secret_square(), ..setting }
+        Setting {
+            secret: self.secret_square(),
+            ..setting
+        }
     }
 
     /// Rounding step of a coefficient that is sent in `bits` bits.

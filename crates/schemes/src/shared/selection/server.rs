@@ -50,7 +50,11 @@ pub struct Selected {
 }
 
 fn names(scheme: &'static str) -> Names {
-    Names { scheme, words: "selection/words", packs: "selection/packs" }
+    Names {
+        scheme,
+        words: "selection/words",
+        packs: "selection/packs",
+    }
 }
 
 impl<F: Family> PackedMatrix<F> {
@@ -70,8 +74,13 @@ impl<F: Family> PackedMatrix<F> {
         progress.stage("pack", count as u64);
         let masks = row_masks(params, seed, &tiles, progress);
         let names = names(params.scheme);
-        let packs =
-            PreparedPacks::prepare(names, &packing, count, |pack| masks.of_pack(pack), &mut InMemory)?;
+        let packs = PreparedPacks::prepare(
+            names,
+            &packing,
+            count,
+            |pack| masks.of_pack(pack),
+            &mut InMemory,
+        )?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 
@@ -80,7 +89,12 @@ impl<F: Family> PackedMatrix<F> {
     ///
     /// # Errors
     /// The errors of [`PackedMatrix::prepare`].
-    pub fn replace(&self, seed: &Seed, tiles: AlignedBytes, progress: &dyn Progress) -> Result<Self> {
+    pub fn replace(
+        &self,
+        seed: &Seed,
+        tiles: AlignedBytes,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let tiles = checked_tiles(&self.params, tiles)?;
         let touched = touched_packs(&self.params.counts, &self.tiles, &tiles);
         let count = touched.iter().filter(|&&touched| touched).count();
@@ -89,8 +103,18 @@ impl<F: Family> PackedMatrix<F> {
         }
         progress.stage("pack", count as u64);
         let masks = row_masks(&self.params, seed, &tiles, progress);
-        let packs = self.packs.refresh(&self.packing, |pack| touched[pack], |pack| masks.of_pack(pack))?;
-        Ok(Self::assemble(&self.params, seed, tiles, self.packing.clone(), packs))
+        let packs = self.packs.refresh(
+            &self.packing,
+            |pack| touched[pack],
+            |pack| masks.of_pack(pack),
+        )?;
+        Ok(Self::assemble(
+            &self.params,
+            seed,
+            tiles,
+            self.packing.clone(),
+            packs,
+        ))
     }
 
     fn assemble(
@@ -101,9 +125,20 @@ impl<F: Family> PackedMatrix<F> {
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe.ring(), params.bits.answer);
-        let capacity = if params.counts.online_nodes::<F>() > 0 { params.counts.capacity } else { 1 };
+        let capacity = if params.counts.online_nodes::<F>() > 0 {
+            params.counts.capacity
+        } else {
+            1
+        };
         let singles = (params.counts.singles > 0).then(|| params.selector().masks(seed, capacity));
-        Self { params: params.clone(), tiles, packing, packs, masks, singles }
+        Self {
+            params: params.clone(),
+            tiles,
+            packing,
+            packs,
+            masks,
+            singles,
+        }
     }
 
     /// The matrix in row groups.
@@ -149,7 +184,10 @@ impl<F: Family> PackedMatrix<F> {
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
     pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
         let mut bits = vec![self.params.bits.key; self.packing.shape().matrices];
-        bits.iter_mut().last().into_iter().for_each(|last| *last = self.params.bits.last_key);
+        bits.iter_mut()
+            .last()
+            .into_iter()
+            .for_each(|last| *last = self.params.bits.last_key);
         names(self.params.scheme).online_key(&self.packing, &bits, &query.keys)
     }
 
@@ -163,13 +201,24 @@ impl<F: Family> PackedMatrix<F> {
         if queries.is_empty() {
             return Vec::new();
         }
-        let SelectionParams { counts, bits, rlwe, .. } = &self.params;
+        let SelectionParams {
+            counts, bits, rlwe, ..
+        } = &self.params;
         let (ring, bits) = (rlwe.ring(), bits.query);
-        let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
-        let sums = counts.storage.matrix(counts.columns, &self.tiles).select(&selectors, bits);
+        let selectors: Vec<&[u64]> = queries
+            .iter()
+            .map(|query| query.selector.as_slice())
+            .collect();
+        let sums = counts
+            .storage
+            .matrix(counts.columns, &self.tiles)
+            .select(&selectors, bits);
         let selected = sums.into_iter().zip(&selectors).zip(singles);
         parallel::map(selected, |((sums, selector), words)| {
-            let masks = self.singles.iter().map(|masks| masks.of_single_words(ring, words, counts.columns));
+            let masks = self
+                .singles
+                .iter()
+                .map(|masks| masks.of_single_words(ring, words, counts.columns));
             let bodies = self.single_bodies(words, selector);
             Selected {
                 bodies: Bodies::from_sums(ring, counts.capacity, counts.packs(), &sums, bits),
@@ -184,11 +233,16 @@ impl<F: Family> PackedMatrix<F> {
         let bits = self.params.bits.query;
         let switch = PowerSwitch::new(self.params.rlwe.ring().modulus(), bits);
         let product = |row: &[i16]| {
-            let terms =
-                row.iter().zip(selector).map(|(&word, entry)| entry.wrapping_mul(i64::from(word) as u64));
+            let terms = row
+                .iter()
+                .zip(selector)
+                .map(|(&word, entry)| entry.wrapping_mul(i64::from(word) as u64));
             switch.up(terms.fold(0, u64::wrapping_add) & ((1 << bits) - 1))
         };
-        words.chunks_exact(self.params.counts.columns).map(product).collect()
+        words
+            .chunks_exact(self.params.counts.columns)
+            .map(product)
+            .collect()
     }
 
     /// Packs the selected rows, in one pass over the packs' words, and single rows where the packing
@@ -203,12 +257,19 @@ impl<F: Family> PackedMatrix<F> {
         let bodies = selected.iter().map(|one| one.bodies.clone()).collect();
         let packed = self.packs.pack(&self.packing, bodies, keys)?;
         let packed = packed.into_iter().zip(selected).zip(keys);
-        parallel::try_map(packed, |((bodies, one), key)| self.pack_singles(Selected { bodies, ..one }, key))
+        parallel::try_map(packed, |((bodies, one), key)| {
+            self.pack_singles(Selected { bodies, ..one }, key)
+        })
     }
 
     /// Packs the single rows at the places after the others.
     fn pack_singles(&self, mut selected: Selected, key: &Key<F>) -> Result<Selected> {
-        let SelectionParams { counts: Selection { rows, capacity, .. }, rlwe, scheme, .. } = &self.params;
+        let SelectionParams {
+            counts: Selection { rows, capacity, .. },
+            rlwe,
+            scheme,
+            ..
+        } = &self.params;
         if self.params.counts.online_nodes::<F>() == 0 {
             return Ok(selected);
         }
@@ -219,10 +280,15 @@ impl<F: Family> PackedMatrix<F> {
         }
         for (pack, singles) in packs {
             let mut words = vec![0; *capacity];
-            singles.iter().for_each(|((place, _), body)| words[*place] = *body);
+            singles
+                .iter()
+                .for_each(|((place, _), body)| words[*place] = *body);
             let leaves: Vec<Leaf> = singles.into_iter().map(|(leaf, _)| leaf).collect();
-            if let Some(mut packed) = F::pack_few(&self.packing, &leaves, key).map_err(refused(scheme))? {
-                rlwe.ring().add_assign(&mut packed.b, &rlwe.ring().from_words(&words));
+            if let Some(mut packed) =
+                F::pack_few(&self.packing, &leaves, key).map_err(refused(scheme))?
+            {
+                rlwe.ring()
+                    .add_assign(&mut packed.b, &rlwe.ring().from_words(&words));
                 selected.added.push((pack, packed));
             }
         }
@@ -233,9 +299,19 @@ impl<F: Family> PackedMatrix<F> {
     pub fn encryption(&self, packed: &Selected, pack: usize) -> Rlwe {
         let ring = self.params.rlwe.ring();
         let prepared = self.packs.packs.get(pack);
-        let rows = prepared.map(|rows| Rlwe { a: rows.a.clone(), b: packed.bodies.poly(ring, pack) });
-        let added = packed.added.iter().find(|(of, _)| *of == pack).map(|(_, added)| added.clone());
-        let mut sum = Rlwe { a: ring.zero(), b: ring.zero() };
+        let rows = prepared.map(|rows| Rlwe {
+            a: rows.a.clone(),
+            b: packed.bodies.poly(ring, pack),
+        });
+        let added = packed
+            .added
+            .iter()
+            .find(|(of, _)| *of == pack)
+            .map(|(_, added)| added.clone());
+        let mut sum = Rlwe {
+            a: ring.zero(),
+            b: ring.zero(),
+        };
         for part in rows.into_iter().chain(added) {
             ring.add_assign(&mut sum.a, &part.a);
             ring.add_assign(&mut sum.b, &part.b);
@@ -245,7 +321,9 @@ impl<F: Family> PackedMatrix<F> {
 
     /// Switches packed encryptions to the bits of an answer.
     pub fn round(&self, packed: &Selected) -> SelectionAnswer {
-        let SelectionParams { counts, bits, rlwe, .. } = &self.params;
+        let SelectionParams {
+            counts, bits, rlwe, ..
+        } = &self.params;
         let (ring, bits, capacity) = (rlwe.ring(), bits.answer, counts.capacity);
         let mut masks = match counts.masks {
             Masks::Answers => self.masks.clone(),
@@ -265,7 +343,10 @@ impl<F: Family> PackedMatrix<F> {
             masks.extend(bits.mask(ring, mask));
             bodies.push(*body);
         }
-        SelectionAnswer { masks, bodies: bits.body(ring, &bodies) }
+        SelectionAnswer {
+            masks,
+            bodies: bits.body(ring, &bodies),
+        }
     }
 
     /// Writes all sections.
@@ -281,7 +362,11 @@ impl<F: Family> PackedMatrix<F> {
     ///
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
-    pub fn load(params: &SelectionParams<F>, seed: &Seed, source: &dyn SectionSource) -> Result<Self> {
+    pub fn load(
+        params: &SelectionParams<F>,
+        seed: &Seed,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
         let tiles = source.get(MATRIX)?;
         Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
         let (packing, packs) = (params.packing(seed)?, params.counts.packs());
@@ -308,7 +393,13 @@ fn row_masks<'a, F: Family>(
     let (ring, rows) = (params.rlwe.ring(), params.counts.capacity);
     let masks = params.selector().masks(seed, rows);
     let matrix = params.counts.storage.matrix(params.counts.columns, tiles);
-    RowMasks { ring, matrix, masks, rows, progress }
+    RowMasks {
+        ring,
+        matrix,
+        masks,
+        rows,
+        progress,
+    }
 }
 
 /// For each pack, whether two matrices differ in the row groups that hold its rows.
@@ -317,6 +408,9 @@ fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
     let group = counts.storage.matrix_bytes(1, counts.columns) as usize;
     let groups = old.chunks_exact(group).zip(new.chunks_exact(group));
     let differs = parallel::map(groups, |(old, new)| old != new);
-    let groups_of = |pack: usize| pack * capacity / group_rows..((pack + 1) * capacity).div_ceil(group_rows);
-    (0..counts.packs()).map(|pack| differs[groups_of(pack)].contains(&true)).collect()
+    let groups_of =
+        |pack: usize| pack * capacity / group_rows..((pack + 1) * capacity).div_ceil(group_rows);
+    (0..counts.packs())
+        .map(|pack| differs[groups_of(pack)].contains(&true))
+        .collect()
 }

@@ -37,7 +37,11 @@ impl Secret {
 impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
     fn new(params: Params<F>, public: SelectionPublic) -> Result<Self> {
         let selection = SelectionClient::new(&params.selection, public.seed)?;
-        Ok(Self { params, selection, masks: public.masks })
+        Ok(Self {
+            params,
+            selection,
+            masks: public.masks,
+        })
     }
 
     fn params(&self) -> &Params<F> {
@@ -55,16 +59,24 @@ impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
         let location = Box::new(layout.locate(indices[0]));
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(selection.rlwe(), &mut rng);
-        let query = self.selection.query(selection, &key, location.column, &mut rng);
+        let query = self
+            .selection
+            .query(selection, &key, location.column, &mut rng);
         Ok((Secret { key, location }, query))
     }
 
     fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
         let layout = &self.params.layout;
-        let opened = answer.with_masks(&self.masks).open(&self.params.selection, &secret.key);
+        let opened = answer
+            .with_masks(&self.masks)
+            .open(&self.params.selection, &secret.key);
         let mut bytes = Zeroizing::new(layout.storage.bytes_of(&opened.words));
         layout.whiten(&self.selection.seed, secret.location.column, &mut bytes);
         let record = layout.unit_layout.select(&bytes, secret.location.slot);
-        if opened.decodes { Ok(vec![record]) } else { Err(Error::NotDecodable) }
+        if opened.decodes {
+            Ok(vec![record])
+        } else {
+            Err(Error::NotDecodable)
+        }
     }
 }

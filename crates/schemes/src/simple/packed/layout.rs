@@ -52,14 +52,28 @@ impl Layout {
         let least = least_packs(storage, &shape, degree);
         if packs < least || packs > MAX_PACKS {
             let expected = format!("{least} to {MAX_PACKS}");
-            return Err(Error::out_of_bounds("the number of packs in a column", packs, expected));
+            return Err(Error::out_of_bounds(
+                "the number of packs in a column",
+                packs,
+                expected,
+            ));
         }
         let rows = packs as usize * degree;
         let unit_layout = Units::new(shape, packs as usize * pack_bytes(storage, degree))?;
         if unit_layout.units() > MAX_COLUMNS {
-            return Err(Error::out_of_bounds("the number of columns", unit_layout.units(), "at most 2^24"));
+            return Err(Error::out_of_bounds(
+                "the number of columns",
+                unit_layout.units(),
+                "at most 2^24",
+            ));
         }
-        Ok(Self { storage, label: F::WHITENING, unit_layout, rows, columns: unit_layout.units() as usize })
+        Ok(Self {
+            storage,
+            label: F::WHITENING,
+            unit_layout,
+            rows,
+            columns: unit_layout.units() as usize,
+        })
     }
 
     /// Records and their length.
@@ -83,12 +97,17 @@ impl Layout {
         progress: &dyn Progress,
     ) -> Result<AlignedBytes> {
         progress.stage("encode", self.columns as u64);
-        store_columns(self.storage, (self.rows, self.columns), progress, |column| {
-            let mut bytes = vec![0; self.unit_layout.unit_bytes];
-            self.unit_layout.read(records, column as u64, &mut bytes)?;
-            self.whiten(seed, column as u32, &mut bytes);
-            Ok(self.padded(bytes))
-        })
+        store_columns(
+            self.storage,
+            (self.rows, self.columns),
+            progress,
+            |column| {
+                let mut bytes = vec![0; self.unit_layout.unit_bytes];
+                self.unit_layout.read(records, column as u64, &mut bytes)?;
+                self.whiten(seed, column as u32, &mut bytes);
+                Ok(self.padded(bytes))
+            },
+        )
     }
 
     /// Number of 16-bit words in the bytes of these columns, the unit of the work of encoding.
@@ -112,9 +131,16 @@ impl Layout {
     }
 
     /// Writes the bytes of a column to the matrix.
-    pub(super) fn write_column(&self, seed: &Seed, tiles: &mut [u8], column: usize, mut bytes: Vec<u8>) {
+    pub(super) fn write_column(
+        &self,
+        seed: &Seed,
+        tiles: &mut [u8],
+        column: usize,
+        mut bytes: Vec<u8>,
+    ) {
         self.whiten(seed, column as u32, &mut bytes);
-        self.storage.write_column(tiles, self.columns, column, &self.padded(bytes));
+        self.storage
+            .write_column(tiles, self.columns, column, &self.padded(bytes));
     }
 
     /// Adds the public stream to the bytes of a column, or removes it. No branch depends on the

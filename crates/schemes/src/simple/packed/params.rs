@@ -11,10 +11,12 @@ use papir_lattice::params::Literal as RlweLiteral;
 
 use super::form::Form;
 use super::layout::{Layout, MAX_PACKS, least_packs, pack_bytes};
-use crate::shared::messages::{SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape};
+use crate::shared::messages::{
+    SEED_BYTES, read_all, read_failure, read_shape, write_failure, write_shape,
+};
 use crate::shared::parameters::{
-    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security, squares_of_whitened,
-    successes,
+    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security,
+    squares_of_whitened, successes,
 };
 use crate::shared::selection::{Selection, SelectionBits, SelectionParams, Selects};
 use crate::shared::units::MAX_COLUMNS;
@@ -67,9 +69,14 @@ impl<F: Form> Params<F> {
     /// The errors of [`Params::with_packs`].
     pub fn failing_less(shape: Shape, packs: u64, failure: FailureBound) -> Result<Self> {
         let layout = Layout::new::<F>(shape, DEGREE, packs)?;
-        let bits = counts::<F>(&layout, failure).choose::<F::Family>().ok_or_else(|| {
-            refused(F::NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
-        })?;
+        let bits = counts::<F>(&layout, failure)
+            .choose::<F::Family>()
+            .ok_or_else(|| {
+                refused(F::NAME)(format!(
+                    "the noise of {} columns exceeds the decoding limit",
+                    layout.columns
+                ))
+            })?;
         Self::new(layout, bits, failure)
     }
 
@@ -80,13 +87,17 @@ impl<F: Form> Params<F> {
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let least = least_packs(F::STORAGE, &shape, DEGREE);
         let bytes = pack_bytes(F::STORAGE, DEGREE) as u64;
-        let ideal = (shape.total_bytes() / columns.max(1)).div_ceil(bytes).max(least);
+        let ideal = (shape.total_bytes() / columns.max(1))
+            .div_ceil(bytes)
+            .max(least);
         let fits = |packs: &u64| {
             Layout::new::<F>(shape, DEGREE, *packs)
                 .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
         };
         // Unused slots take a little more.
-        let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS)).find(fits).unwrap_or(ideal);
+        let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS))
+            .find(fits)
+            .unwrap_or(ideal);
         Self::with_packs(shape, packs)
     }
 
@@ -116,7 +127,10 @@ impl<F: Form> Params<F> {
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {
-        let layout = [("columns", self.layout.columns), ("words of a column", self.layout.rows)];
+        let layout = [
+            ("columns", self.layout.columns),
+            ("words of a column", self.layout.rows),
+        ];
         let layout = layout.map(|(name, value)| (name, value.to_string()));
         layout.into_iter().chain(self.selection.values()).collect()
     }
@@ -166,7 +180,9 @@ impl<F: Form> Selects for Params<F> {
 impl<F: Form> Parameters for Params<F> {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
-        let all = pack_counts::<F>(&shape).into_iter().map(|packs| Self::failing_less(shape, packs, failure));
+        let all = pack_counts::<F>(&shape)
+            .into_iter()
+            .map(|packs| Self::failing_less(shape, packs, failure));
         best(successes(all)?, |params| params.score(goal))
             .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
     }
@@ -180,7 +196,11 @@ impl<F: Form> Parameters for Params<F> {
     }
 
     fn label(&self) -> String {
-        format!("{} packs, {} columns", self.layout.rows / DEGREE, self.layout.columns)
+        format!(
+            "{} packs, {} columns",
+            self.layout.rows / DEGREE,
+            self.layout.columns
+        )
     }
 
     fn shape(&self) -> Shape {
@@ -214,9 +234,15 @@ impl<F: Form> Parameters for Params<F> {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let read = |reader: &mut Reader<'_>| {
             let (shape, packs) = (read_shape(reader)?, reader.u64()?);
-            Ok((shape, packs, SelectionBits::read(reader, F::MASKS)?, read_failure(reader)?))
+            Ok((
+                shape,
+                packs,
+                SelectionBits::read(reader, F::MASKS)?,
+                read_failure(reader)?,
+            ))
         };
-        let (shape, packs, bits, failure) = read_all("parameters of a packed SimplePIR", bytes, read)?;
+        let (shape, packs, bits, failure) =
+            read_all("parameters of a packed SimplePIR", bytes, read)?;
         Self::new(Layout::new::<F>(shape, DEGREE, packs)?, bits, failure)
     }
 }

@@ -56,7 +56,12 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&SelectionQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        self.matrix.answers(&queries, "select", || vec![Vec::new(); queries.len()], progress)
+        self.matrix.answers(
+            &queries,
+            "select",
+            || vec![Vec::new(); queries.len()],
+            progress,
+        )
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -66,18 +71,27 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
             let encode = Counts::new().with(Operation::Encode16, words, 1);
             let stored = (sizes.database + sizes.material) as f64;
             let packs = self.touched_packs(changes);
-            selection.count_packs(encode, packs).with(Operation::Copy, stored, 1)
+            selection
+                .count_packs(encode, packs)
+                .with(Operation::Copy, stored, 1)
         })
     }
 
-    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+    fn update(
+        &self,
+        changes: &[Change],
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let (layout, seed) = (&self.params.layout, &self.public.seed);
         check_changes(&layout.shape(), changes)?;
         let mut tiles = AlignedBytes::copy_of(self.matrix.tiles());
         for changes in columns(&self.by_column(changes)) {
             let column = changes[0].column;
             let mut bytes = layout.read_column(seed, tiles.bytes_mut(), column);
-            changes.iter().try_for_each(|placed| layout.unit_layout.set(&mut bytes, placed.change))?;
+            changes
+                .iter()
+                .try_for_each(|placed| layout.unit_layout.set(&mut bytes, placed.change))?;
             layout.write_column(seed, tiles.bytes_mut(), column, bytes);
         }
         let matrix = self.matrix.replace(seed, tiles, progress)?;
@@ -105,7 +119,11 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
 
 impl<F: Form> Server<F> {
     fn of(params: Params<F>, seed: Seed, matrix: PackedMatrix<F::Family>) -> Self {
-        Self { params, public: matrix.public(seed), matrix }
+        Self {
+            params,
+            public: matrix.public(seed),
+            matrix,
+        }
     }
 
     /// Prepares a database under a given public seed.
@@ -131,7 +149,9 @@ impl<F: Form> Server<F> {
     }
 
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
-        by_column(changes, |index| self.params.layout.locate(index).column as usize)
+        by_column(changes, |index| {
+            self.params.layout.locate(index).column as usize
+        })
     }
 
     /// Number of packs that hold words of changed records.

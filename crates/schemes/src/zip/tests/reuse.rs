@@ -13,9 +13,18 @@ use super::{Columns, OverSimple, Short};
 /// s − s′ from the offsets s − r and s′ − r modulo m: the masks r of a number are the same.
 fn difference_of_keys(first: &ZipQuery, second: &ZipQuery) -> Vec<u32> {
     let lowest = |offset: &Vec<u16>| offset[0];
-    let lowest = |query: &ZipQuery| query.offsets.iter().flatten().map(lowest).collect::<Vec<_>>();
+    let lowest = |query: &ZipQuery| {
+        query
+            .offsets
+            .iter()
+            .flatten()
+            .map(lowest)
+            .collect::<Vec<_>>()
+    };
     let differences = lowest(first).into_iter().zip(lowest(second));
-    differences.map(|(a, b)| i32::from(a.wrapping_sub(b) as i16) as u32).collect()
+    differences
+        .map(|(a, b)| i32::from(a.wrapping_sub(b) as i16) as u32)
+        .collect()
 }
 
 #[test]
@@ -35,16 +44,29 @@ fn two_queries_under_one_number_reveal_both_indices() {
 
     // The server: b − b′ − A·(s − s′) = Δ·(u − u′) and noise.
     let difference = difference_of_keys(&first, &second);
-    assert!(difference.iter().all(|bit| [0, 1, u32::MAX].contains(bit)), "differences of bits");
+    assert!(
+        difference.iter().all(|bit| [0, 1, u32::MAX].contains(bit)),
+        "differences of bits"
+    );
     let base = &params.base;
     let (length, bits) = (base.layout.columns, base.budget.query_bits);
-    let nothing = UnitVector { selected: u64::MAX, length, log2_delta: LEVEL.log2_delta() };
-    let product =
-        base.lwe.encrypt(&masks(setup.server.public().seed), &difference, nothing, LOG2_Q, &mut setup.rng);
+    let nothing = UnitVector {
+        selected: u64::MAX,
+        length,
+        log2_delta: LEVEL.log2_delta(),
+    };
+    let product = base.lwe.encrypt(
+        &masks(setup.server.public().seed),
+        &difference,
+        nothing,
+        LOG2_Q,
+        &mut setup.rng,
+    );
     let [first, second] = [first, second].map(|query| query.parts.unwrap().remove(0));
     let words = first.iter().zip(&second).zip(&product);
-    let rest =
-        words.map(|((a, b), product)| (a.wrapping_sub(*b) << (LOG2_Q - bits)).wrapping_sub(*product) as i32);
+    let rest = words.map(|((a, b), product)| {
+        (a.wrapping_sub(*b) << (LOG2_Q - bits)).wrapping_sub(*product) as i32
+    });
     let half = 1 << (LEVEL.log2_delta() - 1);
     let large: Vec<(u64, bool)> = (0..)
         .zip(rest)

@@ -85,11 +85,13 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
         "zipdouble" => Erased::<ZipDouble<Short>>::new().allow_insecure(word),
         "newton" => Erased::<Newton<ShortNewton>>::new().allow_insecure(word),
         "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().allow_insecure(word),
-        "newtonsym-batch" => Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::new().allow_insecure(word),
-        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().allow_insecure(word),
-        "pirouette-encrypted" => {
-            Erased::<Encrypted<ShortPirouette>>::new().allow_insecure(word).with_owner_key(Some(&owner()))
+        "newtonsym-batch" => {
+            Erased::<Batched<NewtonBucket<ShortNewtonSym>>>::new().allow_insecure(word)
         }
+        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().allow_insecure(word),
+        "pirouette-encrypted" => Erased::<Encrypted<ShortPirouette>>::new()
+            .allow_insecure(word)
+            .with_owner_key(Some(&owner())),
         _ => scheme.allow_insecure(word),
     };
     registered().iter().map(short).collect()
@@ -97,6 +99,9 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
 
 /// The scheme of this name in the registry, with a short modulus.
 pub(crate) fn with_short_modulus(name: &str) -> Box<dyn ErasedScheme> {
-    let position = registered().iter().position(|scheme| scheme.name() == name).unwrap();
+    let position = registered()
+        .iter()
+        .position(|scheme| scheme.name() == name)
+        .unwrap();
     all().swap_remove(position)
 }

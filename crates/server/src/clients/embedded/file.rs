@@ -38,7 +38,11 @@ struct Opened {
 impl TableFile {
     /// Opens or creates the file.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let opened = Opened { tables: Some(open(path)?), times: 1, last_attempt: Instant::now() };
+        let opened = Opened {
+            tables: Some(open(path)?),
+            times: 1,
+            last_attempt: Instant::now(),
+        };
         Ok(Self {
             path: path.to_owned(),
             opened: RwLock::new(opened),
@@ -65,7 +69,10 @@ impl TableFile {
 
     /// Changes the tables in one transaction, unless `change` returns false or fails. The change is
     /// on disk on return.
-    pub(super) fn write(&self, change: impl FnOnce(&WriteTransaction) -> Result<bool>) -> Result<()> {
+    pub(super) fn write(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<bool>,
+    ) -> Result<()> {
         self.with(|tables| {
             let mut transaction = tables.begin_write()?;
             transaction.set_durability(Durability::None)?;
@@ -164,7 +171,8 @@ mod tests {
     }
 
     fn count(file: &TableFile) -> u64 {
-        file.read(|transaction| Ok(transaction.open_table(TABLE)?.len()?)).unwrap()
+        file.read(|transaction| Ok(transaction.open_table(TABLE)?.len()?))
+            .unwrap()
     }
 
     #[test]
@@ -205,7 +213,10 @@ mod tests {
             transaction.open_table(TABLE)?.insert(3, 3)?;
             Err(std::io::Error::other("on purpose").into())
         });
-        assert!(failed.is_err() && !file.is_failing(), "the file did not fail");
+        assert!(
+            failed.is_err() && !file.is_failing(),
+            "the file did not fail"
+        );
         assert_eq!(count(&file), 1);
     }
 
@@ -217,7 +228,10 @@ mod tests {
         insert(&file, 1).unwrap();
         let failed = file.write(|_| Err(redb::StorageError::PreviousIo.into()));
         assert!(failed.is_err() && file.is_failing());
-        assert!(insert(&file, 2).is_err(), "the last attempt to open it was just now");
+        assert!(
+            insert(&file, 2).is_err(),
+            "the last attempt to open it was just now"
+        );
         file.exclusive().last_attempt = Instant::now().checked_sub(OPEN_EVERY).unwrap();
         file.write(|_| Ok(true)).unwrap();
         assert!(file.is_failing(), "only a probe shows that there is room");

@@ -46,7 +46,8 @@ impl Storage for Embedded {
     }
 
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()> {
-        self.file.write(|transaction| work(&mut Within(transaction)))
+        self.file
+            .write(|transaction| work(&mut Within(transaction)))
     }
 
     fn is_failing(&self) -> bool {
@@ -55,10 +56,13 @@ impl Storage for Embedded {
 
     fn probe(&self) -> Result<()> {
         self.file.write(|transaction| {
-            transaction.open_table(FILLER)?.insert((), &vec![0; ROOM][..])?;
+            transaction
+                .open_table(FILLER)?
+                .insert((), &vec![0; ROOM][..])?;
             Ok(true)
         })?;
-        self.file.write(|transaction| Ok(transaction.delete_table(FILLER)?))?;
+        self.file
+            .write(|transaction| Ok(transaction.delete_table(FILLER)?))?;
         self.file.recovered();
         Ok(())
     }
@@ -105,7 +109,10 @@ fn version_of(number: u64) -> Version {
 impl<T: Readable> ReadTables for Within<'_, T> {
     fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
         let clients = self.0.table(CLIENTS)?;
-        clients.get((database, id.number()))?.map(|bytes| Ok(Row::decode(bytes.value())?)).transpose()
+        clients
+            .get((database, id.number()))?
+            .map(|bytes| Ok(Row::decode(bytes.value())?))
+            .transpose()
     }
 
     fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
@@ -121,12 +128,18 @@ impl<T: Readable> ReadTables for Within<'_, T> {
 
     fn databases(&mut self) -> Result<BTreeSet<String>> {
         let clients = self.0.table(CLIENTS)?;
-        clients.iter()?.map(|entry| Ok(entry?.0.value().0.to_owned())).collect()
+        clients
+            .iter()?
+            .map(|entry| Ok(entry?.0.value().0.to_owned()))
+            .collect()
     }
 
     fn ids(&mut self) -> Result<HashSet<ClientId>> {
         let clients = self.0.table(CLIENTS)?;
-        clients.iter()?.map(|entry| Ok(ClientId::of(entry?.0.value().1))).collect()
+        clients
+            .iter()?
+            .map(|entry| Ok(ClientId::of(entry?.0.value().1)))
+            .collect()
     }
 
     fn claims(&mut self, id: ClientId) -> Result<Vec<Claim>> {
@@ -135,7 +148,11 @@ impl<T: Readable> ReadTables for Within<'_, T> {
             .map(|entry| {
                 let (key, value) = entry?;
                 let (version, hash) = value.value();
-                Ok(Claim { number: key.value().1, version: version_of(version), hash })
+                Ok(Claim {
+                    number: key.value().1,
+                    version: version_of(version),
+                    hash,
+                })
             })
             .collect()
     }
@@ -147,7 +164,11 @@ impl<T: Readable> ReadTables for Within<'_, T> {
             .map(|entry| {
                 let (key, ticket) = entry?;
                 let (_, version, number) = key.value();
-                Ok(TicketKey { version: version_of(version), number, bytes: ticket.value().len() as u64 })
+                Ok(TicketKey {
+                    version: version_of(version),
+                    number,
+                    bytes: ticket.value().len() as u64,
+                })
             })
             .collect()
     }
@@ -168,12 +189,21 @@ impl Tables for Within<'_, WriteTransaction> {
 
     fn remove_row(&mut self, database: &str, id: ClientId) -> Result<bool> {
         let number = id.number();
-        if self.0.open_table(CLIENTS)?.remove((database, number))?.is_none() {
+        if self
+            .0
+            .open_table(CLIENTS)?
+            .remove((database, number))?
+            .is_none()
+        {
             return Ok(false);
         }
         let of_client = (number, 0, 0)..=(number, u64::MAX, u64::MAX);
-        self.0.open_table(TICKETS)?.retain_in(of_client, |_, _| false)?;
-        self.0.open_table(USES)?.retain_in((number, 0)..=(number, u64::MAX), |_, _| false)?;
+        self.0
+            .open_table(TICKETS)?
+            .retain_in(of_client, |_, _| false)?;
+        self.0
+            .open_table(USES)?
+            .retain_in((number, 0)..=(number, u64::MAX), |_, _| false)?;
         Ok(true)
     }
 
@@ -181,7 +211,11 @@ impl Tables for Within<'_, WriteTransaction> {
         let mut uses = self.0.open_table(USES)?;
         let key = (id.number(), claim.number);
         if let Some((version, hash)) = uses.get(key)?.map(|mark| mark.value()) {
-            return Ok(Claim { version: version_of(version), hash, ..claim });
+            return Ok(Claim {
+                version: version_of(version),
+                hash,
+                ..claim
+            });
         }
         uses.insert(key, (number_of(claim.version), claim.hash))?;
         Ok(claim)
@@ -195,8 +229,16 @@ impl Tables for Within<'_, WriteTransaction> {
         Ok(())
     }
 
-    fn put_ticket(&mut self, id: ClientId, version: Version, number: u64, ticket: &[u8]) -> Result<()> {
-        self.0.open_table(TICKETS)?.insert((id.number(), number_of(version), number), ticket)?;
+    fn put_ticket(
+        &mut self,
+        id: ClientId,
+        version: Version,
+        number: u64,
+        ticket: &[u8],
+    ) -> Result<()> {
+        self.0
+            .open_table(TICKETS)?
+            .insert((id.number(), number_of(version), number), ticket)?;
         Ok(())
     }
 

@@ -25,7 +25,9 @@ const SETTINGS: &str = "
 /// The setting, as found and as expected.
 pub(super) fn check(client: &mut Client) -> Result<()> {
     if client.query_one("SELECT pg_is_in_recovery()", &[])?.get(0) {
-        return Err(StoreError::other("its PostgreSQL server is a standby: expected the primary"));
+        return Err(StoreError::other(
+            "its PostgreSQL server is a standby: expected the primary",
+        ));
     }
     let row = client.query_one(SETTINGS, &[])?;
     let unsafe_setting = |name: &str, found: &str, expected: &str| {

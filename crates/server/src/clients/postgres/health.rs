@@ -31,7 +31,9 @@ impl Health {
     /// Ends a generation of connections, unless it has ended. Returns whether this call ended it.
     pub(super) fn retire(&self, generation: u64) -> bool {
         let next = generation + 1;
-        self.generation.compare_exchange(generation, next, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        self.generation
+            .compare_exchange(generation, next, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
     }
 
     /// Notes a failure on a connection of a generation. One that has ended says nothing about the
@@ -62,7 +64,11 @@ impl Health {
 
         // Another server has taken over. Connections to the one before may still work, and must not
         // be used beside this one.
-        if is_another && self.retire(generation) { generation + 1 } else { generation }
+        if is_another && self.retire(generation) {
+            generation + 1
+        } else {
+            generation
+        }
     }
 }
 
@@ -86,7 +92,10 @@ mod tests {
     #[test]
     fn connections_to_an_earlier_primary_end_when_another_is_met() {
         let health = Health::default();
-        let history = |timeline: &str| Origin { system: 7, timeline: timeline.to_owned() };
+        let history = |timeline: &str| Origin {
+            system: 7,
+            timeline: timeline.to_owned(),
+        };
         assert_eq!(health.meet(&history("1"), 0), 0);
         assert_eq!(health.meet(&history("1"), 0), 0);
         assert_eq!(health.meet(&history("2"), 0), 1);

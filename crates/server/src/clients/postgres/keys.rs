@@ -29,10 +29,17 @@ pub(in crate::clients) struct SharedKeys {
 
 impl SharedKeys {
     pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
-        let folder =
-            place.keys.as_deref().map(|url| Folder::parse(url, "client-keys", Settings::from_environment()));
-        let folder = folder.transpose().map_err(|error| StoreError::other(error.to_string()))?;
-        Ok(Self { sessions: shared.sessions(), folder })
+        let folder = place
+            .keys
+            .as_deref()
+            .map(|url| Folder::parse(url, "client-keys", Settings::from_environment()));
+        let folder = folder
+            .transpose()
+            .map_err(|error| StoreError::other(error.to_string()))?;
+        Ok(Self {
+            sessions: shared.sessions(),
+            folder,
+        })
     }
 
     /// The folder of the object store.
@@ -45,8 +52,11 @@ impl SharedKeys {
     }
 
     fn parts(&self, id: ClientId) -> Result<Vec<u8>> {
-        const PARTS: &str = "SELECT start, length, part FROM papir.keys WHERE client = $1 ORDER BY start";
-        let rows = self.sessions.read(|transaction| Ok(transaction.query(PARTS, &[&bytes(id)])?))?;
+        const PARTS: &str =
+            "SELECT start, length, part FROM papir.keys WHERE client = $1 ORDER BY start";
+        let rows = self
+            .sessions
+            .read(|transaction| Ok(transaction.query(PARTS, &[&bytes(id)])?))?;
 
         let mut keys = Vec::new();
         for row in rows {
@@ -58,7 +68,9 @@ impl SharedKeys {
             if keys.len() as i64 != start + length {
                 let found = format!("{} bytes", keys.len());
                 let expected = format!("{} bytes", start + length);
-                return Err(papir_core::Error::malformed("a client's keys", found, expected).into());
+                return Err(
+                    papir_core::Error::malformed("a client's keys", found, expected).into(),
+                );
             }
         }
         Ok(keys)
@@ -66,16 +78,24 @@ impl SharedKeys {
 
     fn stored(&self, id: ClientId, start: i64) -> Result<Vec<u8>> {
         let name = name(&bytes(id), start);
-        match self.folder()?.get(&name).map_err(|error| StoreError::other(error.to_string()))? {
+        match self
+            .folder()?
+            .get(&name)
+            .map_err(|error| StoreError::other(error.to_string()))?
+        {
             Some(part) => Ok(part),
-            None => Err(StoreError::of_data("a part of a client's keys is missing in the object store")),
+            None => Err(StoreError::of_data(
+                "a part of a client's keys is missing in the object store",
+            )),
         }
     }
 
     /// Removes the keys of a client.
     fn try_remove(&self, id: &[u8]) -> Result<()> {
         const STORED: &str = "SELECT start FROM papir.keys WHERE client = $1 AND part IS NULL";
-        let stored = self.sessions.read(|transaction| Ok(transaction.query(STORED, &[&id])?))?;
+        let stored = self
+            .sessions
+            .read(|transaction| Ok(transaction.query(STORED, &[&id])?))?;
 
         // The parts first: without their rows nobody would find them.
         for row in stored {
@@ -92,7 +112,9 @@ impl SharedKeys {
 
 impl KeyStorage for SharedKeys {
     fn offset(&self, id: ClientId) -> Result<u64> {
-        let length = self.sessions.read(|transaction| length(transaction, &bytes(id)))?;
+        let length = self
+            .sessions
+            .read(|transaction| length(transaction, &bytes(id)))?;
         Ok(length.cast_unsigned())
     }
 
@@ -114,7 +136,10 @@ impl KeyStorage for SharedKeys {
         let inline = (!is_stored).then_some(part);
         let appended = self.sessions.change(|transaction| {
             // Held by all that append for this client.
-            transaction.execute("SELECT FROM papir.clients WHERE id = $1 FOR UPDATE", &[&client])?;
+            transaction.execute(
+                "SELECT FROM papir.clients WHERE id = $1 FOR UPDATE",
+                &[&client],
+            )?;
             if length(transaction, &client)? != start {
                 return Ok(None);
             }
@@ -152,8 +177,12 @@ impl KeyStorage for SharedKeys {
         const UNKNOWN: &str = "
             SELECT DISTINCT k.client FROM papir.keys k
             WHERE NOT EXISTS (SELECT FROM papir.clients c WHERE c.id = k.client)";
-        let unknown = self.sessions.read(|transaction| Ok(transaction.query(UNKNOWN, &[])?))?;
-        unknown.iter().try_for_each(|row| self.try_remove(row.get(0)))
+        let unknown = self
+            .sessions
+            .read(|transaction| Ok(transaction.query(UNKNOWN, &[])?))?;
+        unknown
+            .iter()
+            .try_for_each(|row| self.try_remove(row.get(0)))
     }
 
     /// The tables have a probe of their own.
@@ -161,14 +190,17 @@ impl KeyStorage for SharedKeys {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
-        let put = folder.put(PROBE, vec![0; ROOM]).and_then(|()| folder.delete(PROBE));
+        let put = folder
+            .put(PROBE, vec![0; ROOM])
+            .and_then(|()| folder.delete(PROBE));
         put.map_err(|error| StoreError::other(error.to_string()))
     }
 }
 
 /// Number of bytes that have arrived.
 fn length(transaction: &mut Transaction<'_>, id: &[u8]) -> Result<i64> {
-    const LENGTH: &str = "SELECT coalesce(sum(length), 0)::bigint FROM papir.keys WHERE client = $1";
+    const LENGTH: &str =
+        "SELECT coalesce(sum(length), 0)::bigint FROM papir.keys WHERE client = $1";
     Ok(transaction.query_one(LENGTH, &[&id])?.get(0))
 }
 

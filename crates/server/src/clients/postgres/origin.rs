@@ -23,21 +23,30 @@ impl Origin {
             SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
             FROM pg_control_system()";
         let row = client.query_one(CURRENT, &[])?;
-        Ok(Self { system: row.get(0), timeline: row.get(1) })
+        Ok(Self {
+            system: row.get(0),
+            timeline: row.get(1),
+        })
     }
 
     /// Removes the clients with tickets if the tables come from another history. Parts of their keys
     /// in an object store are removed when a service starts.
     pub(super) fn follow(&self, client: &mut Client) -> Result<()> {
         const SAME: &str = "SELECT system = $1 AND timeline = $2 FROM papir.origin";
-        if client.query_one(SAME, &[&self.system, &self.timeline])?.get(0) {
+        if client
+            .query_one(SAME, &[&self.system, &self.timeline])?
+            .get(0)
+        {
             return Ok(());
         }
 
         // Locked before the second look: of several services that notice, one removes the clients.
         let mut transaction = client.transaction()?;
         transaction.execute("SELECT FROM papir.origin FOR UPDATE", &[])?;
-        if transaction.query_one(SAME, &[&self.system, &self.timeline])?.get(0) {
+        if transaction
+            .query_one(SAME, &[&self.system, &self.timeline])?
+            .get(0)
+        {
             return Ok(());
         }
 

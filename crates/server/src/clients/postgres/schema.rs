@@ -67,17 +67,24 @@ const TABLES: &str = "
 pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
     let mut transaction = client.transaction()?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
-    if transaction.query_one("SELECT to_regclass('papir.origin') IS NULL", &[])?.get(0) {
+    if transaction
+        .query_one("SELECT to_regclass('papir.origin') IS NULL", &[])?
+        .get(0)
+    {
         transaction.batch_execute(TABLES)?;
         transaction.execute(
             "INSERT INTO papir.origin (format, system, timeline) VALUES ($1, $2, $3)",
             &[&FORMAT, &origin.system, &origin.timeline],
         )?;
     }
-    let format: i32 = transaction.query_one("SELECT format FROM papir.origin", &[])?.get(0);
+    let format: i32 = transaction
+        .query_one("SELECT format FROM papir.origin", &[])?
+        .get(0);
     transaction.commit()?;
     if format == FORMAT {
         return Ok(());
     }
-    Err(StoreError::other(format!("its tables have format {format}: this release reads format {FORMAT}")))
+    Err(StoreError::other(format!(
+        "its tables have format {format}: this release reads format {FORMAT}"
+    )))
 }

@@ -49,7 +49,10 @@ impl Sessions {
     /// Connects, and creates the tables unless they exist.
     pub(super) fn open(login: &Login) -> Result<Self> {
         let health = Arc::<Health>::default();
-        let primary = Primary { connector: Connector::new(login)?, health: Arc::clone(&health) };
+        let primary = Primary {
+            connector: Connector::new(login)?,
+            health: Arc::clone(&health),
+        };
 
         let mut client = primary.checked()?;
         let origin = Origin::current(&mut client)?;
@@ -61,7 +64,10 @@ impl Sessions {
             .connection_timeout(WAIT)
             .test_on_check_out(true)
             .error_handler(Box::new(Log));
-        Ok(Self { pool: Some(pool.build_unchecked(primary)), health })
+        Ok(Self {
+            pool: Some(pool.build_unchecked(primary)),
+            health,
+        })
     }
 
     /// State of the primary.
@@ -70,7 +76,10 @@ impl Sessions {
     }
 
     /// Runs `work` once, with a consistent state of the tables.
-    pub(super) fn read<T>(&self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn read<T>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
         self.run(Access::Read, |mut transaction| {
             let found = work(&mut transaction)?;
             transaction.commit()?;
@@ -152,7 +161,9 @@ impl Access {
     fn begin(self, client: &mut Client) -> Result<Transaction<'_>> {
         let begun = match self {
             Self::Read => {
-                let build = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+                let build = client
+                    .build_transaction()
+                    .isolation_level(IsolationLevel::RepeatableRead);
                 build.read_only(true).start()
             }
             Self::Change => client.transaction(),
@@ -184,12 +195,20 @@ impl ManageConnection for Primary {
         origin.follow(&mut client)?;
 
         let generation = self.health.meet(&origin, generation);
-        Ok(Session { client, generation, is_used: false })
+        Ok(Session {
+            client,
+            generation,
+            is_used: false,
+        })
     }
 
     /// Costs no round trip: a transaction finds out whether the server is still there.
     fn is_valid(&self, session: &mut Session) -> Result<()> {
-        if session.generation == self.health.generation() { Ok(()) } else { Err(StoreError::aborted()) }
+        if session.generation == self.health.generation() {
+            Ok(())
+        } else {
+            Err(StoreError::aborted())
+        }
     }
 
     fn has_broken(&self, session: &mut Session) -> bool {
@@ -209,7 +228,10 @@ impl HandleError<StoreError> for Log {
 
 impl From<postgres::Error> for StoreError {
     fn from(error: postgres::Error) -> Self {
-        let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+        let source = error
+            .source()
+            .map(|source| format!(": {source}"))
+            .unwrap_or_default();
         Self::of_tables(format!("{error}{source}"))
     }
 }

@@ -42,14 +42,27 @@ impl Shared {
     }
 
     /// Calls `work` once, and commits its changes if it returns a value.
-    fn change<T>(&self, work: impl FnOnce(&mut Within<'_, '_>) -> Result<Option<T>>) -> Result<Option<T>> {
-        self.sessions.change(|transaction| work(&mut Within { transaction, locks: true }))
+    fn change<T>(
+        &self,
+        work: impl FnOnce(&mut Within<'_, '_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.sessions.change(|transaction| {
+            work(&mut Within {
+                transaction,
+                locks: true,
+            })
+        })
     }
 }
 
 impl Storage for Shared {
     fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()> {
-        self.sessions.read(|transaction| work(&mut Within { transaction, locks: false }))
+        self.sessions.read(|transaction| {
+            work(&mut Within {
+                transaction,
+                locks: false,
+            })
+        })
     }
 
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()> {
@@ -63,7 +76,8 @@ impl Storage for Shared {
 
     fn probe(&self) -> Result<()> {
         // Parts of no client, removed in the same transaction.
-        const FILL: &str = "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, 0, 0, $2)";
+        const FILL: &str =
+            "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, 0, 0, $2)";
         const CLEAR: &str = "DELETE FROM papir.keys WHERE client = $1";
         let own = &self.service[..];
         let filler = vec![0_u8; ROOM];
@@ -102,8 +116,11 @@ impl Storage for Shared {
 
     fn release_tickets(&self) -> Result<()> {
         let own: &[Parameter<'_>] = &[(&&self.service[..], Type::BYTEA)];
-        let released = self
-            .change(|tables| tables.execute("DELETE FROM papir.preparing WHERE service = $1", own).map(Some));
+        let released = self.change(|tables| {
+            tables
+                .execute("DELETE FROM papir.preparing WHERE service = $1", own)
+                .map(Some)
+        });
         released.map(drop)
     }
 
@@ -123,13 +140,19 @@ impl Storage for Shared {
                 )?;
             }
             let heard: &[Parameter<'_>] = &[(&HEARD, Type::TEXT)];
-            tables.execute("DELETE FROM papir.answered WHERE seen < now() - $1::text::interval", heard)?;
+            tables.execute(
+                "DELETE FROM papir.answered WHERE seen < now() - $1::text::interval",
+                heard,
+            )?;
             tables.execute("DELETE FROM papir.preparing WHERE until < now()", &[])?;
             let rows = tables.query(
                 "SELECT DISTINCT version FROM papir.answered WHERE database = $1",
                 &[(&database, Type::TEXT)],
             )?;
-            let answered: Vec<Version> = rows.iter().map(|row| version_of(row, 0)).collect::<Result<_>>()?;
+            let answered: Vec<Version> = rows
+                .iter()
+                .map(|row| version_of(row, 0))
+                .collect::<Result<_>>()?;
             Ok(Some(answered))
         })?;
         Ok(answered.unwrap_or_default())
@@ -189,13 +212,21 @@ fn version_of(row: &Found, column: usize) -> Result<Version> {
 /// A claim in three columns from `first` on: number, version and hash.
 fn claim_of(row: &Found, first: usize) -> Result<Claim> {
     let (number, version) = (number_of(row, first), version_of(row, first + 1)?);
-    Ok(Claim { number, version, hash: array(row, first + 2)? })
+    Ok(Claim {
+        number,
+        version,
+        hash: array(row, first + 2)?,
+    })
 }
 
 /// A ticket in three columns from `first` on: version, number and length.
 fn ticket_key_of(row: &Found, first: usize) -> Result<TicketKey> {
     let (version, number) = (version_of(row, first)?, number_of(row, first + 1));
-    Ok(TicketKey { version, number, bytes: u64::from(row.get::<_, i32>(first + 2).cast_unsigned()) })
+    Ok(TicketKey {
+        version,
+        number,
+        bytes: u64::from(row.get::<_, i32>(first + 2).cast_unsigned()),
+    })
 }
 
 fn sort(keys: &mut [TicketKey]) {
@@ -208,8 +239,13 @@ impl ReadTables for Within<'_, '_> {
             true => "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2 FOR UPDATE",
             false => "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2",
         };
-        let rows = self.query(statement, &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)])?;
-        rows.first().map(|row| Ok(Row::decode(row.get(0))?)).transpose()
+        let rows = self.query(
+            statement,
+            &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)],
+        )?;
+        rows.first()
+            .map(|row| Ok(Row::decode(row.get(0))?))
+            .transpose()
     }
 
     fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
@@ -219,7 +255,9 @@ impl ReadTables for Within<'_, '_> {
         }
         let statement = "SELECT id, entry FROM papir.clients WHERE database = $1";
         let rows = self.query(statement, &[(&database, Type::TEXT)])?;
-        rows.iter().map(|row| Ok((id_of(row, 0)?, Row::decode(row.get(1))?))).collect()
+        rows.iter()
+            .map(|row| Ok((id_of(row, 0)?, Row::decode(row.get(1))?)))
+            .collect()
     }
 
     fn databases(&mut self) -> Result<BTreeSet<String>> {
@@ -228,7 +266,10 @@ impl ReadTables for Within<'_, '_> {
     }
 
     fn ids(&mut self) -> Result<HashSet<ClientId>> {
-        self.query("SELECT id FROM papir.clients", &[])?.iter().map(|row| id_of(row, 0)).collect()
+        self.query("SELECT id FROM papir.clients", &[])?
+            .iter()
+            .map(|row| id_of(row, 0))
+            .collect()
     }
 
     fn claims(&mut self, id: ClientId) -> Result<Vec<Claim>> {
@@ -238,9 +279,13 @@ impl ReadTables for Within<'_, '_> {
     }
 
     fn ticket_keys(&mut self, id: ClientId) -> Result<Vec<TicketKey>> {
-        let statement = "SELECT version, number, octet_length(ticket) FROM papir.tickets WHERE client = $1";
+        let statement =
+            "SELECT version, number, octet_length(ticket) FROM papir.tickets WHERE client = $1";
         let rows = self.query(statement, &[(&bytes(id), Type::BYTEA)])?;
-        let mut keys: Vec<TicketKey> = rows.iter().map(|row| ticket_key_of(row, 0)).collect::<Result<_>>()?;
+        let mut keys: Vec<TicketKey> = rows
+            .iter()
+            .map(|row| ticket_key_of(row, 0))
+            .collect::<Result<_>>()?;
         sort(&mut keys);
         Ok(keys)
     }
@@ -254,19 +299,30 @@ impl ReadTables for Within<'_, '_> {
             FROM papir.tickets t JOIN papir.clients c ON c.id = t.client WHERE c.database = $1";
         let mut all: HashMap<ClientId, Numbers> = HashMap::new();
         for row in self.query(CLAIMS, &[(&database, Type::TEXT)])? {
-            all.entry(id_of(&row, 0)?).or_default().claims.push(claim_of(&row, 1)?);
+            all.entry(id_of(&row, 0)?)
+                .or_default()
+                .claims
+                .push(claim_of(&row, 1)?);
         }
         for row in self.query(TICKETS, &[(&database, Type::TEXT)])? {
-            all.entry(id_of(&row, 0)?).or_default().tickets.push(ticket_key_of(&row, 1)?);
+            all.entry(id_of(&row, 0)?)
+                .or_default()
+                .tickets
+                .push(ticket_key_of(&row, 1)?);
         }
-        all.values_mut().for_each(|numbers| sort(&mut numbers.tickets));
+        all.values_mut()
+            .for_each(|numbers| sort(&mut numbers.tickets));
         Ok(all)
     }
 
     fn ticket(&mut self, id: ClientId, version: Version, number: u64) -> Result<Option<Vec<u8>>> {
         let rows = self.query(
             "SELECT ticket FROM papir.tickets WHERE client = $1 AND version = $2 AND number = $3",
-            &[(&bytes(id), Type::BYTEA), (&&version.0[..], Type::BYTEA), (&signed(number), Type::INT8)],
+            &[
+                (&bytes(id), Type::BYTEA),
+                (&&version.0[..], Type::BYTEA),
+                (&signed(number), Type::INT8),
+            ],
         )?;
         Ok(rows.first().map(|row| row.get(0)))
     }
@@ -291,7 +347,10 @@ impl Tables for Within<'_, '_> {
 
     fn remove_row(&mut self, database: &str, id: ClientId) -> Result<bool> {
         let statement = "DELETE FROM papir.clients WHERE id = $1 AND database = $2";
-        Ok(self.execute(statement, &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)])? == 1)
+        Ok(self.execute(
+            statement,
+            &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)],
+        )? == 1)
     }
 
     fn claim(&mut self, id: ClientId, claim: Claim) -> Result<Claim> {
@@ -315,7 +374,8 @@ impl Tables for Within<'_, '_> {
             "SELECT number, version, hash FROM papir.uses WHERE client = $1 AND number = $2",
             &[(&id, Type::BYTEA), (&number, Type::INT8)],
         )?;
-        rows.first().map_or_else(|| Err(StoreError::aborted()), |row| claim_of(row, 0))
+        rows.first()
+            .map_or_else(|| Err(StoreError::aborted()), |row| claim_of(row, 0))
     }
 
     fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()> {
@@ -324,11 +384,20 @@ impl Tables for Within<'_, '_> {
         }
         let numbers: Vec<i64> = numbers.iter().copied().map(signed).collect();
         let statement = "DELETE FROM papir.uses WHERE client = $1 AND number = ANY($2)";
-        self.execute(statement, &[(&bytes(id), Type::BYTEA), (&numbers, Type::INT8_ARRAY)])?;
+        self.execute(
+            statement,
+            &[(&bytes(id), Type::BYTEA), (&numbers, Type::INT8_ARRAY)],
+        )?;
         Ok(())
     }
 
-    fn put_ticket(&mut self, id: ClientId, version: Version, number: u64, ticket: &[u8]) -> Result<()> {
+    fn put_ticket(
+        &mut self,
+        id: ClientId,
+        version: Version,
+        number: u64,
+        ticket: &[u8],
+    ) -> Result<()> {
         self.execute(
             "INSERT INTO papir.tickets (client, version, number, ticket) VALUES ($1, $2, $3, $4)",
             &[
@@ -352,7 +421,11 @@ impl Tables for Within<'_, '_> {
             WHERE t.client = $1 AND t.version = gone.version AND t.number = gone.number";
         self.execute(
             REMOVE,
-            &[(&bytes(id), Type::BYTEA), (&versions, Type::BYTEA_ARRAY), (&numbers, Type::INT8_ARRAY)],
+            &[
+                (&bytes(id), Type::BYTEA),
+                (&versions, Type::BYTEA_ARRAY),
+                (&numbers, Type::INT8_ARRAY),
+            ],
         )?;
         Ok(())
     }
@@ -369,23 +442,39 @@ mod tests {
     fn services_share_the_work_and_know_each_others_versions() {
         let server = Server::start("");
         let (address, password) = (server.address("papir"), Some(PASSWORD.to_owned()));
-        let login = Login { address, password, ..Login::default() };
+        let login = Login {
+            address,
+            password,
+            ..Login::default()
+        };
         let [one, two] = [(); 2].map(|()| Shared::open(&login).unwrap());
         let [old, new] = [1, 2].map(|byte| Version([byte; 8]));
-        let reserve =
-            |service: &Shared, number| service.reserve_ticket(ClientId::of(7), old, number).unwrap();
-        assert!(reserve(&one, 0) && reserve(&one, 0), "again by the same service");
+        let reserve = |service: &Shared, number| {
+            service
+                .reserve_ticket(ClientId::of(7), old, number)
+                .unwrap()
+        };
+        assert!(
+            reserve(&one, 0) && reserve(&one, 0),
+            "again by the same service"
+        );
         assert!(!reserve(&two, 0) && reserve(&two, 1));
         one.release_tickets().unwrap();
         assert!(reserve(&two, 0) && !reserve(&one, 1));
-        server.sql("papir", "UPDATE papir.preparing SET until = now() - interval '1 s'");
+        server.sql(
+            "papir",
+            "UPDATE papir.preparing SET until = now() - interval '1 s'",
+        );
         assert!(reserve(&one, 0), "a service that crashed");
 
         assert_eq!(one.note_versions("a", &[old]).unwrap(), [old]);
         let mut both = two.note_versions("a", &[new]).unwrap();
         both.sort_unstable();
         assert_eq!(both, [old, new]);
-        server.sql("papir", "UPDATE papir.answered SET seen = now() - interval '1 h'");
+        server.sql(
+            "papir",
+            "UPDATE papir.answered SET seen = now() - interval '1 h'",
+        );
         assert_eq!(two.note_versions("a", &[new]).unwrap(), [new]);
     }
 }

@@ -53,17 +53,29 @@ fn version(number: u8) -> Version {
 impl World {
     fn register(&mut self) {
         self.registered += 1;
-        let quota = Quota { clients: 1 << 30, bytes: u64::MAX };
+        let quota = Quota {
+            clients: 1 << 30,
+            bytes: u64::MAX,
+        };
         let row = Row::new([0; 16], 10, version(self.version), 0, u64::MAX);
-        self.store.add(DATABASE, ClientId::of(self.registered), &row, (quota, 0)).unwrap();
-        self.client = Client { id: self.registered, next: 0, sent_ahead: 0, waiting: Vec::new() };
+        self.store
+            .add(DATABASE, ClientId::of(self.registered), &row, (quota, 0))
+            .unwrap();
+        self.client = Client {
+            id: self.registered,
+            next: 0,
+            sent_ahead: 0,
+            waiting: Vec::new(),
+        };
     }
 
     /// A fresh query: its number is taken before it is sent.
     fn query(&mut self) {
         let mut hash = [0; 32];
         self.rng.fill_bytes(&mut hash);
-        self.client.waiting.push((self.client.next, self.version, hash));
+        self.client
+            .waiting
+            .push((self.client.next, self.version, hash));
         self.client.next += 1;
     }
 
@@ -87,27 +99,48 @@ impl World {
         let id = ClientId::of(self.client.id);
         if !self.answered_versions().contains(&version(sent)) {
             // The client follows the change with a fresh query. The service has seen the old one.
-            self.store.claim_unanswered(DATABASE, id, &[number], WINDOW).unwrap();
-            self.seen.entry((self.client.id, number)).or_insert((0, [0; 32]));
+            self.store
+                .claim_unanswered(DATABASE, id, &[number], WINDOW)
+                .unwrap();
+            self.seen
+                .entry((self.client.id, number))
+                .or_insert((0, [0; 32]));
             self.client.waiting.swap_remove(position);
             self.unanswered += 1;
             return;
         }
-        let claims = [Claim { number, version: version(sent), hash }];
-        let taken = self.store.take_tickets(DATABASE, id, &claims, |_| {}, WINDOW);
+        let claims = [Claim {
+            number,
+            version: version(sent),
+            hash,
+        }];
+        let taken = self
+            .store
+            .take_tickets(DATABASE, id, &claims, |_| {}, WINDOW);
         let newest = self.newest_seen(number >= SENT_AHEAD);
-        let first = *self.seen.entry((self.client.id, number)).or_insert((sent, hash));
+        let first = *self
+            .seen
+            .entry((self.client.id, number))
+            .or_insert((sent, hash));
         let behind = newest.is_some_and(|newest| number + WINDOW < newest + 1);
         match taken {
             Ok(_) => {
                 assert_eq!(first, (sent, hash), "number {number} answers two queries");
-                assert!(!behind, "{number} is older than the window: the newest is {newest:?}");
+                assert!(
+                    !behind,
+                    "{number} is older than the window: the newest is {newest:?}"
+                );
                 self.answered += 1;
                 self.client.waiting.swap_remove(position);
             }
-            Err(TakeError::NotReady(_)) => assert!(first == (sent, hash) && !behind && number < SENT_AHEAD),
+            Err(TakeError::NotReady(_)) => {
+                assert!(first == (sent, hash) && !behind && number < SENT_AHEAD)
+            }
             Err(TakeError::Used(_)) => {
-                assert!(first != (sent, hash) || behind, "{number} is refused to its own query");
+                assert!(
+                    first != (sent, hash) || behind,
+                    "{number} is refused to its own query"
+                );
                 self.refused += 1;
                 // The state was copied, or the query is too old: the client registers anew.
                 self.register();
@@ -138,7 +171,11 @@ impl World {
 
     /// The largest number that the service has seen, of queries whose keys were sent ahead or others.
     fn newest_seen(&self, sent_ahead: bool) -> Option<u64> {
-        let [first, last] = if sent_ahead { [SENT_AHEAD, u64::MAX] } else { [0, SENT_AHEAD - 1] };
+        let [first, last] = if sent_ahead {
+            [SENT_AHEAD, u64::MAX]
+        } else {
+            [0, SENT_AHEAD - 1]
+        };
         self.seen
             .range((self.client.id, first)..=(self.client.id, last))
             .next_back()
@@ -149,11 +186,17 @@ impl World {
     fn prepare(&self) {
         let id = ClientId::of(self.client.id);
         let next = (self.client.next, self.version);
-        let waiting = self.client.waiting.iter().map(|(number, sent, _)| (*number, *sent));
+        let waiting = self
+            .client
+            .waiting
+            .iter()
+            .map(|(number, sent, _)| (*number, *sent));
         let waiting = waiting.filter(|(number, _)| *number < SENT_AHEAD);
         for (number, sent) in waiting.chain([next]) {
             if self.store.numbers(id).unwrap().lacks(version(sent), number) {
-                self.store.put_ticket(DATABASE, id, version(sent), number, &[sent; 3]).unwrap();
+                self.store
+                    .put_ticket(DATABASE, id, version(sent), number, &[sent; 3])
+                    .unwrap();
                 return;
             }
         }
@@ -188,7 +231,11 @@ impl World {
             }
             93..95 => self.use_a_copy(),
             95..97 => self.change_version(),
-            97 => drop(self.store.remove(DATABASE, ClientId::of(self.client.id)).unwrap()),
+            97 => drop(
+                self.store
+                    .remove(DATABASE, ClientId::of(self.client.id))
+                    .unwrap(),
+            ),
             _ => self.settle(),
         }
     }
@@ -199,7 +246,12 @@ fn play(store: TestStore, seed: u8, steps: usize) {
         store,
         version: 1,
         registered: 0,
-        client: Client { id: 0, next: 0, sent_ahead: 0, waiting: Vec::new() },
+        client: Client {
+            id: 0,
+            next: 0,
+            sent_ahead: 0,
+            waiting: Vec::new(),
+        },
         copies: Vec::new(),
         seen: BTreeMap::new(),
         answered: 0,
@@ -209,8 +261,16 @@ fn play(store: TestStore, seed: u8, steps: usize) {
     };
     world.register();
     (0..steps).for_each(|_| world.step());
-    let World { answered, refused, unanswered, .. } = world;
-    assert!(20 * answered > steps && refused > 0 && unanswered > 0, "{answered}, {refused}, {unanswered}");
+    let World {
+        answered,
+        refused,
+        unanswered,
+        ..
+    } = world;
+    assert!(
+        20 * answered > steps && refused > 0 && unanswered > 0,
+        "{answered}, {refused}, {unanswered}"
+    );
 }
 
 #[test]

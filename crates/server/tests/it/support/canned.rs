@@ -29,7 +29,9 @@ impl CannedServer {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let Some(request) = read_request(&stream) else { continue };
+                let Some(request) = read_request(&stream) else {
+                    continue;
+                };
                 log.lock().unwrap().push(request.clone());
                 write(&mut stream, &answer(&request));
             }
@@ -43,7 +45,12 @@ impl CannedServer {
 
     /// Number of requests with this method.
     pub fn count(&self, method: &str) -> usize {
-        self.requests.lock().unwrap().iter().filter(|request| request.starts_with(method)).count()
+        self.requests
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|request| request.starts_with(method))
+            .count()
     }
 }
 
@@ -67,8 +74,10 @@ fn read_request(stream: &TcpStream) -> Option<String> {
 
 fn write(stream: &mut TcpStream, canned: &Canned) {
     let length = canned.body.len() + canned.missing;
-    let mut head =
-        format!("HTTP/1.1 {} x\r\nconnection: close\r\ncontent-length: {length}\r\n", canned.status);
+    let mut head = format!(
+        "HTTP/1.1 {} x\r\nconnection: close\r\ncontent-length: {length}\r\n",
+        canned.status
+    );
     for (name, value) in &canned.headers {
         head += &format!("{name}: {value}\r\n");
     }

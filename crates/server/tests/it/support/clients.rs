@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use chacha20::ChaCha20Rng;
 use papir_core::RecordBuffer;
-use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedState};
+use papir_core::erased::{
+    Erased, ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedState,
+};
 use papir_server::{Database, RegistryConfig, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
 use rand_core::SeedableRng;
@@ -28,7 +30,10 @@ pub fn stateful(keys_bytes: u64, seed: u64) -> Database {
 
 /// A registry with default settings, except that it allows the list.
 pub fn registry(directory: &Path) -> RegistryConfig {
-    RegistryConfig { allow_list: true, ..RegistryConfig::new(directory) }
+    RegistryConfig {
+        allow_list: true,
+        ..RegistryConfig::new(directory)
+    }
 }
 
 /// A service with a registry and one database with [`SMALL`] keys.
@@ -37,7 +42,13 @@ pub fn start(registry: RegistryConfig) -> Running {
 }
 
 pub fn start_with(registry: RegistryConfig, database: Database) -> Running {
-    Running::start(ServerConfig { registry: Some(registry), ..config() }, vec![database])
+    Running::start(
+        ServerConfig {
+            registry: Some(registry),
+            ..config()
+        },
+        vec![database],
+    )
 }
 
 pub fn clients_url(server: &Running) -> String {
@@ -67,7 +78,10 @@ pub fn unregistered(server: &Running) -> Client {
 
 /// Like [`unregistered`], for a URL.
 pub fn unregistered_at(url: &str) -> Client {
-    unregistered_of(&Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()), url)
+    unregistered_of(
+        &Erased::<Stateful>::allowing_insecure(papir_core::NotPrivate::acknowledged()),
+        url,
+    )
 }
 
 /// Like [`unregistered_at`], for another scheme.
@@ -76,7 +90,13 @@ pub fn unregistered_of(scheme: &dyn ErasedScheme, url: &str) -> Client {
     let bundle = papir_lookup::Bundle::decode(&bundle).unwrap();
     let client = scheme.client(&bundle.scheme_public).unwrap();
     let (state, keys) = client.register(&mut super::rng()).unwrap().unwrap();
-    Client { client, state, keys, id: String::new(), url: url.to_owned() }
+    Client {
+        client,
+        state,
+        keys,
+        id: String::new(),
+        url: url.to_owned(),
+    }
 }
 
 /// A client that registered in one request.
@@ -100,12 +120,20 @@ impl Client {
 
     /// Like [`Self::moved_to`], for a URL.
     pub fn moved_to_url(self, url: &str) -> Self {
-        Self { url: url.to_owned(), ..self }
+        Self {
+            url: url.to_owned(),
+            ..self
+        }
     }
 
     /// Registers in one request.
     pub fn register(&self) -> Reply {
-        send("POST", &format!("{}/v1/databases/table/clients", self.url), &[], &self.keys)
+        send(
+            "POST",
+            &format!("{}/v1/databases/table/clients", self.url),
+            &[],
+            &self.keys,
+        )
     }
 
     /// Starts to register in parts.
@@ -113,14 +141,22 @@ impl Client {
         let length = self.keys.len().to_string();
         let url = format!("{}/v1/databases/table/clients", self.url);
         let reply = send("POST", &url, &[("papir-upload-length", &length)], &[]);
-        assert_eq!((reply.status, reply.header("papir-upload-offset")), (201, Some("0")));
+        assert_eq!(
+            (reply.status, reply.header("papir-upload-offset")),
+            (201, Some("0"))
+        );
         self.id = reply.json()["id"].as_str().unwrap().to_owned();
     }
 
     /// Sends one part.
     pub fn part(&self, offset: usize, end: usize) -> Reply {
         let header = offset.to_string();
-        send("PATCH", &self.at("/keys"), &[("papir-upload-offset", &header)], &self.keys[offset..end])
+        send(
+            "PATCH",
+            &self.at("/keys"),
+            &[("papir-upload-offset", &header)],
+            &self.keys[offset..end],
+        )
     }
 
     pub fn status(&self) -> serde_json::Value {
@@ -133,29 +169,53 @@ impl Client {
     pub fn wait_for(&self, field: &str, expected: u64) {
         let start = Instant::now();
         while self.status()[field] != expected {
-            assert!(start.elapsed() < Duration::from_secs(60), "{field}: {}", self.status());
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "{field}: {}",
+                self.status()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     pub fn query(&mut self, index: u64) -> Query {
         let ticket = self.client.next_number(&self.state).unwrap().unwrap();
-        let (secret, bytes) = self.client.query(Some(&mut self.state), &[index], &mut super::rng()).unwrap();
-        Query { secret, bytes, ticket }
+        let (secret, bytes) = self
+            .client
+            .query(Some(&mut self.state), &[index], &mut super::rng())
+            .unwrap();
+        Query {
+            secret,
+            bytes,
+            ticket,
+        }
     }
 
     /// Sends the key of a later query ahead, and holds the answer.
     pub fn hold(&mut self) {
         let number = self.client.next_ticket(&self.state).unwrap().unwrap();
-        let key = self.client.send_ahead(&mut self.state, &mut super::rng()).unwrap();
+        let key = self
+            .client
+            .send_ahead(&mut self.state, &mut super::rng())
+            .unwrap();
         let reply = self.sender().ask(number, &key);
-        assert_eq!(reply.status, 200, "{:?}", String::from_utf8_lossy(&reply.body));
-        self.client.hold(&mut self.state, number, &reply.body).unwrap();
+        assert_eq!(
+            reply.status,
+            200,
+            "{:?}",
+            String::from_utf8_lossy(&reply.body)
+        );
+        self.client
+            .hold(&mut self.state, number, &reply.body)
+            .unwrap();
     }
 
     /// A handle to send queries without the state, for other threads.
     pub fn sender(&self) -> QuerySender {
-        QuerySender { id: self.id.clone(), url: self.url.clone() }
+        QuerySender {
+            id: self.id.clone(),
+            url: self.url.clone(),
+        }
     }
 
     /// Sends bytes with this client's id and ticket numbers.
@@ -172,8 +232,16 @@ impl Client {
     pub fn check(&mut self, index: u64) {
         let query = self.query(index);
         let reply = self.ask(&query);
-        assert_eq!(reply.status, 200, "{:?}", String::from_utf8_lossy(&reply.body));
-        assert_eq!(self.client.extract(query.secret, &reply.body).unwrap(), [record(index)]);
+        assert_eq!(
+            reply.status,
+            200,
+            "{:?}",
+            String::from_utf8_lossy(&reply.body)
+        );
+        assert_eq!(
+            self.client.extract(query.secret, &reply.body).unwrap(),
+            [record(index)]
+        );
     }
 }
 
@@ -191,7 +259,12 @@ impl QuerySender {
 
     pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
         let url = format!("{}/v1/databases/table/query", self.url);
-        send("POST", &url, &[("papir-client", &self.id), ("papir-ticket", ticket)], body)
+        send(
+            "POST",
+            &url,
+            &[("papir-client", &self.id), ("papir-ticket", ticket)],
+            body,
+        )
     }
 
     pub fn ask(&self, ticket: u64, body: &[u8]) -> Reply {
@@ -202,7 +275,10 @@ impl QuerySender {
                 return reply;
             }
             assert_eq!(reply.code(), "no_ticket");
-            assert!(start.elapsed() < Duration::from_secs(60), "the ticket was not prepared");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the ticket was not prepared"
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }

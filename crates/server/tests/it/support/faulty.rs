@@ -59,8 +59,15 @@ impl Latch {
     pub fn wait_for(&self, count: usize) {
         let guard = self.0.0.lock().unwrap();
         let few = |&mut (_, waiting): &mut (bool, usize)| waiting < count;
-        let (_guard, wait) = self.0.1.wait_timeout_while(guard, LATCH_PATIENCE, few).unwrap();
-        assert!(!wait.timed_out(), "fewer than {count} answers wait for the latch");
+        let (_guard, wait) = self
+            .0
+            .1
+            .wait_timeout_while(guard, LATCH_PATIENCE, few)
+            .unwrap();
+        assert!(
+            !wait.timed_out(),
+            "fewer than {count} answers wait for the latch"
+        );
     }
 
     /// Number of answers that have come to the latch.
@@ -73,7 +80,11 @@ impl Latch {
         guard.1 += 1;
         self.0.1.notify_all();
         let closed = |&mut (released, _): &mut (bool, usize)| !released;
-        let (guard, wait) = self.0.1.wait_timeout_while(guard, LATCH_PATIENCE, closed).unwrap();
+        let (guard, wait) = self
+            .0
+            .1
+            .wait_timeout_while(guard, LATCH_PATIENCE, closed)
+            .unwrap();
         drop(guard);
         assert!(!wait.timed_out(), "nobody releases the latch");
     }
@@ -93,9 +104,14 @@ impl FaultyDatabase {
             Fault::Wait(latch) | Fault::Batches(Batches { latch, .. }) => latch.wait(),
             Fault::FlippedBit => *answer.last_mut().unwrap() ^= 1,
             Fault::OtherPayload => {
-                let (version, payload) = envelope::open(&answer, Kind::Answer, self.scheme).unwrap();
+                let (version, payload) =
+                    envelope::open(&answer, Kind::Answer, self.scheme).unwrap();
                 let other: Vec<u8> = payload.iter().map(|byte| !byte).collect();
-                let header = Header { kind: Kind::Answer, scheme: self.scheme, version };
+                let header = Header {
+                    kind: Kind::Answer,
+                    scheme: self.scheme,
+                    version,
+                };
                 answer = envelope::seal(&header, &other);
             }
             Fault::Honest | Fault::Held(_) | Fault::SlowTickets(_) | Fault::ColdKeys(..) => {}
@@ -128,8 +144,13 @@ impl ErasedServer for FaultyDatabase {
             }
             _ => None,
         };
-        let session = ErasedSession { ticket: ticket.as_deref().or(session.ticket), ..session };
-        self.inner.answer(session, query).map(|answer| self.apply_fault(answer))
+        let session = ErasedSession {
+            ticket: ticket.as_deref().or(session.ticket),
+            ..session
+        };
+        self.inner
+            .answer(session, query)
+            .map(|answer| self.apply_fault(answer))
     }
 
     fn answer_many(
@@ -140,9 +161,15 @@ impl ErasedServer for FaultyDatabase {
         if let Fault::Batches(Batches { poison, sizes, .. }) = &self.fault {
             sizes.lock().unwrap().push(batch.len());
             let poison = poison.lock().unwrap().clone();
-            assert!(batch.iter().all(|(_, query)| *query != poison), "panics on purpose");
+            assert!(
+                batch.iter().all(|(_, query)| *query != poison),
+                "panics on purpose"
+            );
         }
-        batch.iter().map(|(session, query)| self.answer(*session, query)).collect()
+        batch
+            .iter()
+            .map(|(session, query)| self.answer(*session, query))
+            .collect()
     }
 
     fn check_query(&self, query: &[u8]) -> Result<()> {

@@ -27,7 +27,10 @@ pub fn owner() -> SigningKey {
 
 /// Like [`build`], signed by [`owner`] at this time. An existing file's log is continued.
 pub fn build_signed(directory: &Path, name: &str, salt: &str, time: u64) -> PathBuf {
-    let sign = Sign { time: Some(time), ..Sign::new(owner()) };
+    let sign = Sign {
+        time: Some(time),
+        ..Sign::new(owner())
+    };
     build_by("plain", directory, name, (50, salt), Some(sign))
 }
 
@@ -40,7 +43,9 @@ fn build_by(
 ) -> PathBuf {
     let (source, out) = (directory.join("source.csv"), directory.join(name));
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let lines: String = (0..count).map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt)))).collect();
+    let lines: String = (0..count)
+        .map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt))))
+        .collect();
     std::fs::write(&source, format!("key,value\n{lines}")).unwrap();
     let options = BuildOptions {
         key: Some("key".into()),
@@ -56,6 +61,13 @@ fn build_by(
 
 /// A configuration that serves these files.
 pub fn serving(paths: &[&Path]) -> ServerConfig {
-    let databases = paths.iter().map(|path| DatabaseConfig::new(*path, None)).collect();
-    ServerConfig { databases, max_queued: 1000, ..super::config() }
+    let databases = paths
+        .iter()
+        .map(|path| DatabaseConfig::new(*path, None))
+        .collect();
+    ServerConfig {
+        databases,
+        max_queued: 1000,
+        ..super::config()
+    }
 }

@@ -34,7 +34,12 @@ impl Drop for Held {
 impl Memory {
     /// The entries of all slots, in no order.
     pub fn entries(&self) -> Vec<StateEntry> {
-        self.entries.lock().unwrap().keys().map(|(_, entry)| *entry).collect()
+        self.entries
+            .lock()
+            .unwrap()
+            .keys()
+            .map(|(_, entry)| *entry)
+            .collect()
     }
 }
 
@@ -42,11 +47,19 @@ impl StateStorage for Memory {
     fn lock(&self, slot: &str) -> Result<StoreLock> {
         let (locked, released) = &*self.locks;
         let locked = locked.lock().unwrap();
-        released.wait_while(locked, |locked| locked.contains(slot)).unwrap().insert(slot.to_owned());
+        released
+            .wait_while(locked, |locked| locked.contains(slot))
+            .unwrap()
+            .insert(slot.to_owned());
         Ok(StoreLock::new(Held(self.clone(), slot.to_owned())))
     }
 
-    fn read(&self, slot: &str, entry: StateEntry, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    fn read(
+        &self,
+        slot: &str,
+        entry: StateEntry,
+        limit: u64,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let entries = self.entries.lock().unwrap();
         let bytes = entries.get(&(slot.to_owned(), entry)).cloned();
         Ok(bytes.map(|bytes| Zeroizing::new(bytes.into_iter().take(limit as usize).collect())))
@@ -54,14 +67,23 @@ impl StateStorage for Memory {
 
     fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()> {
         if self.broken.load(Ordering::Relaxed) {
-            return Err(Error::StateFile { path: PathBuf::new(), source: io::Error::other("full") });
+            return Err(Error::StateFile {
+                path: PathBuf::new(),
+                source: io::Error::other("full"),
+            });
         }
-        self.entries.lock().unwrap().insert((slot.to_owned(), entry), bytes.to_vec());
+        self.entries
+            .lock()
+            .unwrap()
+            .insert((slot.to_owned(), entry), bytes.to_vec());
         Ok(())
     }
 
     fn remove(&self, slot: &str, entry: StateEntry) -> Result<()> {
-        self.entries.lock().unwrap().remove(&(slot.to_owned(), entry));
+        self.entries
+            .lock()
+            .unwrap()
+            .remove(&(slot.to_owned(), entry));
         Ok(())
     }
 }

@@ -1,5 +1,11 @@
 //! Test services, databases in memory, proxies, and misbehaving servers.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 
 pub mod canned;
 pub mod clients;
@@ -31,7 +37,8 @@ use ureq::config::ConfigBuilder;
 use ureq::typestate::AgentScope;
 
 /// Placeholder address of a service on a Unix socket.
-const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
+const NOWHERE: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
 
 /// A service on loopback that stops when dropped.
 pub struct Running {
@@ -63,7 +70,10 @@ impl Running {
         let (stop, stopped) = oneshot::channel();
         let (ready, started) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build();
             runtime.unwrap().block_on(async {
                 let bound = match bind().await {
                     Ok(bound) => bound,
@@ -72,12 +82,22 @@ impl Running {
                         return Ok(());
                     }
                 };
-                ready.send(Ok((bound.local_addr().unwrap_or(NOWHERE), bound.reload_handle()))).unwrap();
+                ready
+                    .send(Ok((
+                        bound.local_addr().unwrap_or(NOWHERE),
+                        bound.reload_handle(),
+                    )))
+                    .unwrap();
                 bound.serve(async { drop(stopped.await) }).await
             })
         });
         let (address, handle) = started.recv().unwrap()?;
-        Ok(Self { address, handle, stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            address,
+            handle,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     pub fn url(&self) -> String {
@@ -127,7 +147,13 @@ pub fn own_address() -> Listen {
 
 /// `count` entries: `key-i` with value `value-i-salt`.
 pub fn entries(count: u64, salt: &str) -> Vec<Entry> {
-    (0..count).map(|i| Entry { key: key(i), value: value(i, salt), line: i + 1 }).collect()
+    (0..count)
+        .map(|i| Entry {
+            key: key(i),
+            value: value(i, salt),
+            line: i + 1,
+        })
+        .collect()
 }
 
 pub fn key(i: u64) -> Vec<u8> {
@@ -139,16 +165,29 @@ pub fn value(i: u64, salt: &str) -> Vec<u8> {
 }
 
 /// A prepared database of keys.
-pub fn prepared_keys(scheme: &str, count: u64, salt: &str) -> (Box<dyn ErasedServer>, KeywordLayout) {
-    let table =
-        papir_lookup::build(entries(count, salt), &TableOptions::default(), &mut rng(), &NoProgress).unwrap();
+pub fn prepared_keys(
+    scheme: &str,
+    count: u64,
+    salt: &str,
+) -> (Box<dyn ErasedServer>, KeywordLayout) {
+    let table = papir_lookup::build(
+        entries(count, salt),
+        &TableOptions::default(),
+        &mut rng(),
+        &NoProgress,
+    )
+    .unwrap();
     (prepared(scheme, &table.records), table.layout)
 }
 
 /// A prepared database of records.
 pub fn prepared(scheme: &str, records: &dyn Records) -> Box<dyn ErasedServer> {
-    let scheme = registry::by_name(scheme).unwrap().allow_insecure(NotPrivate::acknowledged());
-    scheme.setup(records, Goal::default(), &mut rng(), &NoProgress).unwrap()
+    let scheme = registry::by_name(scheme)
+        .unwrap()
+        .allow_insecure(NotPrivate::acknowledged());
+    scheme
+        .setup(records, Goal::default(), &mut rng(), &NoProgress)
+        .unwrap()
 }
 
 /// Keys 0 to 999 under `name`.
@@ -176,7 +215,10 @@ pub fn indexed(name: &str, scheme: &str, count: u64) -> Database {
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(90), "not in 90 s: {what}");
+        assert!(
+            start.elapsed() < Duration::from_secs(90),
+            "not in 90 s: {what}"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -198,12 +240,23 @@ impl Reply {
     pub fn code(&self) -> String {
         let json = self.json();
         let code = json["code"].as_str().expect("a code").to_owned();
-        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{json}");
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{json}"
+        );
         assert_eq!(json["type"], format!("urn:papir:problem:{code}"), "{json}");
         assert_eq!(json["status"], self.status, "{json}");
-        assert_eq!(json["retryable"], [408, 429, 503].contains(&self.status), "{json}");
+        assert_eq!(
+            json["retryable"],
+            [408, 429, 503].contains(&self.status),
+            "{json}"
+        );
         for text in ["title", "detail"] {
-            assert!(json[text].as_str().is_some_and(|text| !text.is_empty()), "{text}: {json}");
+            assert!(
+                json[text].as_str().is_some_and(|text| !text.is_empty()),
+                "{text}: {json}"
+            );
         }
         code
     }
@@ -233,8 +286,14 @@ pub fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> R
         "POST" | "PUT" | "PATCH" => agent.run(request.body(body).unwrap()),
         _ => agent.run(request.body(()).unwrap()),
     };
-    let (parts, mut body) = response.unwrap_or_else(|e| panic!("{method} {url}: {e}")).into_parts();
-    Reply { status: parts.status.as_u16(), headers: parts.headers, body: body.read_to_vec().unwrap() }
+    let (parts, mut body) = response
+        .unwrap_or_else(|e| panic!("{method} {url}: {e}"))
+        .into_parts();
+    Reply {
+        status: parts.status.as_u16(),
+        headers: parts.headers,
+        body: body.read_to_vec().unwrap(),
+    }
 }
 
 pub fn get(url: &str) -> Reply {
@@ -247,7 +306,11 @@ pub fn post(url: &str, body: &[u8]) -> Reply {
 
 /// Options of a client that stores nothing, and reads nothing that the person who runs the tests has stored.
 pub fn stateless() -> Options {
-    Options { no_cache: true, pin: Pin::Nothing, ..Options::default() }
+    Options {
+        no_cache: true,
+        pin: Pin::Nothing,
+        ..Options::default()
+    }
 }
 
 /// A connection that stores nothing.
@@ -264,6 +327,9 @@ pub fn lookup(url: &str, database: &str) -> Lookup {
 pub fn lookup_of(public: &[u8]) -> Lookup {
     let bundle = Bundle::decode(public).unwrap();
     let scheme = registry::by_id(scheme_of_public(&bundle.scheme_public).unwrap()).unwrap();
-    let client = scheme.allow_insecure(NotPrivate::acknowledged()).client(&bundle.scheme_public).unwrap();
+    let client = scheme
+        .allow_insecure(NotPrivate::acknowledged())
+        .client(&bundle.scheme_public)
+        .unwrap();
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()
 }

@@ -7,8 +7,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Environment variable with the test that a process runs. Set in that process only.
 const ALONE: &str = "PAPIR_TEST_ALONE";
 /// Environment variables with proxies to other machines. Not set in that process.
-const PROXIES: [&str; 6] =
-    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+const PROXIES: [&str; 6] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+];
 
 /// Returns whether this process runs only the named test. If not, runs the test in its own process,
 /// and panics if the test fails there.
@@ -21,10 +27,19 @@ pub fn runs_alone(test: &str) -> bool {
     for proxy in PROXIES {
         program.env_remove(proxy);
     }
-    let output = program.args(["--exact", test, "--nocapture"]).env(ALONE, test).output().unwrap();
+    let output = program
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, test)
+        .output()
+        .unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let passed = output.status.success() && stdout.contains("test result: ok. 1 passed");
-    assert!(passed, "{test}: {}\n{stdout}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert!(
+        passed,
+        "{test}: {}\n{stdout}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     false
 }
 
@@ -32,8 +47,16 @@ pub fn runs_alone(test: &str) -> bool {
 pub fn open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
     // If it is refused, the lower limit stays.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
 
     let current = getrlimit(Resource::Nofile).current;
-    current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
+    current
+        .and_then(|files| usize::try_from(files).ok())
+        .unwrap_or(usize::MAX)
 }

@@ -25,7 +25,13 @@ impl Proxy {
             for (number, client) in listener.incoming().enumerate() {
                 let (client, server) = (client.unwrap(), TcpStream::connect(target).unwrap());
                 log.lock().unwrap().push(vec![0]);
-                relay(client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&log), number, 0);
+                relay(
+                    client.try_clone().unwrap(),
+                    server.try_clone().unwrap(),
+                    Arc::clone(&log),
+                    number,
+                    0,
+                );
                 relay(server, client, Arc::clone(&log), number, 1);
             }
         });
@@ -38,12 +44,23 @@ impl Proxy {
 
     /// The traffic since the last call. Connections stay open and are still counted.
     pub fn take(&self) -> Traffic {
-        self.traffic.lock().unwrap().iter_mut().map(|turns| std::mem::replace(turns, vec![0])).collect()
+        self.traffic
+            .lock()
+            .unwrap()
+            .iter_mut()
+            .map(|turns| std::mem::replace(turns, vec![0]))
+            .collect()
     }
 }
 
 /// Copies one direction in a thread. `parity` is 0 for bytes of the client.
-fn relay(mut from: TcpStream, mut to: TcpStream, log: Arc<Mutex<Traffic>>, number: usize, parity: usize) {
+fn relay(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    log: Arc<Mutex<Traffic>>,
+    number: usize,
+    parity: usize,
+) {
     thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(count @ 1..) = from.read(&mut buffer) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use papir_server::{NewToken, Scope, TlsFiles, TokenFile, TokenSource};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType, IsCa,
-    KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
 };
 
 /// A certificate authority and its files.
@@ -25,7 +25,11 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name.push(DnType::CommonName, name);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        Self { issuer, folder: folder.to_owned(), name: name.to_owned() }
+        Self {
+            issuer,
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+        }
     }
 
     /// Writes a list of its certificates that are revoked.
@@ -45,7 +49,11 @@ impl Authority {
             key_identifier_method: KeyIdMethod::Sha256,
         };
         let path = self.folder.join(format!("{}.crl.pem", self.name));
-        std::fs::write(&path, params.signed_by(&self.issuer).unwrap().pem().unwrap()).unwrap();
+        std::fs::write(
+            &path,
+            params.signed_by(&self.issuer).unwrap().pem().unwrap(),
+        )
+        .unwrap();
         path
     }
 
@@ -81,7 +89,10 @@ pub fn pair(folder: &Path) -> TlsFiles {
 /// Adds a token to the file and returns its text.
 pub fn token(file: &Path, name: &str, scopes: &[Scope], databases: Option<&[&str]>) -> String {
     let databases = databases.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-    let new = NewToken { databases, ..NewToken::new(name, scopes.iter().copied()) };
+    let new = NewToken {
+        databases,
+        ..NewToken::new(name, scopes.iter().copied())
+    };
     TokenFile::add(file, new).unwrap().to_string()
 }
 
@@ -93,7 +104,9 @@ pub fn source(path: &Path) -> Vec<TokenSource> {
 /// A connection with a read timeout of a minute.
 pub fn dial(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     stream
 }
 

@@ -56,9 +56,12 @@ impl Tap {
     /// ticket was not prepared counts once.
     pub fn queries(&self) -> Vec<(String, String)> {
         let heads = self.take();
-        let queries = heads.iter().filter(|head| head.starts_with("POST") && head.contains("/query "));
-        let mut named: Vec<_> =
-            queries.map(|head| (header(head, "papir-client"), header(head, "papir-ticket"))).collect();
+        let queries = heads
+            .iter()
+            .filter(|head| head.starts_with("POST") && head.contains("/query "));
+        let mut named: Vec<_> = queries
+            .map(|head| (header(head, "papir-client"), header(head, "papir-ticket")))
+            .collect();
         named.dedup();
         named
     }
@@ -66,9 +69,11 @@ impl Tap {
 
 /// A header's value.
 pub fn header(head: &str, name: &str) -> String {
-    let line = head
-        .lines()
-        .find_map(|line| line.to_lowercase().strip_prefix(&format!("{name}: ")).map(str::to_owned));
+    let line = head.lines().find_map(|line| {
+        line.to_lowercase()
+            .strip_prefix(&format!("{name}: "))
+            .map(str::to_owned)
+    });
     line.unwrap_or_default()
 }
 
@@ -81,7 +86,10 @@ fn relay(client: TcpStream, server: TcpStream, log: Arc<Mutex<Vec<String>>>, hoo
     });
     thread::spawn(move || {
         let _ = requests(&mut from_client, &mut to_server, &log, &hook);
-        let _ = (from_client.shutdown(Shutdown::Both), to_server.shutdown(Shutdown::Both));
+        let _ = (
+            from_client.shutdown(Shutdown::Both),
+            to_server.shutdown(Shutdown::Both),
+        );
     });
 }
 

@@ -41,7 +41,11 @@ pub trait AnyConnection: Clone + Send + Sized + 'static {
 
     fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
         let database = database.map(str::to_owned);
-        let options = Options { allow_not_private: true, database, ..super::stateless() };
+        let options = Options {
+            allow_not_private: true,
+            database,
+            ..super::stateless()
+        };
         Self::open_with(url, &options)
     }
 }
@@ -92,7 +96,9 @@ pub struct AsyncConnection(aio::Connection);
 
 impl AnyConnection for AsyncConnection {
     fn open_with(url: &str, options: &Options) -> Result<Self> {
-        RUNTIME.block_on(aio::Connection::open_with(url, options)).map(Self)
+        RUNTIME
+            .block_on(aio::Connection::open_with(url, options))
+            .map(Self)
     }
 
     fn register(&mut self) -> Result<()> {

@@ -23,11 +23,18 @@ impl ParameterSet for Short {
     }
 }
 
-pub static ZIP: Erased<Zip<Short>> = Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
+pub static ZIP: Erased<Zip<Short>> =
+    Erased::allowing_insecure(papir_core::NotPrivate::acknowledged());
 
 /// A prepared database of 50 records. The seed determines its version.
 pub fn prepared_zip(seed: u64) -> Box<dyn ErasedServer> {
-    ZIP.setup(&records(50), Goal::Balanced, &mut ChaCha20Rng::seed_from_u64(seed), &NoProgress).unwrap()
+    ZIP.setup(
+        &records(50),
+        Goal::Balanced,
+        &mut ChaCha20Rng::seed_from_u64(seed),
+        &NoProgress,
+    )
+    .unwrap()
 }
 
 /// Like [`prepared_zip`], named `table`.

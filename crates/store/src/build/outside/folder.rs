@@ -86,14 +86,25 @@ impl BuildFolder {
         let lock = folder.join(LOCK);
         let lock = File::create(&lock).map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
-        let mut fresh = Build { of: identity(options), seed: [0; SEED_BYTES] };
+        let mut fresh = Build {
+            of: identity(options),
+            seed: [0; SEED_BYTES],
+        };
         rng.fill_bytes(&mut fresh.seed);
-        let kept =
-            fs::read(folder.join(BUILD)).ok().and_then(|json| serde_json::from_slice::<Build>(&json).ok());
+        let kept = fs::read(folder.join(BUILD))
+            .ok()
+            .and_then(|json| serde_json::from_slice::<Build>(&json).ok());
         let kept = kept.filter(|kept| kept.of.is_some() && kept.of == fresh.of);
         let found = kept.is_some();
         let build = kept.unwrap_or(fresh);
-        let mut opened = Self { folder, _lock: lock, build, memory, started: false, tasks: None };
+        let mut opened = Self {
+            folder,
+            _lock: lock,
+            build,
+            memory,
+            started: false,
+            tasks: None,
+        };
         match found {
             true => opened.started = opened.has_parts()?,
             false => opened.begin()?,
@@ -114,13 +125,17 @@ impl BuildFolder {
     /// Returns whether a part is finished.
     fn has_parts(&self) -> Result<bool> {
         let unfinished = |name: &String| name.ends_with(UNFINISHED) || name.ends_with(RUNS);
-        let mut parts = self.files()?.into_iter().filter(|name| name != LOCK && name != BUILD);
+        let mut parts = self
+            .files()?
+            .into_iter()
+            .filter(|name| name != LOCK && name != BUILD);
         Ok(parts.any(|name| !unfinished(&name)))
     }
 
     /// The names of all files.
     fn files(&self) -> Result<Vec<String>> {
-        let name = |file: std::io::Result<DirEntry>| Ok(file?.file_name().to_string_lossy().into_owned());
+        let name =
+            |file: std::io::Result<DirEntry>| Ok(file?.file_name().to_string_lossy().into_owned());
         let names = fs::read_dir(&self.folder).and_then(|files| files.map(name).collect());
         names.map_err(Error::io("reading", &self.folder))
     }
@@ -141,7 +156,12 @@ impl BuildFolder {
         (tasks, progress): (&TaskOptions, &dyn Progress),
     ) -> Result<RowParts> {
         let folder = fs::canonicalize(&self.folder).map_err(Error::io("finding", &self.folder))?;
-        RowParts::read(folder, (columns, seed), self.memory, (tasks.runner.as_ref(), progress))
+        RowParts::read(
+            folder,
+            (columns, seed),
+            self.memory,
+            (tasks.runner.as_ref(), progress),
+        )
     }
 
     /// The path of a file of the build.
@@ -163,15 +183,25 @@ impl BuildFolder {
         let (unfinished, path) = (self.unfinished(name), self.path(name));
         let failed = |source| io("writing", &path, source);
         // After a power loss, too, a part with its final name is complete.
-        File::options().write(true).open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
+        File::options()
+            .write(true)
+            .open(&unfinished)
+            .and_then(|file| file.sync_all())
+            .map_err(failed)?;
         fs::rename(&unfinished, &path).map_err(failed)?;
         self.started = self.build.of.is_some();
-        self.find(name)?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
+        self.find(name)?
+            .ok_or_else(|| failed(ErrorKind::NotFound.into()))
     }
 
     /// Has the tasks of the options, if there are any, prepare the parts from records that were read: those
     /// of a part, or of the source.
-    pub(in crate::build) fn divide_by(&mut self, options: &BuildOptions, part: Option<&str>, shape: Shape) {
+    pub(in crate::build) fn divide_by(
+        &mut self,
+        options: &BuildOptions,
+        part: Option<&str>,
+        shape: Shape,
+    ) {
         let records = part.map_or_else(|| options.source.clone(), |part| self.path(part));
         self.tasks = options.tasks.clone().map(|tasks| (tasks, records, shape));
     }
@@ -200,7 +230,11 @@ impl Drop for BuildFolder {
 impl Scratch for BuildFolder {
     fn find(&self, name: &str) -> CoreResult<Option<Blob>> {
         let path = self.path(name);
-        if path.exists() { map_blob(&path).map(Some) } else { Ok(None) }
+        if path.exists() {
+            map_blob(&path).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     fn zeroed(&mut self, name: &str, bytes: usize) -> CoreResult<AlignedBytes> {
@@ -208,7 +242,9 @@ impl Scratch for BuildFolder {
         if bytes == 0 {
             return Ok(AlignedBytes::zeroed(0));
         }
-        AlignedBytes::mapped(create_mapped(&path, bytes).map_err(|source| io("creating", &path, source))?)
+        AlignedBytes::mapped(
+            create_mapped(&path, bytes).map_err(|source| io("creating", &path, source))?,
+        )
     }
 
     fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
@@ -232,9 +268,15 @@ impl Scratch for BuildFolder {
         };
         let mut seed = [0; SEED_BYTES];
         rng.fill_bytes(&mut seed);
-        let absolute = |path: &Path| fs::canonicalize(path).map_err(|source| io("finding", path, source));
+        let absolute =
+            |path: &Path| fs::canonicalize(path).map_err(|source| io("finding", path, source));
         let (folder, records) = (absolute(&self.folder)?, absolute(&records)?);
-        let plan = Plan::new((scheme, parameters), (&records, shape), seed, (shards, self.memory))?;
+        let plan = Plan::new(
+            (scheme, parameters),
+            (&records, shape),
+            seed,
+            (shards, self.memory),
+        )?;
         for part in plan.run(&folder, runner.as_ref(), progress)? {
             if self.find(&part)?.is_none() {
                 plan.join(&folder, &part, self.create(&part)?)?;
@@ -249,7 +291,10 @@ impl Scratch for BuildFolder {
 
 impl Storage for BuildFolder {
     fn runs(&mut self, kind: &'static str) -> CoreResult<Box<dyn Runs>> {
-        Ok(Box::new(RunFile::create(self.runs_path(kind), self.memory)?))
+        Ok(Box::new(RunFile::create(
+            self.runs_path(kind),
+            self.memory,
+        )?))
     }
 }
 
@@ -281,5 +326,7 @@ fn identity(options: &BuildOptions) -> Option<String> {
         ..options.clone()
     };
     let (program, bytes) = (env!("CARGO_PKG_VERSION"), metadata.len());
-    Some(format!("{program} {bytes} {changed:?} {by_tasks} {options:?}"))
+    Some(format!(
+        "{program} {bytes} {changed:?} {by_tasks} {options:?}"
+    ))
 }

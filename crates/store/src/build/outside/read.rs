@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use papir_core::scratch::Scratch;
 use papir_core::{Error as CoreError, Progress, Shape};
-use papir_lookup::outside::{self, AddedEntries, BUCKETS, EntryRuns, IdSeed, SpilledTable, Storage};
+use papir_lookup::outside::{
+    self, AddedEntries, BUCKETS, EntryRuns, IdSeed, SpilledTable, Storage,
+};
 use papir_lookup::{Entry, TableOptions};
 
 use super::folder::BuildFolder;
@@ -72,10 +74,20 @@ fn raw_stream(
     let copied = std::io::copy(&mut input, &mut file).and_then(|_| file.flush());
     copied.map_err(Error::io("copying", &options.source))?;
     let packed = folder.finish(RECORDS)?;
-    let shape = raw_shape(&options.source, packed.len() as u64, options.record_bytes.unwrap_or_default())?;
+    let shape = raw_shape(
+        &options.source,
+        packed.len() as u64,
+        options.record_bytes.unwrap_or_default(),
+    )?;
     let (entries, bytes) = (shape.records(), shape.total_bytes());
     let records = Box::new(PackedRecords::new(shape, packed));
-    Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
+    Ok(Content {
+        records,
+        entries,
+        bytes,
+        skipped: Vec::new(),
+        keyword: None,
+    })
 }
 
 /// The entries of a source.
@@ -99,14 +111,24 @@ fn source(
         entries += 1;
         added.add(&entry).map_err(|error| of_keys(options, error))
     })?;
-    Ok(Source { runs: EntryRuns::new(seed, vec![added.finish()]), entries, bytes, skipped })
+    Ok(Source {
+        runs: EntryRuns::new(seed, vec![added.finish()]),
+        entries,
+        bytes,
+        skipped,
+    })
 }
 
 /// The entries that tasks have read.
 fn of_parts(RowParts { seed, parts, bytes }: RowParts) -> Source {
     let runs = EntryRuns::new(seed, parts);
     let entries = runs.lengths().map_or(0, |lengths| lengths.count);
-    Source { runs, entries, bytes, skipped: Vec::new() }
+    Source {
+        runs,
+        entries,
+        bytes,
+        skipped: Vec::new(),
+    }
 }
 
 fn keyed(
@@ -117,9 +139,17 @@ fn keyed(
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
     let of_table = |error| of_keys(options, error);
-    let Source { mut runs, entries, bytes, skipped } = match (&options.tasks, &options.key) {
+    let Source {
+        mut runs,
+        entries,
+        bytes,
+        skipped,
+    } = match (&options.tasks, &options.key) {
         (Some(tasks), Some(key)) if tasks.read_rows => {
-            let (columns, seed) = ((key.as_str(), options.values.as_slice()), IdSeed::random(rng));
+            let (columns, seed) = (
+                (key.as_str(), options.values.as_slice()),
+                IdSeed::random(rng),
+            );
             // Refuses a missing column before any task starts.
             if let Some(given) = &options.given {
                 wanted_columns(given, &options.source, options.request().columns)?;
@@ -128,14 +158,38 @@ fn keyed(
         }
         _ => source(options, folder, rng, progress)?,
     };
-    let lengths = runs.lengths().ok_or(CoreError::EmptyDatabase).map_err(|error| of_table(error.into()))?;
+    let lengths = runs
+        .lengths()
+        .ok_or(CoreError::EmptyDatabase)
+        .map_err(|error| of_table(error.into()))?;
     let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
-    let table = TableOptions { bucket, on_duplicate: options.on_duplicate, room: options.room };
+    let table = TableOptions {
+        bucket,
+        on_duplicate: options.on_duplicate,
+        room: options.room,
+    };
     let built = outside::build(&mut runs, &table, folder, rng, progress).map_err(of_table)?;
-    let SpilledTable { layout, buckets, ids, report } = built;
+    let SpilledTable {
+        layout,
+        buckets,
+        ids,
+        report,
+    } = built;
     let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
-    let keyword = Some(Keys { layout, ids: Ids::Stored(ids), report, lengths, bucket });
-    Ok(Content { records: Box::new(PackedRecords::new(shape, buckets)), entries, bytes, skipped, keyword })
+    let keyword = Some(Keys {
+        layout,
+        ids: Ids::Stored(ids),
+        report,
+        lengths,
+        bucket,
+    });
+    Ok(Content {
+        records: Box::new(PackedRecords::new(shape, buckets)),
+        entries,
+        bytes,
+        skipped,
+        keyword,
+    })
 }
 
 /// Values of a database without keys in the order of the source, each with its length before it, until
@@ -150,12 +204,20 @@ struct Values {
 impl Values {
     fn create(path: PathBuf) -> Result<Self> {
         let file = File::create(&path).map_err(Error::io("creating", &path))?;
-        Ok(Self { path, file: BufWriter::new(file), count: 0, longest: 0 })
+        Ok(Self {
+            path,
+            file: BufWriter::new(file),
+            count: 0,
+            longest: 0,
+        })
     }
 
     fn add(&mut self, value: &[u8]) -> Result<()> {
         let length = (value.len() as u64).to_le_bytes();
-        let written = self.file.write_all(&length).and_then(|()| self.file.write_all(value));
+        let written = self
+            .file
+            .write_all(&length)
+            .and_then(|()| self.file.write_all(value));
         written.map_err(Error::io("writing", &self.path))?;
         (self.count, self.longest) = (self.count + 1, self.longest.max(value.len() as u64));
         Ok(())
@@ -163,7 +225,9 @@ impl Values {
 
     /// Writes all values to zeroed records of this length.
     fn pad(mut self, records: &mut [u8], record_bytes: usize) -> Result<()> {
-        self.file.flush().map_err(Error::io("writing", &self.path))?;
+        self.file
+            .flush()
+            .map_err(Error::io("writing", &self.path))?;
         let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
         let (mut file, mut length) = (BufReader::new(file), [0; 8]);
         for record in records.chunks_exact_mut(record_bytes) {
@@ -189,8 +253,11 @@ fn padded(
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
     let mut values = Values::create(folder.runs_path("values"))?;
-    let (bytes, skipped) =
-        rows_each(&options.request(), progress, &mut |Entry { value, .. }| values.add(&value))?;
+    let (bytes, skipped) = rows_each(
+        &options.request(),
+        progress,
+        &mut |Entry { value, .. }| values.add(&value),
+    )?;
     let entries = values.count;
     let shape = shape_of_values(options, entries, values.longest)?;
     let mut records = folder.zeroed(RECORDS, shape.total_bytes() as usize)?;
@@ -198,5 +265,11 @@ fn padded(
     values.pad(records.bytes_mut(), shape.record_bytes())?;
     progress.advance(entries);
     let records = Box::new(PackedRecords::new(shape, folder.keep(RECORDS, records)?));
-    Ok(Content { records, entries, bytes, skipped, keyword: None })
+    Ok(Content {
+        records,
+        entries,
+        bytes,
+        skipped,
+        keyword: None,
+    })
 }

@@ -41,12 +41,25 @@ struct Run {
 impl RunFile {
     /// Creates empty runs of a build with this memory in bytes.
     pub(super) fn create(path: PathBuf, memory: u64) -> CoreResult<Self> {
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path);
         let file = file.map_err(|source| io("creating", &path, source))?;
         let [least, most] = BLOCK_BYTES;
         let block_bytes = ((memory / SHARE) as usize / RUNS).clamp(least, most);
         let runs = vec![Run::default(); RUNS];
-        Ok(Self { path, file, blocks: 0, block_bytes, most: most_bytes(memory), runs, sealed: None })
+        Ok(Self {
+            path,
+            file,
+            blocks: 0,
+            block_bytes,
+            most: most_bytes(memory),
+            runs,
+            sealed: None,
+        })
     }
 
     /// Appends bytes, and writes the run's first block if it is full.
@@ -55,7 +68,9 @@ impl RunFile {
         while run.rest.len() + part.len() >= self.block_bytes {
             let (now, later) = part.split_at(self.block_bytes - run.rest.len());
             run.rest.extend_from_slice(now);
-            self.file.write_all(&run.rest).map_err(|source| io("writing", &self.path, source))?;
+            self.file
+                .write_all(&run.rest)
+                .map_err(|source| io("writing", &self.path, source))?;
             run.blocks.push(self.blocks);
             run.rest.clear();
             (self.blocks, part) = (self.blocks + 1, later);
@@ -74,20 +89,29 @@ impl ReadRuns for RunFile {
         out.reserve_exact(in_blocks + rest.len() - start);
         out.resize(in_blocks, 0);
         let failed = |source| io("reading", &self.path, source);
-        for (&block, out) in blocks.iter().zip(out[start..].chunks_exact_mut(self.block_bytes)) {
-            self.file.seek(SeekFrom::Start(block * self.block_bytes as u64)).map_err(failed)?;
+        for (&block, out) in blocks
+            .iter()
+            .zip(out[start..].chunks_exact_mut(self.block_bytes))
+        {
+            self.file
+                .seek(SeekFrom::Start(block * self.block_bytes as u64))
+                .map_err(failed)?;
             self.file.read_exact(out).map_err(failed)?;
         }
         out.extend_from_slice(rest);
         // Appends go to the end.
-        self.file.seek(SeekFrom::Start(self.blocks * self.block_bytes as u64)).map_err(failed)?;
+        self.file
+            .seek(SeekFrom::Start(self.blocks * self.block_bytes as u64))
+            .map_err(failed)?;
         Ok(())
     }
 }
 
 impl Runs for RunFile {
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
-        parts.iter().try_for_each(|part| self.append_part(run, part))
+        parts
+            .iter()
+            .try_for_each(|part| self.append_part(run, part))
     }
 
     fn seal(&mut self) -> CoreResult<()> {
@@ -98,7 +122,10 @@ impl Runs for RunFile {
     }
 
     fn copy(&self, run: usize, mut at: u64, mut out: &mut [u8]) {
-        let (sealed, block_bytes) = (self.sealed.as_deref().unwrap_or_default(), self.block_bytes as u64);
+        let (sealed, block_bytes) = (
+            self.sealed.as_deref().unwrap_or_default(),
+            self.block_bytes as u64,
+        );
         let Run { blocks, rest } = &self.runs[run];
         while !out.is_empty() {
             let within = (at % block_bytes) as usize;
@@ -164,7 +191,11 @@ mod tests {
             runs.append(run, &[&part, b"-"]).unwrap();
             expected[run].extend([&part[..], b"-"].concat());
             if step == 1500 {
-                assert_eq!(read(&mut runs, run), expected[run], "read, then appended to");
+                assert_eq!(
+                    read(&mut runs, run),
+                    expected[run],
+                    "read, then appended to"
+                );
             }
         }
         runs.append(8, &[&vec![1; 3 * 4096]]).unwrap();
@@ -189,6 +220,9 @@ mod tests {
         runs.append(0, &[&[1; 8192]]).unwrap();
         assert_eq!(read(&mut runs, 0).len(), 8192);
         runs.append(0, &[b"1"]).unwrap();
-        assert_eq!(runs.read(0, &mut Vec::new()).unwrap_err().code(), "out_of_bounds");
+        assert_eq!(
+            runs.read(0, &mut Vec::new()).unwrap_err().code(),
+            "out_of_bounds"
+        );
     }
 }

@@ -64,9 +64,17 @@ impl StoredKeys {
 
     fn keys(self, layout: KeywordLayout, ids: Blob) -> Keys {
         let report = TableReport::new(self.entries, self.value_bytes, &layout);
-        let Self { duplicates, key_bytes, .. } = self;
+        let Self {
+            duplicates,
+            key_bytes,
+            ..
+        } = self;
         Keys {
-            report: TableReport { duplicates, key_bytes, ..report },
+            report: TableReport {
+                duplicates,
+                key_bytes,
+                ..report
+            },
             layout,
             ids: Ids::Stored(ids),
             lengths: self.lengths.into(),
@@ -87,23 +95,36 @@ pub(super) fn keep(content: &Content<'_>, folder: &mut BuildFolder, rng: &BuildR
     let stored = Stored {
         entries: content.entries,
         bytes: content.bytes,
-        skipped: content.skipped.iter().map(|row| (row.place.clone(), row.reason.clone())).collect(),
+        skipped: content
+            .skipped
+            .iter()
+            .map(|row| (row.place.clone(), row.reason.clone()))
+            .collect(),
         records: (shape.records(), shape.record_bytes() as u64),
         drawn: rng.drawn(),
         keys: content.keyword.as_ref().map(StoredKeys::of),
     };
-    let json = serde_json::to_vec(&stored)
-        .map_err(|error| CoreError::malformed("the content", error, "values that JSON can represent"))?;
+    let json = serde_json::to_vec(&stored).map_err(|error| {
+        CoreError::malformed("the content", error, "values that JSON can represent")
+    })?;
     folder.keep(CONTENT, AlignedBytes::copy_of(&json))?;
     Ok(())
 }
 
 /// Finds the content of an interrupted build, and draws the random bytes that it has drawn.
 pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Content<'static>>> {
-    let Some(json) = folder.find(CONTENT)? else { return Ok(None) };
-    let Ok(stored) = serde_json::from_slice::<Stored>(&json) else { return Ok(None) };
+    let Some(json) = folder.find(CONTENT)? else {
+        return Ok(None);
+    };
+    let Ok(stored) = serde_json::from_slice::<Stored>(&json) else {
+        return Ok(None);
+    };
     let shape = Shape::of_bytes(stored.records.0, stored.records.1)?;
-    let name = if stored.keys.is_some() { BUCKETS } else { RECORDS };
+    let name = if stored.keys.is_some() {
+        BUCKETS
+    } else {
+        RECORDS
+    };
     let keyword = match stored.keys {
         None => None,
         Some(keys) => match (folder.find(LAYOUT)?, folder.find(IDS)?) {
@@ -111,10 +132,24 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
             _ => return Ok(None),
         },
     };
-    let packed = folder.find(name)?.filter(|packed| packed.len() as u64 == shape.total_bytes());
-    let Some(packed) = packed else { return Ok(None) };
+    let packed = folder
+        .find(name)?
+        .filter(|packed| packed.len() as u64 == shape.total_bytes());
+    let Some(packed) = packed else {
+        return Ok(None);
+    };
     rng.skip_to(stored.drawn);
-    let skipped = stored.skipped.into_iter().map(|(place, reason)| SkippedRow { place, reason }).collect();
+    let skipped = stored
+        .skipped
+        .into_iter()
+        .map(|(place, reason)| SkippedRow { place, reason })
+        .collect();
     let records = Box::new(PackedRecords::new(shape, packed));
-    Ok(Some(Content { records, entries: stored.entries, bytes: stored.bytes, skipped, keyword }))
+    Ok(Some(Content {
+        records,
+        entries: stored.entries,
+        bytes: stored.bytes,
+        skipped,
+        keyword,
+    }))
 }

@@ -15,7 +15,11 @@ pub(super) enum Message<'a> {
     Insert { table: u32, new: Vec<Field<'a>> },
     /// A row changes. `old` has the fields before, of the columns that identify the row or of all; without
     /// it, those that identify the row stay.
-    Update { table: u32, old: Option<Vec<Field<'a>>>, new: Vec<Field<'a>> },
+    Update {
+        table: u32,
+        old: Option<Vec<Field<'a>>>,
+        new: Vec<Field<'a>>,
+    },
     /// A row is removed.
     Delete { table: u32, old: Vec<Field<'a>> },
     /// All rows of tables are removed.
@@ -57,13 +61,27 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Message<'_>> {
             Message::Commit { end: rest.u64()? }
         }
         b'R' => Message::Table(table(&mut rest)?),
-        b'I' => Message::Insert { table: rest.u32()?, new: rest.marked_row(b"N")? },
+        b'I' => Message::Insert {
+            table: rest.u32()?,
+            new: rest.marked_row(b"N")?,
+        },
         b'U' => {
             let table = rest.u32()?;
-            let old = if rest.0.first() == Some(&b'N') { None } else { Some(rest.marked_row(b"KO")?) };
-            Message::Update { table, old, new: rest.marked_row(b"N")? }
+            let old = if rest.0.first() == Some(&b'N') {
+                None
+            } else {
+                Some(rest.marked_row(b"KO")?)
+            };
+            Message::Update {
+                table,
+                old,
+                new: rest.marked_row(b"N")?,
+            }
         }
-        b'D' => Message::Delete { table: rest.u32()?, old: rest.marked_row(b"KO")? },
+        b'D' => Message::Delete {
+            table: rest.u32()?,
+            old: rest.marked_row(b"KO")?,
+        },
         b'T' => Message::Truncate,
         _ => Message::Other,
     })
@@ -185,14 +203,32 @@ mod tests {
             &b"R\0\0\0\x07public\0words\0d\0\x02\x01key\0\0\0\0\x19\xff\xff\xff\xff"[..],
             b"\0value\0\0\0\0\x19\xff\xff\xff\xff",
         ];
-        let update = [&b"U\0\0\0\x07K"[..], &row(&[key, Field::Null]), b"N", &row(&[key, Field::Unchanged])];
-        let column = |name: &str, identifies| Column { name: name.into(), identifies };
+        let update = [
+            &b"U\0\0\0\x07K"[..],
+            &row(&[key, Field::Null]),
+            b"N",
+            &row(&[key, Field::Unchanged]),
+        ];
+        let column = |name: &str, identifies| Column {
+            name: name.into(),
+            identifies,
+        };
         let columns = vec![column("key", true), column("value", false)];
         let messages = [
-            (table.concat(), Message::Table(Table { id: 7, name: "public.words".into(), columns })),
+            (
+                table.concat(),
+                Message::Table(Table {
+                    id: 7,
+                    name: "public.words".into(),
+                    columns,
+                }),
+            ),
             (
                 [&b"I\0\0\0\x07N"[..], &row(&[key, value])].concat(),
-                Message::Insert { table: 7, new: vec![key, value] },
+                Message::Insert {
+                    table: 7,
+                    new: vec![key, value],
+                },
             ),
             (
                 update.concat(),
@@ -204,13 +240,23 @@ mod tests {
             ),
             (
                 [&b"U\0\0\0\x07N"[..], &row(&[key, value])].concat(),
-                Message::Update { table: 7, old: None, new: vec![key, value] },
+                Message::Update {
+                    table: 7,
+                    old: None,
+                    new: vec![key, value],
+                },
             ),
             (
                 [&b"D\0\0\0\x07O"[..], &row(&[key, value])].concat(),
-                Message::Delete { table: 7, old: vec![key, value] },
+                Message::Delete {
+                    table: 7,
+                    old: vec![key, value],
+                },
             ),
-            (b"C\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\x01\x02".to_vec(), Message::Commit { end: 258 }),
+            (
+                b"C\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\x01\x02".to_vec(),
+                Message::Commit { end: 258 },
+            ),
         ];
         for (bytes, expected) in messages {
             assert_eq!(parse(&bytes).unwrap(), expected);

@@ -85,7 +85,11 @@ enum Failure {
 
 impl From<postgres::Error> for Failure {
     fn from(error: postgres::Error) -> Self {
-        if may_pass(&error) { Self::Server(error) } else { Self::Refused(refusal(&error)) }
+        if may_pass(&error) {
+            Self::Server(error)
+        } else {
+            Self::Refused(refusal(&error))
+        }
     }
 }
 
@@ -95,7 +99,11 @@ impl Slot {
     /// # Errors
     /// [`Error::Unreadable`] for an address that cannot be used, and for a slot or a publication that cannot
     /// be followed or does not continue that place.
-    pub(super) fn open(options: SlotOptions, file: &Path, stated: Option<Followed>) -> Result<Self> {
+    pub(super) fn open(
+        options: SlotOptions,
+        file: &Path,
+        stated: Option<Followed>,
+    ) -> Result<Self> {
         let connector = Connector::new(&options.login).map_err(|error| Error::Unreadable {
             file: options.login.address.clone(),
             reason: error.to_string(),
@@ -157,7 +165,12 @@ impl Slot {
             Ok(found) => {
                 self.pause = PAUSES[0];
                 // There may be more messages than were peeked at.
-                self.next = Instant::now() + if found.is_some() { Duration::ZERO } else { LOOK };
+                self.next = Instant::now()
+                    + if found.is_some() {
+                        Duration::ZERO
+                    } else {
+                        LOOK
+                    };
                 Ok(found)
             }
             Err(Failure::Refused(error)) => Err(error),
@@ -170,7 +183,9 @@ impl Slot {
 
     fn look(&mut self) -> Result<Option<Peeked>, Failure> {
         self.connect()?;
-        let Some(client) = &mut self.client else { return Ok(None) };
+        let Some(client) = &mut self.client else {
+            return Ok(None);
+        };
         let end = server::end_of_log(client)?;
         if self.looked == Some(end) {
             return Ok(None);
@@ -181,9 +196,9 @@ impl Slot {
                 None if self.at_once > 1 => self.at_once /= 2,
                 None => {
                     let found = format!("a transaction of more than {MOST_BYTES} bytes");
-                    return Err(
-                        self.refused(format!("{found}: expected shorter ones; build the database again"))
-                    );
+                    return Err(self.refused(format!(
+                        "{found}: expected shorter ones; build the database again"
+                    )));
                 }
             }
         };
@@ -222,23 +237,42 @@ impl Slot {
                 "`{key}` of {table} is unique by a deferrable constraint: expected {expected}"
             )));
         }
-        let followed = rows::Followed { table: &self.table, columns };
-        let all = rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
+        let followed = rows::Followed {
+            table: &self.table,
+            columns,
+        };
+        let all =
+            rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
         let (start, lines) = from.map_or((0, 0), |from| (from.bytes, from.lines));
-        let new: Vec<_> = all.into_iter().filter(|transaction| transaction.end > start).collect();
+        let new: Vec<_> = all
+            .into_iter()
+            .filter(|transaction| transaction.end > start)
+            .collect();
         let Some(end) = new.last().map(|transaction| transaction.end) else {
             // The slot was not told of the newest place.
             self.unchanged(start)?;
             return Ok(None);
         };
-        let rows: String = new.into_iter().map(|transaction| transaction.rows).collect();
+        let rows: String = new
+            .into_iter()
+            .map(|transaction| transaction.rows)
+            .collect();
         if rows.is_empty() {
             self.unchanged(end)?;
             return Ok(None);
         }
         let count = rows.bytes().filter(|&byte| byte == b'\n').count() as u64;
-        let after = Followed { bytes: end, lines: lines + count, before: self.identity.clone() };
-        Ok(Some(Arrived { header: Vec::new(), rows: rows.into_bytes(), lines, after: Some(after) }))
+        let after = Followed {
+            bytes: end,
+            lines: lines + count,
+            before: self.identity.clone(),
+        };
+        Ok(Some(Arrived {
+            header: Vec::new(),
+            rows: rows.into_bytes(),
+            lines,
+            after: Some(after),
+        }))
     }
 
     /// Lets the server forget its log up to the place of a version that is durable. If that fails, the next
@@ -273,7 +307,9 @@ impl Slot {
     /// noted before.
     fn pass(&mut self, end: u64) -> Result<(), Failure> {
         if let Some(stated) = &self.stated {
-            self.passed.note(&self.identity, stated.bytes, end).map_err(Failure::Refused)?;
+            self.passed
+                .note(&self.identity, stated.bytes, end)
+                .map_err(Failure::Refused)?;
         }
         self.advance(end)
     }
@@ -290,19 +326,38 @@ impl Slot {
     /// Connects, unless there is a connection, and checks that the slot is the one that was followed and
     /// has not advanced beyond what is known.
     fn connect(&mut self) -> Result<(), Failure> {
-        if self.client.as_ref().is_some_and(|client| !client.is_closed()) {
+        if self
+            .client
+            .as_ref()
+            .is_some_and(|client| !client.is_closed())
+        {
             return Ok(());
         }
         let mut client = self.connector.connect()?;
-        let SlotOptions { slot, publication, .. } = &self.options;
-        let Some(Found { plugin, confirmed, server, lost }) = slot_of(&mut client, slot)? else {
+        let SlotOptions {
+            slot, publication, ..
+        } = &self.options;
+        let Some(Found {
+            plugin,
+            confirmed,
+            server,
+            lost,
+        }) = slot_of(&mut client, slot)?
+        else {
             let made = format!("SELECT pg_create_logical_replication_slot('{slot}', '{PLUGIN}')");
-            let again = if self.stated.is_some() { ", and a database that is built after that" } else { "" };
-            return Err(self
-                .refused(format!("no slot `{slot}` in this database: expected one, made by {made}{again}")));
+            let again = if self.stated.is_some() {
+                ", and a database that is built after that"
+            } else {
+                ""
+            };
+            return Err(self.refused(format!(
+                "no slot `{slot}` in this database: expected one, made by {made}{again}"
+            )));
         };
         if plugin != PLUGIN {
-            return Err(self.refused(format!("the slot `{slot}` uses {plugin}: expected {PLUGIN}")));
+            return Err(self.refused(format!(
+                "the slot `{slot}` uses {plugin}: expected {PLUGIN}"
+            )));
         }
         if lost {
             let again = "make another one, and build the database again";
@@ -313,31 +368,36 @@ impl Slot {
             Err(found) => {
                 let expected = "a publication of one table with all of its rows, inserts, updates, deletes and \
                      truncations";
-                return Err(
-                    self.refused(format!("the publication `{publication}` {found}: expected {expected}"))
-                );
+                return Err(self.refused(format!(
+                    "the publication `{publication}` {found}: expected {expected}"
+                )));
             }
         };
-        self.identity =
-            blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes()).to_hex().to_string();
+        self.identity = blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes())
+            .to_hex()
+            .to_string();
         self.check_place(confirmed)?;
         (self.confirmed, self.client) = (confirmed, Some(client));
         Ok(())
     }
 
     fn check_place(&self, confirmed: u64) -> Result<(), Failure> {
-        let Some(stated) = &self.stated else { return Ok(()) };
+        let Some(stated) = &self.stated else {
+            return Ok(());
+        };
         if stated.before != self.identity {
             let expected = "the source that was followed, or a database that is built again";
-            return Err(self.refused(format!("another server, slot or publication: expected {expected}")));
+            return Err(self.refused(format!(
+                "another server, slot or publication: expected {expected}"
+            )));
         }
         let known = self.passed.after(&self.identity, stated.bytes);
         if confirmed > known {
             let [found, known] = [confirmed, known].map(place);
             let missing = "what lies between is lost, so build the database again";
-            return Err(
-                self.refused(format!("the slot begins at {found}: expected at most {known}; {missing}"))
-            );
+            return Err(self.refused(format!(
+                "the slot begins at {found}: expected at most {known}; {missing}"
+            )));
         }
         Ok(())
     }
@@ -345,19 +405,29 @@ impl Slot {
     /// Keeps a failure that may pass for the caller, and sets the time of the next look.
     fn later(&mut self, error: &postgres::Error) {
         self.client = None;
-        self.trouble =
-            Some(format!("{}: trying again in {} s", self.unreachable(error), self.pause.as_secs()));
+        self.trouble = Some(format!(
+            "{}: trying again in {} s",
+            self.unreachable(error),
+            self.pause.as_secs()
+        ));
         self.next = Instant::now() + self.pause;
         self.pause = (2 * self.pause).min(PAUSES[1]);
     }
 
     fn unreachable(&self, error: &postgres::Error) -> Error {
         let source = std::io::Error::other(reason(error));
-        CoreError::Io { what: format!("following {}", self.options.login.address), source }.into()
+        CoreError::Io {
+            what: format!("following {}", self.options.login.address),
+            source,
+        }
+        .into()
     }
 
     fn unreadable(&self, reason: impl Into<String>) -> Error {
-        Error::Unreadable { file: self.options.login.address.clone(), reason: reason.into() }
+        Error::Unreadable {
+            file: self.options.login.address.clone(),
+            reason: reason.into(),
+        }
     }
 
     fn refused(&self, reason: String) -> Failure {
@@ -367,5 +437,8 @@ impl Slot {
 
 /// The error for what the server refuses.
 fn refusal(error: &postgres::Error) -> Error {
-    Error::Unreadable { file: "PostgreSQL".to_owned(), reason: reason(error) }
+    Error::Unreadable {
+        file: "PostgreSQL".to_owned(),
+        reason: reason(error),
+    }
 }

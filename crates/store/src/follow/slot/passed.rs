@@ -34,13 +34,18 @@ impl Passed {
     /// [`Error::Options`] for a path without a file name.
     pub(in crate::follow) fn beside(file: &Path) -> Result<Self> {
         let (directory, name) = split(file)?;
-        Ok(Self { path: directory.join(format!(".{}.papir-passed", name.to_string_lossy())) })
+        Ok(Self {
+            path: directory.join(format!(".{}.papir-passed", name.to_string_lossy())),
+        })
     }
 
     /// The place up to which changes of a slot after `stated` are known: `stated` itself without a note.
     pub(super) fn after(&self, slot: &str, stated: u64) -> u64 {
-        let note = fs::read(&self.path).ok().and_then(|json| serde_json::from_slice::<Note>(&json).ok());
-        note.filter(|note| note.slot == slot && note.stated == stated).map_or(stated, |note| note.passed)
+        let note = fs::read(&self.path)
+            .ok()
+            .and_then(|json| serde_json::from_slice::<Note>(&json).ok());
+        note.filter(|note| note.slot == slot && note.stated == stated)
+            .map_or(stated, |note| note.passed)
     }
 
     /// Notes that no change lies between `stated` and `passed`.
@@ -48,7 +53,11 @@ impl Passed {
     /// # Errors
     /// Errors of the file system.
     pub(super) fn note(&self, slot: &str, stated: u64, passed: u64) -> Result<()> {
-        let note = Note { slot: slot.to_owned(), stated, passed };
+        let note = Note {
+            slot: slot.to_owned(),
+            stated,
+            passed,
+        };
         let new = self.path.with_extension("papir-passed.new");
         let write = || {
             let mut file = File::create(&new)?;
@@ -73,7 +82,14 @@ mod tests {
         assert_eq!(passed.after("slot", 5), 5);
         passed.note("slot", 5, 90).unwrap();
         passed.note("slot", 5, 100).unwrap();
-        assert_eq!([passed.after("slot", 5), passed.after("slot", 6), passed.after("other", 5)], [100, 6, 5]);
+        assert_eq!(
+            [
+                passed.after("slot", 5),
+                passed.after("slot", 6),
+                passed.after("other", 5)
+            ],
+            [100, 6, 5]
+        );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -33,18 +33,28 @@ pub(super) fn transactions(
     let (mut done, mut open, mut table) = (Vec::new(), Transaction::default(), None);
     let key = followed.columns.key.as_str();
     for bytes in messages {
-        let message = parse(bytes).ok_or("an unknown message: expected those of pgoutput, version 1")?;
+        let message =
+            parse(bytes).ok_or("an unknown message: expected those of pgoutput, version 1")?;
         match message {
             Message::Other => {}
-            Message::Commit { end } => done.push(Transaction { end, ..std::mem::take(&mut open) }),
+            Message::Commit { end } => done.push(Transaction {
+                end,
+                ..std::mem::take(&mut open)
+            }),
             Message::Truncate => {
-                return Err("a truncated table: expected single rows; build the database again".to_owned());
+                return Err(
+                    "a truncated table: expected single rows; build the database again".to_owned(),
+                );
             }
             Message::Table(found) => table = Some(accepted(found, followed)?),
             Message::Insert { table: id, new } => {
                 Rows::of(&table, id, followed)?.set(&mut open, None, &new)?;
             }
-            Message::Update { table: id, old, new } => {
+            Message::Update {
+                table: id,
+                old,
+                new,
+            } => {
                 Rows::of(&table, id, followed)?.set(&mut open, old.as_deref(), &new)?;
             }
             Message::Delete { table: id, old } => {
@@ -59,15 +69,29 @@ pub(super) fn transactions(
 fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
     let (name, key) = (&found.name, &followed.columns.key);
     if name != followed.table {
-        return Err(format!("changes of {name}: expected those of {} only", followed.table));
+        return Err(format!(
+            "changes of {name}: expected those of {} only",
+            followed.table
+        ));
     }
     let names = |columns: Vec<&Column>| {
-        columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+        columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let identity: Vec<&Column> = found.columns.iter().filter(|column| column.identifies).collect();
+    let identity: Vec<&Column> = found
+        .columns
+        .iter()
+        .filter(|column| column.identifies)
+        .collect();
     let all = found.columns.iter().collect::<Vec<_>>();
     if !all.iter().any(|column| column.name == *key) {
-        return Err(format!("{name} has no column `{key}`: expected one of {}", names(all)));
+        return Err(format!(
+            "{name} has no column `{key}`: expected one of {}",
+            names(all)
+        ));
     }
     // All columns identify a row under REPLICA IDENTITY FULL.
     let full = identity.len() == all.len();
@@ -75,11 +99,17 @@ fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
         return Err(format!(
             "rows of {name} are identified by {}, not by `{key}`: expected it as primary key, or ALTER TABLE {name} \
              REPLICA IDENTITY FULL, and a database that is built again after that",
-            if identity.is_empty() { "nothing".to_owned() } else { names(identity) },
+            if identity.is_empty() {
+                "nothing".to_owned()
+            } else {
+                names(identity)
+            },
         ));
     }
     match all.iter().any(|column| column.name == DELETE) {
-        true => Err(format!("{name} has a column `{DELETE}`: expected none, as it marks deletions")),
+        true => Err(format!(
+            "{name} has a column `{DELETE}`: expected none, as it marks deletions"
+        )),
         false => Ok(found),
     }
 }
@@ -97,8 +127,16 @@ impl<'a> Rows<'a> {
         let table = table.as_ref().filter(|table| table.id == id);
         let table = table.ok_or("a row before its table: expected the table first")?;
         let columns = followed.columns;
-        let key = table.columns.iter().position(|column| column.name == columns.key).unwrap_or_default();
-        Ok(Self { table, columns, key })
+        let key = table
+            .columns
+            .iter()
+            .position(|column| column.name == columns.key)
+            .unwrap_or_default();
+        Ok(Self {
+            table,
+            columns,
+            key,
+        })
     }
 
     /// Adds a row with its new fields. One whose key changes is removed under the old key.
@@ -111,7 +149,12 @@ impl<'a> Rows<'a> {
         if let Some(old) = old.filter(|old| old.get(self.key) != new.get(self.key)) {
             self.delete(open, &self.columns.key, old)?;
         }
-        let wanted = self.table.columns.iter().enumerate().filter(|(_, column)| self.wants(&column.name));
+        let wanted = self
+            .table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| self.wants(&column.name));
         let members = wanted.map(|(number, column)| {
             let field = match (new.get(number), old.and_then(|old| old.get(number))) {
                 (Some(Field::Unchanged), Some(&before @ Field::Text(_))) => before,
@@ -126,7 +169,12 @@ impl<'a> Rows<'a> {
 
     /// Returns true if rows are read for a column.
     fn wants(&self, name: &String) -> bool {
-        let ChangeColumns { key, values, delete, .. } = self.columns;
+        let ChangeColumns {
+            key,
+            values,
+            delete,
+            ..
+        } = self.columns;
         name == key || values.contains(name) || delete.as_ref() == Some(name)
     }
 

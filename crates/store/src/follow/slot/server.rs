@@ -41,8 +41,7 @@ pub(super) fn table_of(
     // Servers before version 15 know no filters of rows: the field is missing there.
     const TABLES: &str = "SELECT schemaname || '.' || tablename, to_jsonb(t) ->> 'rowfilter' IS NOT NULL \
          FROM pg_publication_tables t WHERE pubname = $1";
-    const KINDS: &str =
-        "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1";
+    const KINDS: &str = "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1";
     let Some(kinds) = client.query_opt(KINDS, &[&publication])? else {
         return Ok(Err("does not exist".to_owned()));
     };
@@ -57,7 +56,10 @@ pub(super) fn table_of(
 
 /// The columns of a table that are unique only at the end of a statement or transaction: until then a key may
 /// have two rows, and the changes do not say which one a deletion means.
-pub(super) fn deferrable_keys(client: &mut Client, table: &str) -> Result<Vec<String>, postgres::Error> {
+pub(super) fn deferrable_keys(
+    client: &mut Client,
+    table: &str,
+) -> Result<Vec<String>, postgres::Error> {
     const KEYS: &str = "SELECT a.attname::text FROM pg_constraint c \
          JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace \
          JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.conkey[1] \
@@ -65,7 +67,11 @@ pub(super) fn deferrable_keys(client: &mut Client, table: &str) -> Result<Vec<St
          AND cardinality(c.conkey) = 1 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t.oid \
          AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 \
          AND i.indkey[0] = c.conkey[1])";
-    Ok(client.query(KEYS, &[&table])?.iter().map(|row| row.get(0)).collect())
+    Ok(client
+        .query(KEYS, &[&table])?
+        .iter()
+        .map(|row| row.get(0))
+        .collect())
 }
 
 /// The end of the log that is on disk.
@@ -78,7 +84,9 @@ pub(super) fn end_of_log(client: &mut Client) -> Result<u64, postgres::Error> {
 /// `None` if they have more than `most` bytes.
 pub(super) fn peek(
     client: &mut Client,
-    SlotOptions { slot, publication, .. }: &SlotOptions,
+    SlotOptions {
+        slot, publication, ..
+    }: &SlotOptions,
     at_once: i32,
     most: usize,
 ) -> Result<Option<Vec<Vec<u8>>>, postgres::Error> {

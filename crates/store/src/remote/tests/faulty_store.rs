@@ -8,8 +8,8 @@ use futures_util::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
 /// The store. Faults apply until [`FaultyStore::reset`].
@@ -56,7 +56,11 @@ impl FaultyStore {
     }
 
     pub(super) fn put(&self, key: &str, bytes: &[u8]) {
-        block(self.inner.put(&Path::from(key), PutPayload::from(bytes.to_vec()))).unwrap();
+        block(
+            self.inner
+                .put(&Path::from(key), PutPayload::from(bytes.to_vec())),
+        )
+        .unwrap();
     }
 
     pub(super) fn remove(&self, key: &str) {
@@ -66,7 +70,11 @@ impl FaultyStore {
     /// Number of stored parts.
     pub(super) fn parts(&self) -> usize {
         use futures_util::StreamExt;
-        block(self.inner.list(Some(&Path::from("data/a.pir.parts"))).count())
+        block(
+            self.inner
+                .list(Some(&Path::from("data/a.pir.parts")))
+                .count(),
+        )
     }
 
     fn is_damaged(&self, key: &str) -> bool {
@@ -81,13 +89,19 @@ impl FaultyStore {
 }
 
 fn block<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// Uses up one of the remaining requests; an error if none is left.
 fn take(left: &mut Option<usize>) -> Result<()> {
     match left {
-        Some(0) => Err(Error::Generic { store: "faulty", source: "connection lost".into() }),
+        Some(0) => Err(Error::Generic {
+            store: "faulty",
+            source: "connection lost".into(),
+        }),
         Some(left) => {
             *left -= 1;
             Ok(())
@@ -104,7 +118,12 @@ impl fmt::Display for FaultyStore {
 
 #[async_trait]
 impl ObjectStore for FaultyStore {
-    async fn put_opts(&self, key: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        key: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
         {
             let mut rules = self.rules.lock().unwrap();
             take(&mut rules.puts_left)?;
@@ -138,7 +157,10 @@ impl ObjectStore for FaultyStore {
         damaged.get(key).await
     }
 
-    fn delete_stream(&self, keys: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(
+        &self,
+        keys: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
         self.inner.delete_stream(keys)
     }
 

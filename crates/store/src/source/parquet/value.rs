@@ -18,9 +18,18 @@ struct Unit {
     places: usize,
 }
 
-const MILLIS: Unit = Unit { per_second: 1_000, places: 3 };
-const MICROS: Unit = Unit { per_second: 1_000_000, places: 6 };
-const NANOS: Unit = Unit { per_second: 1_000_000_000, places: 9 };
+const MILLIS: Unit = Unit {
+    per_second: 1_000,
+    places: 3,
+};
+const MICROS: Unit = Unit {
+    per_second: 1_000_000,
+    places: 6,
+};
+const NANOS: Unit = Unit {
+    per_second: 1_000_000_000,
+    places: 9,
+};
 
 /// Returns whether the record reader supports values of a type.
 pub(super) fn readable(kind: &Type) -> bool {
@@ -48,9 +57,15 @@ pub(super) fn readable(kind: &Type) -> bool {
 
 fn readable_leaf(kind: &Type) -> bool {
     use ConvertedType as C;
-    match (kind.get_physical_type(), kind.get_basic_info().converted_type()) {
+    match (
+        kind.get_physical_type(),
+        kind.get_basic_info().converted_type(),
+    ) {
         (
-            Physical::INT32 | Physical::INT64 | Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY,
+            Physical::INT32
+            | Physical::INT64
+            | Physical::BYTE_ARRAY
+            | Physical::FIXED_LEN_BYTE_ARRAY,
             C::DECIMAL,
         ) => (0..=kind.get_precision()).contains(&kind.get_scale()),
         (
@@ -95,7 +110,10 @@ pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fau
         Field::TimestampMicros(value) => Ok(timestamp(*value, MICROS, leaf(kind))),
         Field::Group(row) => group(row, kind, column),
         Field::ListInternal(list) => {
-            let elements = list.elements().iter().map(|element| cell(element, kind, column)?.json(column));
+            let elements = list
+                .elements()
+                .iter()
+                .map(|element| cell(element, kind, column)?.json(column));
             let elements = elements.collect::<Result<Vec<_>, Fault>>()?;
             Ok(Cell::Json(format!("[{}]", elements.join(","))))
         }
@@ -121,10 +139,16 @@ fn group(row: &Row, mut kind: &Type, column: &str) -> Result<Cell, Fault> {
         }
     }
     let members = row.get_column_iter().enumerate().map(|(i, (name, field))| {
-        let kind = if kind.is_group() { kind.get_fields().get(i).map_or(kind, AsRef::as_ref) } else { kind };
+        let kind = if kind.is_group() {
+            kind.get_fields().get(i).map_or(kind, AsRef::as_ref)
+        } else {
+            kind
+        };
         Ok((name.as_str(), cell(field, kind, column)?.json(column)?))
     });
-    Ok(Cell::Json(json_object(members.collect::<Result<Vec<_>, Fault>>()?)))
+    Ok(Cell::Json(json_object(
+        members.collect::<Result<Vec<_>, Fault>>()?,
+    )))
 }
 
 fn names(kind: &Type) -> impl Iterator<Item = &str> {
@@ -134,14 +158,23 @@ fn names(kind: &Type) -> impl Iterator<Item = &str> {
 /// Converts a map to an object. Its keys are converted like single values.
 fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
     let kind = leaf(kind);
-    let part =
-        |i: usize| if kind.is_group() { kind.get_fields().get(i).map_or(kind, AsRef::as_ref) } else { kind };
+    let part = |i: usize| {
+        if kind.is_group() {
+            kind.get_fields().get(i).map_or(kind, AsRef::as_ref)
+        } else {
+            kind
+        }
+    };
     let mut members = Vec::with_capacity(map.entries().len());
     for (key, value) in map.entries() {
         let name = cell(key, part(0), column)?.name(column)?;
         members.push((name, cell(value, part(1), column)?.json(column)?));
     }
-    Ok(Cell::Json(json_object(members.iter().map(|(name, value)| (name.as_str(), value.clone())))))
+    Ok(Cell::Json(json_object(
+        members
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone())),
+    )))
 }
 
 /// An integer, or a time in nanoseconds.
@@ -163,7 +196,11 @@ fn bytes(bytes: &[u8], kind: &Type) -> Cell {
     let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let dash = |i| if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" };
     Cell::text(
-        digits.iter().enumerate().map(|(i, digits)| format!("{}{digits}", dash(i))).collect::<String>(),
+        digits
+            .iter()
+            .enumerate()
+            .map(|(i, digits)| format!("{}{digits}", dash(i)))
+            .collect::<String>(),
     )
 }
 
@@ -184,12 +221,21 @@ fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
 fn civil(days: i64) -> (i64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year_of_era as i64 + i64::from(month <= 2), month, day)
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    (
+        era * 400 + year_of_era as i64 + i64::from(month <= 2),
+        month,
+        day,
+    )
 }
 
 /// `YYYY-MM-DD`; years before 0 and after 9999 have a sign.
@@ -213,7 +259,10 @@ fn time(value: i64, unit: Unit) -> Result<Cell, Fault> {
     if (0..day).contains(&value) {
         return Ok(Cell::text(clock(value, unit)));
     }
-    Err(Fault::Reason(format!("a time of day of {value}/{} s: expected less than a day", unit.per_second)))
+    Err(Fault::Reason(format!(
+        "a time of day of {value}/{} s: expected less than a day",
+        unit.per_second
+    )))
 }
 
 /// Date, `T`, time of day, and `Z` if the column is in UTC.
@@ -224,5 +273,9 @@ fn timestamp(value: i64, unit: Unit, kind: &Type) -> Cell {
         Some(LogicalType::Timestamp(stamp)) if !stamp.is_adjusted_to_u_t_c
     );
     let zone = if local { "" } else { "Z" };
-    Cell::text(format!("{}T{}{zone}", date(value.div_euclid(day)), clock(value.rem_euclid(day), unit)))
+    Cell::text(format!(
+        "{}T{}{zone}",
+        date(value.div_euclid(day)),
+        clock(value.rem_euclid(day), unit)
+    ))
 }

@@ -53,8 +53,13 @@ pub fn refusal(options: &BuildOptions) -> Error {
     let error = run(options).unwrap_err();
     assert!(!options.out.exists());
     let folder = std::fs::read_dir(options.out.parent().unwrap()).unwrap();
-    let names: Vec<_> = folder.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    assert!(!names.iter().any(|name| name.ends_with(".papir-partial")), "{names:?}");
+    let names: Vec<_> = folder
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        !names.iter().any(|name| name.ends_with(".papir-partial")),
+        "{names:?}"
+    );
     error
 }
 
@@ -67,24 +72,38 @@ pub fn client(snapshot: &Snapshot) -> Lookup {
 pub fn client_of(bundle: &[u8]) -> Lookup {
     let bundle = Bundle::decode(bundle).unwrap();
     let scheme = papir_core::erased::scheme_of_public(&bundle.scheme_public).unwrap();
-    let scheme = registry::by_id(scheme).unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
+    let scheme = registry::by_id(scheme)
+        .unwrap()
+        .allow_insecure(papir_core::NotPrivate::acknowledged());
     let client = scheme.client(&bundle.scheme_public).unwrap();
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()
 }
 
 fn finish(snapshot: &Snapshot, pending: Pending) -> Option<Vec<u8>> {
     let session = ErasedSession::default();
-    let answers: Vec<_> =
-        pending.queries().iter().map(|query| snapshot.server.answer(session, query).unwrap()).collect();
+    let answers: Vec<_> = pending
+        .queries()
+        .iter()
+        .map(|query| snapshot.server.answer(session, query).unwrap())
+        .collect();
     pending.finish(&answers).unwrap()
 }
 
 pub fn by_key(snapshot: &Snapshot, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-    finish(snapshot, client(snapshot).prepare_key(key.as_ref(), &mut rng(2)).unwrap())
+    finish(
+        snapshot,
+        client(snapshot)
+            .prepare_key(key.as_ref(), &mut rng(2))
+            .unwrap(),
+    )
 }
 
 pub fn by_index(snapshot: &Snapshot, index: u64) -> Vec<u8> {
-    finish(snapshot, client(snapshot).prepare_index(index, &mut rng(3)).unwrap()).unwrap()
+    finish(
+        snapshot,
+        client(snapshot).prepare_index(index, &mut rng(3)).unwrap(),
+    )
+    .unwrap()
 }
 
 /// A generator of its own for each version, so that their numbers differ.
@@ -101,7 +120,10 @@ pub struct Meanwhile<'a> {
 
 impl<'a> Meanwhile<'a> {
     pub fn at(stage: &'static str, act: impl FnOnce() + Send + 'a) -> Self {
-        Self { stage, act: Mutex::new(Some(Box::new(act))) }
+        Self {
+            stage,
+            act: Mutex::new(Some(Box::new(act))),
+        }
     }
 }
 
@@ -132,24 +154,43 @@ impl Served {
         if let Some(delta) = &delta {
             let part = delta.part();
             let scheme = papir_core::erased::scheme_of_public(&part.bundle.scheme_public).unwrap();
-            let client = registry::by_id(scheme).unwrap().client(&part.bundle.scheme_public).unwrap();
+            let client = registry::by_id(scheme)
+                .unwrap()
+                .client(&part.bundle.scheme_public)
+                .unwrap();
             lookup = lookup.with_delta(client, &part).unwrap();
         }
-        Self { base, delta, lookup }
+        Self {
+            base,
+            delta,
+            lookup,
+        }
     }
 
     pub fn get(&self, wanted: Wanted<'_>) -> papir_lookup::Result<Option<Vec<u8>>> {
-        let pending = self.lookup.prepare_batch(None, &[wanted], &mut rng(9)).unwrap();
+        let pending = self
+            .lookup
+            .prepare_batch(None, &[wanted], &mut rng(9))
+            .unwrap();
         let (of_base, of_delta) = pending.queries().split_at(pending.answers()[0].count);
         let ask = |server: &dyn ErasedServer, queries: &[Vec<u8>]| -> Vec<Vec<u8>> {
-            queries.iter().map(|query| server.answer(ErasedSession::default(), query).unwrap()).collect()
+            queries
+                .iter()
+                .map(|query| server.answer(ErasedSession::default(), query).unwrap())
+                .collect()
         };
         let mut answers = ask(self.base.server.as_ref(), of_base);
-        answers.extend(self.delta.iter().flat_map(|delta| ask(delta.server.as_ref(), of_delta)));
+        answers.extend(
+            self.delta
+                .iter()
+                .flat_map(|delta| ask(delta.server.as_ref(), of_delta)),
+        );
         Ok(pending.finish_all(&answers)?.remove(0))
     }
 
     pub fn word(&self, word: &str) -> Option<String> {
-        self.get(Wanted::Key(word.as_bytes())).unwrap().map(|value| String::from_utf8(value).unwrap())
+        self.get(Wanted::Key(word.as_bytes()))
+            .unwrap()
+            .map(|value| String::from_utf8(value).unwrap())
     }
 }

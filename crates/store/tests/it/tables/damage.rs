@@ -20,7 +20,11 @@ fn survives(path: &Path, values: &[&str], finds_truncation: bool, rounds: usize)
         let length = below(whole.len());
         std::fs::write(path, &whole[..length]).unwrap();
         let truncated = run(&options);
-        assert!(truncated.is_err() || !finds_truncation, "{length} bytes of {}", whole.len());
+        assert!(
+            truncated.is_err() || !finds_truncation,
+            "{length} bytes of {}",
+            whole.len()
+        );
     }
     let mut found = 0;
     for _ in 0..7 * rounds {
@@ -66,16 +70,31 @@ fn damaged_parquet(rounds: usize) {
     let folder = folder();
     let schema = "required binary k (STRING); optional int64 v (TIMESTAMP(MICROS,true));
         optional group l (LIST) { repeated group list { optional binary element; } }";
-    let keys = (0..300).map(|i| ByteArray::from(format!("key-{i}").into_bytes())).collect();
-    let elements = (0..300).map(|i| ByteArray::from(vec![b'a' + i as u8 % 26; 3])).collect();
+    let keys = (0..300)
+        .map(|i| ByteArray::from(format!("key-{i}").into_bytes()))
+        .collect();
+    let elements = (0..300)
+        .map(|i| ByteArray::from(vec![b'a' + i as u8 % 26; 3]))
+        .collect();
     let columns: Vec<Box<dyn Written>> = vec![
         Box::new(Column::<ByteArrayType>(keys, vec![], vec![])),
-        Box::new(Column::<Int64Type>((0..150).collect(), (0..300).map(|i| i % 2).collect(), vec![])),
-        Box::new(Column::<ByteArrayType>(elements, vec![3; 300], vec![0; 300])),
+        Box::new(Column::<Int64Type>(
+            (0..150).collect(),
+            (0..300).map(|i| i % 2).collect(),
+            vec![],
+        )),
+        Box::new(Column::<ByteArrayType>(
+            elements,
+            vec![3; 300],
+            vec![0; 300],
+        )),
     ];
     let path = folder.path().join("damaged.parquet");
-    for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())]
-    {
+    for compression in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(Default::default()),
+    ] {
         parquet_file::write(&path, schema, std::slice::from_ref(&columns), compression);
         survives(&path, &["v", "l"], true, rounds);
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
-    FloatType, Int32Type, Int64Type, Int96, Int96Type,
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
+    FixedLenByteArrayType, FloatType, Int32Type, Int64Type, Int96, Int96Type,
 };
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -17,7 +17,11 @@ use super::{text, value};
 use crate::common::{by_index, folder, keyed, options, refusal, run};
 
 /// A column's values with their definition and repetition levels.
-pub(crate) struct Column<T: DataType>(pub(crate) Vec<T::T>, pub(crate) Vec<i16>, pub(crate) Vec<i16>);
+pub(crate) struct Column<T: DataType>(
+    pub(crate) Vec<T::T>,
+    pub(crate) Vec<i16>,
+    pub(crate) Vec<i16>,
+);
 
 pub(crate) trait Written {
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, File>);
@@ -28,7 +32,10 @@ impl<T: DataType> Written for Column<T> {
         let mut column = group.next_column().unwrap().unwrap();
         let levels = |levels: &Vec<i16>| (!levels.is_empty()).then(|| levels.clone());
         let (defined, repeated) = (levels(&self.1), levels(&self.2));
-        column.typed::<T>().write_batch(&self.0, defined.as_deref(), repeated.as_deref()).unwrap();
+        column
+            .typed::<T>()
+            .write_batch(&self.0, defined.as_deref(), repeated.as_deref())
+            .unwrap();
         column.close().unwrap();
     }
 }
@@ -53,9 +60,12 @@ pub(crate) fn write(
     compression: Compression,
 ) -> PathBuf {
     let schema = parse_message_type(&format!("message rows {{ {schema} }}")).unwrap();
-    let properties = WriterProperties::builder().set_compression(compression).build();
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .build();
     let file = File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).unwrap();
+    let mut writer =
+        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).unwrap();
     for columns in groups {
         let mut group = writer.next_row_group().unwrap();
         columns.iter().for_each(|column| column.write(&mut group));
@@ -78,12 +88,24 @@ struct Case {
 
 /// A value with the same form in a JSON object.
 fn bare<T: DataType + 'static>(definition: &'static str, value: T::T, form: &'static str) -> Case {
-    Case { definition, column: required::<T>([value]), alone: form, in_object: form.to_owned() }
+    Case {
+        definition,
+        column: required::<T>([value]),
+        alone: form,
+        in_object: form.to_owned(),
+    }
 }
 
 /// A value that is a string in a JSON object.
-fn quoted<T: DataType + 'static>(definition: &'static str, value: T::T, form: &'static str) -> Case {
-    Case { in_object: format!("\"{form}\""), ..bare::<T>(definition, value, form) }
+fn quoted<T: DataType + 'static>(
+    definition: &'static str,
+    value: T::T,
+    form: &'static str,
+) -> Case {
+    Case {
+        in_object: format!("\"{form}\""),
+        ..bare::<T>(definition, value, form)
+    }
 }
 
 fn numbers() -> Vec<Case> {
@@ -99,7 +121,11 @@ fn numbers() -> Vec<Case> {
         bare::<DoubleType>("double c", -2.5, "-2.5"),
         quoted::<DoubleType>("double c", f64::NEG_INFINITY, "-Infinity"),
         quoted::<DoubleType>("double c", f64::NAN, "NaN"),
-        bare::<FixedLenByteArrayType>("fixed_len_byte_array(2) c (FLOAT16)", fixed(&[0, 0x3e]), "1.5"),
+        bare::<FixedLenByteArrayType>(
+            "fixed_len_byte_array(2) c (FLOAT16)",
+            fixed(&[0, 0x3e]),
+            "1.5",
+        ),
     ]
 }
 
@@ -138,8 +164,16 @@ fn dates_and_times() -> Vec<Case> {
         quoted::<Int32Type>("int32 c (DATE)", -719_529, "-0001-12-31"),
         quoted::<Int32Type>("int32 c (DATE)", 2_932_897, "+10000-01-01"),
         quoted::<Int32Type>("int32 c (TIME(MILLIS,true))", 45_045_123, "12:30:45.123"),
-        quoted::<Int64Type>("int64 c (TIME(MICROS,true))", 45_045_000_009, "12:30:45.000009"),
-        quoted::<Int64Type>("int64 c (TIME(NANOS,false))", 86_399_999_999_999, "23:59:59.999999999"),
+        quoted::<Int64Type>(
+            "int64 c (TIME(MICROS,true))",
+            45_045_000_009,
+            "12:30:45.000009",
+        ),
+        quoted::<Int64Type>(
+            "int64 c (TIME(NANOS,false))",
+            86_399_999_999_999,
+            "23:59:59.999999999",
+        ),
     ]
 }
 
@@ -148,8 +182,16 @@ fn timestamps() -> Vec<Case> {
     // Nanoseconds of the day, low word first, then the Julian day of 2024-03-01.
     let julian = Int96::from(vec![1_000_000, 0, 2_440_588 + 19_783]);
     vec![
-        quoted::<Int64Type>("int64 c (TIMESTAMP(MILLIS,true))", stamp, "2024-03-01T12:30:45.123Z"),
-        quoted::<Int64Type>("int64 c (TIMESTAMP(MICROS,false))", -1, "1969-12-31T23:59:59.999999"),
+        quoted::<Int64Type>(
+            "int64 c (TIMESTAMP(MILLIS,true))",
+            stamp,
+            "2024-03-01T12:30:45.123Z",
+        ),
+        quoted::<Int64Type>(
+            "int64 c (TIMESTAMP(MICROS,false))",
+            -1,
+            "1969-12-31T23:59:59.999999",
+        ),
         quoted::<Int64Type>(
             "int64 c (TIMESTAMP(NANOS,true))",
             stamp * 1_000_000 + 7,
@@ -162,14 +204,35 @@ fn timestamps() -> Vec<Case> {
 #[test]
 fn every_type_has_its_form() {
     let folder = folder();
-    let cases = [numbers(), decimals(), texts(), dates_and_times(), timestamps()];
-    for Case { definition, column, alone, in_object } in cases.into_iter().flatten() {
+    let cases = [
+        numbers(),
+        decimals(),
+        texts(),
+        dates_and_times(),
+        timestamps(),
+    ];
+    for Case {
+        definition,
+        column,
+        alone,
+        in_object,
+    } in cases.into_iter().flatten()
+    {
         let schema = format!("required {definition}; required int32 k;");
         let columns = vec![column, required::<Int32Type>([1])];
-        let path = write(&folder.path().join("a.parquet"), &schema, &[columns], Compression::SNAPPY);
+        let path = write(
+            &folder.path().join("a.parquet"),
+            &schema,
+            &[columns],
+            Compression::SNAPPY,
+        );
         assert_eq!(text(&keyed(&path, "k", &["c"]), "1"), alone, "{definition}");
         let object = format!("{{\"k\":1,\"c\":{in_object}}}");
-        assert_eq!(text(&keyed(&path, "k", &["k", "c"]), "1"), object, "{definition}");
+        assert_eq!(
+            text(&keyed(&path, "k", &["k", "c"]), "1"),
+            object,
+            "{definition}"
+        );
         assert_eq!(text(&keyed(&path, "c", &["k"]), alone), "1", "{definition}");
     }
 }
@@ -189,23 +252,46 @@ fn nested_values_are_json() {
     let columns: Vec<Box<dyn Written>> = vec![
         required::<Int32Type>([1, 2]),
         Box::new(Column::<Int32Type>(vec![0], vec![3, 2, 0], vec![0, 1, 0])),
-        Box::new(Column::<ByteArrayType>(vec![bytes(b"a\""), bytes(b"b")], vec![2, 2, 1], vec![0, 1, 0])),
+        Box::new(Column::<ByteArrayType>(
+            vec![bytes(b"a\""), bytes(b"b")],
+            vec![2, 2, 1],
+            vec![0, 1, 0],
+        )),
         Box::new(Column::<Int64Type>(vec![1], vec![3, 2, 1], vec![0, 1, 0])),
         required::<Int32Type>([7, 8]),
-        Box::new(Column::<ByteArrayType>(vec![bytes(b"y")], vec![1, 0], vec![])),
-        Box::new(Column::<Int32Type>(vec![4, 5], vec![1, 1, 0], vec![0, 1, 0])),
+        Box::new(Column::<ByteArrayType>(
+            vec![bytes(b"y")],
+            vec![1, 0],
+            vec![],
+        )),
+        Box::new(Column::<Int32Type>(
+            vec![4, 5],
+            vec![1, 1, 0],
+            vec![0, 1, 0],
+        )),
         Box::new(Column::<Int32Type>(vec![6], vec![2, 0], vec![0, 0])),
         Box::new(Column::<Int64Type>(vec![0], vec![2, 0], vec![0, 0])),
     ];
-    let path = write(&folder.path().join("a.parquet"), schema, &[columns], Compression::UNCOMPRESSED);
+    let path = write(
+        &folder.path().join("a.parquet"),
+        schema,
+        &[columns],
+        Compression::UNCOMPRESSED,
+    );
     let all = keyed(&path, "k", &["l", "m", "s", "r", "p"]);
     let expected = concat!(
         r#"{"l":["1970-01-01",null],"m":{"a\"":"1970-01-01T00:00:00.000000001","b":null},"#,
         r#""s":{"x":7,"y":"y"},"r":[4,5],"p":[{"a":6,"b":"1970-01-01T00:00:00.000"}]}"#
     );
     assert_eq!(text(&all, "1"), expected);
-    assert_eq!(text(&all, "2"), r#"{"l":null,"m":{},"s":{"x":8,"y":null},"r":[],"p":null}"#);
-    assert_eq!(text(&keyed(&path, "k", &["l"]), "1"), r#"["1970-01-01",null]"#);
+    assert_eq!(
+        text(&all, "2"),
+        r#"{"l":null,"m":{},"s":{"x":8,"y":null},"r":[],"p":null}"#
+    );
+    assert_eq!(
+        text(&keyed(&path, "k", &["l"]), "1"),
+        r#"["1970-01-01",null]"#
+    );
     assert_eq!(value(&keyed(&path, "k", &["l"]), "2"), Some(vec![]));
 }
 
@@ -213,8 +299,14 @@ const PAIRS: &str = "required int32 n; optional binary k (STRING); required bina
 
 /// Rows of an optional key and a value, numbered.
 fn pairs(rows: &[(Option<&str>, &[u8])]) -> Vec<Box<dyn Written>> {
-    let keys = rows.iter().filter_map(|(key, _)| key.map(|key| bytes(key.as_bytes()))).collect();
-    let defined = rows.iter().map(|(key, _)| i16::from(key.is_some())).collect();
+    let keys = rows
+        .iter()
+        .filter_map(|(key, _)| key.map(|key| bytes(key.as_bytes())))
+        .collect();
+    let defined = rows
+        .iter()
+        .map(|(key, _)| i16::from(key.is_some()))
+        .collect();
     vec![
         required::<Int32Type>(0..rows.len() as i32),
         Box::new(Column::<ByteArrayType>(keys, defined, vec![])),
@@ -225,7 +317,10 @@ fn pairs(rows: &[(Option<&str>, &[u8])]) -> Vec<Box<dyn Written>> {
 #[test]
 fn row_groups_follow_each_other_under_every_compression() {
     let folder = folder();
-    let groups = [pairs(&[(Some("a"), b"1"), (Some("b"), b"\xff")]), pairs(&[(Some("c"), b"3")])];
+    let groups = [
+        pairs(&[(Some("a"), b"1"), (Some("b"), b"\xff")]),
+        pairs(&[(Some("c"), b"3")]),
+    ];
     let compressions = [
         Compression::UNCOMPRESSED,
         Compression::SNAPPY,
@@ -235,13 +330,21 @@ fn row_groups_follow_each_other_under_every_compression() {
         Compression::LZ4_RAW,
     ];
     for compression in compressions {
-        let path = write(&folder.path().join("a.parquet"), PAIRS, &groups, compression);
+        let path = write(
+            &folder.path().join("a.parquet"),
+            PAIRS,
+            &groups,
+            compression,
+        );
         let options = keyed(&path, "k", &["v"]);
         assert_eq!(value(&options, "b"), Some(vec![0xff]), "{compression:?}");
         assert_eq!(value(&options, "c"), Some(b"3".to_vec()), "{compression:?}");
         let report = run(&options).unwrap();
         let source = report.metadata.source;
-        assert_eq!((source.format.as_str(), source.entries, source.skipped), ("parquet", 3, 0));
+        assert_eq!(
+            (source.format.as_str(), source.entries, source.skipped),
+            ("parquet", 3, 0)
+        );
         assert_eq!(source.bytes, std::fs::metadata(&path).unwrap().len());
     }
 }
@@ -250,19 +353,32 @@ fn row_groups_follow_each_other_under_every_compression() {
 fn rows_without_keys_keep_their_order() {
     let folder = folder();
     let groups = [pairs(&[(None, b"one")]), pairs(&[(None, b"three")])];
-    let path = write(&folder.path().join("a.parquet"), PAIRS, &groups, Compression::SNAPPY);
+    let path = write(
+        &folder.path().join("a.parquet"),
+        PAIRS,
+        &groups,
+        Compression::SNAPPY,
+    );
     let mut options = options(&path);
     options.values = vec!["v".to_owned()];
     run(&options).unwrap();
     let snapshot = papir_store::Snapshot::open(&options.out).unwrap();
-    assert_eq!((by_index(&snapshot, 0), by_index(&snapshot, 1)), (b"one\0\0".to_vec(), b"three".to_vec()));
+    assert_eq!(
+        (by_index(&snapshot, 0), by_index(&snapshot, 1)),
+        (b"one\0\0".to_vec(), b"three".to_vec())
+    );
 }
 
 #[test]
 fn errors_name_file_and_row() {
     let folder = folder();
     let refused = |rows: &[(Option<&str>, &[u8])], values: &[&str]| {
-        let path = write(&folder.path().join("a.parquet"), PAIRS, &[pairs(rows)], Compression::SNAPPY);
+        let path = write(
+            &folder.path().join("a.parquet"),
+            PAIRS,
+            &[pairs(rows)],
+            Compression::SNAPPY,
+        );
         refusal(&keyed(&path, "k", values)).to_string()
     };
     let long = vec![0; 65_537];
@@ -271,48 +387,92 @@ fn errors_name_file_and_row() {
             refused(&[(Some("a"), b""), (None, b"")], &["v"]),
             "a.parquet, row 2: the key is null: expected a value",
         ),
-        (refused(&[(Some("a"), b"\xff")], &["v", "n"]), "a.parquet, row 1: column `v` is not UTF-8"),
+        (
+            refused(&[(Some("a"), b"\xff")], &["v", "n"]),
+            "a.parquet, row 1: column `v` is not UTF-8",
+        ),
         (
             refused(&[(Some("a"), &long)], &["v"]),
             "a.parquet, row 1: the value has 65537 bytes: expected at most",
         ),
         (
-            refused(&[(Some("a"), b""), (Some("b"), b""), (Some("a"), b"")], &["v"]),
+            refused(
+                &[(Some("a"), b""), (Some("b"), b""), (Some("a"), b"")],
+                &["v"],
+            ),
             "a.parquet, row 3: the key `a` was already in row 1: expected each key once",
         ),
-        (refused(&[(Some("a"), b"")], &["w"]), "a.parquet: no column `w`: expected one of n, k, v"),
+        (
+            refused(&[(Some("a"), b"")], &["w"]),
+            "a.parquet: no column `w`: expected one of n, k, v",
+        ),
         (refused(&[], &["v"]), "a.parquet: the database is empty"),
     ] {
         assert!(error.contains(expected), "{error}");
     }
     let interval = [vec![required::<FixedLenByteArrayType>([fixed(&[0; 12])])]];
     let schema = "required fixed_len_byte_array(12) k (INTERVAL);";
-    let path = write(&folder.path().join("b.parquet"), schema, &interval, Compression::SNAPPY);
+    let path = write(
+        &folder.path().join("b.parquet"),
+        schema,
+        &interval,
+        Compression::SNAPPY,
+    );
     let error = refusal(&keyed(&path, "k", &[])).to_string();
-    assert!(error.contains("b.parquet: column `k` has a type that cannot be converted to bytes"), "{error}");
+    assert!(
+        error.contains("b.parquet: column `k` has a type that cannot be converted to bytes"),
+        "{error}"
+    );
 }
 
 #[test]
 fn bad_rows_are_skipped_up_to_a_limit() {
     let folder = folder();
     let long = vec![0; 65_537];
-    let rows = [(Some("a"), &b"1"[..]), (None, b"2"), (Some("b"), &long), (Some("c"), b"3")];
-    let path = write(&folder.path().join("a.parquet"), PAIRS, &[pairs(&rows)], Compression::SNAPPY);
+    let rows = [
+        (Some("a"), &b"1"[..]),
+        (None, b"2"),
+        (Some("b"), &long),
+        (Some("c"), b"3"),
+    ];
+    let path = write(
+        &folder.path().join("a.parquet"),
+        PAIRS,
+        &[pairs(&rows)],
+        Compression::SNAPPY,
+    );
     let mut options = keyed(&path, "k", &["v"]);
     options.skip_bad = 2;
-    assert_eq!((text(&options, "a"), text(&options, "c")), ("1".to_owned(), "3".to_owned()));
-    let places: Vec<_> = run(&options).unwrap().skipped.into_iter().map(|row| row.place).collect();
+    assert_eq!(
+        (text(&options, "a"), text(&options, "c")),
+        ("1".to_owned(), "3".to_owned())
+    );
+    let places: Vec<_> = run(&options)
+        .unwrap()
+        .skipped
+        .into_iter()
+        .map(|row| row.place)
+        .collect();
     assert_eq!(places, ["row 2", "row 3"]);
     std::fs::remove_file(&options.out).unwrap();
     options.skip_bad = 1;
     let error = refusal(&options).to_string();
-    assert!(error.contains("a.parquet, row 3: ") && error.contains("(beyond the 1 "), "{error}");
+    assert!(
+        error.contains("a.parquet, row 3: ") && error.contains("(beyond the 1 "),
+        "{error}"
+    );
 }
 
 #[test]
 fn files_other_than_parquet_are_refused() {
     let folder = folder();
-    for bytes in [&b""[..], b"PAR1", b"PAR1PAR1", b"word,meaning\na,1\n", &[0xff; 4000]] {
+    for bytes in [
+        &b""[..],
+        b"PAR1",
+        b"PAR1PAR1",
+        b"word,meaning\na,1\n",
+        &[0xff; 4000],
+    ] {
         let path = crate::common::source(folder.path(), "a.parquet", bytes);
         let error = refusal(&keyed(&path, "k", &[]));
         assert_eq!(error.code(), "unreadable");
@@ -321,5 +481,8 @@ fn files_other_than_parquet_are_refused() {
                 && error.to_string().ends_with("expected a Parquet file")
         );
     }
-    assert_eq!(refusal(&keyed(&folder.path().join("none.parquet"), "k", &[])).code(), "io");
+    assert_eq!(
+        refusal(&keyed(&folder.path().join("none.parquet"), "k", &[])).code(),
+        "io"
+    );
 }
