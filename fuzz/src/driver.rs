@@ -39,7 +39,9 @@ pub struct Report {
 /// panic. The panic's message is on stderr.
 pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    let (mut report, mut seen, start) = (Report::default(), HashSet::new(), Instant::now());
+    let mut report = Report::default();
+    let mut seen = HashSet::new();
+    let start = Instant::now();
     let mut kept = target.seeds.clone();
     let mut seeds = target.seeds.clone().into_iter();
     while report.inputs < bounds.inputs

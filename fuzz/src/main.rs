@@ -73,11 +73,9 @@ fn fuzz(arguments: &Arguments, chosen: &[&(&str, Make)]) -> ExitCode {
     let mut findings = 0;
     for (name, make) in chosen {
         let report = run(&mut make(), seed, bounds);
-        let (inputs, outcomes, slowest) = (
-            report.inputs,
-            report.outcomes,
-            report.slowest.as_secs_f64() * 1e3,
-        );
+        let inputs = report.inputs;
+        let outcomes = report.outcomes;
+        let slowest = report.slowest.as_secs_f64() * 1e3;
         println!("{name:12} {inputs:>9} inputs, {outcomes:>4} outcomes, slowest {slowest:.1} ms");
         if let Some(input) = report.finding {
             findings += 1;

@@ -128,7 +128,8 @@ fn encode(values: Vec<Option<Vec<u8>>>) -> Zeroizing<Vec<u8>> {
 
 /// The database and the costs, for the page.
 fn describe(session: &Session) -> Value {
-    let (info, costs) = (session.info(), session.costs());
+    let info = session.info();
+    let costs = session.costs();
     let checkpoint = session.checkpoint().map(|accepted| {
         json!({
             "owner": accepted.owner.to_string(),

@@ -78,9 +78,12 @@ pub(crate) struct Event {
 impl Event {
     pub(crate) fn new(head: Head, body: Body, handle: *mut ()) -> Box<Self> {
         let owned = (head, body);
-        let (text, bytes) = (&owned.0.0, owned.1.bytes());
-        let (head, head_length, body, body_length) =
-            (text.as_ptr(), text.len(), bytes.as_ptr(), bytes.len());
+        let text = &owned.0.0;
+        let bytes = owned.1.bytes();
+        let head = text.as_ptr();
+        let head_length = text.len();
+        let body = bytes.as_ptr();
+        let body_length = bytes.len();
         Box::new(Self {
             head,
             head_length,

@@ -130,10 +130,8 @@ fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
         DataType::Null => Box::new(|_| Cell::Null),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let (values, keys) = (
-                reader_of(name, dictionary.values().as_ref())?,
-                dictionary.normalized_keys(),
-            );
+            let values = reader_of(name, dictionary.values().as_ref())?;
+            let keys = dictionary.normalized_keys();
             Box::new(move |row| {
                 if array.is_null(row) {
                     Cell::Null

@@ -116,12 +116,11 @@ pub(crate) fn build<'py>(
             })?,
         },
         Source::Array(array) => {
-            let (records, choosing) = (array.rows()?, Choosing::of(&options, machines)?);
+            let records = array.rows()?;
+            let choosing = Choosing::of(&options, machines)?;
             run(py, |interrupt| {
-                let (reporter, rng) = (
-                    Reporter::new(interrupt, progress),
-                    &mut papir_client::system_rng(),
-                );
+                let reporter = Reporter::new(interrupt, progress);
+                let rng = &mut papir_client::system_rng();
                 match choosing {
                     Some(choosing) => {
                         let auto = choosing.auto();
@@ -182,7 +181,8 @@ fn prepare(
 }
 
 fn report<'py>(py: Python<'py>, report: &BuildReport) -> PyResult<Bound<'py, PyDict>> {
-    let (metadata, sizes) = (&report.metadata, &report.description.sizes);
+    let metadata = &report.metadata;
+    let sizes = &report.description.sizes;
     let dict = PyDict::new(py);
     dict.set_item("name", &metadata.name)?;
     dict.set_item("scheme", &metadata.scheme)?;

@@ -95,7 +95,8 @@ impl Shared {
         &self,
         keys: Vec<Vec<u8>>,
     ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
-        let (connection, keys) = (Arc::clone(&self.0), Zeroizing::new(keys));
+        let connection = Arc::clone(&self.0);
+        let keys = Zeroizing::new(keys);
         async move {
             connection
                 .lock()
@@ -110,7 +111,8 @@ impl Shared {
         &self,
         indices: Vec<u64>,
     ) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
-        let (connection, indices) = (Arc::clone(&self.0), Zeroizing::new(indices));
+        let connection = Arc::clone(&self.0);
+        let indices = Zeroizing::new(indices);
         async move {
             connection
                 .lock()
@@ -137,7 +139,8 @@ pub(crate) fn connect(
     url: String,
     arguments: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Client> {
-    let (options, local) = (options(arguments)?, Local::new()?);
+    let options = options(arguments)?;
+    let local = Local::new()?;
     Ok(Client {
         connection: local.wait(py, Shared::open(url, options))??,
         local,

@@ -84,7 +84,8 @@ pub(crate) fn serve(
         .map(|path| DatabaseConfig::new(path, None))
         .collect();
     let bound = wait(py, Server::bind(config))?.map_err(of_server)?;
-    let (url, handle) = (bound.url(), bound.reload_handle());
+    let url = bound.url();
+    let handle = bound.reload_handle();
     let (stop, stopped) = oneshot::channel();
     let serving = get_runtime().spawn(bound.serve(async { drop(stopped.await) }));
     Ok(Service {

@@ -233,7 +233,8 @@ fn library_name() -> String {
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        let from = entry.path();
+        let to = to.join(entry.file_name());
         match entry.file_type().unwrap().is_dir() {
             true if entry.file_name() != "__pycache__" => copy(&from, &to),
             false if from.extension().is_none_or(|extension| extension != "so") => {

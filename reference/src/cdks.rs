@@ -44,7 +44,8 @@ impl Keys<'_> {
 
     /// (even + X^{d/n}·odd) + EvalAuto(even − X^{d/n}·odd), for n messages in total.
     fn merge(&self, even: &Ciphertext, odd: &Ciphertext, n: usize) -> Ciphertext {
-        let (q, d) = (self.modulus, even.0.len());
+        let q = self.modulus;
+        let d = even.0.len();
         let moved = |k| (shift(&odd.0, k, q), shift(&odd.1, k, q));
         let sum = |x: &Ciphertext, y: &Ciphertext| (add(&x.0, &y.0, q), add(&x.1, &y.1, q));
         // −X^k is X^{k + d}.
@@ -57,7 +58,8 @@ impl Keys<'_> {
 ///
 /// Divides by d first, since PackLWEs multiplies the messages by d.
 pub fn pack(masks: &[Vec<u64>], bodies: &[u64], keys: &Keys<'_>) -> (Poly, Poly) {
-    let (d, q) = (bodies.len(), keys.modulus);
+    let d = bodies.len();
+    let q = keys.modulus;
     let inverse = inverse_of_power_of_two(d, q);
     let body = |&b: &u64| {
         let mut poly = vec![0; d];

@@ -8,7 +8,8 @@ pub fn centre(x: i128, q: i128) -> i128 {
 
 /// The x in [0, q₁q₂) with these residues, or −1 if there is none; tries all candidates.
 pub fn chinese_remainder(r1: u32, q1: u32, r2: u32, q2: u32) -> i128 {
-    let (q1, q2) = (i128::from(q1), i128::from(q2));
+    let q1 = i128::from(q1);
+    let q2 = i128::from(q2);
     let fits = |x: &i128| x % q2 == i128::from(r2);
     let candidates = (0..q2).map(|k| i128::from(r1) + k * q1);
     candidates.into_iter().find(fits).unwrap_or(-1)

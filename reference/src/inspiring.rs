@@ -175,7 +175,8 @@ pub fn pack(
     gadget: Gadget,
 ) -> (Poly, Poly) {
     let d = bodies.len();
-    let (g, h) = (5, 2 * d - 1);
+    let g = 5;
+    let h = 2 * d - 1;
     let reflected = reflect(masks, inverse_of_power_of_two(d, q), q);
     let half = |rho: usize| -> Vec<Poly> {
         powers(g, d / 2, d)
@@ -198,7 +199,8 @@ pub fn partial_pack(
     q: u64,
     gadget: Gadget,
 ) -> (Poly, Poly) {
-    let (d, gamma) = (masks[0].len(), bodies.len());
+    let d = masks[0].len();
+    let gamma = bodies.len();
     let g = 2 * d / gamma + 1;
     let reflected = reflect(masks, inverse_of_power_of_two(gamma, q), q);
     let components = powers(g, gamma, d)

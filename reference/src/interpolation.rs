@@ -22,7 +22,8 @@ pub fn value_in_variables(
     let d = coefficients[0].len();
     let mut sum = vec![0; d];
     for (j, coefficient) in coefficients.iter().enumerate() {
-        let (mut rest, mut shift) = (j, 0);
+        let mut rest = j;
+        let mut shift = 0;
         for &(count, exponent) in variables {
             shift += exponent * (rest % count);
             rest /= count;
@@ -35,7 +36,8 @@ pub fn value_in_variables(
 /// 1/(X^a − X^b) for a ≠ b below 2d (Lemma 8): the sign of b − a, times X^{d − min}, times
 /// (q − 2)⁻¹·Σ_{i < d/g} X^{i·|a − b|} with g = gcd(a − b, 2d).
 pub fn inverse_of_difference(a: usize, b: usize, d: usize, q: u32) -> Vec<u32> {
-    let (low, step) = (a.min(b), a.abs_diff(b));
+    let low = a.min(b);
+    let step = a.abs_diff(b);
     let mut one = vec![0; d];
     one[0] = 1;
     let terms = (0..d / gcd(step, 2 * d)).map(|i| rotate_mod(&one, i * step % (2 * d), q));

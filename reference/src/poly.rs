@@ -9,7 +9,8 @@ pub fn add(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
 
 /// a·b in Z_q\[X\]/(X^d + 1), by schoolbook multiplication.
 pub fn negacyclic_mul(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
-    let (d, q) = (a.len(), u64::from(q));
+    let d = a.len();
+    let q = u64::from(q);
     let mut product = vec![0u64; d];
     for (i, &a) in a.iter().enumerate() {
         for (j, &b) in b.iter().enumerate() {
@@ -83,7 +84,8 @@ pub fn automorphism(a: &[u32], e: usize, q: u32) -> Vec<u32> {
 
 /// F(c) = Σ_f polys\[f\]·X^(2d/n·c·f) for c = 0 … n − 1, on words that wrap.
 pub fn monomial_dft_i32(polys: &[Vec<i32>]) -> Vec<Vec<i32>> {
-    let (n, d) = (polys.len(), polys[0].len());
+    let n = polys.len();
+    let d = polys[0].len();
     let transform = |c: usize| {
         let mut sum = vec![0i32; d];
         for (f, poly) in polys.iter().enumerate() {
@@ -99,7 +101,8 @@ pub fn monomial_dft_i32(polys: &[Vec<i32>]) -> Vec<Vec<i32>> {
 
 /// [`monomial_dft_i32`] modulo q.
 pub fn monomial_dft_mod(polys: &[Vec<u32>], q: u32) -> Vec<Vec<u32>> {
-    let (n, d) = (polys.len(), polys[0].len());
+    let n = polys.len();
+    let d = polys[0].len();
     let transform = |c: usize| {
         let zero = vec![0; d];
         let terms = polys.iter().enumerate();
@@ -125,7 +128,9 @@ mod tests {
 
     #[test]
     fn evaluation_at_a_root_is_a_ring_homomorphism() {
-        let (a, b, q) = ([3, 1, 4, 1], [2, 7, 1, 8], 17);
+        let a = [3, 1, 4, 1];
+        let b = [2, 7, 1, 8];
+        let q = 17;
         let product = negacyclic_mul(&a, &b, q);
         let x = primitive_root(8, q).unwrap_or(0);
         let values = evaluate(&a, x, q) * evaluate(&b, x, q) % q;

@@ -65,7 +65,8 @@ fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
     let inverse = |x: u64| (0..q - 2).fold(1, |power, _| power * x % q);
     let mut sum = vec![0; values.len()];
     for (i, &value) in values.iter().enumerate() {
-        let (mut term, mut scale) = (vec![1], 1);
+        let mut term = vec![1];
+        let mut scale = 1;
         for j in (0..values.len()).filter(|&j| j != i) {
             let shifted: Vec<u64> = [&[0], &term[..]].concat();
             let scaled = term.iter().map(|c| c * (q - j as u64) % q).chain([0]);

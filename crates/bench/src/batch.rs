@@ -108,7 +108,8 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
     effort.pool()?.install(|| {
         let shape = Shape::new(config.records, config.record_bits)?;
         let scheme = schemes::by_name(config.scheme)?.name();
-        let (records, batches) = (Synthetic::of(shape), registry::batches_over(scheme)?);
+        let records = Synthetic::of(shape);
+        let batches = registry::batches_over(scheme)?;
         let mut single = Side::single(config, &records, progress)?;
         let mut batch = Side::batched(config, batches, &records, progress)?;
         progress.stage("queries", effort.runs as u64 + 1);
@@ -143,7 +144,8 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
 
 /// Returns `count` distinct random indices, or all indices if there are fewer.
 fn distinct(shape: Shape, count: usize) -> Vec<u64> {
-    let (mut rng, mut indices) = (UnwrapErr(SysRng), BTreeSet::new());
+    let mut rng = UnwrapErr(SysRng);
+    let mut indices = BTreeSet::new();
     while (indices.len() as u64) < shape.records().min(count as u64) {
         indices.insert(rng.next_u64() % shape.records());
     }
@@ -281,7 +283,8 @@ impl BatchReport {
         };
         let time = |ms: f64| format!("{ms:.2} ms");
         let bytes = |bytes: f64| display(bytes as u64);
-        let (one, many) = (&self.single, &self.batch);
+        let one = &self.single;
+        let many = &self.batch;
         let mut line = |name: &str, cells: Vec<String>| {
             lines.push(std::iter::once(name.to_owned()).chain(cells).collect());
         };

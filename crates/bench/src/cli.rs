@@ -231,10 +231,8 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 /// Measures every scheme on one database.
 fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     let (records, record_bits) = args.database()?;
-    let (shape, choice) = (
-        Shape::new(records, record_bits)?,
-        Choice::Goal(args.goal.unwrap_or_default()),
-    );
+    let shape = Shape::new(records, record_bits)?;
+    let choice = Choice::Goal(args.goal.unwrap_or_default());
     let effort = Effort {
         threads: args.threads,
         runs: args.runs,
@@ -455,10 +453,8 @@ impl Args {
         }
         schemes.iter().try_for_each(|name| check_known(name))?;
         let (records, record_bits) = self.database()?;
-        let (goal, registered) = (
-            self.goal.unwrap_or_default(),
-            self.hold || self.key_bits.is_some(),
-        );
+        let goal = self.goal.unwrap_or_default();
+        let registered = self.hold || self.key_bits.is_some();
         let choice = match (self.dim0, self.gamma0) {
             _ if self.digests => Choice::Digests,
             (Some(columns), Some(words)) => Choice::Packed { columns, words },
@@ -493,7 +489,8 @@ impl Args {
 
     /// The requested batches.
     fn batch(&self) -> Result<batch::Config<'_>> {
-        let (default, (records, record_bits)) = (batch::Config::DEFAULT, self.database()?);
+        let default = batch::Config::DEFAULT;
+        let (records, record_bits) = self.database()?;
         Ok(batch::Config {
             scheme: self.over.as_deref().unwrap_or(default.scheme),
             records,
@@ -647,7 +644,8 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
                 effort,
             };
             let measured = |name: &&str| measure(&*schemes::by_name(name)?, &plan, progress);
-            let (mut reports, mut not_measured) = (Vec::new(), Vec::new());
+            let mut reports = Vec::new();
+            let mut not_measured = Vec::new();
             for name in schemes {
                 match measured(name) {
                     Ok(report) => reports.push(report),

@@ -205,7 +205,9 @@ impl Groups<'_> {
             .iter()
             .map(|query| (ErasedSession::default(), *query))
             .collect();
-        let (mut last, mut times, mut laps) = (Vec::new(), Vec::new(), Vec::new());
+        let mut last = Vec::new();
+        let mut times = Vec::new();
+        let mut laps = Vec::new();
         for run in 0..runs {
             let clock = StageClock::new(&NoProgress);
             let answers = server.answer_many(&batch, &clock);

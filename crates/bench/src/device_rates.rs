@@ -105,7 +105,8 @@ fn product_seconds(
     words: Words,
     bits: u32,
 ) -> Result<[f64; 2]> {
-    let (columns, mut times) = (config.matrix_columns, [[0.0; 2]; 2]);
+    let columns = config.matrix_columns;
+    let mut times = [[0.0; 2]; 2];
     let group = TileShape {
         words,
         rows: 64,

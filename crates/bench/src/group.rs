@@ -37,7 +37,8 @@ impl Prepared {
     /// Answers the queries of `plan.effort.clients` clients together, once as a warm-up and then in
     /// each run. Every record is compared with its source.
     pub(crate) fn group(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Group> {
-        let (clients, runs) = (plan.effort.clients, plan.effort.runs + 1);
+        let clients = plan.effort.clients;
+        let runs = plan.effort.runs + 1;
         let client = self.scheme.client(&self.server.public())?;
         let members = (0..clients).map(|_| self.register(client.as_ref()));
         let mut members = members.collect::<Result<Vec<Option<Registration>>>>()?;
@@ -102,7 +103,8 @@ impl Prepared {
             .map(Option::unwrap_or_default)
             .zip(queries.iter().copied())
             .collect();
-        let (start, core) = (Instant::now(), memory::processor_time());
+        let start = Instant::now();
+        let core = memory::processor_time();
         let answers = self.server.answer_many(&requests, &NoProgress);
         let wall = start.elapsed().as_secs_f64();
         let core = memory::processor_time()

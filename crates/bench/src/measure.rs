@@ -84,7 +84,8 @@ impl Prepared {
             ..
         } = self.server.describe();
         let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
-        let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
+        let read = tally.reads.seconds();
+        let answer = median(tally.answer.clone());
         // A key that was sent ahead is not in the query.
         let query_keys = if tally.ahead_bytes.is_some() {
             0
@@ -153,7 +154,8 @@ impl Prepared {
         let Sizes {
             database, material, ..
         } = self.server.describe().sizes;
-        let (clients, alone) = (plan.effort.clients, median(tally.answer.clone()));
+        let clients = plan.effort.clients;
+        let alone = median(tally.answer.clone());
         let (wall, core) = match clients {
             1 => (alone, alone * plan.effort.threads as f64),
             _ => (group.seconds(), group.core_seconds()),

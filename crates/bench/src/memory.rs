@@ -53,10 +53,8 @@ pub(crate) fn processor_time() -> Option<Duration> {
 
 /// Size of the pages of most of this process's memory; `None` if the system does not report it.
 pub(crate) fn pages() -> Option<&'static str> {
-    let (all, huge) = (
-        field("/proc/self/smaps_rollup", "Rss:")?,
-        field("/proc/self/smaps_rollup", "AnonHugePages:")?,
-    );
+    let all = field("/proc/self/smaps_rollup", "Rss:")?;
+    let huge = field("/proc/self/smaps_rollup", "AnonHugePages:")?;
     Some(if 2 * huge > all { "2 MiB" } else { "4 KiB" })
 }
 

@@ -234,11 +234,10 @@ pub fn measure(
             Case::<Inspiring>::new(SMALL_INSPIRING)?.measure(ciphertexts, effort.runs, progress)?,
         ])
     })?;
-    let (threads, correct) = (
-        effort.threads,
-        packings.iter().all(|packing| packing.correct),
-    );
-    let (backend, quoted) = (backend.name(), vec![HINTLESS]);
+    let threads = effort.threads;
+    let correct = packings.iter().all(|packing| packing.correct);
+    let backend = backend.name();
+    let quoted = vec![HINTLESS];
     Ok(PackingReport {
         part: "packing",
         ciphertexts,
@@ -310,7 +309,8 @@ impl<P: RingPacking> Case<P> {
         progress.stage(self.column.name, runs as u64 + 2);
         let (prepared, offline_s) = self.prepare(packs)?;
         progress.advance(1);
-        let (mut times, mut errors) = (Vec::with_capacity(runs), Vec::new());
+        let mut times = Vec::with_capacity(runs);
+        let mut errors = Vec::new();
         for run in 0..=runs {
             let run_result = self.run(&prepared)?;
             // The first run is a warm-up.
@@ -328,12 +328,11 @@ impl<P: RingPacking> Case<P> {
         online_ms: f64,
         errors: &[f64],
     ) -> Measured {
-        let (d, packs, modulus) = (
-            self.ring().degree(),
-            prepared.packs.len(),
-            self.ring().modulus(),
-        );
-        let (bits, key_bits) = (u64::BITS - modulus.leading_zeros(), self.key_bits());
+        let d = self.ring().degree();
+        let packs = prepared.packs.len();
+        let modulus = self.ring().modulus();
+        let bits = u64::BITS - modulus.leading_zeros();
+        let key_bits = self.key_bits();
         let elements = prepared
             .packs
             .iter()
@@ -378,7 +377,8 @@ impl<P: RingPacking> Case<P> {
 
     /// The mask vectors of one pack's LWE encryptions.
     fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
-        let (ring, n) = (self.ring(), self.column.capacity);
+        let ring = self.ring();
+        let n = self.column.capacity;
         let vector =
             |k: usize| ring.uniform(&mut self.seed.expand("bench/lwe", (pack * n + k) as u64));
         (0..n)
@@ -410,7 +410,8 @@ impl<P: RingPacking> Case<P> {
 
     /// Packs random messages under a fresh key.
     fn run(&self, prepared: &Prepared<P>) -> Result<Run> {
-        let (ring, mut rng) = (self.ring(), UnwrapErr(SysRng));
+        let ring = self.ring();
+        let mut rng = UnwrapErr(SysRng);
         let secret = SecretKey::generate(&self.params, &mut rng);
         let key = self
             .packing
@@ -472,7 +473,8 @@ impl<P: RingPacking> Case<P> {
         messages: &[u64],
         secret: &SecretKey,
     ) -> Vec<f64> {
-        let (ring, q) = (self.ring(), self.ring().modulus() as i64);
+        let ring = self.ring();
+        let q = self.ring().modulus() as i64;
         let centre = |x: i64| {
             if 2 * x.abs() > q {
                 x - x.signum() * q
@@ -622,7 +624,8 @@ mod tests {
         );
         assert_eq!((cdks.key_bytes, small.key_bytes), (33 * 14_080, 10 * 3456));
         for packing in &report.packings {
-            let (measured, bound) = (packing.noise_log2, packing.noise_bound_log2);
+            let measured = packing.noise_log2;
+            let bound = packing.noise_bound_log2;
             assert!(
                 (bound - 1.0..bound + 0.1).contains(&measured),
                 "{}: {measured}, {bound}",

@@ -130,7 +130,8 @@ const VARIANTS: [(&str, Option<Tables>); 3] = [
 /// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of
 /// the scheme.
 pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<Phase0Report> {
-    let (backend, split) = (Backend::try_from_env()?.name(), config.split);
+    let backend = Backend::try_from_env()?.name();
+    let split = config.split;
     let index_bits = split.index_bits();
     let shape = Shape::of_bytes(1 << index_bits, ITEM_BYTES)?;
     let params = PirouetteParams::<Standard>::choose(shape, Goal::Balanced)?;
@@ -143,7 +144,9 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         });
         let variants: Vec<Variant> = variants.into_iter().collect::<Result<_>>()?;
         let correct = variants.iter().all(|variant| variant.correct);
-        let (part, threads, changed) = ("pirouette-phase0", effort.threads, changed(&trial, split));
+        let part = "pirouette-phase0";
+        let threads = effort.threads;
+        let changed = changed(&trial, split);
         Ok(Phase0Report {
             part,
             backend,
@@ -164,7 +167,8 @@ fn variant(
     runs: usize,
     progress: &dyn Progress,
 ) -> Result<Variant> {
-    let (mut times, mut correct) = (vec![Vec::new(); STAGES.len() + 1], true);
+    let mut times = vec![Vec::new(); STAGES.len() + 1];
+    let mut correct = true;
     for run in 0..=runs {
         // A warm-up, then both ends of the range, then random indices.
         let last = (1u64 << split.index_bits()) - 1;
@@ -248,7 +252,8 @@ fn changed(trial: &Trial<Standard>, split: Split) -> Vec<Changed> {
         Some(row) => format!("{:.1} bits of security", row.matzov),
         None => "security not estimated".to_owned(),
     };
-    let ([short, long], [used, printed]) = (trial.dimensions(), trial.margins(split.bits));
+    let [short, long] = trial.dimensions();
+    let [used, printed] = trial.margins(split.bits);
     let changed = |parameter, printed, used: String, why| Changed {
         parameter,
         printed,

@@ -371,7 +371,8 @@ pub(crate) fn fits_memory(description: &Description) -> bool {
 /// Returns `count` random indices, distinct if there are enough records.
 pub(crate) fn indices(records: u64, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);
-    let (mut seen, mut chosen) = (HashSet::new(), Vec::with_capacity(count));
+    let mut seen = HashSet::new();
+    let mut chosen = Vec::with_capacity(count);
     while chosen.len() < count {
         let index = rng.next_u64() % records;
         if seen.insert(index) || seen.len() as u64 == records {

@@ -111,7 +111,8 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
             })
             .collect::<Result<_>>()?;
         let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
-        let (sender, receiver) = (of(|run| run.sender), of(|run| run.receiver));
+        let sender = of(|run| run.sender);
+        let receiver = of(|run| run.receiver);
         let expected = expected(config);
         Ok(PsiReport {
             part: "psi",
@@ -179,7 +180,8 @@ impl Prepared {
         if config.label_bytes.is_none() {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
         }
-        let (rng, longest) = (&mut UnwrapErr(SysRng), masked.longest);
+        let rng = &mut UnwrapErr(SysRng);
+        let longest = masked.longest;
         let table =
             build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
         let batches = registry::batches_over("inspire")?;
@@ -189,7 +191,8 @@ impl Prepared {
             batches
                 .scheme
                 .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
-        let (scheme_public, keyword) = (server.public(), Some(table.layout));
+        let scheme_public = server.public();
+        let keyword = Some(table.layout);
         let bundle = Bundle {
             scheme_public,
             keyword,

@@ -81,7 +81,8 @@ impl Certificate {
     /// # Errors
     /// [`Error::Options`] if the times are not in order, the keys are equal or their names differ.
     pub fn rotate(old: &SigningKey, new: &SigningKey, (from, until): (u64, u64)) -> Result<Self> {
-        let (before, after) = (old.public(), new.public());
+        let before = old.public();
+        let after = new.public();
         if before.name() != after.name() {
             let found = format!("a new key with the name {}", after.name());
             return Err(Error::options(
@@ -99,7 +100,8 @@ impl Certificate {
         (from, until): (u64, u64),
         signers: &[&SigningKey],
     ) -> Result<Self> {
-        let (issuer, subject) = (issuer.public().of_notes()?, subject.clone().of_notes()?);
+        let issuer = issuer.public().of_notes()?;
+        let subject = subject.clone().of_notes()?;
         if from >= until {
             return Err(Error::options(
                 format!("a certificate from {from} until {until}"),
@@ -169,11 +171,10 @@ impl Certificate {
                 .and_then(decimal)
                 .ok_or_else(|| bad("another time"))
         };
-        let (from, until) = (time(from, "from ")?, time(until, "until ")?);
-        let (issuer, subject) = (
-            issuer.parse::<VerifyingKey>()?.of_notes()?,
-            subject.parse::<VerifyingKey>()?.of_notes()?,
-        );
+        let from = time(from, "from ")?;
+        let until = time(until, "until ")?;
+        let issuer = issuer.parse::<VerifyingKey>()?.of_notes()?;
+        let subject = subject.parse::<VerifyingKey>()?.of_notes()?;
         let mut signers = vec![&issuer];
         signers.extend((grant == Grant::Rotate).then_some(&subject));
         for signer in signers {
@@ -273,10 +274,12 @@ mod tests {
 
     #[test]
     fn golden_text() {
-        let (owner, publisher) = (key("o/n", 1), key("p", 2));
+        let owner = key("o/n", 1);
+        let publisher = key("p", 2);
         let certificate =
             Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9)).unwrap();
-        let (issuer, subject) = (owner.public(), publisher.public());
+        let issuer = owner.public();
+        let subject = publisher.public();
         let text = format!(
             "papir-certificate-1\ndelegate\n{issuer}\n{subject}\ndatabase a%20b\nfrom 5\nuntil 9\n\n— o/n "
         );
@@ -293,7 +296,8 @@ mod tests {
 
     #[test]
     fn rotations_are_signed_by_both_keys() {
-        let (old, new) = (key("o", 1), key("o", 2));
+        let old = key("o", 1);
+        let new = key("o", 2);
         let certificate = Certificate::rotate(&old, &new, (5, 9)).unwrap();
         let text = certificate.to_string();
         assert_eq!(Certificate::parse(text.as_bytes()).unwrap(), certificate);
@@ -307,7 +311,8 @@ mod tests {
 
     #[test]
     fn contradictory_certificates_are_not_issued() {
-        let (owner, other) = (key("o", 1), key("p", 2));
+        let owner = key("o", 1);
+        let other = key("p", 2);
         for bad in [
             Certificate::delegate(&owner, &other.public(), None, (9, 9)),
             Certificate::delegate(&owner, &owner.public(), None, (5, 9)),
@@ -321,7 +326,8 @@ mod tests {
 
     #[test]
     fn changed_certificates_are_refused() {
-        let (owner, publisher) = (key("o", 1), key("p", 2));
+        let owner = key("o", 1);
+        let publisher = key("p", 2);
         let text = Certificate::delegate(&owner, &publisher.public(), Some("a b"), (5, 9))
             .unwrap()
             .to_string();

@@ -355,7 +355,8 @@ mod tests {
         for seed in 0..64 {
             for kind in [Kind::Note, Kind::Cosignature] {
                 let key = SigningKey::generate("a/b".parse().unwrap(), kind, &mut rng(seed));
-                let (secret, public) = (key.to_text(), key.public());
+                let secret = key.to_text();
+                let public = key.public();
                 assert_eq!(secret.parse::<SigningKey>().unwrap().public(), public);
                 assert_eq!(public.to_string().parse::<VerifyingKey>().unwrap(), public);
                 assert_eq!(public.clone().of_notes().is_ok(), kind == Kind::Note);

@@ -95,7 +95,8 @@ impl Leaf {
     pub fn encode(&self) -> Result<Vec<u8>> {
         let name = self.database.as_bytes();
         if name.is_empty() || name.len() > MAX_NAME {
-            let (found, expected) = (name.len() as u64, format!("1 to {MAX_NAME}"));
+            let found = name.len() as u64;
+            let expected = format!("1 to {MAX_NAME}");
             return Err(papir_core::Error::out_of_bounds(
                 "the length of a database's name",
                 found,
@@ -129,7 +130,8 @@ impl Leaf {
         let what = "a leaf of a log";
         let mut reader = Reader::new(what, bytes);
         LEAF_FORMATS.check(reader.u8()?.into())?;
-        let (kind, length) = (reader.u8()?, reader.u8()?);
+        let kind = reader.u8()?;
+        let length = reader.u8()?;
         let name = reader.raw(length.into())?;
         let database = std::str::from_utf8(name)
             .ok()
@@ -141,7 +143,8 @@ impl Leaf {
                 "UTF-8",
             )
         })?;
-        let (sequence, time) = (reader.u64()?, reader.u64()?);
+        let sequence = reader.u64()?;
+        let time = reader.u64()?;
         let base = match (kind, reader.array::<HASH_BYTES>()?) {
             (1, hash) => Base::Root(hash),
             (2, hash) => Base::Content(hash),

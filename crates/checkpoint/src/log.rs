@@ -79,7 +79,8 @@ impl Log {
     ) -> Result<Self> {
         if let Some(former) = former {
             former.check_signed()?;
-            let (found, expected) = (&former.newest()?.database, &statement.database);
+            let found = &former.newest()?.database;
+            let expected = &statement.database;
             if found != expected {
                 return Err(Error::Database {
                     found: found.clone(),
@@ -200,7 +201,8 @@ impl Log {
     pub fn proof(&self) -> Result<Proof> {
         let last = self.hashes.len().checked_sub(1).ok_or_else(empty)?;
         let path = Tree::new(&self.hashes).inclusion(last).ok_or_else(empty)?;
-        let (leaf, certificates) = (self.newest()?.clone(), self.certificates.clone());
+        let leaf = self.newest()?.clone();
+        let certificates = self.certificates.clone();
         Ok(Proof {
             owner: self.owner.clone(),
             leaf,
@@ -296,7 +298,8 @@ impl Log {
         let mut reader = Reader::new("a log", bytes);
         LOG_FORMATS.check(reader.u16()?.into())?;
         let owner = read_key(&mut reader)?;
-        let (mut leaves, mut hashes) = (Vec::new(), Vec::new());
+        let mut leaves = Vec::new();
+        let mut hashes = Vec::new();
         // Not allocated in advance: the number is not verified yet.
         for _ in 0..reader.u64()? {
             let bytes = reader.bytes()?;
@@ -391,7 +394,8 @@ fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Cert
         }
     }
     if merged.len() > MAX_CERTIFICATES {
-        let (found, expected) = (merged.len() as u64, format!("at most {MAX_CERTIFICATES}"));
+        let found = merged.len() as u64;
+        let expected = format!("at most {MAX_CERTIFICATES}");
         return Err(papir_core::Error::out_of_bounds(
             "the number of certificates",
             found,

@@ -105,10 +105,8 @@ impl Note {
             return Ok(());
         }
         if self.signatures.len() == MAX_SIGNATURES {
-            let (found, expected) = (
-                MAX_SIGNATURES as u64 + 1,
-                format!("at most {MAX_SIGNATURES}"),
-            );
+            let found = MAX_SIGNATURES as u64 + 1;
+            let expected = format!("at most {MAX_SIGNATURES}");
             return Err(papir_core::Error::out_of_bounds(
                 "the number of signatures",
                 found,
@@ -339,7 +337,8 @@ mod tests {
             note.sign(&key, key.public().name()).unwrap();
         }
         assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), note);
-        let (first, more) = (key("k", 0), key("k", 200));
+        let first = key("k", 0);
+        let more = key("k", 200);
         note.sign(&first, first.public().name()).unwrap();
         assert_eq!(
             note.sign(&more, more.public().name()).unwrap_err().code(),

@@ -92,7 +92,8 @@ impl<'a> Policy<'a> {
     /// The reason of the refusal. [`Error::Rollback`] may come from a service that is behind: the
     /// caller may ask again.
     pub fn accept(&self, proof: &Proof) -> Result<Accepted> {
-        let (leaf, checkpoint) = (&proof.leaf, Checkpoint::of_text(proof.note.text())?);
+        let leaf = &proof.leaf;
+        let checkpoint = Checkpoint::of_text(proof.note.text())?;
         self.check_name(leaf, &checkpoint)?;
         self.check_signature(proof, &checkpoint)?;
         let seen = Seen {
@@ -172,7 +173,8 @@ impl<'a> Policy<'a> {
 
 /// Checks that the leaf is the last one of the tree: an older one would be a hidden rollback.
 fn check_inclusion(proof: &Proof, checkpoint: &Checkpoint, seen: &Seen) -> Result<()> {
-    let (size, root) = (checkpoint.size, &checkpoint.root);
+    let size = checkpoint.size;
+    let root = &checkpoint.root;
     let newest = seen.sequence.checked_add(1) == Some(size);
     if newest && verify_inclusion(&seen.leaf, seen.sequence, size, &proof.path, root) {
         return Ok(());

@@ -103,8 +103,11 @@ mod tests {
 
     #[test]
     fn keys_overlap_after_rotations_and_delegations_end() {
-        let (first, second, third) = (key("o", 1), key("o", 2), key("o", 3));
-        let (publisher, other) = (key("p", 4), key("q", 5));
+        let first = key("o", 1);
+        let second = key("o", 2);
+        let third = key("o", 3);
+        let publisher = key("p", 4);
+        let other = key("q", 5);
         let publics = [&first, &second, &third, &publisher, &other].map(|key| key.public());
         let all: Vec<(&str, &VerifyingKey)> = ["first", "second", "third", "publisher", "other"]
             .into_iter()
@@ -187,7 +190,9 @@ mod tests {
 
     #[test]
     fn a_thief_of_a_replaced_key_adds_no_other_key() {
-        let (stolen, newest, thief) = (key("o", 1), key("o", 2), key("o", 3));
+        let stolen = key("o", 1);
+        let newest = key("o", 2);
+        let thief = key("o", 3);
         let certificates = [
             Certificate::rotate(&stolen, &newest, (2000, 3000)).unwrap(),
             Certificate::rotate(&thief, &stolen, (0, u64::MAX)).unwrap(),
@@ -201,7 +206,8 @@ mod tests {
 
     #[test]
     fn a_delegation_covers_the_time_of_the_leaf_and_of_the_client() {
-        let (owner, publisher) = (key("o", 1), key("p", 2).public());
+        let owner = key("o", 1);
+        let publisher = key("p", 2).public();
         let certificates = [Certificate::delegate(&owner, &publisher, None, (1000, 5000)).unwrap()];
         let count = |now, leaf| signers(&owner.public(), &certificates, "words", (now, leaf)).len();
         assert_eq!((count(2000, 1500), count(5000, 5000)), (2, 2));
@@ -213,7 +219,8 @@ mod tests {
 
     #[test]
     fn circles_of_rotations_end() {
-        let (a, b) = (key("o", 1), key("o", 2));
+        let a = key("o", 1);
+        let b = key("o", 2);
         let circle = [
             Certificate::rotate(&a, &b, (1, 2)).unwrap(),
             Certificate::rotate(&b, &a, (1, 2)).unwrap(),
@@ -229,7 +236,9 @@ mod tests {
 
     #[test]
     fn certificates_of_strangers_count_for_nothing() {
-        let (owner, stranger, publisher) = (key("o", 1), key("o", 2), key("p", 3));
+        let owner = key("o", 1);
+        let stranger = key("o", 2);
+        let publisher = key("p", 3);
         let certificates = [
             Certificate::delegate(&stranger, &publisher.public(), None, (0, 9)).unwrap(),
             Certificate::rotate(&stranger, &key("o", 4), (0, 9)).unwrap(),

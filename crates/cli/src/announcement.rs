@@ -23,7 +23,8 @@ const OTHER_BYTES: u64 = 32 << 20;
 /// machine has less. `prepared_bytes` are those of the prepared database.
 pub(crate) fn print(out: &Path, records: &Shape, prepared_bytes: u64) {
     let needed = peak(prepared_bytes, records.total_bytes());
-    let (file, memory) = (units::bytes(prepared_bytes), units::bytes(needed));
+    let file = units::bytes(prepared_bytes);
+    let memory = units::bytes(needed);
     if needed < ANNOUNCED_BYTES {
         return;
     }
@@ -42,7 +43,8 @@ pub(crate) fn print(out: &Path, records: &Shape, prepared_bytes: u64) {
 
 /// Prints on stderr the expected size of the file and the limits of a build with this memory in bytes.
 pub(crate) fn print_bounded(out: &Path, prepared_bytes: u64, memory: u64) {
-    let (file, memory) = (units::bytes(prepared_bytes), units::bytes(memory));
+    let file = units::bytes(prepared_bytes);
+    let memory = units::bytes(memory);
     eprintln!(
         "papir: preparing {}: a file of about {file}, with at most {memory} of memory besides mapped files",
         out.display()
@@ -51,7 +53,8 @@ pub(crate) fn print_bounded(out: &Path, prepared_bytes: u64, memory: u64) {
 
 /// Says on stderr that all records together are shorter than the messages of one lookup.
 pub(crate) fn compare_with_download(description: &Description) {
-    let (Sizes { query, answer, .. }, all) = (description.sizes, description.shape.total_bytes());
+    let Sizes { query, answer, .. } = description.sizes;
+    let all = description.shape.total_bytes();
     let other = description.scheme != Download::NAME && !description.limits.owner_key;
     if all < query + answer && other && description.privacy == Privacy::Private {
         eprintln!(

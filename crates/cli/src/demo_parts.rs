@@ -37,7 +37,8 @@ impl ServerProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
         let stdout =
             BufReader::new(stdout.ok_or_else(|| Failure::new("the server has no stdout"))?);
         let mut server = Self {

@@ -212,7 +212,8 @@ pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
 /// Describes a database's keyed table, source and history.
 pub(crate) fn origin(metadata: &Metadata) -> Lines {
     let source = &metadata.source;
-    let (entries, size) = (source.entries, units::bytes(source.bytes));
+    let entries = source.entries;
+    let size = units::bytes(source.bytes);
     let mut lines: Lines = metadata.keyword.iter().flat_map(table).collect();
     lines.push(line(
         "source",
@@ -261,7 +262,8 @@ fn table(summary: &KeywordSummary) -> Lines {
         tagged_bytes,
         ..
     } = summary;
-    let (table, minimum) = (units::bytes(*table_bytes), units::bytes(*tagged_bytes));
+    let table = units::bytes(*table_bytes);
+    let minimum = units::bytes(*tagged_bytes);
     vec![
         line(
             "keys",
@@ -279,7 +281,8 @@ fn table(summary: &KeywordSummary) -> Lines {
 
 fn records(description: &Description) -> String {
     let shape = &description.shape;
-    let (records, total) = (shape.records(), units::bytes(shape.total_bytes()));
+    let records = shape.records();
+    let total = units::bytes(shape.total_bytes());
     format!(
         "{records} of {}, {total} in total",
         units::bits(shape.record_bits())

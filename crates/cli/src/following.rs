@@ -49,7 +49,8 @@ impl Following {
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> papir_store::Result<()> {
         let mut follower = Follower::new(self.options.clone())?;
-        let (mut merging, mut last): (Option<Merging>, Option<Instant>) = (None, None);
+        let mut merging: Option<Merging> = None;
+        let mut last: Option<Instant> = None;
         // Set if the last merge made no new version, and nothing was published since.
         let mut idle = false;
         while !stop.load(Ordering::Relaxed) {

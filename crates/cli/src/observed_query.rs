@@ -52,7 +52,8 @@ impl ObservedQuery {
     /// and its degrees of freedom f: the number of byte values that occur, minus one. Under the
     /// hypothesis, the statistic has mean f and variance 2 f.
     pub(crate) fn chi_square(&self, other: &Self) -> (f64, f64) {
-        let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
+        let mine = sum(&self.histogram);
+        let theirs = sum(&other.histogram);
         let pairs = self
             .histogram
             .iter()

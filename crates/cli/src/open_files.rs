@@ -11,7 +11,8 @@ pub(crate) fn raise_limit(connections: usize) -> Option<String> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = (connections as u64).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let (allowed, current) = (maximum.unwrap_or(u64::MAX), current.unwrap_or(u64::MAX));
+    let allowed = maximum.unwrap_or(u64::MAX);
+    let current = current.unwrap_or(u64::MAX);
     if current < needed {
         let raised = Rlimit {
             current: Some(needed.min(allowed)),

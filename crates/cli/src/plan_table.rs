@@ -122,10 +122,8 @@ pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(),
             .to_vec(),
     ];
     for (number, shard) in plan.shards.iter().enumerate() {
-        let (memory, answer) = (
-            units::bytes(shard.memory_bytes),
-            units::seconds(shard.answer_s),
-        );
+        let memory = units::bytes(shard.memory_bytes);
+        let answer = units::seconds(shard.answer_s);
         lines.push(vec![
             format!("shard {number}"),
             shard.slices.to_string(),
@@ -133,10 +131,8 @@ pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(),
             answer,
         ]);
     }
-    let (memory, answer) = (
-        units::bytes(plan.front_memory_bytes),
-        units::seconds(plan.front_s),
-    );
+    let memory = units::bytes(plan.front_memory_bytes);
+    let answer = units::seconds(plan.front_s);
     lines.push(vec!["front".to_owned(), "-".to_owned(), memory, answer]);
     Ok(papir_bench::report::write_columns(out, &lines)?)
 }
@@ -146,7 +142,8 @@ pub(crate) fn write_shards(out: &mut dyn Write, plan: &ShardsPlan) -> Result<(),
 /// # Errors
 /// I/O errors from `out`.
 pub(crate) fn write_changes(out: &mut dyn Write, plan: &ChangesPlan) -> Result<(), Failure> {
-    let (base, setup) = (plan.base.name(), units::seconds(plan.base.setup_s));
+    let base = plan.base.name();
+    let setup = units::seconds(plan.base.setup_s);
     writeln!(
         out,
         "\n{} changes per hour, beside {base}, which takes {setup} to merge",

@@ -37,7 +37,8 @@ impl StateArguments {
     /// Adds these settings to `options`.
     pub(crate) fn add_to(&self, options: Options) -> Result<Options, Failure> {
         let owner_key = self.decrypt.as_deref().map(owner_key::read).transpose()?;
-        let (state, passphrase) = (self.state.clone(), self.passphrase()?);
+        let state = self.state.clone();
+        let passphrase = self.passphrase()?;
         Ok(Options {
             state,
             no_cache: self.no_cache,

@@ -146,7 +146,8 @@ impl Blob {
     /// 64-byte boundary.
     pub fn slice(&self, range: Range<usize>) -> Result<Self> {
         if range.end > self.len() || range.start > range.end {
-            let (found, expected) = (self.len() as u64, range.end as u64);
+            let found = self.len() as u64;
+            let expected = range.end as u64;
             return Err(Error::Length {
                 what: "a shared range",
                 found,

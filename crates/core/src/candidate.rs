@@ -67,7 +67,8 @@ fn difference(a: &str, b: &str) -> Option<f64> {
             .filter_map(|number| number.parse().ok())
             .collect()
     };
-    let (mine, theirs) = (numbers(a), numbers(b));
+    let mine = numbers(a);
+    let theirs = numbers(b);
     let shares = mine
         .iter()
         .zip(&theirs)

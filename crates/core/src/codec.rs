@@ -75,7 +75,8 @@ impl<'a> Reader<'a> {
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8]> {
         let end = self.position.saturating_add(count);
         let Some(part) = self.bytes.get(self.position..end) else {
-            let (found, expected) = (self.bytes.len() as u64, end as u64);
+            let found = self.bytes.len() as u64;
+            let expected = end as u64;
             return Err(Error::Length {
                 what: self.what,
                 found,

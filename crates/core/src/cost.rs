@@ -169,7 +169,8 @@ impl DeviceRates {
         one: impl Fn(Operation) -> f64,
         group: impl Fn(Operation) -> f64,
     ) -> Result<Self> {
-        let (one, group) = (Self::OPERATIONS.map(one), Self::OPERATIONS.map(group));
+        let one = Self::OPERATIONS.map(one);
+        let group = Self::OPERATIONS.map(group);
         check_seconds(one.iter().chain(&group))?;
         Ok(Self { memory, one, group })
     }
@@ -291,7 +292,8 @@ impl Rates {
     /// The rates of answers of a database of which a device holds this many bytes: with those of the
     /// device, if it answers.
     pub fn of_answers(&self, bytes: u64) -> Self {
-        let (threads, mut rates) = (self.threads as f64, self.clone());
+        let threads = self.threads as f64;
+        let mut rates = self.clone();
         for (op, [one, group]) in self.device.iter().flat_map(DeviceRates::seconds) {
             if !self.answers_on_device(bytes) {
                 break;
@@ -333,7 +335,8 @@ impl Rates {
     /// cores are busy: what a client costs, and a part of what the group costs once. Both follow from
     /// the rates of one client and of [`GROUP`].
     fn together(&self, operation: Operation, clients: usize) -> f64 {
-        let (one, busy) = (self.one(operation), self.busy(operation));
+        let one = self.one(operation);
+        let busy = self.busy(operation);
         let group = self.group(operation).clamp(one / GROUP as f64, one);
         let once = (one - group) * GROUP as f64 / (GROUP - 1) as f64;
         // Waiting for the memory of a busy machine is part of the read that a group shares.

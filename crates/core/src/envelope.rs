@@ -119,7 +119,9 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
             "`PIR1`",
         ));
     }
-    let (found, reserved, number) = (reader.u8()?, reader.u8()?, reader.u16()?);
+    let found = reader.u8()?;
+    let reserved = reader.u8()?;
+    let number = reader.u16()?;
     let version = Version(reader.array()?);
     let payload = reader.bytes()?;
     let body = &bytes[..HEADER + payload.len()];

@@ -75,7 +75,8 @@ impl RecordBuffer {
     /// first's.
     pub fn from_records<R: AsRef<[u8]>>(records: impl IntoIterator<Item = R>) -> Result<Self> {
         let mut packed = Vec::new();
-        let (mut count, mut bytes) = (0u64, 0usize);
+        let mut count = 0u64;
+        let mut bytes = 0usize;
         for record in records {
             let record = record.as_ref();
             if count == 0 {
@@ -219,7 +220,8 @@ fn mask_tail(bytes: &mut [u8], bits: u64) {
 /// Copies `bits` bits from bit position `start` of `packed` to a new record. Missing bytes read as
 /// zero.
 pub fn extract_bits(packed: &[u8], start: u64, bits: u64) -> Record {
-    let (offset, shift) = ((start / 8) as usize, (start % 8) as u32);
+    let offset = (start / 8) as usize;
+    let shift = (start % 8) as u32;
     let length = bits.div_ceil(8) as usize;
     let byte = |i: usize| packed.get(i).copied().unwrap_or(0);
     let mut record: Record = (0..length)

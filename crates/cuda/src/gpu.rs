@@ -48,7 +48,8 @@ impl Gpu {
         check_libraries()?;
         let context = CudaContext::new(ordinal).map_err(shown)?;
         let name = format!("{device} ({})", context.name().map_err(shown)?);
-        let (stream, program) = (context.default_stream(), Program::compile(&context)?);
+        let stream = context.default_stream();
+        let program = Program::compile(&context)?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = context.attribute(attribute).map_err(shown)?.unsigned_abs() as usize;
         let (_, total) = context.mem_get_info().map_err(shown)?;

@@ -134,7 +134,8 @@ impl Matrix {
         vectors: &[&[u64]],
         bits: u32,
     ) -> Result<Vec<Vec<u64>>, DriverError> {
-        let (digits, stream) = (Digits::of(bits), &self.gpu.stream);
+        let digits = Digits::of(bits);
+        let stream = &self.gpu.stream;
         let [values, right, sums] = digits.words(self.shape, vectors.len());
         workspace.lock(stream, values.max(sums))?;
         let (host, device) = workspace.parts()?;
@@ -159,7 +160,8 @@ impl Matrix {
 
         let kept = host[..sums].chunks_exact(self.sum_rows()).zip(vectors);
         Ok(spread(kept.collect(), |(sums, vector)| {
-            let (added, mask) = (self.added(vector), (1u64 << bits) - 1);
+            let added = self.added(vector);
+            let mask = (1u64 << bits) - 1;
             sums[..self.shape.rows]
                 .iter()
                 .map(|sum| sum.wrapping_add(added) & mask)
@@ -239,8 +241,10 @@ impl Gpu {
         fragments: &mut CudaViewMut<'_, u32>,
     ) -> Result<(), DriverError> {
         let count = fragments.len() as u64;
-        let (steps, bytes) = (shape.steps() as u32, shape.words.bytes() as u32);
-        let (k_tiles, biased) = (k_tiles(shape) as u32, biased_bytes(shape.words) as u32);
+        let steps = shape.steps() as u32;
+        let bytes = shape.words.bytes() as u32;
+        let k_tiles = k_tiles(shape) as u32;
+        let biased = biased_bytes(shape.words) as u32;
         let mut launch = self.stream.launch_builder(&self.program.fragment);
         launch
             .arg(tiles)
@@ -269,7 +273,8 @@ impl Gpu {
         let n_tiles = (right.len() / DIGIT_WORDS / k_tiles(shape)) as u32;
         let [columns, vectors, bytes] =
             [shape.columns, vectors, shape.words.bytes()].map(|n| n as u32);
-        let (planes, each) = (digits.count as u32, digits.columns as u32);
+        let planes = digits.count as u32;
+        let each = digits.columns as u32;
         let mut launch = self.stream.launch_builder(&self.program.digits);
         launch
             .arg(values)
@@ -292,7 +297,8 @@ impl Gpu {
         vectors: usize,
         digits: Digits,
     ) -> Result<(), DriverError> {
-        let (k_tiles, all_rows) = (k_tiles(matrix.shape), padded_rows(matrix.shape));
+        let k_tiles = k_tiles(matrix.shape);
+        let all_rows = padded_rows(matrix.shape);
         let columns = vectors * digits.columns;
         let Product {
             columns: width,
@@ -308,7 +314,9 @@ impl Gpu {
         };
         let n_tiles = (right.len() / DIGIT_WORDS / k_tiles) as u32;
         let [k_tiles, chunk, n_blocks] = [k_tiles, chunk, n_blocks].map(|n| n as u32);
-        let (each, vectors, rows) = (digits.columns as u32, vectors as u32, all_rows as u64);
+        let each = digits.columns as u32;
+        let vectors = vectors as u32;
+        let rows = all_rows as u64;
         let right = right.as_view();
         let mut launch = self.stream.launch_builder(function);
         launch

@@ -147,7 +147,9 @@ impl GpuPacks {
         workspace: &mut Workspace,
         queries: &[PackQuery<'_>],
     ) -> Result<Vec<Vec<u32>>, DriverError> {
-        let (count, stream, parts) = (queries.len(), &self.gpu.stream, self.parts(queries.len()));
+        let count = queries.len();
+        let stream = &self.gpu.stream;
+        let parts = self.parts(queries.len());
         let answer = self.sizes.steps().last().map_or(0, |step| step.words);
         workspace.lock(stream, parts.copied().max(count * answer))?;
         let (host, device) = workspace.parts()?;
@@ -223,7 +225,8 @@ impl GpuPacks {
         if count == 0 {
             return Ok(());
         }
-        let (vectors, rows) = (queries as u32, self.selected.sum_rows() as u64);
+        let vectors = queries as u32;
+        let rows = self.selected.sum_rows() as u64;
         let columns = self.selected.shape().columns as u32;
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.correct);
         launch
@@ -255,7 +258,8 @@ impl GpuPacks {
             last_levels,
             ..
         } = self.sizes;
-        let (selected_added, packed_added) = (added.slice(..queries), added.slice(queries..));
+        let selected_added = added.slice(..queries);
+        let packed_added = added.slice(queries..);
         let [rows, key_rows] =
             [&self.selected, &self.packing].map(|matrix| matrix.sum_rows() as u64);
         let levels = last_levels as u32;
@@ -318,7 +322,8 @@ impl GpuPacks {
             let old = old.as_view();
             let of_query = 2 * before.words as u64;
             let strides = [of_query, 2 * element, of_query, 2 * element];
-            let (masks, bodies) = (&old.slice(start..), &old.slice(start + self.sizes.degree..));
+            let masks = &old.slice(start..);
+            let bodies = &old.slice(start + self.sizes.degree..);
             let coefficients = Coefficients {
                 masks,
                 bodies,
@@ -360,14 +365,12 @@ impl GpuPacks {
             block_dim: (THREADS, 1, 1),
             shared_mem_bytes: self.sizes.shared_bytes() as u32,
         };
-        let (
-            size,
-            Coefficients {
-                masks,
-                bodies,
-                strides,
-            },
-        ) = (step.size as u32, coefficients);
+        let size = step.size as u32;
+        let Coefficients {
+            masks,
+            bodies,
+            strides,
+        } = coefficients;
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.evaluate);
         launch
             .arg(masks)

@@ -116,7 +116,9 @@ fn multiply(a: u32, b: u32, q: u32) -> u32 {
 
 /// 1/x modulo a prime, by Fermat. All of it is public.
 fn inverse(x: u32, q: u32) -> u32 {
-    let (mut square, mut result, mut exponent) = (x, 1, q - 2);
+    let mut square = x;
+    let mut result = 1;
+    let mut exponent = q - 2;
     while exponent > 0 {
         if exponent & 1 == 1 {
             result = multiply(result, square, q);

@@ -17,7 +17,8 @@ pub(crate) fn spread<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sy
     }
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let each = items.len().div_ceil(threads);
-    let (mut items, work) = (items.into_iter(), &work);
+    let mut items = items.into_iter();
+    let work = &work;
     thread::scope(|scope| {
         let mut started = Vec::new();
         loop {

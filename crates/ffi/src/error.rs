@@ -50,7 +50,8 @@ impl From<Error> for PapirError {
         } else {
             None
         };
-        let (code, retryable) = (error.code().to_owned(), error.is_retryable());
+        let code = error.code().to_owned();
+        let retryable = error.is_retryable();
         Self::Failed {
             text: error.to_string(),
             kind,

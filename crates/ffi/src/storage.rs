@@ -75,7 +75,8 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         // A cancelled call drops its lock on the caller's thread, which may be the one of the user
         // interface. The storage has no way left to report a failure.
-        let (storage, slot) = (Arc::clone(&self.storage), self.slot.clone());
+        let storage = Arc::clone(&self.storage);
+        let slot = self.slot.clone();
         let spawned = thread::Builder::new().spawn(move || drop(storage.unlock(slot)));
         if spawned.is_err() {
             let _ = self.storage.unlock(self.slot.clone());

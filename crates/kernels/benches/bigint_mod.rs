@@ -93,7 +93,8 @@ fn integers(modulus: &Modulus, elements: &[u64]) -> Vec<u64> {
 fn products(bench: &mut Bench, size: &str, modulus: &Modulus) {
     let backend = modulus.backend();
     let count = bench.pick(COUNT[0], COUNT[1]);
-    let (mut acc, by) = (elements(modulus, count), elements(modulus, TABLE));
+    let mut acc = elements(modulus, count);
+    let by = elements(modulus, TABLE);
     let factors = &by[..acc.len()];
     let name = format!("multiply {size}");
     time(bench, &name, modulus, count, || {

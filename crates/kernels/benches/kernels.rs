@@ -78,7 +78,9 @@ fn residues(length: usize, q: u32) -> Vec<u32> {
 /// A primitive 2d-th root of unity modulo Q.
 fn root(d: usize) -> u32 {
     let pow = |g: u64| {
-        let (mut square, mut result, mut e) = (g, 1, u64::from(Q - 1) / (2 * d as u64));
+        let mut square = g;
+        let mut result = 1;
+        let mut e = u64::from(Q - 1) / (2 * d as u64);
         while e > 0 {
             if e & 1 == 1 {
                 result = result * square % u64::from(Q);
@@ -113,8 +115,10 @@ fn transforms(bench: &mut Bench, backend: Backend) -> Result<(), Box<dyn std::er
 
 fn slotwise(bench: &mut Bench, backend: Backend, degree: usize) {
     let q = Modulus::new(Q);
-    let (a, b) = (residues(degree, Q), residues(degree, Q2));
-    let (mut out, mut acc) = (vec![0; degree], vec![0u64; degree]);
+    let a = residues(degree, Q);
+    let b = residues(degree, Q2);
+    let mut out = vec![0; degree];
+    let mut acc = vec![0u64; degree];
     time(bench, "add", backend, || {
         pointwise::add_with(backend, &mut out, &a, &b, q);
     });
@@ -151,9 +155,11 @@ fn digits(
     backend: Backend,
     degree: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let (r1, r2) = (residues(degree, Q), residues(degree, Q2));
+    let r1 = residues(degree, Q);
+    let r2 = residues(degree, Q2);
     let gadget = Gadget2::new(Q, Q2, 16, 11, 3)?;
-    let (mut digits, mut out) = (vec![0; 3 * degree], vec![0; degree]);
+    let mut digits = vec![0; 3 * degree];
+    let mut out = vec![0; degree];
     time(bench, "decompose, 3 digits", backend, || {
         gadget::decompose_with(backend, &gadget, &mut digits, &r1, &r2);
     });
@@ -173,7 +179,8 @@ fn rotations(bench: &mut Bench, backend: Backend, degree: usize) {
     let q = Modulus::new(Q);
     // Odd and below d/2 in both sizes.
     let shift = bench.pick(777, 45);
-    let (mut u, mut v) = (vec![1; degree], vec![2; degree]);
+    let mut u = vec![1; degree];
+    let mut v = vec![2; degree];
     let mut scratch = vec![0; degree];
     time(bench, "butterfly_i32", backend, || {
         monomial::butterfly_i32_with(backend, &mut u, &mut v, shift, &mut scratch);
@@ -184,7 +191,8 @@ fn rotations(bench: &mut Bench, backend: Backend, degree: usize) {
         monomial::dft_i32_with(backend, &mut polys, degree, &mut scratch);
     });
     bench.agree("dft_i32", backend, || polys);
-    let (mut u, mut v) = (residues(degree, Q), residues(degree, Q2));
+    let mut u = residues(degree, Q);
+    let mut v = residues(degree, Q2);
     let mut scratch = vec![0; degree];
     time(bench, "butterfly_mod", backend, || {
         monomial::butterfly_mod_with(backend, &mut u, &mut v, shift, q, &mut scratch);
@@ -207,7 +215,9 @@ fn wide_words(length: usize, bound: u64) -> Vec<u64> {
 fn wide_root(d: usize) -> u64 {
     let modulus = wide::Modulus::new(WIDE);
     let pow = |g: u64| {
-        let (mut square, mut result, mut e) = (g, 1, (WIDE - 1) / (2 * d as u64));
+        let mut square = g;
+        let mut result = 1;
+        let mut e = (WIDE - 1) / (2 * d as u64);
         while e > 0 {
             if e & 1 == 1 {
                 result = modulus.mul(result, square);
@@ -296,7 +306,8 @@ fn wide_slotwise(
     });
     bench.agree("wide unpack", backend, || &out);
     let gadget = wide::Gadget::new(WIDE, 13, 0, 4)?;
-    let (mut digits, mut lazy) = (vec![0; 4 * degree], vec![0; 4 * degree]);
+    let mut digits = vec![0; 4 * degree];
+    let mut lazy = vec![0; 4 * degree];
     time(bench, "wide decompose, 4", backend, || {
         wide::decompose_with(backend, &gadget, &mut digits, &b[0][..degree]);
     });

@@ -68,7 +68,8 @@ impl<'a> Matrix<'a> {
         if !bench.timed() {
             return run();
         }
-        let (mut times, mut reads) = (Vec::new(), Vec::new());
+        let mut times = Vec::new();
+        let mut reads = Vec::new();
         for _ in 0..RUNS {
             let read = self.read_seconds(bytes);
             let time = seconds(&mut run);
@@ -191,7 +192,8 @@ fn matvec_i16(bench: &mut Bench, matrix: &Matrix<'_>) {
     for &pairs in bench.pick(&[32768, 4096, 512, 64][..], &[4096, 64]) {
         let words = matrix.whole(pairs * 32);
         let tiles: &[i16] = bytemuck::cast_slice(words);
-        let (bytes, groups) = (size_of_val(words), tiles.len() / (pairs * 128));
+        let bytes = size_of_val(words);
+        let groups = tiles.len() / (pairs * 128);
         let planes: Vec<i16> = (0..pairs * 2 * 5).map(|i| i as i16 % 1024).collect();
         for (backend, count) in Backend::available()
             .into_iter()
@@ -227,7 +229,8 @@ fn matvec_u8(bench: &mut Bench, matrix: &Matrix<'_>) {
     for &quads in bench.pick(&[32768, 512], &[512, 64]) {
         let words = matrix.whole(quads * 32);
         let tiles: &[u8] = bytemuck::cast_slice(words);
-        let (bytes, groups) = (size_of_val(words), tiles.len() / (quads * 256));
+        let bytes = size_of_val(words);
+        let groups = tiles.len() / (quads * 256);
         let planes: Vec<i8> = (0..quads * 4 * PLANES).map(|i| i as i8).collect();
         for backend in Backend::available() {
             let name = format!("matvec_u8 {groups} groups × {quads} quads");
@@ -249,7 +252,8 @@ fn matvec_u4(bench: &mut Bench, matrix: &Matrix<'_>) {
     let quads = bench.pick(8192, 64);
     let words = matrix.whole(quads * 32);
     let tiles: &[u8] = bytemuck::cast_slice(words);
-    let (bytes, groups) = (size_of_val(words), tiles.len() / (quads * 256));
+    let bytes = size_of_val(words);
+    let groups = tiles.len() / (quads * 256);
     let planes: Vec<i8> = (0..quads * 4 * HALF_PLANES).map(|i| i as i8).collect();
     for backend in Backend::available() {
         let name = format!("matvec_u4 {groups} groups × {quads} quads");
@@ -279,7 +283,8 @@ fn mat32(bench: &mut Bench, matrix: &Matrix<'_>) {
     let tiles: &[i32] = bytemuck::cast_slice(matrix.words);
     for backend in Backend::available() {
         let mut matrices = tiles.chunks_exact(rows * cols).cycle();
-        let (mut out0, mut out1) = (vec![0; rows], vec![0; rows]);
+        let mut out0 = vec![0; rows];
+        let mut out1 = vec![0; rows];
         let name = format!("mat32 {rows} × {cols}");
         matrix.time(
             bench,
@@ -331,7 +336,8 @@ fn matvec_i32(bench: &mut Bench, matrix: &Matrix<'_>) {
 fn bits(bench: &mut Bench, matrix: &Matrix<'_>) {
     let values = &matrix.words[..bench.pick(1 << 22, 1 << 10)];
     let bytes = size_of_val(values);
-    let (mut packed, mut back) = (Vec::new(), Vec::new());
+    let mut packed = Vec::new();
+    let mut back = Vec::new();
     for width in [1, 13, 28, 44, 64] {
         for backend in Backend::available() {
             let name = format!("bits pack {width}");

@@ -248,7 +248,8 @@ impl Modulus {
     /// If a length is not that of whole elements, the number of indices is not that of the elements
     /// of `acc`, or an index is outside the table.
     pub fn multiply_selected(&self, acc: &mut [u64], table: &[u64], indices: &[u32]) {
-        let (count, entries) = (self.count(acc), self.count(table));
+        let count = self.count(acc);
+        let entries = self.count(table);
         assert_eq!(indices.len(), count, "one index for each element");
         let largest = indices.iter().max().map_or(0, |&index| index as usize);
         assert!(
@@ -309,7 +310,8 @@ impl Modulus {
                 "scale {scale}: expected an absolute value below 2^30"
             );
         }
-        let (sums, limbs) = (linear::Sums::new(&self.field), self.limbs());
+        let sums = linear::Sums::new(&self.field);
+        let limbs = self.limbs();
         for (e, acc) in acc.chunks_exact_mut(limbs).enumerate() {
             sums.add(
                 acc,

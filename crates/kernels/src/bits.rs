@@ -91,7 +91,8 @@ pub fn unpack_with(
 
 /// Checks the length and the padding.
 fn check(bytes: &[u8], width: u32, count: usize) -> Result<(), BitsError> {
-    let (found, expected) = (bytes.len(), packed_len(count, width));
+    let found = bytes.len();
+    let expected = packed_len(count, width);
     if found != expected {
         return Err(BitsError::Length { found, expected });
     }

@@ -157,8 +157,10 @@ fn turn_run<L: FourLanes, T, const H: usize>(
 /// Transposes a square: the rows from the columns.
 #[inline(always)]
 fn turn<L: FourLanes>(lanes: L, [a, b, c, d]: [L::Vector; SIDE]) -> [L::Vector; SIDE] {
-    let ([ac, ac_high], [bd, bd_high]) = (lanes.zip(a, c), lanes.zip(b, d));
-    let ([r0, r1], [r2, r3]) = (lanes.zip(ac, bd), lanes.zip(ac_high, bd_high));
+    let [ac, ac_high] = lanes.zip(a, c);
+    let [bd, bd_high] = lanes.zip(b, d);
+    let [r0, r1] = lanes.zip(ac, bd);
+    let [r2, r3] = lanes.zip(ac_high, bd_high);
     [r0, r1, r2, r3]
 }
 
@@ -166,7 +168,8 @@ fn turn<L: FourLanes>(lanes: L, [a, b, c, d]: [L::Vector; SIDE]) -> [L::Vector; 
 fn span<T, const H: usize>(tile: &[T], first: usize, columns: usize) -> &[[T; H]] {
     assert_eq!(tile.len() % (ROWS * H), 0, "a tile of whole cells");
     let (cells, _) = tile.as_chunks::<H>();
-    let (total, wanted) = (cells.len() / ROWS, columns.div_ceil(H));
+    let total = cells.len() / ROWS;
+    let wanted = columns.div_ceil(H);
     assert!(
         first <= total && wanted <= total - first,
         "cells {first} and {wanted} more: the tile has {total}"

@@ -205,7 +205,8 @@ impl Tails {
         match self {
             Self::Gaussian => gaussian,
             Self::Products { .. } => {
-                let (mut few, mut enough) = (gaussian, 2.0 * gaussian);
+                let mut few = gaussian;
+                let mut enough = 2.0 * gaussian;
                 while self.nats(enough) < nats {
                     enough *= 2.0;
                 }
@@ -295,7 +296,8 @@ pub fn failure_log2_with_products(
                 .iter()
                 .map(|products| products.total())
                 .sum::<f64>());
-    let (mut low, mut high) = (0.0, most.min((1.0 - 1e-12) / widest.sqrt()));
+    let mut low = 0.0;
+    let mut high = most.min((1.0 - 1e-12) / widest.sqrt());
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
         if slope(middle) > 0.0 {

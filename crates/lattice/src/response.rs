@@ -110,7 +110,8 @@ impl ResponseBits {
         body: &[u64],
     ) -> (Zeroizing<Vec<u32>>, bool) {
         let half = 1 << (self.a - 1);
-        let (most, mut within) = ((plaintext.fill * half as f64) as u64, true);
+        let most = (plaintext.fill * half as f64) as u64;
+        let mut within = true;
         let word = |&phase: &u64| {
             // Phase and p are below 2³², so the sum stays below 2⁶⁴.
             let shifted = phase * plaintext.modulus + half;

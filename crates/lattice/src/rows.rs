@@ -35,7 +35,8 @@ impl<W: Word> Rows<W> {
         let part = |rows: &[Poly<Values, W>]| {
             let mut words = Aligned::zeroed(R::PRIMES * rows.len() * d);
             for (place, out) in words.chunks_exact_mut(d).enumerate() {
-                let (prime, row) = (place / rows.len(), place % rows.len());
+                let prime = place / rows.len();
+                let row = place % rows.len();
                 out.copy_from_slice(&rows[row].residues()[prime * d..][..d]);
             }
             words
@@ -98,7 +99,8 @@ impl<W: Word> Workspace<W> {
         gadget: &Gadget<R>,
         polys: &[&Poly<Coefficients, W>],
     ) {
-        let (d, each) = (ring.degree(), gadget.levels() * ring.degree());
+        let d = ring.degree();
+        let each = gadget.levels() * ring.degree();
         self.rows = polys.len() * gadget.levels();
         for (place, poly) in polys.iter().enumerate() {
             let outs = self

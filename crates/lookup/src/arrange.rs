@@ -134,7 +134,8 @@ pub(crate) fn items_of<'a>(
     format: &'a EntryFormat,
     seeds: &'a Seeds,
 ) -> impl Iterator<Item = Item> + use<'a> {
-    let (id, length) = (pair.id, pair.value.len());
+    let id = pair.id;
+    let length = pair.value.len();
     (0..format.chunks(length) as u32).map(move |chunk| {
         let bytes =
             format.entry_bytes(length - chunk as usize * format.chunk_bytes as usize) as u32;

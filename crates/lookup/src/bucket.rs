@@ -76,11 +76,9 @@ impl EntryFormat {
     /// Writes an entry for the value's bytes from this chunk on, `rest`. `bucket` starts at a free
     /// byte and has enough room. Returns the bytes written.
     pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
-        let (tag_bytes, header, end) = (
-            usize::from(self.tag_bytes),
-            self.header_bytes(),
-            self.entry_bytes(rest.len()),
-        );
+        let tag_bytes = usize::from(self.tag_bytes);
+        let header = self.header_bytes();
+        let end = self.entry_bytes(rest.len());
         bucket[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
         let length = (rest.len() as u64).to_le_bytes();
         bucket[tag_bytes..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
@@ -102,7 +100,8 @@ impl EntryFormat {
     /// [`Error::Length`] if an entry extends beyond the bucket.
     pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
         let mut found = None;
-        let (tag, mut rest) = (self.tag(tag), bucket);
+        let tag = self.tag(tag);
+        let mut rest = bucket;
         while let Some((here, entry, next)) = self.split(rest)? {
             if here == tag {
                 found = Some(entry);
@@ -131,7 +130,8 @@ impl EntryFormat {
         let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
         let end = remaining.min(self.chunk_bytes as usize);
         let Some((payload, next)) = body.split_at_checked(end) else {
-            let (found, expected) = (body.len() as u64, end as u64);
+            let found = body.len() as u64;
+            let expected = end as u64;
             return Err(Error::Length {
                 what: "an entry of a bucket",
                 found,

@@ -84,8 +84,10 @@ impl Bundle {
             .into());
         }
         BUNDLE_FORMATS.check(reader.u16()?.into())?;
-        let (keyed, verifiable) = (reader.u8()?, reader.u8()?);
-        let (scheme_public, keyword) = (reader.bytes()?, reader.bytes()?);
+        let keyed = reader.u8()?;
+        let verifiable = reader.u8()?;
+        let scheme_public = reader.bytes()?;
+        let keyword = reader.bytes()?;
         let commitment_top = if verifiable == 1 {
             Some(reader.array()?)
         } else {

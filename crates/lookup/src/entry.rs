@@ -33,7 +33,8 @@ impl Pair {
 
 /// Refuses a value longer than [`MAX_VALUE_BYTES`].
 pub(crate) fn check_value(value: &[u8], line: u64) -> Result<()> {
-    let (found, limit) = (value.len() as u64, MAX_VALUE_BYTES as u64);
+    let found = value.len() as u64;
+    let limit = MAX_VALUE_BYTES as u64;
     if found <= limit {
         Ok(())
     } else {

@@ -88,7 +88,8 @@ pub fn choose_bucket(
 ) -> Result<BucketTarget> {
     let mut best: Option<(f64, BucketTarget)> = None;
     let mut refused: Option<(u64, Error)> = None;
-    let (mut seen, mut share) = (Vec::new(), CLEARLY_LESS);
+    let mut seen = Vec::new();
+    let mut share = CLEARLY_LESS;
     for bytes in BUCKET_BYTES {
         let target = target(bytes);
         let estimate = Estimate::of(lengths, target)?;

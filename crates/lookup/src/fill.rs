@@ -24,7 +24,8 @@ pub(crate) fn fill(
     progress.stage("filling buckets", layout.grid.regions.into());
     let region_bytes = layout.grid.buckets as usize * layout.record_bytes();
     items.each_window(layout.grid, Purpose::Write, &mut |regions, window| {
-        let (capacity, first) = (layout.dimensions.bucket_bytes, regions.start as usize);
+        let capacity = layout.dimensions.bucket_bytes;
+        let first = regions.start as usize;
         let Some(groups) = Regions::group(window.items(), regions, layout.grid, capacity) else {
             return Ok(false);
         };
@@ -54,10 +55,8 @@ fn fill_region(
     if !tags_differ(&placed, layout) {
         return false;
     }
-    let (bucket_bytes, mut used) = (
-        layout.record_bytes(),
-        vec![0usize; layout.grid.buckets as usize],
-    );
+    let bucket_bytes = layout.record_bytes();
+    let mut used = vec![0usize; layout.grid.buckets as usize];
     for (number, (bucket, item)) in numbers.into_iter().zip(placed) {
         let bucket = bucket as usize;
         let free = bucket * bucket_bytes + used[bucket]..(bucket + 1) * bucket_bytes;

@@ -77,7 +77,8 @@ mod tests {
         };
         let mut counts = [0u32; 3 * 5 * 7];
         for i in 0..105_000u64 {
-            let (pilot_hash, bucket_hash) = (mix(2 * i), mix(2 * i + 1));
+            let pilot_hash = mix(2 * i);
+            let bucket_hash = mix(2 * i + 1);
             let cell = (grid.region(pilot_hash) * 7 + grid.pilot(pilot_hash)) * 5
                 + grid.bucket(bucket_hash, i as u16);
             counts[cell as usize] += 1;

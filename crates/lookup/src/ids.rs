@@ -73,7 +73,8 @@ impl KeyIds {
     pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
         if !rest.is_empty() {
-            let (found, expected) = (bytes.len() as u64, (ids.len() * ID_BYTES) as u64);
+            let found = bytes.len() as u64;
+            let expected = (ids.len() * ID_BYTES) as u64;
             return Err(CoreError::Length {
                 what: "the ids of keys",
                 found,

@@ -85,10 +85,8 @@ impl KeywordLayout {
     /// # Errors
     /// [`CoreError::Malformed`].
     pub(crate) fn check_shape(&self, shape: &Shape) -> Result<()> {
-        let (found, expected) = (
-            (self.records(), self.record_bytes()),
-            (shape.records(), shape.record_bytes()),
-        );
+        let found = (self.records(), self.record_bytes());
+        let expected = (shape.records(), shape.record_bytes());
         if found == expected {
             return Ok(());
         }
@@ -257,8 +255,12 @@ impl KeywordLayout {
             buckets: reader.u32()?,
             pilots: reader.u32()?,
         };
-        let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        let (length_bytes, chunk_bytes, tag_bytes) = (reader.u8()?, reader.u32()?, reader.u8()?);
+        let bucket_bytes = reader.u32()?;
+        let lookups = reader.u32()?;
+        let longest = reader.u32()?;
+        let length_bytes = reader.u8()?;
+        let chunk_bytes = reader.u32()?;
+        let tag_bytes = reader.u8()?;
         let format = EntryFormat {
             tag_bytes,
             length_bytes,
@@ -287,7 +289,8 @@ impl KeywordLayout {
 
     /// Checks all invariants that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
     fn check(&self, pilot_bytes: usize) -> Result<()> {
-        let (grid, d) = (&self.grid, &self.dimensions);
+        let grid = &self.grid;
+        let d = &self.dimensions;
         within(
             "the buckets of a keyword layout",
             grid.records(),
@@ -300,7 +303,8 @@ impl KeywordLayout {
             1,
             u32::MAX.into(),
         )?;
-        let (found, expected) = (pilot_bytes as u64, PILOT_BYTES as u64 * grid.pilot_count());
+        let found = pilot_bytes as u64;
+        let expected = PILOT_BYTES as u64 * grid.pilot_count();
         if found != expected {
             return Err(CoreError::Length {
                 what: "the pilots of a keyword layout",

@@ -109,8 +109,10 @@ impl<'a> Regions<'a> {
         grid: Grid,
         capacity: u32,
     ) -> Option<Self> {
-        let (first, count) = (regions.start, regions.len());
-        let (mut bytes, mut starts) = (vec![0u64; count], vec![0usize; count + 1]);
+        let first = regions.start;
+        let count = regions.len();
+        let mut bytes = vec![0u64; count];
+        let mut starts = vec![0usize; count + 1];
         let region = |item: &Item| (grid.region(item.hash.pilot_hash) - first) as usize;
         for item in items {
             bytes[region(item)] += u64::from(item.bytes);

@@ -134,9 +134,11 @@ fn ticket(key: &SecretKey, rows: usize, memory: usize) {
         bits: 3072,
     };
     let mut products = Products::new(public, &bases, exponents, 0..rows, memory).unwrap();
-    let (plan, work) = (*products.plan(), products.work());
+    let plan = *products.plan();
+    let work = products.work();
     println!("{rows} rows of 1,256 powers of 3,072 bits: {plan:?}, {work} multiplications");
-    let (start, mut longest) = (Instant::now(), Duration::ZERO);
+    let start = Instant::now();
+    let mut longest = Duration::ZERO;
     loop {
         let step = Instant::now();
         let more = products.step();
@@ -145,7 +147,8 @@ fn ticket(key: &SecretKey, rows: usize, memory: usize) {
             break;
         }
     }
-    let (all, each) = (start.elapsed(), start.elapsed() / work as u32);
+    let all = start.elapsed();
+    let each = start.elapsed() / work as u32;
     println!("  {all:.3?}, {each:.3?} a multiplication, longest step {longest:.3?}");
 }
 

@@ -45,10 +45,8 @@ fn payload<'a>(
                 .map(|byte| format!("{byte:02x}"))
                 .collect::<String>()
         };
-        let (found, expected) = (
-            format!("the header 0x{}", hex(found)),
-            format!("0x{}", hex(&expected)),
-        );
+        let found = format!("the header 0x{}", hex(found));
+        let expected = format!("0x{}", hex(&expected));
         return Err(Error::Malformed {
             what,
             found,

@@ -199,7 +199,8 @@ mod tests {
             let residues = residues(from_words(&[101, 1])).unwrap();
             let m = (1u128 << 64) + 101;
             let of = |x: u128| residues.resize(&BoxedUint::from(x));
-            let (a, b) = (m - 3, m / 2);
+            let a = m - 3;
+            let b = m / 2;
             assert_eq!(residues.add(&of(a), &of(b)), of((a + b) % m));
             assert_eq!(residues.subtract(&of(b), &of(a)), of((m + b - a) % m));
             assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));

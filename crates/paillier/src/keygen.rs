@@ -36,7 +36,8 @@ pub(crate) fn random_primes(
 ) -> Result<[Zeroizing<BoxedUint>; 2]> {
     let bits = params.modulus_bits() / 2;
     loop {
-        let (p, q) = (random_prime(bits, rng)?, random_prime(bits, rng)?);
+        let p = random_prime(bits, rng)?;
+        let q = random_prime(bits, rng)?;
         if bool::from(far_apart(&p, &q, bits)) {
             return Ok([p, q]);
         }

@@ -197,10 +197,8 @@ impl PublicKey {
         a: &Plaintext,
         b: &Plaintext,
     ) -> Plaintext {
-        let (a, b) = (
-            Zeroizing::new(from_words(a.words())),
-            Zeroizing::new(from_words(b.words())),
-        );
+        let a = Zeroizing::new(from_words(a.words()));
+        let b = Zeroizing::new(from_words(b.words()));
         let result = Zeroizing::new(operation(&a, &b));
         Plaintext::new(to_words(&result, self.params().plaintext_words()))
     }
@@ -253,7 +251,8 @@ impl PublicKey {
         match modulus.inverse(&product) {
             Some(_) => Ok(()),
             None => {
-                let (found, expected) = ("not coprime to m", "a unit");
+                let found = "not coprime to m";
+                let expected = "a unit";
                 Err(Error::Residue {
                     what: "a ciphertext",
                     found,
@@ -306,7 +305,8 @@ impl PublicKey {
         plaintexts: &[Plaintext],
         rng: &mut dyn CryptoRng,
     ) -> Vec<Ciphertext> {
-        let (words, mut rng) = (self.params().ciphertext_words(), SecretRng::new(rng));
+        let words = self.params().ciphertext_words();
+        let mut rng = SecretRng::new(rng);
         let mut bases = Zeroizing::new(Vec::with_capacity(words * plaintexts.len()));
         for _ in plaintexts {
             let base = Zeroizing::new(self.cipher().random_nonzero(&mut rng));
@@ -350,7 +350,8 @@ impl PublicKey {
     /// # Errors
     /// [`Error::Residue`] if `b` is not a unit.
     pub fn subtract(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let (found, expected) = ("not coprime to m", "a unit");
+        let found = "not coprime to m";
+        let expected = "a unit";
         let no_unit = || Error::Residue {
             what: "the subtracted ciphertext",
             found,

@@ -180,7 +180,8 @@ impl SecretKey {
 
     /// Creates the key of two primes read from storage.
     pub(crate) fn from_primes(params: Params, p: BoxedUint, q: BoxedUint) -> Result<Self> {
-        let (p, q) = (Zeroizing::new(p), Zeroizing::new(q));
+        let p = Zeroizing::new(p);
+        let q = Zeroizing::new(q);
         check_primes(&params, &p, &q)?;
         let key = Self::from_numbers(params, &p, &q)?;
         if key.p.passes_fermat()? && key.q.passes_fermat()? {
@@ -233,7 +234,8 @@ impl SecretKey {
     /// Batches of [`crate::LANES`] gain the full speed, so callers who show progress or use several
     /// threads can split their slices.
     pub fn decrypt_many(&self, ciphertexts: &[Ciphertext]) -> Vec<Plaintext> {
-        let (p, q) = (self.p.powers(ciphertexts), self.q.powers(ciphertexts));
+        let p = self.p.powers(ciphertexts);
+        let q = self.q.powers(ciphertexts);
         let powers = p
             .chunks(self.p.cipher.words())
             .zip(q.chunks(self.q.cipher.words()));
@@ -256,14 +258,17 @@ impl SecretKey {
         plaintexts: &[Plaintext],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<Ciphertext>> {
-        let (p, q, rng) = (&self.p, &self.q, &mut SecretRng::new(rng));
+        let p = &self.p;
+        let q = &self.q;
+        let rng = &mut SecretRng::new(rng);
         let p_powers = p.random_powers(plaintexts.len(), rng)?;
         let q_powers = q.random_powers(plaintexts.len(), rng)?;
         let powers = p_powers
             .chunks(p.cipher.words())
             .zip(q_powers.chunks(q.cipher.words()));
         let encrypt = |(plaintext, (a, b)): (&Plaintext, (&[u64], &[u64]))| {
-            let (a, b) = (Zeroizing::new(from_words(a)), Zeroizing::new(from_words(b)));
+            let a = Zeroizing::new(from_words(a));
+            let b = Zeroizing::new(from_words(b));
             let power = combine(&p.cipher, &a, &q.cipher, &b, &self.cipher_inverse);
             self.public.mask(plaintext, &power)
         };

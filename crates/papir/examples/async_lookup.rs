@@ -30,7 +30,8 @@ async fn print(url: &str, keys: &[&str]) -> Result<(), Box<dyn Error>> {
     let lookups: Vec<_> = keys
         .iter()
         .map(|key| {
-            let (mut connection, key) = (connection.clone(), (*key).to_owned());
+            let mut connection = connection.clone();
+            let key = (*key).to_owned();
             tokio::spawn(async move {
                 // A future that is dropped loses nothing: the connection can be used again.
                 let found = timeout(PATIENCE, connection.get_key(key.as_bytes())).await;

@@ -75,7 +75,8 @@ fn encrypt(secret: &[u64], message: u64, rng: &mut dyn CryptoRng) -> Lwe {
         .iter()
         .zip(secret)
         .fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
-    let (scaled, error) = (message << (u64::BITS - P.ilog2()), rng.next_u64() >> 16);
+    let scaled = message << (u64::BITS - P.ilog2());
+    let error = rng.next_u64() >> 16;
     Lwe {
         mask,
         body: product.wrapping_add(scaled).wrapping_add(error),

@@ -179,7 +179,9 @@ mod tests {
         let network = Network::new(300)?;
         let [first, last, none] = [network.blocks[0], network.blocks[299], random_name()]
             .map(|name| read(&network, &name));
-        let (first, last, none) = (first?, last?, none?);
+        let first = first?;
+        let last = last?;
+        let none = none?;
         assert_eq!(first.block, Some(content(&network.blocks[0])));
         assert_eq!(last.block, Some(content(&network.blocks[299])));
         assert!(first.address.starts_with("/ip4/10.0.0.") && last.address.ends_with("/tcp/4001"));

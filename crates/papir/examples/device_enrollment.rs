@@ -142,7 +142,9 @@ mod tests {
         let service = Service::new(2000)?;
         let [first, last, stranger] =
             [0, 1999, 2000].map(|number| start_device(&service, &serial(number)));
-        let (first, last, stranger) = (first?, last?, stranger?);
+        let first = first?;
+        let last = last?;
+        let stranger = stranger?;
         assert_eq!(first.organisation.as_deref(), Some("City Library"));
         assert_eq!(last.organisation.as_deref(), Some("Northern Railway"));
         assert_eq!(stranger.organisation, None);

@@ -44,11 +44,9 @@ impl Default for Options {
         let TableOptions {
             on_duplicate, room, ..
         } = TableOptions::default();
-        let (scheme, goal, failure) = (
-            DEFAULT_SCHEME.to_owned(),
-            Goal::default(),
-            FailureBound::default(),
-        );
+        let scheme = DEFAULT_SCHEME.to_owned();
+        let goal = Goal::default();
+        let failure = FailureBound::default();
         Self {
             scheme,
             goal,
@@ -155,7 +153,8 @@ impl Database {
             line,
         };
         let entries: Vec<Entry> = (1..).zip(pairs).map(entry).collect();
-        let (table, rng) = (options.table(&entries)?, &mut papir_client::system_rng());
+        let table = options.table(&entries)?;
+        let rng = &mut papir_client::system_rng();
         let options = &Options {
             bucket: Some(table.bucket),
             ..options.clone()

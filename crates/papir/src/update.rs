@@ -67,10 +67,8 @@ impl Database {
     }
 
     fn rebuilt(&self, table: OwnedTable<'_>, changes: &Changes) -> Result<Self> {
-        let (options, rng) = (
-            self.options.rebuilt_table(),
-            &mut papir_client::system_rng(),
-        );
+        let options = self.options.rebuilt_table();
+        let rng = &mut papir_client::system_rng();
         let KeywordTable {
             layout,
             records,

@@ -32,7 +32,8 @@ impl Auto<'_> {
     pub fn bucket(&self, lengths: &Lengths) -> LookupResult<BucketTarget> {
         let table = Estimate::of(lengths, BucketTarget::default())?;
         let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-        let (lengths, extra_bytes) = (Some(*lengths), table.layout_bytes);
+        let lengths = Some(*lengths);
+        let extra_bytes = table.layout_bytes;
         let demand = Demand {
             failure: self.failure,
             lengths,

@@ -220,7 +220,8 @@ impl Observed {
     fn one_thread(&self) -> Seconds {
         let (hint_transform, pack) = self.solve_material();
         let mut seconds = self.shared(self.word(), hint_transform, pack);
-        let (selected, simple) = (&self.selected, &self.simple);
+        let selected = &self.selected;
+        let simple = &self.simple;
         let per_query = |case: &Observation, op| case.query_ms / 1e3 / case.work.query.times(op);
         let per_extract =
             |case: &Observation, op| case.extract_ms / 1e3 / case.work.extract.times(op);
@@ -283,7 +284,8 @@ impl Observed {
                 left(case, &[]),
             ]
         };
-        let ([a, b, u], [c, d, v]) = (row(selected), row(packed));
+        let [a, b, u] = row(selected);
+        let [c, d, v] = row(packed);
         let determinant = a * d - b * c;
         let matrix = (a * v - c * u) / determinant;
         seconds.set(Operation::Select16, (u * d - b * v) / determinant);
@@ -412,8 +414,10 @@ impl Observed {
                 case.setup(Operation::Pack),
             ]
         };
-        let ([a, b], [c, d]) = (row(&self.selected), row(&self.packed));
-        let (u, v) = (self.selected.after_encoding(), self.packed.after_encoding());
+        let [a, b] = row(&self.selected);
+        let [c, d] = row(&self.packed);
+        let u = self.selected.after_encoding();
+        let v = self.packed.after_encoding();
         let determinant = a * d - b * c;
         ((u * d - b * v) / determinant, (a * v - c * u) / determinant)
     }
@@ -434,7 +438,8 @@ fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Er
         repeats,
         ..
     } = config;
-    let (products, times) = (Products::new(gates)?, gates * runs.min(4));
+    let products = Products::new(gates)?;
+    let times = gates * runs.min(4);
     // The first pass warms the tables of the ring.
     std::hint::black_box(products.run(0, gates.min(64)));
     let once = || {
@@ -469,10 +474,12 @@ fn copy_seconds(bytes: usize) -> f64 {
 fn evaluation_seconds() -> f64 {
     const POINTS: usize = 1 << 10;
     let modulus = Modulus::new(268_369_921);
-    let (variables, degree) = (3, 18);
+    let variables = 3;
+    let degree = 18;
     let coefficients = vec![123_456_789; poly_eval::terms(variables, degree).unwrap_or_default()];
     let polynomial = Polynomial::new(modulus, variables, degree, &coefficients);
-    let (points, mut values) = (vec![98_765_432; variables * POINTS], vec![0; POINTS]);
+    let points = vec![98_765_432; variables * POINTS];
+    let mut values = vec![0; POINTS];
     // The first evaluation warms the caches.
     polynomial.evaluate(&points, &mut values);
     let start = std::time::Instant::now();

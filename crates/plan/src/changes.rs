@@ -123,12 +123,12 @@ fn delta_of(changes: u64, value_bytes: u64, demand: &Demand, rates: &Rates) -> C
 impl ChangesPlan {
     /// The recommended delta and its cost, in a sentence.
     pub fn reason(&self) -> String {
-        let (delta, base) = (&self.deltas[self.recommended], &self.base);
-        let (bytes, setup) = (
-            units::bytes(delta.delta_bytes),
-            units::seconds(base.setup_s),
-        );
-        let (merges, name) = (units::duration(delta.between_merges_s), base.name());
+        let delta = &self.deltas[self.recommended];
+        let base = &self.base;
+        let bytes = units::bytes(delta.delta_bytes);
+        let setup = units::seconds(base.setup_s);
+        let merges = units::duration(delta.between_merges_s);
+        let name = base.name();
         if delta.merging > 1.0 {
             return format!(
                 "{name}: a delta of {bytes} is full every {merges}, before a merge of {setup} ends. Changes would \

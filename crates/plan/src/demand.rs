@@ -50,7 +50,8 @@ impl Demand {
     /// Creates a demand with defaults for all other requirements.
     pub fn new(shape: Shape, rates: &Rates) -> Self {
         let connection = (DEFAULT_SPEED, DEFAULT_SPEED);
-        let (failure, threads) = (FailureBound::DEFAULT, rates.threads());
+        let failure = FailureBound::DEFAULT;
+        let threads = rates.threads();
         Self {
             shape,
             lengths: None,
@@ -99,7 +100,8 @@ impl Demand {
                 return Ok(*self);
             }
             let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-            let (extra_bytes, bucket_bytes) = (table.layout_bytes, Some(table.record_bytes));
+            let extra_bytes = table.layout_bytes;
+            let bucket_bytes = Some(table.record_bytes);
             Ok(Self {
                 shape,
                 extra_bytes,
@@ -128,7 +130,9 @@ impl Demand {
         match self.compressed_bytes {
             Some(compressed) if description.scheme == Download::NAME => {
                 let saved = hint.saturating_sub(compressed);
-                let (public, hint, database) = (public - saved, hint - saved, database - saved);
+                let public = public - saved;
+                let hint = hint - saved;
+                let database = database - saved;
                 Sizes {
                     public,
                     hint,

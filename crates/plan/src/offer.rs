@@ -76,7 +76,8 @@ impl Offer {
             description,
             parameters,
         } = candidate;
-        let (sizes, work) = (demand.sizes(&description), &description.work);
+        let sizes = demand.sizes(&description);
+        let work = &description.work;
         let takes_delta = refusal(&description).is_none();
         let (up, down) = demand.connection;
         let answers = rates.of_answers(sizes.device);

@@ -61,7 +61,8 @@ impl Choice {
             .iter()
             .map(|(value, name)| format!("{name} {}", units::seconds(*value)))
             .collect();
-        let (name, lookup) = (best.name(), units::seconds(best.lookup_s));
+        let name = best.name();
+        let lookup = units::seconds(best.lookup_s);
         let what = if best.batch > 1 {
             format!("batch of {} lookups", best.batch)
         } else {
@@ -276,10 +277,8 @@ fn not_weighed(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<&'static st
 }
 
 fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {
-    let (needed, most) = (
-        units::bytes(offer.memory_bytes),
-        units::bytes(demand.memory.unwrap_or(u64::MAX)),
-    );
+    let needed = units::bytes(offer.memory_bytes);
+    let most = units::bytes(demand.memory.unwrap_or(u64::MAX));
     let reason = format!("needs {needed} of memory, above {most}");
     LeftOut {
         scheme: offer.scheme,
@@ -301,7 +300,8 @@ fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Er
         .map(|one| format!("{}: {}", one.scheme, one.reason))
         .collect();
     if let (Some(least), Some(most)) = (least, demand.memory) {
-        let (least, most) = (units::bytes(least), units::bytes(most));
+        let least = units::bytes(least);
+        let most = units::bytes(most);
         reasons.push(format!(
             "the candidates need {least} of memory at least, and {most} is available"
         ));

@@ -152,7 +152,8 @@ pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result
             .collect()
     };
     let backend = Backend::try_from_env()?.name().to_owned();
-    let (one, all) = (table(&|op| rates.one(op)), table(&|op| rates.all(op)));
+    let one = table(&|op| rates.one(op));
+    let all = table(&|op| rates.all(op));
     let group = table(&|op| rates.group(op));
     let device = device.map(NamedDevice::table);
     let file = File {

@@ -73,16 +73,16 @@ impl ShardsPlan {
     /// [`papir_core::Error::OutOfBounds`] for more machines than slices.
     fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
         let scheme = registry::by_name(offer.scheme)?;
-        let (division, work) = (
-            scheme.division(&offer.encoded)?,
-            scheme.divided_work(&offer.encoded)?,
-        );
+        let division = scheme.division(&offer.encoded)?;
+        let work = scheme.divided_work(&offer.encoded)?;
         let ranges = division.split(machines.shards)?;
-        let (slices, threads) = (division.slices(), demand.threads);
+        let slices = division.slices();
+        let threads = demand.threads;
         // Words of partial answers are written and read, besides the work on one machine.
         let words =
             |share: f64| Counts::new().with(Operation::Word, share * division.words as f64, 1);
-        let (of_slices, front) = (work.slices.and(words(1.0)), work.combiner.and(words(1.0)));
+        let of_slices = work.slices.and(words(1.0));
+        let front = work.combiner.and(words(1.0));
         let share = |count: usize| count as f64 / slices as f64;
         let shard = |count: usize| ShardOffer {
             slices: count,
@@ -99,7 +99,8 @@ impl ShardsPlan {
         let sent = machines.shards as f64 * offer.upload_bytes as f64;
         let transfer_s =
             8.0 * (sent + (division.words * division.word_bytes()) as f64) / machines.network;
-        let (front_s, calls_s) = (front.seconds(rates, threads), CALL_S + transfer_s);
+        let front_s = front.seconds(rates, threads);
+        let calls_s = CALL_S + transfer_s;
         // Of each query under way: its bytes, and the words of all shards, packed and unpacked.
         let query_bytes =
             offer.upload_bytes + (division.words * (division.word_bytes() + 8)) as u64;
@@ -164,7 +165,8 @@ pub fn plan(
     rates: &Rates,
     machines: Machines,
 ) -> Result<ShardsPlan> {
-    let (mut plans, mut left_out) = (Vec::new(), choice.left_out.clone());
+    let mut plans = Vec::new();
+    let mut left_out = choice.left_out.clone();
     for offer in choice.offers() {
         match ShardsPlan::of(offer, demand, rates, machines) {
             Ok(plan) if plan.fits(demand) => plans.push(plan),
@@ -179,7 +181,8 @@ pub fn plan(
         .into_iter()
         .min_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
     least.ok_or_else(|| {
-        let (database, reasons) = (format!("{} shards", machines.shards), reasons(&left_out));
+        let database = format!("{} shards", machines.shards);
+        let reasons = reasons(&left_out);
         Error::NothingFits { database, reasons }
     })
 }

@@ -43,7 +43,8 @@ impl Seed {
             .update(&(label.len() as u64).to_le_bytes())
             .update(label.as_bytes());
         hasher.update(&index.to_le_bytes());
-        let (mut key, mut counter) = ([0; 16], [0; 16]);
+        let mut key = [0; 16];
+        let mut counter = [0; 16];
         let mut output = hasher.finalize_xof();
         output.fill(&mut key);
         output.fill(&mut counter);

@@ -11,7 +11,9 @@ pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
         (1..=1 << 32).contains(&modulus),
         "modulus {modulus}: expected 1 to 2^32"
     );
-    let (mut square, mut result, mut left) = (base % modulus, 1 % modulus, exponent);
+    let mut square = base % modulus;
+    let mut result = 1 % modulus;
+    let mut left = exponent;
     while left > 0 {
         if left & 1 == 1 {
             result = result * square % modulus;

@@ -234,7 +234,9 @@ impl Ring {
     /// Garner's reconstruction r₁ + q₁·((r₂ − r₁)/q₁ mod q₂) of each coefficient, without division.
     /// It is at most (q₁ − 1) + q₁·(q₂ − 1) = q − 1, so no reduction follows.
     fn lifted<'a>(&self, poly: &'a Poly<Coefficients>) -> impl Iterator<Item = u64> + 'a {
-        let ([first, second], [q1, q2], garner) = (poly.parts(), self.primes, self.garner);
+        let [first, second] = poly.parts();
+        let [q1, q2] = self.primes;
+        let garner = self.garner;
         first.iter().zip(second).map(move |(&r1, &r2)| {
             let difference = q2.sub(r2, q2.reduce(u64::from(r1)));
             u64::from(r1) + u64::from(q1.value()) * u64::from(q2.mul(difference, garner))
@@ -412,7 +414,8 @@ mod tests {
     #[test]
     fn products_match_the_definition() {
         let ring = ring(64);
-        let (a, b) = (random(&ring, 0), random(&ring, 1));
+        let a = random(&ring, 0);
+        let b = random(&ring, 1);
         let expected = schoolbook(&ring.to_words(&a), &ring.to_words(&b), ring.modulus());
         let product = ring.inverse(ring.mul(&ring.forward(a), &ring.forward(b)));
         assert_eq!(ring.to_words(&product), expected);
@@ -451,10 +454,8 @@ mod tests {
         let mut accumulator = Accumulator::new(&ring);
         let mut expected = ring.zero();
         for i in 0..256 {
-            let (a, b) = (
-                ring.forward(random(&ring, i)),
-                ring.forward(random(&ring, i + 1000)),
-            );
+            let a = ring.forward(random(&ring, i));
+            let b = ring.forward(random(&ring, i + 1000));
             ring.add_assign(&mut expected, &ring.mul(&a, &b));
             accumulator.add_product(&a, &b);
         }

@@ -182,7 +182,8 @@ fn weights(sigma: f64) -> Vec<u128> {
     // exp(−(k+1)²/2σ²) = exp(−k²/2σ²)·r^(2k+1) with r = exp(−1/2σ²).
     let step = exp_of_minus(0.5 / (sigma * sigma));
     let square = multiply(step, step);
-    let (mut weight, mut factor) = (multiply(1 << 127, step), multiply(step, square));
+    let mut weight = multiply(1 << 127, step);
+    let mut factor = multiply(step, square);
     while weight >= 1 << 47 {
         weights.push(weight);
         weight = multiply(weight, factor);
@@ -198,7 +199,9 @@ fn exp_of_minus(x: f64) -> u128 {
     let x = x.min(128.0);
     let halvings = (x * 16.0).log2().ceil().max(0.0);
     let small = (x / halvings.exp2() * 127f64.exp2()) as u128;
-    let (mut even, mut odd, mut term) = (0u128, 0u128, 1u128 << 127);
+    let mut even = 0u128;
+    let mut odd = 0u128;
+    let mut term = 1u128 << 127;
     for i in 0u128.. {
         if term == 0 {
             break;
@@ -212,7 +215,8 @@ fn exp_of_minus(x: f64) -> u128 {
 /// ⌊a·b/2¹²⁷⌋, for a, b ≤ 2¹²⁷.
 fn multiply(a: u128, b: u128) -> u128 {
     let split = |x: u128| (x >> 64, x & u128::from(u64::MAX));
-    let ((a1, a0), (b1, b0)) = (split(a), split(b));
+    let (a1, a0) = split(a);
+    let (b1, b0) = split(b);
     let (left1, left0) = split(a1 * b0);
     let (right1, right0) = split(a0 * b1);
     let (carry, middle) = split(split(a0 * b0).0 + left0 + right0);
@@ -255,7 +259,8 @@ mod tests {
         for sigma in WIDE_AND_NARROW {
             let values = samples(sigma, SAMPLES);
             let n = (SAMPLES as f64).sqrt();
-            let (mean, variance) = (moment(&values, 1), moment(&values, 2));
+            let mean = moment(&values, 1);
+            let variance = moment(&values, 2);
             assert!(mean.abs() < 5.0 * sigma / n, "σ {sigma}: mean {mean}");
             // The variance of x² is 2σ⁴. A width mistaken for a deviation is off by a factor of 2π.
             let relative = variance / (sigma * sigma) - 1.0;

@@ -192,8 +192,10 @@ mod tests {
     #[test]
     fn products_match_the_definition() {
         let ring = Ring::new(64, PRIME).unwrap();
-        let (a, b) = (random(&ring, 0), random(&ring, 1));
-        let (q, mut expected) = (i128::from(PRIME), [0i128; 64]);
+        let a = random(&ring, 0);
+        let b = random(&ring, 1);
+        let q = i128::from(PRIME);
+        let mut expected = [0i128; 64];
         for (i, &x) in a.residues().iter().enumerate() {
             for (j, &y) in b.residues().iter().enumerate() {
                 let term = i128::from(x) * i128::from(y) % q;

@@ -47,7 +47,8 @@ fn measure() -> Result<(), Box<dyn Error + Send + Sync>> {
             })
             .collect();
         let changed = server.update(&changes, &mut rng, &NoProgress)?;
-        let (mut follow, mut ratios) = (Vec::new(), Vec::new());
+        let mut follow = Vec::new();
+        let mut ratios = Vec::new();
         for number in 0..RUNS {
             let (anew, old) = timed(|| server.ticket(&keys, number, &NoProgress));
             let old = old?;

@@ -203,7 +203,8 @@ pub struct Addition {
 pub fn add(addition: Addition) -> Result<()> {
     let listings = addition.listings;
     let taken = |new: &&Listing| {
-        let (name, id) = (new.scheme.name(), new.scheme.id());
+        let name = new.scheme.name();
+        let id = new.scheme.id();
         BUILT_IN
             .iter()
             .any(|one| one.scheme.id() == id || one.scheme.name() == name)

@@ -135,7 +135,8 @@ fn freed_memory_holds_no_secret() {
     };
     let (known, _) = query();
 
-    let (ring, location) = (params.rlwe().ring(), params.layout().locate(index));
+    let ring = params.rlwe().ring();
+    let location = params.layout().locate(index);
     let d = ring.degree();
     let image = ring.permute(known.key().values(), &galois::permutation(d, 5));
     let mut point = vec![0i32; d];
@@ -145,7 +146,8 @@ fn freed_memory_holds_no_secret() {
     let keyed = ring.mul(&point, known.key().values());
     let mut selector = vec![0; d];
     selector[location.column as usize % d] = params.scale();
-    let (low, high) = (params.key_switch().factor(0), params.key_switch().factor(1));
+    let low = params.key_switch().factor(0);
+    let high = params.key_switch().factor(1);
     let rgsw = params.rgsw().factor(0);
     let coefficients = known.key().coefficients()[100..108]
         .iter()
@@ -322,10 +324,8 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
         .map(|&byte| i32::from(byte as i8))
         .collect();
 
-    let (ring, small) = (
-        wide::Ring::new(2048, PRIME).unwrap(),
-        wide::Ring::new(1024, RESPONSE_PRIME).unwrap(),
-    );
+    let ring = wide::Ring::new(2048, PRIME).unwrap();
+    let small = wide::Ring::new(1024, RESPONSE_PRIME).unwrap();
     let residues = ring.from_signed(&key);
     let image = ring.automorphism(&residues, 2049);
     let values = ring.forward(residues.clone());

@@ -66,7 +66,8 @@ impl TreeHasher {
                     now
                 }
                 whole => {
-                    let (first, now) = (self.chunks.len(), &bytes[..whole * CHUNK]);
+                    let first = self.chunks.len();
+                    let now = &bytes[..whole * CHUNK];
                     let values = now.par_chunks(CHUNK).enumerate();
                     self.chunks
                         .par_extend(values.map(|(index, chunk)| value(first + index, chunk)));
@@ -158,13 +159,14 @@ fn kept(section: &Section) -> u64 {
 /// # Errors
 /// [`Error::Length`] or [`Error::Checksum`].
 pub(crate) fn decode(bytes: &[u8], sections: &[Section]) -> Result<Vec<Vec<ChainingValue>>> {
-    let (found, kept_of) = (bytes.len() as u64, |section: &Section| {
+    let found = bytes.len() as u64;
+    let kept_of = |section: &Section| {
         if section.name == CHUNKS {
             0
         } else {
             kept(section)
         }
-    });
+    };
     let total = sections
         .iter()
         .try_fold(0u64, |total, section| total.checked_add(kept_of(section)));
@@ -252,7 +254,8 @@ mod tests {
 
     #[test]
     fn kept_values_are_those_of_the_chunks() {
-        let (long, short) = (bytes(2 * CHUNK + 5), bytes(100));
+        let long = bytes(2 * CHUNK + 5);
+        let short = bytes(100);
         let tree = Tree::of(&long);
         let sections = [section(&short), section(&long)];
         let decoded = decode(&tree.chunks.concat(), &sections).unwrap();
@@ -270,7 +273,8 @@ mod tests {
     #[test]
     fn values_that_do_not_make_the_root_are_refused() {
         let long = bytes(2 * CHUNK + 5);
-        let (sections, kept) = ([section(&long)], Tree::of(&long).chunks.concat());
+        let sections = [section(&long)];
+        let kept = Tree::of(&long).chunks.concat();
         for bit in [0, 255, 256, 8 * kept.len() - 1] {
             let mut damaged = kept.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);

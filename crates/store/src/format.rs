@@ -49,7 +49,8 @@ pub(crate) struct Section {
 impl Header {
     /// The header for a file that ends with this table.
     pub(crate) fn of(sections: usize, table_offset: u64, table: &[u8]) -> Self {
-        let (sections, table_bytes) = (sections as u32, table.len() as u64);
+        let sections = sections as u32;
+        let table_bytes = table.len() as u64;
         Self {
             sections,
             table_offset,
@@ -94,8 +95,12 @@ impl Header {
         }
         // Checked before the checksum, which another format may place elsewhere.
         SNAPSHOT.check(reader.u32()?)?;
-        let (sections, table_offset, table_bytes) = (reader.u32()?, reader.u64()?, reader.u64()?);
-        let (file_bytes, table_hash, sum) = (reader.u64()?, reader.array()?, reader.array::<8>()?);
+        let sections = reader.u32()?;
+        let table_offset = reader.u64()?;
+        let table_bytes = reader.u64()?;
+        let file_bytes = reader.u64()?;
+        let table_hash = reader.array()?;
+        let sum = reader.array::<8>()?;
         if sum != prefix::<8>(&file[..56]) {
             return Err(Error::Checksum {
                 what: "the header".to_owned(),
@@ -104,7 +109,8 @@ impl Header {
         if file_bytes != file.len() as u64
             || table_offset.checked_add(table_bytes) != Some(file_bytes)
         {
-            let (found, expected) = (file.len() as u64, file_bytes);
+            let found = file.len() as u64;
+            let expected = file_bytes;
             return Err(Error::Length {
                 what: "the snapshot file",
                 found,
@@ -178,7 +184,9 @@ impl Section {
         let name = reader.raw(length.into())?;
         let name = std::str::from_utf8(name)
             .map_err(|_| Error::malformed("a section's name", shown_bytes(name), "UTF-8"))?;
-        let (offset, bytes, hash) = (reader.u64()?, reader.u64()?, reader.array()?);
+        let offset = reader.u64()?;
+        let bytes = reader.u64()?;
+        let hash = reader.array()?;
         Ok(Self {
             name: name.to_owned(),
             offset,

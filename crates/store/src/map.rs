@@ -53,7 +53,8 @@ pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
     let (mut file, bytes) = open(path)?;
     let free = free_memory();
     if free.is_some_and(|free| free < bytes) {
-        let (file, free) = (path.display().to_string(), free.unwrap_or_default());
+        let file = path.display().to_string();
+        let free = free.unwrap_or_default();
         return Err(Error::Memory { file, bytes, free });
     }
     let length = usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -48,7 +48,8 @@ fn free_in_group(group: &Path) -> Option<u64> {
             .parse::<u64>()
             .ok()
     };
-    let (limit, used) = (number("memory.max")?, number("memory.current")?);
+    let limit = number("memory.max")?;
+    let used = number("memory.current")?;
     let statistics = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let pages = |name: &str| {
         let line = statistics.lines().find_map(|line| line.strip_prefix(name));

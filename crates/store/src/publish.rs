@@ -335,10 +335,8 @@ mod tests {
     #[test]
     fn a_copy_is_complete_or_not_there() {
         let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (
-            folder.path().join("a.pir"),
-            folder.path().join("a.pir.0123456789abcdef"),
-        );
+        let from = folder.path().join("a.pir");
+        let to = folder.path().join("a.pir.0123456789abcdef");
         fs::write(&from, "version").unwrap();
         // Left by a copy that was killed.
         fs::write(

@@ -31,7 +31,8 @@ pub fn sign(
     progress: &dyn Progress,
 ) -> Result<Leaf> {
     // A delta that is published meanwhile waits: it is beside a signed version then.
-    let (_lock, _deltas) = (lock(file)?, lock_deltas(file)?);
+    let _lock = lock(file)?;
+    let _deltas = lock_deltas(file)?;
     progress.stage("opening", 1);
     let snapshot = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);
@@ -69,7 +70,8 @@ pub fn attach(
     certificates: &[Certificate],
     rng: &mut dyn CryptoRng,
 ) -> Result<usize> {
-    let (_lock, _deltas) = (lock(file)?, lock_deltas(file)?);
+    let _lock = lock(file)?;
+    let _deltas = lock_deltas(file)?;
     let log = stored_log(file)?;
     let mut log = log.ok_or_else(|| {
         Error::options(

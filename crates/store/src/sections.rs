@@ -84,7 +84,8 @@ impl Sections {
     /// Verifies every byte of the file on all cores: the checksums of all sections, and the zeros between
     /// them.
     pub(crate) fn verify(&self) -> Result<()> {
-        let (small, large) = (self.small_pieces(), self.large_pieces());
+        let small = self.small_pieces();
+        let large = self.large_pieces();
         small
             .into_par_iter()
             .chain(large)
@@ -201,10 +202,8 @@ impl Sections {
         })?;
         // Checks that the range lies inside the file.
         part(&self.map, section.offset, section.bytes)?;
-        let (start, end) = (
-            section.offset as usize,
-            (section.offset + section.bytes) as usize,
-        );
+        let start = section.offset as usize;
+        let end = (section.offset + section.bytes) as usize;
         Blob::part_of(self.map.clone(), start..end)
     }
 }
@@ -372,7 +371,8 @@ mod tests {
         let (kept, left) = sections.table().split_at(2);
         let mut table = Writer::new();
         kept.iter().for_each(|section| section.write(&mut table));
-        let (table, end) = (table.finish(), left[0].offset);
+        let table = table.finish();
+        let end = left[0].offset;
         let mut bytes = fs::read(&path).unwrap()[..end as usize].to_vec();
         bytes[..HEADER_BYTES].copy_from_slice(&Header::of(2, end, &table).encode());
         bytes.extend(&table);

@@ -79,8 +79,10 @@ impl<'a> Signing<'a> {
             former,
             file: file.display().to_string(),
         };
-        let (base, public_part) = (Base::Content([0; 32]), [0; 32]);
-        let (database, time) = (database.to_owned(), sign.time());
+        let base = Base::Content([0; 32]);
+        let public_part = [0; 32];
+        let database = database.to_owned();
+        let time = sign.time();
         signing.append(&Statement {
             database,
             time,
@@ -105,17 +107,16 @@ impl<'a> Signing<'a> {
             Some(commitment) => Base::Root(commitment.root(version.keyword).0),
             None => Base::Content(content_hash(sections)),
         };
-        let (keyword, commitment_top) = (
-            version.keyword.cloned(),
-            version.commitment.map(|one| *one.top()),
-        );
+        let keyword = version.keyword.cloned();
+        let commitment_top = version.commitment.map(|one| *one.top());
         let bundle = Bundle {
             scheme_public: version.public.clone(),
             keyword,
             commitment_top,
         }
         .encode();
-        let (database, time) = (version.database.to_owned(), self.sign.time());
+        let database = version.database.to_owned();
+        let time = self.sign.time();
         let public_part = public_part_hash(&bundle);
         self.write(
             &Statement {
@@ -146,7 +147,8 @@ impl<'a> Signing<'a> {
             public_part,
             ..
         } = former.newest().map_err(failed)?.clone();
-        let (time, delta_root) = (self.sign.time(), Some(public_part_hash(part)));
+        let time = self.sign.time();
+        let delta_root = Some(public_part_hash(part));
         self.write(
             &Statement {
                 database,

@@ -279,7 +279,8 @@ impl Snapshot {
 
     /// The bundle that clients fetch once per version.
     pub fn bundle(&self) -> Bundle {
-        let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+        let scheme_public = self.server.public();
+        let keyword = self.keyword.clone();
         Bundle {
             scheme_public,
             keyword,

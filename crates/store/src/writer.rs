@@ -104,7 +104,8 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
             self.write(step)?;
         }
         let tree = hasher.finish();
-        let (bytes, hash) = (self.position - offset, tree.root);
+        let bytes = self.position - offset;
+        let hash = tree.root;
         self.chunks.extend(tree.chunks.iter().flatten());
         self.sections.push(Section {
             name: name.to_owned(),

@@ -83,7 +83,8 @@ struct Plain {
 impl Plain {
     /// The word of a row and a column, by the definition of tiles.
     fn word(&self, row: usize, column: usize) -> u64 {
-        let (bytes, each) = (self.shape.words.bytes(), 4 / self.shape.words.bytes());
+        let bytes = self.shape.words.bytes();
+        let each = 4 / self.shape.words.bytes();
         let cell = (row / 64 * self.shape.steps() + column / each) * 64 + row % 64;
         let word = &self.tiles[4 * cell + column % each * bytes..][..bytes];
         match (self.shape.words, word) {

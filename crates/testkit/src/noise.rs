@@ -16,7 +16,10 @@ pub struct Moments {
 impl Moments {
     /// Computes the moments of at least one value.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let (mut count, mut sum, mut squares, mut max) = (0usize, 0f64, 0f64, 0f64);
+        let mut count = 0usize;
+        let mut sum = 0f64;
+        let mut squares = 0f64;
+        let mut max = 0f64;
         for value in values {
             count += 1;
             sum += value;

@@ -334,7 +334,8 @@ impl StatefulServer {
         session: Session<'_, Stateful>,
         query: &StatefulQuery,
     ) -> Result<StatefulAnswer> {
-        let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
+        let keys = session.require_keys()?;
+        let ticket = session.require_ticket()?;
         if ticket.tag != keys.tag() {
             return Err(Error::malformed(
                 "a ticket",

@@ -20,7 +20,9 @@ fn key(name: &str, seed: u8) -> SigningKey {
 
 /// A log of two versions with both kinds of certificates.
 fn log() -> (Log, Vec<Certificate>) {
-    let (owner, next, publisher) = (key("o", 1), key("o", 2), key("p", 3));
+    let owner = key("o", 1);
+    let next = key("o", 2);
+    let publisher = key("p", 3);
     let certificates = vec![
         Certificate::delegate(&owner, &publisher.public(), Some("words"), (0, 100)).unwrap(),
         Certificate::rotate(&owner, &next, (0, 100)).unwrap(),
@@ -53,8 +55,11 @@ pub(super) fn checkpoint() -> Target {
     seeds.extend(certificates.iter().map(|one| one.to_string().into_bytes()));
     Target::new(seeds, move |input| {
         let text = String::from_utf8_lossy(input);
-        let (log, proof, note) = (Log::decode(input), Proof::parse(input), Note::parse(input));
-        let (leaf, certificate) = (Leaf::decode(input), Certificate::parse(input));
+        let log = Log::decode(input);
+        let proof = Proof::parse(input);
+        let note = Note::parse(input);
+        let leaf = Leaf::decode(input);
+        let certificate = Certificate::parse(input);
         if let Ok(log) = &log {
             assert_eq!(Log::decode(&log.encode().unwrap()).unwrap(), *log);
         }

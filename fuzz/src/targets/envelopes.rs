@@ -109,7 +109,8 @@ pub(super) fn delta() -> Target {
     ];
     Target::new(seeds, |input| {
         let repaired = repair::tail_sum(input);
-        let (part, changes) = (DeltaPart::decode(&repaired), DeltaChanges::decode(input));
+        let part = DeltaPart::decode(&repaired);
+        let changes = DeltaChanges::decode(input);
         if let Ok(part) = &part {
             assert_eq!(part.encode(), repaired, "another delta of the same content");
         }

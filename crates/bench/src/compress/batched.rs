@@ -95,7 +95,8 @@ const EXTENDED: [(&str, u32); 2] = [("binary, s = 2", 2), ("binary, s = 3", 3)];
 /// A point of the CDKS curve. Zeros fill up the pack, and only `count` coefficients of its body are
 /// sent. The masks arrive with the encryptions, so nothing can be precomputed.
 fn cdks(packed: &packing::Measured, count: usize) -> Batched {
-    let (d, bits) = (packed.degree, packed.modulus_log2.ceil() as u32);
+    let d = packed.degree;
+    let bits = packed.modulus_log2.ceil() as u32;
     Batched {
         curve: "CDKS",
         encryptions: count,

@@ -85,7 +85,9 @@ pub fn measure(config: Config, runs: usize, progress: &dyn Progress) -> Result<C
     let correct = single.iter().all(|one| one.correct)
         && keys.iter().all(|one| one.correct)
         && batched.iter().all(|one| one.correct);
-    let (part, modulus_bits, backend) = ("compress", config.modulus_bits, backend.name());
+    let part = "compress";
+    let modulus_bits = config.modulus_bits;
+    let backend = backend.name();
     Ok(CompressionReport {
         part,
         modulus_bits,

@@ -76,7 +76,8 @@ fn one_set(
 ) -> Result<Single> {
     if form == Form::Lwe {
         let samples = setting.samples(n, bits, KeyKind::Binary, 1)?;
-        let (lwe, secret) = (samples.lwe, samples.secret.clone());
+        let lwe = samples.lwe;
+        let secret = samples.secret.clone();
         let take = || Ok(samples.encryptions[0].clone());
         let correct = |key: &SecretKey, layout: &Layout, ciphertexts: &[Ciphertext]| {
             samples.match_phases(key, layout, ciphertexts, 1)
@@ -116,7 +117,8 @@ fn compress_one(
     take: impl Fn() -> Result<Lwe>,
     correct: impl Fn(&SecretKey, &Layout, &[Ciphertext]) -> Result<bool>,
 ) -> Result<Single> {
-    let (public, bits) = (setting.key.public().clone(), lwe.modulus_bits());
+    let public = setting.key.public().clone();
+    let bits = lwe.modulus_bits();
     let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::parameters)?;
     let key = CompressionKey::generate(&setting.key, &lwe, secret, setting.rng)
         .map_err(Error::parameters)?;

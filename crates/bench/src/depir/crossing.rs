@@ -218,7 +218,8 @@ impl<'a> Series<'a> {
         let both = self.outlines.iter().zip(&lines.outlines);
         let times: Vec<(u64, &Outline, f64)> = both
             .filter_map(|((records, tables), (_, lines))| {
-                let (tables, lines) = (tables.as_ref()?, lines.as_ref()?);
+                let tables = tables.as_ref()?;
+                let lines = lines.as_ref()?;
                 let ratio = self.machine.seconds(tables) / self.machine.seconds(lines);
                 Some((*records, tables, ratio))
             })
@@ -246,10 +247,8 @@ impl<'a> Series<'a> {
 /// Measures the sets and predicts the other points.
 pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let measured = Measured::new(sets, effort, progress)?;
-    let (this, large) = (
-        measured.this_machine(effort.threads)?,
-        measured.large_machine()?,
-    );
+    let this = measured.this_machine(effort.threads)?;
+    let large = measured.large_machine()?;
     // Lines, then the tables that are compared with them.
     let pairs = [
         (Series::lines(&this), Series::tables(&this, this.memory)),

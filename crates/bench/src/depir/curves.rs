@@ -53,13 +53,16 @@ fn figure_3() -> Rows {
     let columns = [
         "steps", "m", "D", "N", "look-ups", "exact", "entries", "exact",
     ];
-    let (mut rows, mut curves) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut curves = Vec::new();
     for steps in [Steps::One, Steps::Two] {
         let number = if steps == Steps::One { "one" } else { "two" };
         for variables in [3, 4, 5] {
-            let (mut estimated, mut counted) = (Vec::new(), Vec::new());
+            let mut estimated = Vec::new();
+            let mut counted = Vec::new();
             for degree in DEGREES {
-                let (d, m) = (degree as f64, variables as f64);
+                let d = degree as f64;
+                let m = variables as f64;
                 let estimate = match steps {
                     Steps::One => one_step(d, LOG2_Q * LN_2, m),
                     _ => two_steps(d, LOG2_Q * LN_2, m, (LOG2_Q - 1.0) * LN_2),
@@ -153,7 +156,10 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         "products",
         "table bytes used",
     ];
-    let (mut rows, mut ours, mut papers, mut correct) = (Vec::new(), Vec::new(), Vec::new(), true);
+    let mut rows = Vec::new();
+    let mut ours = Vec::new();
+    let mut papers = Vec::new();
+    let mut correct = true;
     for by in ways(set) {
         let report = measure(
             Config {

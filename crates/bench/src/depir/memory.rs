@@ -16,7 +16,8 @@ const OTHER_BYTES: u64 = 32 << 20;
 /// coefficients twice, the second time in the form that the kernel reads.
 pub(super) fn memory(params: &DepirParams, threads: usize) -> u64 {
     let description = params.describe();
-    let (ring, Simplex { variables, degree }) = (params.bv().ring(), params.simplex());
+    let ring = params.bv().ring();
+    let Simplex { variables, degree } = params.simplex();
     let contracted = threads.min(ring.len()) * 8 * terms(variables - 1, degree);
     // As bytes, bodies, masks, starts and slopes; values before and after interpolation and in an answer.
     let words = ring.len() * params.ring_degree();

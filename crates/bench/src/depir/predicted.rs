@@ -46,7 +46,8 @@ pub fn announcement(config: Config<'_>, effort: Effort, loaded: &LoadedRates) ->
 pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Result<SheetReport> {
     let params = config.params()?;
     let description = params.describe();
-    let (ring, Simplex { variables, degree }) = (params.bv().ring(), params.simplex());
+    let ring = params.bv().ring();
+    let Simplex { variables, degree } = params.simplex();
     let [setup, answer] = seconds(&description, &loaded.rates, effort.threads);
     let count = |operation| format!("{:.2e}", description.work.answer.times(operation));
     let sizes = description.sizes;

@@ -325,7 +325,8 @@ impl Bench {
         (runs, resident): (&[Run], Option<Resident>),
     ) -> DepirReport {
         let params = self.server.params();
-        let (description, ring) = (params.describe(), params.bv().ring());
+        let description = params.describe();
+        let ring = params.bv().ring();
         let Simplex { variables, degree } = params.simplex();
         let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
         let answer_s = median_of(|run| run.answer);

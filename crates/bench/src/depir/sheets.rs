@@ -153,7 +153,8 @@ impl Optimization {
 
     fn cells(&self) -> Vec<String> {
         let number = |number: f64| format!("{number:.1e}");
-        let (estimate, exact) = (self.estimate(), self.exact());
+        let estimate = self.estimate();
+        let exact = self.exact();
         let counted = |value: fn(&Count) -> f64| {
             exact
                 .as_ref()

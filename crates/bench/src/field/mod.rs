@@ -152,7 +152,8 @@ impl Bench<'_> {
 
     /// Measures the scheme, or predicts it.
     fn status(&self, scheme: &dyn ErasedScheme, description: &Description) -> Result<Status> {
-        let (work, threads) = (&description.work, self.effort.threads);
+        let work = &description.work;
+        let threads = self.effort.threads;
         let answers =
             (self.effort.runs + 1) as f64 * work.answer.seconds(&self.rates.rates, threads);
         let expected = work.setup.seconds(&self.rates.rates, threads) + answers;

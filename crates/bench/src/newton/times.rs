@@ -91,7 +91,8 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
     let (prepared, setup_s) = timed(|| server.coefficients(fresh.modulus(), &NoProgress));
     drop(prepared?);
     let client = NewtonClient::new(params.clone(), server.public().clone())?;
-    let (mut times, mut correct) = ([(); 3].map(|()| Vec::new()), true);
+    let mut times = [(); 3].map(|()| Vec::new());
+    let mut correct = true;
     for run in 0..=runs {
         let index = rng.next_u64() % params.shape().records();
         let (query, query_s) = timed(|| client.query(None, &[index], rng));

@@ -110,7 +110,8 @@ impl Counted {
 
     /// Milliseconds of both parts on `threads` threads, from their times on one.
     fn scaled_from(&self, one: Parts, rates: &Rates, threads: usize) -> Parts {
-        let (model, many) = (self.parts(rates, 1), self.parts(rates, threads));
+        let model = self.parts(rates, 1);
+        let many = self.parts(rates, threads);
         let scale =
             |one: f64, model: f64, many: f64| if model > 0.0 { one * many / model } else { one };
         Parts {
@@ -175,7 +176,8 @@ pub(super) fn scaled(
     let one_parts = counted.of_status(one, rates, 1);
     // Of the parts on several threads, those that are shared.
     let total = |parts: Option<Parts>, threads: usize| {
-        let (one, many) = (one_parts?, parts?);
+        let one = one_parts?;
+        let many = parts?;
         let time = match shared {
             Shared::Nothing => one.zero + one.rest,
             Shared::PhaseZero => many.zero + one.rest,

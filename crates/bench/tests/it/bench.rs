@@ -202,10 +202,8 @@ fn several_clients_are_answered_together() {
 fn newtons_digests_and_batches_are_measured() {
     for scheme in ["newtonsym", "newtonsym-batch"] {
         let line = format!("{scheme} --records 64 --record-bytes 300 --digests --runs 1 --json");
-        let (with, without) = (
-            output(&line).unwrap(),
-            output(&line.replace("--digests ", "")).unwrap(),
-        );
+        let with = output(&line).unwrap();
+        let without = output(&line.replace("--digests ", "")).unwrap();
         let [with, without] =
             [with, without].map(|json| serde_json::from_str::<Value>(&json).unwrap());
         assert_eq!(
@@ -243,10 +241,8 @@ fn inspire_reports_the_stages_of_its_server() {
         "seal",
     ];
     assert_eq!(stages, BTreeSet::from(expected));
-    let (keys, query) = (
-        report["keys_bytes"].as_u64().unwrap(),
-        report["query_bytes"].as_u64().unwrap(),
-    );
+    let keys = report["keys_bytes"].as_u64().unwrap();
+    let query = report["query_bytes"].as_u64().unwrap();
     assert!(keys > 0 && query > 0);
     assert_eq!(report["upload_bytes"].as_u64().unwrap(), keys + query);
 }
@@ -289,7 +285,8 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_is_complete() {
     let list = output("--list").unwrap();
-    let (computed, quoted) = (tables::all().count(), tables::ALL_QUOTED.len());
+    let computed = tables::all().count();
+    let quoted = tables::ALL_QUOTED.len();
     let papers = computed + quoted + figures::ALL.len() + depir::all_sheets().count();
     assert_eq!(list.lines().count(), definitions::ALL.len() + papers);
     assert!(

@@ -93,13 +93,15 @@ fn table_2_follows_the_propositions() {
     let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
     let number = |cell: &str| cell.parse::<f64>().unwrap();
     for row in report.rows.iter().filter(|row| row[1] != "papir: on lines") {
-        let (printed, formula) = (number(&row[3]), number(&row[4]));
+        let printed = number(&row[3]);
+        let formula = number(&row[4]);
         assert!(
             (0.7..1.5).contains(&(formula / printed)),
             "look-ups: {row:?}"
         );
         let variables = number(&row[2]);
-        let (printed, formula) = (number(&row[6]), number(&row[7]));
+        let printed = number(&row[6]);
+        let formula = number(&row[7]);
         let last = (row[0].as_str(), row[2].as_str()) == ("two", "4");
         let lacking = (variables + 1.0) / if last { 10.0 } else { 1.0 };
         assert!(

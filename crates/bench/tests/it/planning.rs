@@ -10,7 +10,8 @@ fn a_tiny_calibration_gives_every_rate() {
     let rates = calibrate(Config::TINY, 2, &NoProgress).unwrap();
     assert_eq!(rates.threads(), 2);
     for op in Operation::ALL {
-        let (one, all) = (rates.one(op), rates.all(op));
+        let one = rates.one(op);
+        let all = rates.all(op);
         assert!(one > 0.0 && one.is_finite(), "{}: {one}", op.name());
         assert!(
             all <= one && all >= 0.499 * one,

@@ -545,7 +545,8 @@ fn communication_never_exceeds_the_papers() {
             let Some(cost) = row.papir.cost() else {
                 continue;
             };
-            let (ours, paper) = (cost.total_kib, row.paper_total_kb);
+            let ours = cost.total_kib;
+            let paper = row.paper_total_kb;
             assert!(ours <= paper, "{}: {ours} KB, the paper has {paper}", at());
             assert!(matches!(row.papir, Status::Predicted(_)));
         }
@@ -642,7 +643,9 @@ fn assert_every_point_is_drawn(report: &FigureReport) {
 /// Returns the names of the elements of an XML text. Checks that it has one root, that elements are
 /// nested, and that attributes are quoted.
 fn elements(xml: &str) -> Vec<String> {
-    let (mut open, mut found, mut roots) = (Vec::new(), Vec::new(), 0);
+    let mut open = Vec::new();
+    let mut found = Vec::new();
+    let mut roots = 0;
     let mut rest = xml;
     while let Some(start) = rest.find('<') {
         let outside = &rest[..start];

@@ -23,7 +23,8 @@ impl<'a> Tree<'a> {
     /// for an index beyond the last leaf.
     pub fn inclusion(&self, index: usize) -> Option<Vec<Hash>> {
         let mut proof = Vec::new();
-        let (mut leaves, mut index) = (self.leaves, index);
+        let mut leaves = self.leaves;
+        let mut index = index;
         leaves.get(index)?;
         // Walks from the root down to the leaf.
         while leaves.len() > 1 {
@@ -53,7 +54,9 @@ impl<'a> Tree<'a> {
         }
         // `whole` is set as long as the old tree is a subtree of the new one, which the verifier
         // knows already.
-        let (mut leaves, mut old, mut whole) = (self.leaves, old, true);
+        let mut leaves = self.leaves;
+        let mut old = old;
+        let mut whole = true;
         while old < leaves.len() {
             let (left, right) = leaves.split_at(split(leaves.len()));
             if old <= left.len() {

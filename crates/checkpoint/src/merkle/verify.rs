@@ -11,7 +11,9 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
     if index >= size {
         return false;
     }
-    let (mut place, mut last, mut hash) = (index, size - 1, *leaf);
+    let mut place = index;
+    let mut last = size - 1;
+    let mut hash = *leaf;
     for sibling in proof {
         if last == 0 {
             return false;
@@ -48,8 +50,10 @@ pub fn verify_consistency(
         return false;
     };
     let shift = (old_size - 1).trailing_ones();
-    let (mut place, mut last) = (old_size.wrapping_sub(1) >> shift, (size - 1) >> shift);
-    let (mut old_hash, mut hash) = (start, start);
+    let mut place = old_size.wrapping_sub(1) >> shift;
+    let mut last = (size - 1) >> shift;
+    let mut old_hash = start;
+    let mut hash = start;
     for node in path {
         if last == 0 {
             return false;
@@ -96,7 +100,8 @@ mod tests {
     fn inclusion_of_every_leaf_in_every_size() {
         for size in 1..=33 {
             let leaves = leaves(size);
-            let (tree, all) = (Tree::new(&leaves), u64::from(size));
+            let tree = Tree::new(&leaves);
+            let all = u64::from(size);
             let root = tree.root();
             for (index, leaf) in leaves.iter().enumerate() {
                 let proof = tree.inclusion(index).unwrap();
@@ -139,7 +144,8 @@ mod tests {
     fn consistency_of_every_pair_of_sizes() {
         for size in 0..=33 {
             let new = leaves(size);
-            let (tree, root) = (Tree::new(&new), Tree::new(&new).root());
+            let tree = Tree::new(&new);
+            let root = Tree::new(&new).root();
             for old in 0..=size {
                 let old_root = Tree::new(&new[..usize::from(old)]).root();
                 let proof = tree.consistency(old.into()).unwrap();

@@ -17,7 +17,8 @@ fn every_version_extends_the_one_before() {
     let mut former = append(None, 0, &owner).unwrap();
     for number in 1..20 {
         let next = append(Some(&former), number, &owner).unwrap();
-        let (old, new) = (checkpoint(&former), checkpoint(&next));
+        let old = checkpoint(&former);
+        let new = checkpoint(&next);
         assert_eq!((old.size, new.size), (number.into(), u64::from(number) + 1));
         assert_eq!(new.origin.as_str(), "example.org/owner/words");
         let hashes: Vec<Hash> = next
@@ -42,7 +43,8 @@ fn every_version_extends_the_one_before() {
 
 #[test]
 fn golden_bytes_of_the_log_and_of_the_proof() {
-    let (owner, publisher) = (key("o", 1), key("p", 2));
+    let owner = key("o", 1);
+    let publisher = key("p", 2);
     let grant =
         Certificate::delegate(&owner, &publisher.public(), None, (START, START + 9)).unwrap();
     let log = certified(None, 0, &publisher, &[grant]).unwrap();
@@ -132,7 +134,8 @@ fn truncated_and_changed_proofs_are_refused() {
 
 #[test]
 fn only_certified_keys_append() {
-    let (owner, stranger) = (key("o", 1), key("o", 2));
+    let owner = key("o", 1);
+    let stranger = key("o", 2);
     let first = append(None, 0, &owner).unwrap();
     assert_eq!(
         append(Some(&first), 1, &stranger).unwrap_err().code(),
@@ -148,7 +151,8 @@ fn only_certified_keys_append() {
     assert_eq!(error.code(), "checkpoint_database");
     // A log that was tampered with is not continued: this note is signed by another key.
     let forged = append(None, 0, &stranger).unwrap().encode().unwrap();
-    let (found, expected) = (stranger.public().to_string(), owner.public().to_string());
+    let found = stranger.public().to_string();
+    let expected = owner.public().to_string();
     let place = forged
         .windows(found.len())
         .position(|window| window == found.as_bytes())
@@ -168,7 +172,8 @@ fn only_certified_keys_append() {
 
 #[test]
 fn ended_delegations_are_dropped() {
-    let (owner, publisher) = (key("o", 1), key("p", 2));
+    let owner = key("o", 1);
+    let publisher = key("p", 2);
     let grant =
         Certificate::delegate(&owner, &publisher.public(), None, (START, START + 9000)).unwrap();
     let first = certified(None, 2, &publisher, std::slice::from_ref(&grant)).unwrap();
@@ -203,7 +208,8 @@ fn a_clock_that_is_a_little_late_repeats_a_time_and_a_wrong_one_is_left_behind()
 
 #[test]
 fn a_rotation_moves_the_owner_and_keeps_the_origin() {
-    let (old, new) = (key("o", 1), key("o", 2));
+    let old = key("o", 1);
+    let new = key("o", 2);
     let rotation = Certificate::rotate(&old, &new, (version(1).time, version(3).time)).unwrap();
     let first = append(None, 0, &old).unwrap();
     let early = certified(Some(&first), 0, &new, std::slice::from_ref(&rotation));
@@ -226,7 +232,8 @@ fn a_rotation_moves_the_owner_and_keeps_the_origin() {
 
 #[test]
 fn a_rotation_may_be_attached_long_after_the_newest_version() {
-    let (old, new) = (key("o", 1), key("o", 2));
+    let old = key("o", 1);
+    let new = key("o", 2);
     let times = (version(50).time, version(60).time);
     let rotation = Certificate::rotate(&old, &new, times).unwrap();
     for signed_at in [51, 200] {
@@ -242,7 +249,8 @@ fn a_rotation_may_be_attached_long_after_the_newest_version() {
 
 #[test]
 fn a_log_outlives_the_delegation_of_its_newest_version() {
-    let (owner, publisher) = (key("o", 1), key("p", 2));
+    let owner = key("o", 1);
+    let publisher = key("p", 2);
     let grant =
         Certificate::delegate(&owner, &publisher.public(), None, (START, START + 100)).unwrap();
     let renewed =
@@ -256,7 +264,8 @@ fn a_log_outlives_the_delegation_of_its_newest_version() {
 
 #[test]
 fn cosignatures_are_carried_until_the_next_version() {
-    let (owner, witness) = (key("o", 1), of_kind("w", Kind::Cosignature, 9));
+    let owner = key("o", 1);
+    let witness = of_kind("w", Kind::Cosignature, 9);
     let mut log = log(3, &owner);
     let line = cosign(log.note(), &witness, START);
     assert_eq!(log.add_cosignatures(&format!("{line}\n")).unwrap(), 1);
@@ -293,7 +302,8 @@ fn requests_to_witnesses_have_the_format_of_the_specification() {
 #[test]
 fn copies_of_one_log_differ_nowhere_and_two_logs_at_the_fork() {
     let owner = key("o", 1);
-    let (short, long) = (log(3, &owner), log(6, &owner));
+    let short = log(3, &owner);
+    let long = log(6, &owner);
     assert_eq!(
         (short.first_difference(&long), long.first_difference(&short)),
         (None, None)

@@ -84,7 +84,8 @@ fn resigned(proof: &Proof, owner: &SigningKey, change: impl FnOnce(&mut Checkpoi
 fn leaves_that_are_not_the_newest_of_the_tree_are_refused() {
     let owner = key("o", 1);
     let public = owner.public();
-    let (old, new) = (sent(&log(4, &owner)), sent(&log(5, &owner)));
+    let old = sent(&log(4, &owner));
+    let new = sent(&log(5, &owner));
     let mut path = new.clone();
     path.path[0][3] ^= 1;
     let mut leaf = new.clone();
@@ -132,7 +133,8 @@ fn rollbacks_and_two_versions_under_one_sequence_are_refused() {
     let public = owner.public();
     let log = log(5, &owner);
     let seen = |proof: &Proof| policy(&public).accept(proof).unwrap().seen;
-    let (proof, highest) = (sent(&log), seen(&sent(&log)));
+    let proof = sent(&log);
+    let highest = seen(&sent(&log));
     let with = |highest: Seen| Policy {
         highest: Some(highest),
         ..policy(&public)
@@ -221,8 +223,11 @@ fn cosignatures_of_known_witnesses_are_required() {
 
 #[test]
 fn clients_follow_rotations_and_delegations() {
-    let (old, new, publisher) = (key("o", 1), key("o", 2), key("p", 3));
-    let (first, second) = (old.public(), new.public());
+    let old = key("o", 1);
+    let new = key("o", 2);
+    let publisher = key("p", 3);
+    let first = old.public();
+    let second = new.public();
     let log = log(4, &old);
     let rotation = Certificate::rotate(&old, &new, (NOW, NOW + 600)).unwrap();
     let grant =

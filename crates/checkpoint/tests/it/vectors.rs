@@ -67,7 +67,8 @@ fn client<'a>(name: &'a str, log: &Log, owner: &'a VerifyingKey) -> Client<'a> {
 
 /// Clients of a log that one key signs.
 fn plain(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
-    let (four, five) = (log(4, owner), log(5, owner));
+    let four = log(4, owner);
+    let five = log(5, owner);
     let new = |name| client(name, &five, public);
     let stranger = key("o", 9).public();
     let seen = |log: &Log| {
@@ -183,8 +184,11 @@ fn witnessed(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
 
 /// Clients of logs with certificates: of the old key, of the new one, after each of these seconds.
 fn certified_clients(owner: &SigningKey, public: &VerifyingKey) -> Vec<Value> {
-    let (new, thief, publisher) = (key("o", 2), key("o", 3), key("p", 4));
-    let (newest, before) = (new.public(), log(4, owner));
+    let new = key("o", 2);
+    let thief = key("o", 3);
+    let publisher = key("p", 4);
+    let newest = new.public();
+    let before = log(4, owner);
     let rotation = Certificate::rotate(owner, &new, (NOW, NOW + 600)).unwrap();
     let grant = |database| {
         Certificate::delegate(&new, &publisher.public(), database, (NOW, NOW + 900)).unwrap()

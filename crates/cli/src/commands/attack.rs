@@ -95,7 +95,9 @@ fn captured(arguments: &Arguments, file: &Path) -> Outcome {
 fn generated(arguments: &Arguments) -> Outcome {
     let rng = &mut papir::system_rng();
     let key = SecretKey::generate(Registered::MODULUS_BITS, rng)?;
-    let (mut recovered, mut polynomial, mut scan) = (0, 0.0, 0.0);
+    let mut recovered = 0;
+    let mut polynomial = 0.0;
+    let mut scan = 0.0;
     for _ in 0..arguments.trials {
         let (index, query) = challenge(&key, arguments.records, rng)?;
         let start = Instant::now();

@@ -249,7 +249,8 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     if arguments.insecure_newton {
         papir_research::register()?;
     }
-    let (source, scheme) = (&arguments.source, scheme(arguments));
+    let source = &arguments.source;
+    let scheme = scheme(arguments);
     let encrypt = arguments
         .encrypt
         .as_deref()
@@ -351,7 +352,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Checks that the other options are compatible with `--encrypt`, before a key file is created.
 fn check_key(arguments: &Arguments) -> Result<(), Failure> {
-    let (scheme, encrypted) = (scheme(arguments), registry::ENCRYPTED);
+    let scheme = scheme(arguments);
+    let encrypted = registry::ENCRYPTED;
     match (&arguments.encrypt, scheme == encrypted) {
         (None, true) => Err(Failure::new(format!(
             "{encrypted} needs a key: give --encrypt KEYFILE"

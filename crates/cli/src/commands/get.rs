@@ -228,7 +228,8 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
         requests,
         ..
     } = costs;
-    let (name, version) = (&connection.info().name, &connection.info().version);
+    let name = &connection.info().name;
+    let version = &connection.info().version;
     let time = |time: std::time::Duration| units::seconds(time.as_secs_f64());
     let registered = match registration_bytes {
         0 => String::new(),

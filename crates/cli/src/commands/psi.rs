@@ -154,7 +154,8 @@ fn described(report: &PsiReport) -> Lines {
             "lookups per batch",
             description.limits.batch.to_string(),
         ));
-        let (query, answer) = (units::bytes(sizes.query), units::bytes(sizes.answer));
+        let query = units::bytes(sizes.query);
+        let answer = units::bytes(sizes.answer);
         lines.push(line("query and answer", format!("{query} and {answer}")));
     }
     lines.push(line("file", units::bytes(report.file_bytes)));

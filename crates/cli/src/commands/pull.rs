@@ -32,7 +32,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let location = remote::location(&arguments.url, None)?;
     let report = pull(&location, &arguments.file, &Bars::new())?;
-    let (manifest, fetched) = (&report.manifest, units::bytes(report.fetched_bytes));
+    let manifest = &report.manifest;
+    let fetched = units::bytes(report.fetched_bytes);
     let parts = manifest.parts.len();
     let lines = vec![
         line("file", arguments.file.display()),

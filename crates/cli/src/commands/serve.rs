@@ -207,7 +207,8 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
         key,
         ..
     } = arguments;
-    let (sign, at) = (key.sign()?, pace.merged_from());
+    let sign = key.sign()?;
+    let at = pace.merged_from();
     if follow.is_none()
         && let Some(option) = pace.given().or_else(|| columns.given())
     {
@@ -269,10 +270,8 @@ impl Background {
     /// Starts a thread that works until the result is dropped. The service loads each version at once, and
     /// keeps serving the last one after a failure. `papir_load_failing` is then 1 until the next load.
     fn start(self, handle: ReloadHandle) -> Stop {
-        let (stop, runtime) = (
-            Arc::new(AtomicBool::new(false)),
-            tokio::runtime::Handle::current(),
-        );
+        let stop = Arc::new(AtomicBool::new(false));
+        let runtime = tokio::runtime::Handle::current();
         let stopped = Arc::clone(&stop);
         std::thread::spawn(move || {
             let Self { name, task } = self;
@@ -472,10 +471,8 @@ async fn stdin_ends() {
 #[cfg(unix)]
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    );
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}

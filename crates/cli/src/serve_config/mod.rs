@@ -485,10 +485,8 @@ mod tests {
 
     #[test]
     fn defaults_match_the_server() {
-        let (config, default) = (
-            Settings::defaults().config().unwrap(),
-            ServerConfig::default(),
-        );
+        let config = Settings::defaults().config().unwrap();
+        let default = ServerConfig::default();
         assert_eq!(
             (config.listen, config.threads),
             (default.listen, default.threads)

@@ -34,7 +34,8 @@ impl Settings {
                 )));
             }
         }
-        let (registry, device) = (self.registry()?, self.device()?);
+        let registry = self.registry()?;
+        let device = self.device()?;
         let (databases, sources) = self.databases()?;
         let tls = self.tls()?;
         let page = self.page.as_deref().map(page_folder).transpose()?;

@@ -278,7 +278,8 @@ mod tests {
                 sampling.should_sample(parent.as_ref(), id, "", &SpanKind::Server, &[], &[]);
             result.decision == SamplingDecision::RecordAndSample
         };
-        let (on, off) = (TraceFlags::SAMPLED, TraceFlags::default());
+        let on = TraceFlags::SAMPLED;
+        let off = TraceFlags::default();
         assert!(decide("1", None) && !decide("0", None));
         assert!(decide("1", Some((on, true))) && !decide("0", Some((on, true))));
         assert!(!decide("1", Some((off, true))));

@@ -7,10 +7,8 @@ fn build(folder: &Folder) -> String {
     let rows: String = (0..3000)
         .map(|i| format!("word {i},meaning {i}\n"))
         .collect();
-    let (source, out) = (
-        folder.write("words.csv", format!("word,meaning\n{rows}")),
-        folder.path("words.papir"),
-    );
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let out = folder.path("words.papir");
     let options = [
         "--key", "word", "--value", "meaning", "--scheme", "simple", "--batch", "8", "--room", "10",
     ];
@@ -135,11 +133,9 @@ fn depir_looks_up_a_file_of_numbers_in_one_query() {
 fn depir_answers_by_tables() {
     let folder = Folder::new();
     let raw: String = (10..30).map(|number| number.to_string()).collect();
-    let (source, out, kept) = (
-        folder.write("numbers.bin", raw),
-        folder.path("n.papir"),
-        folder.path("tables"),
-    );
+    let source = folder.write("numbers.bin", raw);
+    let out = folder.path("n.papir");
+    let kept = folder.path("tables");
     let common = [
         "--format",
         "raw",
@@ -226,10 +222,8 @@ fn depir_answers_by_tables() {
 #[test]
 fn slow_queries_need_an_agreement() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("long.bin", vec![7; 400_000 * 32]),
-        folder.path("long.papir"),
-    );
+    let source = folder.write("long.bin", vec![7; 400_000 * 32]);
+    let out = folder.path("long.papir");
     let build = [
         "build",
         &source,

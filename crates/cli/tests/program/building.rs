@@ -15,7 +15,8 @@ const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 /// that contains `parts`.
 fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) {
     let folder = Folder::new();
-    let (source, out) = (folder.write(name, source), folder.path("out.papir"));
+    let source = folder.write(name, source);
+    let out = folder.path("out.papir");
     let mut arguments = vec!["build", &source, "--out", &out];
     arguments.extend(PLAIN);
     arguments.extend(more);
@@ -26,7 +27,8 @@ fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) 
 /// Builds `source` with the scheme `plain`, serves it and returns the output of `get`.
 fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> Vec<u8> {
     let folder = Folder::new();
-    let (source, out) = (folder.write(name, source), folder.path("out.papir"));
+    let source = folder.write(name, source);
+    let out = folder.path("out.papir");
     let mut arguments = vec!["build", &source, "--out", &out];
     arguments.extend(PLAIN);
     arguments.extend(more);
@@ -137,10 +139,8 @@ fn duplicate_keys_are_refused_by_default() {
 #[test]
 fn invalid_schemes_and_files_are_refused() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("a.csv", "word,meaning\na,1\n"),
-        folder.path("out.papir"),
-    );
+    let source = folder.write("a.csv", "word,meaning\na,1\n");
+    let out = folder.path("out.papir");
     let build = |source: &str, out: &str, more: &[&str], parts: &[&str]| {
         fails_with(
             &[&["build", source, "--out", out], &KEYED[..], more].concat(),
@@ -283,10 +283,8 @@ fn compressed_records_are_read() {
 #[test]
 fn a_private_scheme_is_the_default_and_every_goal_works() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"),
-        folder.path("a.papir"),
-    );
+    let source = folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n");
+    let out = folder.path("a.papir");
     for goal in ["min-communication", "balanced", "min-time"] {
         let output = succeeds(
             &[
@@ -307,10 +305,8 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
 #[test]
 fn the_failure_probability_is_chosen_and_kept_by_updates() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"),
-        folder.path("a.papir"),
-    );
+    let source = folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n");
+    let out = folder.path("a.papir");
     let arguments = [&["build", &source, "--out", &out], &KEYED[..]].concat();
     let build = |more: &[&'static str]| [&arguments[..], more].concat();
     let failure = |text: &str| {
@@ -358,10 +354,8 @@ fn the_failure_probability_is_chosen_and_kept_by_updates() {
 #[test]
 fn a_full_disk_leaves_no_file() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("a.bin", vec![7; 1 << 20]),
-        folder.path("out.papir"),
-    );
+    let source = folder.write("a.bin", vec![7; 1 << 20]);
+    let out = folder.path("out.papir");
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
     let output = at_home("bash")
         .args([
@@ -392,10 +386,8 @@ fn a_full_disk_leaves_no_file() {
 #[test]
 fn a_killed_build_leaves_a_complete_database_or_none() {
     let folder = Folder::large();
-    let (source, out) = (
-        folder.write("a.bin", vec![7; 32 << 20]),
-        folder.path("out.papir"),
-    );
+    let source = folder.write("a.bin", vec![7; 32 << 20]);
+    let out = folder.path("out.papir");
     let mut arguments = vec![
         "build",
         &source,
@@ -472,10 +464,8 @@ fn a_build_keeps_within_its_limit_of_memory() {
     let rows: String = (0..50_000)
         .map(|row| format!("word-{row},{row}-{value}\n"))
         .collect();
-    let (source, out) = (
-        folder.write("a.csv", format!("word,meaning\n{rows}")),
-        folder.path("a.papir"),
-    );
+    let source = folder.write("a.csv", format!("word,meaning\n{rows}"));
+    let out = folder.path("a.papir");
     drop(rows);
     const KIB: u64 = 256 << 10;
     let in_memory = built_within(KIB, &source, &out, &[]);
@@ -497,10 +487,8 @@ fn a_build_keeps_within_its_limit_of_memory() {
 #[test]
 fn a_limit_of_memory_needs_a_scheme_that_keeps_it() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("a.csv", "word,meaning\none,1\n"),
-        folder.path("a.papir"),
-    );
+    let source = folder.write("a.csv", "word,meaning\none,1\n");
+    let out = folder.path("a.papir");
     let all = [&["build", &source, "--out", &out], &KEYED[..]].concat();
     succeeds(&[&all[..], &["--memory", "8GiB"]].concat());
     assert_eq!(folder.names().len(), 2, "source and database");

@@ -5,10 +5,8 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 #[test]
 fn a_registry_created_by_the_server_is_readable_without_it() {
     let folder = Folder::new();
-    let (words, registry) = (
-        folder.words(20, papir::DEFAULT_SCHEME),
-        folder.path("registry"),
-    );
+    let words = folder.words(20, papir::DEFAULT_SCHEME);
+    let registry = folder.path("registry");
     fails_with(
         &["clients", &registry, "list"],
         &["client registry", "registry.redb"],
@@ -54,10 +52,8 @@ fn a_registry_created_by_the_server_is_readable_without_it() {
 fn schemes_without_client_keys_keep_no_state() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(20, papir::DEFAULT_SCHEME)], &[]);
-    let (state, empty) = (
-        folder.path("state"),
-        folder.write("empty", "\nsecond line\n"),
-    );
+    let state = folder.path("state");
+    let empty = folder.write("empty", "\nsecond line\n");
     let passphrase = folder.write("passphrase", "a b c\n");
     let get = [
         "get",

@@ -61,7 +61,8 @@ fn flags_override_variables_and_variables_the_file() {
 #[test]
 fn files_come_from_arguments_then_a_variable_then_the_configuration() {
     let folder = Folder::short();
-    let (words, numbers) = (folder.words(10, "plain"), folder.numbers(5, "plain"));
+    let words = folder.words(10, "plain");
+    let numbers = folder.numbers(5, "plain");
     let file = folder.write("papir.toml", "[[database]]\npath = \"words.papir\"\n");
     let both = format!("{words}:{numbers}");
     let count = |variables: &[(&str, &str)], arguments: &[&str]| {
@@ -194,8 +195,8 @@ fn the_example_configuration_is_valid() {
         "--check-config",
         "--allow-not-private",
     ]);
-    let (printed, example): (toml::Table, toml::Table) =
-        (text.parse().unwrap(), example.parse().unwrap());
+    let printed: toml::Table = text.parse().unwrap();
+    let example: toml::Table = example.parse().unwrap();
     // The example shows every printed key, except the ones that only tests need.
     let missing: Vec<_> = printed
         .keys()

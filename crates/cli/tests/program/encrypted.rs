@@ -14,9 +14,11 @@ fn rows(of: impl Iterator<Item = u32>) -> String {
 /// The owner, the server and clients of a keyed database.
 #[test]
 fn a_server_answers_from_records_it_cannot_read() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let source = folder.write("words.csv", rows(0..60));
-    let (key, words) = (folder.path("words.key"), folder.path("words.papir"));
+    let key = folder.path("words.key");
+    let words = folder.path("words.papir");
     let columns = ["--key", "word", "--value", "meaning", "--room", "10"];
     let build = ["build", &source, "--encrypt", &key, "--out", &words];
     let built = succeeds(&[&build[..], &columns].concat());
@@ -140,10 +142,12 @@ fn a_server_answers_from_records_it_cannot_read() {
 /// Updates of records by index, and options that conflict with encryption.
 #[test]
 fn owner_keys_are_only_for_encrypted_databases() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let numbers: Vec<u8> = (0..50u32).flat_map(u32::to_le_bytes).collect();
     let source = folder.write("numbers.bin", numbers);
-    let (key, out) = (folder.path("numbers.key"), folder.path("numbers.papir"));
+    let key = folder.path("numbers.key");
+    let out = folder.path("numbers.papir");
     let raw = [
         "build",
         &source,

@@ -57,14 +57,14 @@ fn a_served_file_may_be_overwritten_truncated_and_removed() {
 #[cfg(feature = "cloud")]
 #[test]
 fn a_store_that_is_away_at_the_start_does_not_end_the_service() {
-    let (folder, store) = (Folder::new(), Folder::new());
-    let (url, cache) = (
-        format!("file://{}", store.path("words.papir")),
-        folder.path("cache"),
-    );
+    let folder = Folder::new();
+    let store = Folder::new();
+    let url = format!("file://{}", store.path("words.papir"));
+    let cache = folder.path("cache");
     succeeds(&["push", &folder.words(10, SCHEME), &url]);
     drop(Service::start(&[&url], &["--cache", &cache]));
-    let (manifest, away) = (store.path("words.papir.manifest.json"), store.path("away"));
+    let manifest = store.path("words.papir.manifest.json");
+    let away = store.path("away");
     fs::rename(&manifest, &away).unwrap();
 
     let service = Service::start(&[&url], &["--cache", &cache]);
@@ -165,7 +165,8 @@ fn a_full_disk_refuses_registrations_until_there_is_room() {
     }
     let unmount = Unmount(disk.clone());
     let words = folder.words(50, "zip");
-    let (registry, filler) = (format!("{disk}/registry"), format!("{disk}/filler"));
+    let registry = format!("{disk}/registry");
+    let filler = format!("{disk}/filler");
     let service = Service::start(&[&words], &["--registry", &registry]);
     let state = |name: &str| folder.path(name);
     let look_up = |name: &str| papir(&["get", &service.url, "key-7", "--state", &state(name)]);

@@ -12,10 +12,8 @@ fn build(folder: &Folder) -> String {
     let rows: String = (0..200)
         .map(|i| format!("word {i},meaning {i}\n"))
         .collect();
-    let (source, out) = (
-        folder.write("words.csv", format!("word,meaning\n{rows}")),
-        folder.path("words.papir"),
-    );
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let out = folder.path("words.papir");
     succeeds(&[
         "build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10",
     ]);
@@ -39,7 +37,8 @@ fn append(file: &str, rows: &[(&str, Option<&str>)]) {
 #[test]
 fn a_service_follows_a_source_and_merges_in_the_background() {
     let folder = Folder::new();
-    let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
+    let words = build(&folder);
+    let changes = folder.write("changes.jsonl", "");
     let more = [
         "--follow",
         &changes,
@@ -95,10 +94,8 @@ fn a_service_follows_a_source_and_merges_in_the_background() {
 #[test]
 fn a_service_follows_columns_of_other_names() {
     let folder = Folder::new();
-    let (words, changes) = (
-        build(&folder),
-        folder.write("changes.txt", "key,text,gone\nword 1,one,\nword 2,,yes\n"),
-    );
+    let words = build(&folder);
+    let changes = folder.write("changes.txt", "key,text,gone\nword 1,one,\nword 2,,yes\n");
     let columns = [
         "--format",
         "csv",
@@ -218,7 +215,8 @@ fn standard_input_may_have_more_rows_than_a_delta() {
 #[test]
 fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
     let folder = Folder::new();
-    let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
+    let words = build(&folder);
+    let changes = folder.write("changes.jsonl", "");
     append(&changes, &[("word 1", Some("one"))]);
     let follow = ["follow", &changes, "--publish", &words, "--once"];
     assert!(succeeds(&follow).contains(": 1 rows in "), "one version");
@@ -260,7 +258,8 @@ fn a_file_is_followed_once_and_bad_rows_are_named_or_skipped() {
 #[test]
 fn a_service_merges_what_another_program_publishes() {
     let folder = Folder::new();
-    let (words, changes) = (build(&folder), folder.write("changes.jsonl", ""));
+    let words = build(&folder);
+    let changes = folder.write("changes.jsonl", "");
     let service = Service::start(
         &[&words],
         &["--watch", "--merge-at", "1", "--delta-bytes", "8KiB"],

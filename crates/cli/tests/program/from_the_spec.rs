@@ -93,10 +93,8 @@ fn look_up_signed(url: &str, arguments: &[&str]) -> Option<String> {
         .arg("a")
         .output()
         .unwrap();
-    let (out, error) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let out = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
         output.status.success(),
         out.contains("\"value\""),
@@ -113,7 +111,8 @@ fn a_client_from_the_spec_checks_signatures() {
         let public = succeeds(&["checkpoint", "keygen", &file, "--name", "example.org/owner"]);
         (file, public.trim().to_owned())
     };
-    let ((owner, public), (_, stranger)) = (key("owner.key"), key("stranger.key"));
+    let (owner, public) = key("owner.key");
+    let (_, stranger) = key("stranger.key");
     let source = folder.write("words.csv", "word,meaning\na,first\nb,second\n");
     let build = |name: &str, more: &[&str]| {
         let out = folder.path(name);

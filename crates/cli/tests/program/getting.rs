@@ -68,7 +68,8 @@ fn costs_are_printed_on_stderr() {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
     let costs = |key| lines(&papir(&["get", &service.url, key, "-v", "--json"]).stderr).remove(0);
-    let (present, absent) = (costs("key-7"), costs("absent"));
+    let present = costs("key-7");
+    let absent = costs("absent");
     assert_eq!(present["registration_bytes"], 0);
     for figure in ["public_bytes", "upload_bytes", "download_bytes", "requests"] {
         assert!(present[figure].as_u64().unwrap() > 0, "{figure}");
@@ -100,7 +101,8 @@ fn values_that_are_not_utf8_are_in_base64() {
 #[test]
 fn invalid_lookups_are_refused_in_one_line() {
     let folder = Folder::new();
-    let (words, numbers) = (folder.words(100, "plain"), folder.numbers(100, "plain"));
+    let words = folder.words(100, "plain");
+    let numbers = folder.numbers(100, "plain");
     let service = Service::start(&[&words, &numbers], &[OPEN]);
     let url = service.url.as_str();
 

@@ -36,7 +36,8 @@ fn a_file_and_its_server_are_described_alike() {
     let json = |place: &str| -> Value {
         serde_json::from_str(&succeeds(&["inspect", place, "--json"])).unwrap()
     };
-    let (file, served) = (json(&words), json(&service.url));
+    let file = json(&words);
+    let served = json(&service.url);
     for name in [
         "name",
         "scheme",

@@ -24,10 +24,8 @@ struct Store {
 impl Store {
     /// Serves until the test ends. Returns the store and its address.
     fn start(folder: String) -> (Arc<Self>, String) {
-        let (store, listener) = (
-            Arc::new(Self::default()),
-            TcpListener::bind("127.0.0.1:0").unwrap(),
-        );
+        let store = Arc::new(Self::default());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::clone(&store);
         spawn(move || {
@@ -79,7 +77,8 @@ impl Store {
 
 #[test]
 fn a_refresh_that_is_cut_leaves_the_old_version_and_the_next_one_works() {
-    let (folder, place) = (Folder::new(), Folder::new());
+    let folder = Folder::new();
+    let place = Folder::new();
     let file = format!("file://{}", place.path("words.papir"));
     succeeds(&["push", &folder.words(10, "simple"), &file]);
     let (store, address) = Store::start(place.path(""));

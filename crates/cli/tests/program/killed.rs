@@ -74,7 +74,9 @@ fn kill_and_repeat(
     after_kill: impl Fn(),
     at_end: impl Fn(),
 ) -> u32 {
-    let (mut number, mut kills, mut misses) = (0, 0, 0);
+    let mut number = 0;
+    let mut kills = 0;
+    let mut misses = 0;
     loop {
         let command = prepare(number);
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -145,11 +147,10 @@ fn an_update_killed_at_any_time_leaves_the_old_or_the_new_file() {
 #[cfg(feature = "cloud")]
 #[test]
 fn a_push_killed_at_any_time_leaves_the_old_or_the_new_version() {
-    let (folder, store) = (Folder::new(), Folder::new());
-    let (url, copy) = (
-        format!("file://{}", store.path("words.papir")),
-        folder.path("copy.papir"),
-    );
+    let folder = Folder::new();
+    let store = Folder::new();
+    let url = format!("file://{}", store.path("words.papir"));
+    let copy = folder.path("copy.papir");
     let versions = RefCell::new([Vec::new(), Vec::new()]);
     let push = |number: u32| {
         let words = folder.words(300 + number as usize, "simple");
@@ -283,11 +284,13 @@ fn look_up(url: &str, folder: &Folder) {
 fn a_killed_service_loses_no_lookup_and_answers_no_ticket_twice() {
     let folder = Folder::new();
     let words = folder.words(20, "zip");
-    let (address, registry) = (lasting_address(), folder.path("registry"));
+    let address = lasting_address();
+    let registry = folder.path("registry");
     let serve = || Service::start(&[&words], &["--listen", &address, "--registry", &registry]);
     let mut service = Some(serve());
     let (relay, url) = Relay::start(&address);
-    let (mut delay, mut kills) = (Duration::from_millis(100), 0);
+    let mut delay = Duration::from_millis(100);
+    let mut kills = 0;
     scope(|scope| {
         let client = scope.spawn(|| look_up(&url, &folder));
         while !client.is_finished() {

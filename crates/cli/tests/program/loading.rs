@@ -122,10 +122,8 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
         seconds,
     ]
     .map(str::to_owned);
-    let (running, begin) = (
-        thread::spawn(move || papir(&load.each_ref().map(String::as_str))),
-        Instant::now(),
-    );
+    let running = thread::spawn(move || papir(&load.each_ref().map(String::as_str)));
+    let begin = Instant::now();
     let more = |service: &Service| {
         let goal = service.answered("numbers") + 40;
         while service.answered("numbers") < goal && !running.is_finished() {
@@ -188,7 +186,8 @@ fn results_are_lines_without_json() {
 #[test]
 fn invalid_loads_are_refused_in_one_line() {
     let folder = Folder::new();
-    let (words, numbers) = (folder.words(10, "plain"), folder.numbers(10, "plain"));
+    let words = folder.words(10, "plain");
+    let numbers = folder.numbers(10, "plain");
     let service = Service::start(&[&words, &numbers], &[OPEN]);
     let url = service.url.as_str();
     fails_with(&["load", url, "--seconds", "3601"], &["3601", "1..=3600"]);

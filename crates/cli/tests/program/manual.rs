@@ -148,7 +148,8 @@ fn commands_of_the_manual_work() {
 #[test]
 fn commands_of_the_pages_work() {
     let folder = Folder::new();
-    let (mut service, mut run) = (None, 0);
+    let mut service = None;
+    let mut run = 0;
     for page in PAGES {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
         for line in commands(&text).lines() {

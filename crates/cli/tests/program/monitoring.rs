@@ -126,7 +126,8 @@ fn the_manual_lists_the_metrics_of_the_server() {
 
 #[test]
 fn a_server_has_the_documented_labels() {
-    let (known, folder) = (documented(), Folder::new());
+    let known = documented();
+    let folder = Folder::new();
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN]);
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
     let text = metrics(&service.url);
@@ -196,7 +197,8 @@ fn expressions(value: &Value, found: &mut Vec<String>) {
 fn the_dashboard_uses_existing_metrics() {
     let text = fs::read_to_string(root().join("deploy/grafana/papir.json")).unwrap();
     let dashboard: Value = serde_json::from_str(&text).unwrap();
-    let (known, mut found) = (documented(), Vec::new());
+    let known = documented();
+    let mut found = Vec::new();
     expressions(&dashboard, &mut found);
     assert!(found.len() > 20, "{found:?}");
     found

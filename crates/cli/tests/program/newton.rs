@@ -19,7 +19,8 @@ const RAW: [&str; 4] = ["--format", "raw", "--record-bytes", "4"];
 #[test]
 fn newton_needs_its_own_flag_to_be_built_served_and_queried() {
     let folder = Folder::new();
-    let (source, out) = (source(&folder), folder.path("numbers.papir"));
+    let source = source(&folder);
+    let out = folder.path("numbers.papir");
     let build = |scheme, more: &[&'static str]| {
         [
             &["build", &source, "--out", &out, "--scheme", scheme][..],
@@ -60,7 +61,8 @@ fn newton_needs_its_own_flag_to_be_built_served_and_queried() {
 #[test]
 fn newton_in_batches_and_with_digests_needs_the_same_flag() {
     let folder = Folder::new();
-    let (source, out) = (source(&folder), folder.path("numbers.papir"));
+    let source = source(&folder);
+    let out = folder.path("numbers.papir");
     let build = |more: &[&'static str]| {
         [
             &["build", &source, "--out", &out, "--scheme", "newtonsym"][..],
@@ -98,7 +100,8 @@ fn newton_in_batches_and_with_digests_needs_the_same_flag() {
 #[test]
 fn newton_clients_register_their_modulus() {
     let folder = Folder::new();
-    let (source, out) = (source(&folder), folder.path("numbers.papir"));
+    let source = source(&folder);
+    let out = folder.path("numbers.papir");
     let build = [
         "build",
         &source,
@@ -109,7 +112,8 @@ fn newton_clients_register_their_modulus() {
         "--insecure-newton",
     ];
     succeeds(&[&build[..], &RAW].concat());
-    let (registry, state) = (folder.path("registry"), folder.path("state"));
+    let registry = folder.path("registry");
+    let state = folder.path("state");
     let service = Service::start(
         &[&out],
         &[

@@ -84,7 +84,8 @@ fn the_table_names_every_private_scheme_and_recommends_the_first() {
         .split("  ")
         .filter(|cell| !cell.is_empty())
         .map(str::trim);
-    let (scheme, best) = (cells.next().unwrap(), cells.next().unwrap());
+    let scheme = cells.next().unwrap();
+    let best = cells.next().unwrap();
     assert!(
         scheme.starts_with("inspire") && table.contains("\nsimple "),
         "{table}"
@@ -309,10 +310,8 @@ fn record_bits_and_keyed_databases_are_planned() {
 #[test]
 fn a_build_takes_the_parameters_that_a_plan_prints() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("a.bin", vec![7; 64 << 10]),
-        folder.path("a.papir"),
-    );
+    let source = folder.write("a.bin", vec![7; 64 << 10]);
+    let out = folder.path("a.papir");
     let plan = planned(&[&source, "--record-bytes", "16", "--all"]);
     for scheme in ["inspire", "inspire2", "simple"] {
         let offer = offers(&plan)
@@ -354,20 +353,16 @@ fn a_keyed_build_takes_the_parameters_of_a_plan() {
     let rows: String = (0..20_000)
         .map(|i| format!("key {i},value {}\n", i % 97))
         .collect();
-    let (source, out) = (
-        folder.write("a.csv", format!("key,value\n{rows}")),
-        folder.path("a.papir"),
-    );
+    let source = folder.write("a.csv", format!("key,value\n{rows}"));
+    let out = folder.path("a.papir");
     let plan = planned(&[&source, "--all"]);
     for scheme in ["inspire", "simple"] {
         let offer = offers(&plan)
             .iter()
             .rfind(|offer| offer["scheme"] == scheme)
             .unwrap();
-        let (label, bucket) = (
-            offer["parameters"].as_str().unwrap(),
-            offer["bucket_bytes"].as_u64(),
-        );
+        let label = offer["parameters"].as_str().unwrap();
+        let bucket = offer["bucket_bytes"].as_u64();
         let bucket = bucket.unwrap_or(4096).to_string();
         let keyed = [
             "build", &source, "--key", "key", "--value", "value", "--out", &out,
@@ -383,10 +378,8 @@ fn a_keyed_build_takes_the_parameters_of_a_plan() {
         succeeds(&[&keyed[..], &more].concat());
         let inspected: Value =
             serde_json::from_str(&succeeds(&["inspect", &out, "--json"])).unwrap();
-        let (query, planned) = (
-            number(&inspected["sizes"], "query"),
-            number(offer, "upload_bytes"),
-        );
+        let query = number(&inspected["sizes"], "query");
+        let planned = number(offer, "upload_bytes");
         assert!(
             (query - planned).abs() < 0.2 * planned,
             "{scheme}, {label}: {query} for {planned}"
@@ -654,7 +647,8 @@ fn rates_come_from_the_users_file_or_are_built_in() {
 fn an_automatic_build_reports_its_choice_and_answers() {
     let folder = Folder::new();
     let bytes: Vec<u8> = (0..40_000u32).flat_map(u32::to_le_bytes).collect();
-    let (source, out) = (folder.write("a.bin", bytes), folder.path("a.papir"));
+    let source = folder.write("a.bin", bytes);
+    let out = folder.path("a.papir");
     let raw = [
         "build",
         &source,
@@ -745,7 +739,8 @@ fn planned_with_own_rates(arguments: &[&str]) -> Value {
 #[test]
 fn offers_keep_the_failure_probability() {
     let all = |more: &[&str]| planned(&[&MEBIBYTES_64[..], &["--all"], more].concat());
-    let (default, least) = (all(&[]), all(&["--failure", "2^-128"]));
+    let default = all(&[]);
+    let least = all(&["--failure", "2^-128"]);
     assert_eq!(
         (default["failure"].as_str(), least["failure"].as_str()),
         (Some("2^-40"), Some("2^-128"))
@@ -850,7 +845,8 @@ fn a_device_answers_what_it_has_room_for() {
         serde_json::from_str(&text).unwrap()
     };
     let device = ["--device", "cuda:1"];
-    let (cpu, gpu) = (plan(1 << 37, &[]), plan(1 << 37, &device));
+    let cpu = plan(1 << 37, &[]);
+    let gpu = plan(1 << 37, &device);
     let least = |plan: &Value, scheme: &str, field: &str| {
         let of_scheme = offers(plan)
             .iter()

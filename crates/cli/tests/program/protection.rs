@@ -207,10 +207,8 @@ fn a_tls_server_is_queried_by_clients_that_trust_its_certificate() {
     let folder = Folder::new();
     let own = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let other = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let (cert, key) = (
-        folder.write("cert.pem", own.cert.pem()),
-        folder.write("key.pem", own.signing_key.serialize_pem()),
-    );
+    let cert = folder.write("cert.pem", own.cert.pem());
+    let key = folder.write("key.pem", own.signing_key.serialize_pem());
     let words = folder.words(10, "plain");
     let service = Service::start(&[&words], &[OPEN, "--tls-cert", &cert, "--tls-key", &key]);
     assert!(service.url.starts_with("https://"), "{}", service.url);
@@ -246,7 +244,8 @@ fn a_tls_server_is_queried_by_clients_that_trust_its_certificate() {
 #[cfg(unix)]
 #[test]
 fn a_unix_socket_is_served_and_queried() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let listen = format!("unix:{}", sockets.path("papir.sock"));
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--listen", &listen]);
     assert_eq!(service.url, listen);

@@ -8,10 +8,8 @@ const BUILD: [&str; 9] = [
 
 fn build(folder: &Folder) -> String {
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let (source, out) = (
-        folder.write("words.csv", format!("word,meaning\n{rows}")),
-        folder.path("words.papir"),
-    );
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let out = folder.path("words.papir");
     succeeds(
         &[
             &["build", &source, "--out", &out][..],
@@ -53,8 +51,10 @@ fn received(service: &Service, state: &str, key: &str) -> u64 {
 #[cfg(unix)]
 #[test]
 fn registered_clients_survive_a_restart_and_a_change() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
-    let (words, registry) = (build(&folder), folder.path("registry"));
+    let folder = Folder::new();
+    let sockets = Folder::short();
+    let words = build(&folder);
+    let registry = folder.path("registry");
     fails_with(&["serve", &words, "--check-config"], &["--registry"]);
     // A client identifies a server by its address, which must survive the restart.
     let listen = format!("unix:{}", sockets.path("papir.sock"));
@@ -105,12 +105,11 @@ fn registered_clients_survive_a_restart_and_a_change() {
 #[cfg(unix)]
 #[test]
 fn pirouette_keys_are_uploaded_once() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
-    let (source, words) = (
-        folder.write("words.csv", format!("word,meaning\n{rows}")),
-        folder.path("words.papir"),
-    );
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let words = folder.path("words.papir");
     let build = [
         "--scheme",
         "pirouette",
@@ -125,7 +124,8 @@ fn pirouette_keys_are_uploaded_once() {
     let inspected = succeeds(&["inspect", &words]);
     assert!(inspected.contains("query payload bytes"), "{inspected}");
 
-    let (registry, state) = (folder.path("registry"), folder.path("state"));
+    let registry = folder.path("registry");
+    let state = folder.path("state");
     let listen = format!("unix:{}", sockets.path("papir.sock"));
     let options = [
         "--registry",

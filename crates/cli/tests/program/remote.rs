@@ -18,7 +18,8 @@ fn url(folder: &Folder) -> String {
 
 #[test]
 fn a_pushed_database_can_be_pulled() {
-    let (folder, store) = (Folder::new(), Folder::new());
+    let folder = Folder::new();
+    let store = Folder::new();
     let words = folder.words(500, "plain");
     let text = succeeds(&["push", &words, &format!("file://{}", store.path(""))]);
     for part in ["pushed", "words.papir", "version", "uploaded"] {
@@ -34,7 +35,8 @@ fn a_pushed_database_can_be_pulled() {
 
 #[test]
 fn invalid_pushes_and_pulls_are_refused_in_one_line() {
-    let (folder, store) = (Folder::new(), Folder::new());
+    let folder = Folder::new();
+    let store = Folder::new();
     let words = folder.words(100, "plain");
     let copy = folder.path("copy.papir");
     fails_with(
@@ -83,7 +85,8 @@ fn invalid_pushes_and_pulls_are_refused_in_one_line() {
 #[cfg(unix)]
 #[test]
 fn a_pushed_database_is_served_and_reloaded_on_sighup() {
-    let (folder, store) = (Folder::new(), Folder::new());
+    let folder = Folder::new();
+    let store = Folder::new();
     let cache = folder.path("cache");
     succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
     let service = Service::start(&[&url(&store)], &[OPEN, "--cache", &cache]);
@@ -113,7 +116,8 @@ fn a_pushed_database_is_served_and_reloaded_on_sighup() {
 #[cfg(unix)]
 #[test]
 fn the_variable_for_files_takes_urls() {
-    let (folder, store) = (Folder::short(), Folder::short());
+    let folder = Folder::short();
+    let store = Folder::short();
     succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
     let files = format!("{}:{}", url(&store), folder.numbers(5, "plain"));
     let output = program()

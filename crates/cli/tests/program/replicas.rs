@@ -47,7 +47,8 @@ impl Balancer {
 /// Relays one request and its response, then closes the connection.
 fn relay(mut client: TcpStream, service: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
-    let (mut head, mut length) = (String::new(), 0);
+    let mut head = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {
@@ -128,7 +129,8 @@ impl Replica {
 /// Looks keys up with fresh clients until told to stop.
 fn look_up(url: &str, state: &Folder, stopped: &AtomicBool, lookups: &AtomicUsize) {
     while !stopped.load(Ordering::SeqCst) {
-        let (state, patience) = (Some(state.path("").into()), Some(PATIENCE));
+        let state = Some(state.path("").into());
+        let patience = Some(PATIENCE);
         let options = Options {
             pin: Pin::Nothing,
             state,
@@ -158,7 +160,9 @@ impl Drop for Stop<'_> {
 
 /// Four clients look keys up through a balancer, while `change` changes the replicas.
 fn under_load(url: &str, change: impl FnOnce(&AtomicUsize)) -> usize {
-    let (done, lookups, state) = (AtomicBool::new(false), AtomicUsize::new(0), Folder::new());
+    let done = AtomicBool::new(false);
+    let lookups = AtomicUsize::new(0);
+    let state = Folder::new();
     let failed = thread::scope(|scope| {
         let clients: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| look_up(url, &state, &done, &lookups)))

@@ -77,7 +77,8 @@ fn replicas_restart(mut replicas: [Replica; 2], publish: impl FnOnce()) {
 #[cfg(feature = "cloud")]
 #[test]
 fn a_restarted_replica_of_a_store_answers_the_previous_version() {
-    let (folder, store) = (Folder::new(), Folder::new());
+    let folder = Folder::new();
+    let store = Folder::new();
     let url = format!("file://{}", store.path("words.papir"));
     succeeds(&["push", &folder.words(20, "simple"), &url]);
     let caches = ["first", "second"].map(|name| folder.path(name));

@@ -22,7 +22,8 @@ fn build(folder: &Folder, file: &str, salt: &str, more: &[&str]) -> String {
     let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| {
         csv + &format!("key-{i},{salt}-{i}\n")
     });
-    let (source, out) = (folder.write("words.csv", csv), folder.path(file));
+    let source = folder.write("words.csv", csv);
+    let out = folder.path(file);
     let build = [
         "build", &source, "--out", &out, "--name", "words", "--key", "word", "--value", "meaning",
     ];
@@ -42,7 +43,8 @@ fn get<'a>(url: &'a str, state: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_signed_database_is_pinned_at_first_use_or_by_its_key() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let (owner, public) = keygen(&folder, "owner.key");
     let (_, stranger) = keygen(&folder, "stranger.key");
     assert!(public.starts_with("example.org/owner+"), "{public}");
@@ -137,7 +139,8 @@ fn updates_are_signed_and_followed_by_pinned_clients() {
         &["--verifiable", "--sign", &owner],
     );
     let service = serve(&words);
-    let (state, url) = (folder.path("state"), service.url.clone());
+    let state = folder.path("state");
+    let url = service.url.clone();
     assert_eq!(
         succeeds(&get(&url, &state, &["--owner-pub", &public])),
         "value-7"
@@ -229,7 +232,8 @@ fn deltas_of_a_signed_database_are_versions_in_its_log() {
     let delta = delta
         .map(|one| one.path())
         .find(|path| path.extension().is_some_and(|end| end == "delta"));
-    let (delta, hidden) = (delta.unwrap(), folder.path("hidden"));
+    let delta = delta.unwrap();
+    let hidden = folder.path("hidden");
     fs::rename(&delta, &hidden).unwrap();
     fs::write(&delta, "damaged").unwrap();
     assert!(doctor().contains("\nfail  delta "), "{}", doctor());
@@ -289,11 +293,13 @@ fn old_checkpoints_are_refused_until_the_version_is_signed_again() {
 
 #[test]
 fn comparisons_find_services_that_show_different_versions() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let (owner, public) = keygen(&folder, "owner.key");
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let changes = folder.write("changes.csv", "word,meaning\nkey-7,changed\n");
-    let (behind, mirror) = (folder.path("behind.papir"), folder.path("mirror.papir"));
+    let behind = folder.path("behind.papir");
+    let mirror = folder.path("mirror.papir");
     fs::copy(&words, &behind).unwrap();
     succeeds(&["update", &words, "--from", &changes, "--sign", &owner]);
     fs::copy(&words, &mirror).unwrap();
@@ -375,7 +381,8 @@ fn comparisons_find_services_that_show_different_versions() {
 
 #[test]
 fn publishers_and_new_keys_lock_no_client_out() {
-    let (folder, sockets) = (Folder::new(), Folder::short());
+    let folder = Folder::new();
+    let sockets = Folder::short();
     let (owner, public) = keygen(&folder, "owner.key");
     let words = build(&folder, "words.papir", "value", &["--sign", &owner]);
     let publisher = folder.path("publisher.key");

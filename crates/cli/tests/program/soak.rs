@@ -188,7 +188,9 @@ impl Soak {
         let mut service = self.start(listen);
         self.changes.fetch_add(1, Ordering::SeqCst);
         let goal = self.done().after(length);
-        let (stopped, id, begin) = (AtomicBool::new(false), service.id(), Instant::now());
+        let stopped = AtomicBool::new(false);
+        let id = service.id();
+        let begin = Instant::now();
         let memory = thread::scope(|scope| {
             let memory = scope.spawn(|| sample(id, &stopped));
             let _stop = End(&stopped);

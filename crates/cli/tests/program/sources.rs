@@ -148,7 +148,8 @@ fn bad_rows_are_skipped_and_named() {
 fn a_folder_is_a_source() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("pages/en")).unwrap();
-    let (pages, out) = (folder.path("pages"), folder.path("out.papir"));
+    let pages = folder.path("pages");
+    let out = folder.path("out.papir");
     folder.write("pages/en/index.html", "<p>hello");
     succeeds(&[&["build", &pages, "--out", &out], &PLAIN[..]].concat());
     assert_eq!(got(&out, &["en/index.html"]), b"<p>hello");
@@ -162,7 +163,8 @@ fn a_folder_is_a_source() {
 #[test]
 fn sqlite_tables_and_queries_are_sources() {
     let folder = Folder::new();
-    let (source, out) = (folder.path("shop.db"), folder.path("out.papir"));
+    let source = folder.path("shop.db");
+    let out = folder.path("out.papir");
     let tables =
         "CREATE TABLE prices (word, meaning); INSERT INTO prices VALUES ('tea', 3), ('bread', 2.5);
         CREATE TABLE empty (word, meaning);";

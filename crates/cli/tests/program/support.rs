@@ -197,7 +197,8 @@ impl Folder {
         for i in 0..count {
             writeln!(csv, "key-{i},value-{i}").unwrap();
         }
-        let (source, out) = (self.write("words.csv", csv), self.path("words.papir"));
+        let source = self.write("words.csv", csv);
+        let out = self.path("words.papir");
         let keyed = ["--key", "word", "--value", "meaning"];
         let mut arguments = vec!["build", &source, "--out", &out, "--scheme", scheme];
         arguments.extend(keyed);
@@ -209,7 +210,8 @@ impl Folder {
     /// A prepared database of `count` records of 4 bytes, record i being i, named `numbers`.
     pub(crate) fn numbers(&self, count: u32, scheme: &str) -> String {
         let bytes: Vec<u8> = (0..count).flat_map(u32::to_le_bytes).collect();
-        let (source, out) = (self.write("numbers.bin", bytes), self.path("numbers.papir"));
+        let source = self.write("numbers.bin", bytes);
+        let out = self.path("numbers.papir");
         let mut arguments = vec!["build", &source, "--out", &out, "--scheme", scheme];
         arguments.extend(["--format", "raw", "--record-bytes", "4"]);
         arguments.extend((scheme == "plain").then_some("--insecure-plain"));

@@ -119,7 +119,8 @@ fn a_given_certificate_needs_the_right_name_and_time() {
 fn a_chain_ends_at_the_given_issuer() {
     let folder = Folder::new();
     folder.words(10, "plain");
-    let (root_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let root_key = KeyPair::generate().unwrap();
+    let key = KeyPair::generate().unwrap();
     let params = authority("root.example", (2020, 2100));
     let root = folder.write("root.pem", params.self_signed(&root_key).unwrap().pem());
     let issuer = Issuer::new(params, root_key);
@@ -144,10 +145,8 @@ fn addresses_with_the_wrong_scheme_name_the_right_one() {
     let words = folder.words(10, "plain");
     let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
     let address = lasting_address();
-    let (tls, plain) = (
-        serve_at(&address, &folder, &own),
-        Service::start(&[&words], &[OPEN]),
-    );
+    let tls = serve_at(&address, &folder, &own);
+    let plain = Service::start(&[&words], &[OPEN]);
     let as_http = format!("http://{address}");
     let as_https = plain.url.replace("http://", "https://");
     fails_with(
@@ -193,7 +192,8 @@ fn a_service_asks_for_a_client_certificate() {
             folder.write(&path("key"), key.serialize_pem()),
         )
     };
-    let (good, late) = (client("good", 2100), client("late", 2021));
+    let good = client("good", 2100);
+    let late = client("late", 2021);
     let tls = [
         OPEN,
         "--tls-cert",

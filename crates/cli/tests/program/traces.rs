@@ -105,7 +105,8 @@ impl Collector {
 /// Reads one message to the path of traces.
 fn receive(stream: &TcpStream) -> io::Result<Vec<u8>> {
     let mut reader = BufReader::new(stream);
-    let (mut first, mut length) = (String::new(), 0);
+    let mut first = String::new();
+    let mut length = 0;
     if reader.read_line(&mut first)? == 0 {
         return Err(ErrorKind::UnexpectedEof.into());
     }
@@ -162,16 +163,15 @@ fn get(url: &str, headers: &[(&str, &str)]) {
 #[test]
 fn a_request_is_traced_with_its_stages() {
     let folder = Folder::new();
-    let (words, collector) = (folder.words(10, "plain"), Collector::start(false));
+    let words = folder.words(10, "plain");
+    let collector = Collector::start(false);
     let service = Service::start(&[&words], &[OPEN, "--otlp", &collector.url]);
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
     // The span of a request ends after those of its stages, and may be in the next message.
     let spans = collector.wait(&["read", "wait", "answer", QUERY], None);
     let query = named(&spans, QUERY);
-    let (found, id) = (
-        attributes(query),
-        attributes(query)["papir.request_id"].clone(),
-    );
+    let found = attributes(query);
+    let id = attributes(query)["papir.request_id"].clone();
     assert!(
         id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()),
         "{id}"
@@ -219,7 +219,8 @@ fn a_request_is_traced_with_its_stages() {
 #[test]
 fn a_span_follows_its_caller_and_says_nothing_of_the_client() {
     let folder = Folder::new();
-    let (words, collector) = (folder.words(10, "plain"), Collector::start(false));
+    let words = folder.words(10, "plain");
+    let collector = Collector::start(false);
     let service = Service::start(&[&words], &[OPEN, "--otlp", &collector.url]);
     let caller = format!("00-{TRACE}-{CALLER}-01");
     let headers = [
@@ -296,7 +297,8 @@ fn a_span_follows_its_caller_and_says_nothing_of_the_client() {
 #[test]
 fn a_share_of_the_requests_is_traced() {
     let folder = Folder::new();
-    let (words, collector) = (folder.words(10, "plain"), Collector::start(false));
+    let words = folder.words(10, "plain");
+    let collector = Collector::start(false);
     let more = [OPEN, "--otlp", &collector.url, "--otlp-sample", "0.5"];
     let service = Service::start(&[&words], &more);
     let healthy = format!("{}/healthz", service.url);
@@ -318,7 +320,8 @@ fn a_share_of_the_requests_is_traced() {
 #[test]
 fn the_last_spans_are_sent_when_the_service_stops() {
     let folder = Folder::new();
-    let (words, collector) = (folder.words(10, "plain"), Collector::start(false));
+    let words = folder.words(10, "plain");
+    let collector = Collector::start(false);
     // The service waits for a limited time, which a busy machine may exceed, but not each time.
     let sent = (0..10).any(|_| {
         let mut service = Service::start(&[&words], &[OPEN, "--otlp", &collector.url]);
@@ -333,7 +336,8 @@ fn the_last_spans_are_sent_when_the_service_stops() {
 #[test]
 fn a_collector_on_this_machine_is_reached_without_a_proxy() {
     let folder = Folder::new();
-    let (words, collector) = (folder.words(10, "plain"), Collector::start(false));
+    let words = folder.words(10, "plain");
+    let collector = Collector::start(false);
     // Nothing listens there.
     let environment =
         ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:1"));

@@ -16,10 +16,8 @@ fn build(folder: &Folder, more: &[&str]) -> String {
     let rows: String = (0..500)
         .map(|i| format!("word {i},meaning {i}\n"))
         .collect();
-    let (source, out) = (
-        folder.write("words.csv", format!("word,meaning\n{rows}")),
-        folder.path("words.papir"),
-    );
+    let source = folder.write("words.csv", format!("word,meaning\n{rows}"));
+    let out = folder.path("words.papir");
     let arguments = [
         "build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10",
     ];
@@ -261,10 +259,8 @@ fn changes_go_beside_the_file_and_are_merged_under_a_running_service() {
 #[test]
 fn records_are_appended_beside_the_file() {
     let folder = Folder::new();
-    let (source, out) = (
-        folder.write("notes.bin", "aabbcc"),
-        folder.path("notes.papir"),
-    );
+    let source = folder.write("notes.bin", "aabbcc");
+    let out = folder.path("notes.papir");
     succeeds(&["build", &source, "--out", &out, "--record-bytes", "2"]);
     let more = folder.write("more.bin", "ddee");
     let appended = succeeds(&["append", &out, &more, "--json"]);

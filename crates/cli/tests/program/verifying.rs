@@ -7,7 +7,8 @@ fn verifiable(folder: &Folder, name: &str, salt: &str) -> (String, String) {
     let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| {
         csv + &format!("key-{i},{salt}-{i}\n")
     });
-    let (source, out) = (folder.write("words.csv", csv), folder.path(name));
+    let source = folder.write("words.csv", csv);
+    let out = folder.path(name);
     let columns = [
         "--key",
         "word",
@@ -68,7 +69,8 @@ fn a_root_is_pinned_at_first_use() {
     let folder = Folder::new();
     let (words, first) = verifiable(&folder, "words.papir", "value");
     let service = Service::start(&[&words], &["--allow-not-private", "--keep-old", "0"]);
-    let (url, state) = (service.url.clone(), folder.path("state"));
+    let url = service.url.clone();
+    let state = folder.path("state");
     let get = [
         "get",
         &url,

@@ -78,7 +78,8 @@ fn a_rollback_is_a_new_version_with_the_earlier_records() {
 #[test]
 fn a_signed_rollback_has_the_next_sequence() {
     let folder = Folder::new();
-    let (key, out) = (folder.path("owner.key"), folder.path("words.papir"));
+    let key = folder.path("owner.key");
+    let out = folder.path("words.papir");
     succeeds(&["checkpoint", "keygen", &key, "--name", "example.org/owner"]);
     let source = folder.write("words.csv", "word,meaning\nkey-3,first\nkey-4,other\n");
     let keyed = [

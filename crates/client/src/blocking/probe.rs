@@ -31,7 +31,8 @@ pub fn probe(url: &str, options: &Options) -> Result<Probe> {
         ..options.clone()
     };
     let service = options.service(url)?;
-    let (address, presented) = (service.address(), Presented::default());
+    let address = service.address();
+    let presented = Presented::default();
     let agent = agent::observed(address, &options, presented.clone())?;
     let ready = address.url(path::READY);
     let response = agent.get(&ready).call();

@@ -52,10 +52,8 @@ impl<In: Transport> Connector<In> for TlsConnector {
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
         socket.set_timeout(details.timeout);
         connection.complete_io(&mut socket)?;
-        let (input, output) = (
-            details.config.input_buffer_size(),
-            details.config.output_buffer_size(),
-        );
+        let input = details.config.input_buffer_size();
+        let output = details.config.output_buffer_size();
         let buffers = LazyBuffers::new(input, output);
         Ok(Some(Either::B(Encrypted {
             buffers,

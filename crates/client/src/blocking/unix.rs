@@ -42,10 +42,8 @@ impl Connector for Socket {
         _: Option<()>,
     ) -> Result<Option<Connected>, Error> {
         let stream = UnixStream::connect(&self.0)?;
-        let (input, output) = (
-            details.config.input_buffer_size(),
-            details.config.output_buffer_size(),
-        );
+        let input = details.config.input_buffer_size();
+        let output = details.config.output_buffer_size();
         Ok(Some(Connected {
             stream,
             buffers: LazyBuffers::new(input, output),

@@ -171,7 +171,8 @@ impl OwnerTrust {
         settings: &'a Settings,
         proof: &'a Proof,
     ) -> Policy<'a> {
-        let (now, checkpoint) = (service.platform.unix_time(), &settings.checkpoint);
+        let now = service.platform.unix_time();
+        let checkpoint = &settings.checkpoint;
         let owner = self.owner.as_ref().unwrap_or(&proof.owner);
         let newest = successor(owner, &proof.certificates, now);
         Policy {
@@ -251,7 +252,8 @@ impl OwnerTrust {
 /// Checks that a pin may replace a stored one: both are of one owner, and nothing that was seen is lost.
 fn check_replacement(stored: &PinnedOwner, pin: &PinnedOwner) -> Result<(), CheckpointError> {
     if !stored.is_of_owner(pin) {
-        let (owner, found) = (stored.key.to_string(), pin.key.to_string());
+        let owner = stored.key.to_string();
+        let found = pin.key.to_string();
         return Err(CheckpointError::Untrusted { owner, found });
     }
     pin.highest.check(&stored.highest)

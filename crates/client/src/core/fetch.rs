@@ -203,7 +203,8 @@ impl Part<'_> {
         cache: &PublicCache<'_>,
         public_bytes: &mut u64,
     ) -> Result<Option<Lookup>> {
-        let (version, length) = (self.info.version.as_str(), self.info.sizes.bundle);
+        let version = self.info.version.as_str();
+        let length = self.info.sizes.bundle;
         // A copy that fails a check is not offered, so that the server's reply decides nothing.
         let stored = cache.read(version, length).await;
         let fetched = match stored.and_then(|bytes| self.check(&bytes).ok()) {
@@ -419,10 +420,8 @@ fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn Era
         }
         _ => {
             // The acknowledgement does not affect a private scheme.
-            let (acknowledgement, owner) = (
-                Some(NotPrivate::acknowledged()),
-                settings.owner_key.as_ref(),
-            );
+            let acknowledgement = Some(NotPrivate::acknowledged());
+            let owner = settings.owner_key.as_ref();
             Ok(scheme.client_with(scheme_public, acknowledgement, owner)?)
         }
     }

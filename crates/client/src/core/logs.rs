@@ -28,7 +28,8 @@ pub struct ShownLog {
 pub fn fetch_log(service: Service, settings: Settings) -> Task<'static, Result<ShownLog>> {
     Task::new(|io| async move {
         let name = choose(&io, &service, &settings).await?;
-        let (proof, log) = (path::checkpoint_proof(&name), path::checkpoint_log(&name));
+        let proof = path::checkpoint_proof(&name);
+        let log = path::checkpoint_log(&name);
         let refused = |path: &str, error| Error::Checkpoint {
             url: service.url(path),
             error,

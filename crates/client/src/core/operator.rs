@@ -69,7 +69,8 @@ impl RegisteredClients {
     /// # Errors
     /// Errors of the network.
     pub fn show(&self, id: &str) -> Task<'static, Result<Option<ClientStatus>>> {
-        let (service, path) = (self.service.clone(), self.path_of(id));
+        let service = self.service.clone();
+        let path = self.path_of(id);
         Task::new(|io| async move { service.client_status(&io, &path?, None).await })
     }
 
@@ -78,7 +79,8 @@ impl RegisteredClients {
     /// # Errors
     /// Errors of the network.
     pub fn evict(&self, id: &str) -> Task<'static, Result<bool>> {
-        let (service, path) = (self.service.clone(), self.path_of(id));
+        let service = self.service.clone();
+        let path = self.path_of(id);
         Task::new(|io| async move { service.remove_client(&io, &path?).await })
     }
 

@@ -42,7 +42,9 @@ impl PinnedOwner {
     /// Encodes the pin as text.
     pub fn encode(&self) -> String {
         let Seen { sequence, leaf } = &self.highest;
-        let (format, key, first) = (OWNER_PIN_FORMATS.written, &self.key, &self.first);
+        let format = OWNER_PIN_FORMATS.written;
+        let key = &self.key;
+        let first = &self.first;
         format!(
             "{HEADER}{format}\n{key}\n{first}\n{sequence}\n{}\n",
             hex(leaf)
@@ -74,7 +76,8 @@ impl PinnedOwner {
             line.parse::<VerifyingKey>()
                 .map_err(|error| bad(&error.to_string()))
         };
-        let (key, first) = (key_of(key)?, key_of(first)?);
+        let key = key_of(key)?;
+        let first = key_of(first)?;
         let sequence = sequence.parse().map_err(|_| bad("another sequence"))?;
         let leaf = of_hex(leaf).ok_or_else(|| bad("another hash"))?;
         Ok(Self {

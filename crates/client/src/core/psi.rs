@@ -106,7 +106,8 @@ struct IntersectionTask<'a> {
 
 impl IntersectionTask<'_> {
     async fn intersect(&self, elements: &[&[u8]]) -> Result<Intersection> {
-        let (start, mut traffic) = (self.service.platform.now(), Traffic::default());
+        let start = self.service.platform.now();
+        let mut traffic = Traffic::default();
         let mut changes = 0;
         loop {
             match self.run(elements, &mut traffic).await {

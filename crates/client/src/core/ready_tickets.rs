@@ -39,7 +39,8 @@ impl ReadyTickets {
     /// Remembers a status.
     pub(crate) fn note(&self, status: &ClientStatus) {
         let numbers = status.next_ticket..ready_end(status);
-        let (ahead, next_sent_ahead) = (status.tickets_ahead, status.next_sent_ahead);
+        let ahead = status.tickets_ahead;
+        let next_sent_ahead = status.next_sent_ahead;
         *self.known() = Known {
             client: status.id.clone(),
             numbers,

@@ -83,8 +83,10 @@ impl SavedRegistration {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a state record", bytes);
         FORMATS.check(reader.u8()?.into())?;
-        let (uploading, keys_bytes) = (reader.u8()? != 0, reader.u64()?);
-        let (registered, queries) = (reader.u64()?, reader.u64()?);
+        let uploading = reader.u8()? != 0;
+        let keys_bytes = reader.u64()?;
+        let registered = reader.u64()?;
+        let queries = reader.u64()?;
         let place = if reader.u8()? != 0 {
             Some(Place {
                 slot: reader.array()?,
@@ -94,7 +96,8 @@ impl SavedRegistration {
             None
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (address, client) = (text(reader.bytes()?), text(reader.bytes()?));
+        let address = text(reader.bytes()?);
+        let client = text(reader.bytes()?);
         let state = Zeroizing::new(reader.bytes()?.to_vec());
         reader.finish()?;
         Ok(Self {

@@ -152,7 +152,8 @@ impl Registration {
 
     /// Does work for `queries` queries in advance.
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
-        let (client, progress) = (context.lookup.client(), self.watcher.progress());
+        let client = context.lookup.client();
+        let progress = self.watcher.progress();
         let prepare = |state: &mut ErasedState| Ok((0, client.prepare(state, queries, progress)?));
         self.with_state(context, |_| 0, prepare).await.map(drop)
     }
@@ -164,7 +165,8 @@ impl Registration {
         context: Context<'_>,
         queries: usize,
     ) -> Result<StateResult<KeysAhead>> {
-        let (client, platform) = (context.lookup.client(), &context.service.platform);
+        let client = context.lookup.client();
+        let platform = &context.service.platform;
         let make = |state: &mut ErasedState| {
             client.prepare(state, queries, self.watcher.progress())?;
             let mut keys = KeysAhead::default();
@@ -240,8 +242,10 @@ impl Registration {
         context: Context<'a>,
         tickets: impl Fn(usize) -> usize,
     ) -> Result<OpenState<'a>> {
-        let (client, platform) = (context.lookup.client(), &context.service.platform);
-        let (mut replaced, mut waited) = (false, Duration::ZERO);
+        let client = context.lookup.client();
+        let platform = &context.service.platform;
+        let mut replaced = false;
+        let mut waited = Duration::ZERO;
         for looks in 0.. {
             let lock = self.lock(context).await?;
             let saved = self.usable(context, &lock).await?;
@@ -322,7 +326,8 @@ impl Registration {
             return Ok(Readiness::Ready);
         }
         // Tickets are prepared for the newest version only. The client must move to it, not wait.
-        let (path, version) = (self.path(client), Some(context.lookup.version()));
+        let path = self.path(client);
+        let version = Some(context.lookup.version());
         let Some(status) = context
             .service
             .client_status(context.io, &path, version)
@@ -510,7 +515,8 @@ impl Registration {
             what: "client keys",
         };
         let (state, keys) = registered?.ok_or(missing)?;
-        let (keys, version) = (Arc::new(keys), lookup.version());
+        let keys = Arc::new(keys);
+        let version = lookup.version();
         lock.forget().await?;
         let in_one_request = keys.len() <= MAX_KEYS_IN_ONE_REQUEST;
         let status = if in_one_request {

@@ -230,7 +230,8 @@ impl Session {
 
     async fn try_hold(&mut self, io: &Io, lookups: usize) -> Result<usize> {
         self.ensure_registered(io).await?;
-        let (each, description) = (self.lookup.queries_of(1), self.lookup.describe());
+        let each = self.lookup.queries_of(1);
+        let description = self.lookup.describe();
         let context = Context {
             io,
             service: &self.service,
@@ -241,10 +242,8 @@ impl Session {
             .as_ref()
             .filter(|_| description.sizes.ahead > 0)
         else {
-            let (scheme, reason) = (
-                description.scheme,
-                "its clients send nothing ahead".to_owned(),
-            );
+            let scheme = description.scheme;
+            let reason = "its clients send nothing ahead".to_owned();
             return Err(papir_core::Error::Parameters { scheme, reason }.into());
         };
         let most = registration
@@ -254,7 +253,8 @@ impl Session {
         let made = registration
             .keys_ahead(context, lookups.min(most.max(1)) * each)
             .await?;
-        let (count, longest) = (made.value.queries.len(), description.sizes.answer as usize);
+        let count = made.value.queries.len();
+        let longest = description.sizes.answer as usize;
         let lengths = [AnswerLengths { count, longest }];
         let body = Arc::new(made.value.queries.concat());
         self.costs.requests += 1;
@@ -305,7 +305,8 @@ impl Session {
     ) -> Result<Vec<Option<Vec<u8>>>> {
         self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;
-        let (mut answered, mut left) = (Vec::new(), wanted);
+        let mut answered = Vec::new();
+        let mut left = wanted;
         while !left.is_empty() {
             let (batch, rest) = self.exchange(io, left).await?;
             answered.push(batch);
@@ -331,7 +332,8 @@ impl Session {
         io: &Io,
         wanted: &'a [Wanted<'a>],
     ) -> Result<(AnsweredLookups, &'a [Wanted<'a>])> {
-        let (mut changes, mut registered_again) = (0, false);
+        let mut changes = 0;
+        let mut registered_again = false;
         loop {
             match self.try_exchange(io, wanted).await? {
                 Outcome::Done(answered, rest) => return Ok((answered, rest)),
@@ -376,13 +378,15 @@ impl Session {
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
-        let (queries, rest) = (lookups.queries(), &wanted[count..]);
+        let queries = lookups.queries();
+        let rest = &wanted[count..];
         let limit = lookups::longest(&lookups.answers());
         let body = Arc::new(queries.concat());
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
-        let (client_id, tickets, version) =
-            (client.as_deref(), lookups.tickets(), self.lookup.version());
+        let client_id = client.as_deref();
+        let tickets = lookups.tickets();
+        let version = self.lookup.version();
         let request = QueryRequest {
             version,
             client: client_id,
@@ -433,7 +437,8 @@ impl Session {
     }
 
     async fn prepare_queries(&self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
-        let (lookup, platform) = (&self.lookup, &self.service.platform);
+        let lookup = &self.lookup;
+        let platform = &self.service.platform;
         match &self.registration {
             None => {
                 let lookups = lookup.prepare_batch(None, wanted, &mut *platform.rng())?;
@@ -532,7 +537,9 @@ impl Session {
     /// Fetches the public part of the version that a refusal names, or of the newest. The registration
     /// is checked again, since it may not be valid for that version.
     async fn fetch_again(&mut self, io: &Io, changes: u32, named: Option<Version>) -> Result<()> {
-        let (service, name, settings) = (&self.service, &self.name, &self.settings);
+        let service = &self.service;
+        let name = &self.name;
+        let settings = &self.settings;
         let begin = service.platform.now();
         if changes > 0 {
             fetch::pause_between_changes(io, service, changes).await;

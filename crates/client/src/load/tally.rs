@@ -29,11 +29,13 @@ pub(super) struct Sample {
 impl Sample {
     /// Makes one lookup.
     pub(super) fn run(connection: &mut Connection, workload: &Workload) -> Result<Self> {
-        let (before, version) = (connection.costs(), connection.lookup().version());
+        let before = connection.costs();
+        let version = connection.lookup().version();
         let drawn = workload.draw(connection);
         let start = Instant::now();
         let correct = drawn.run(connection)?;
-        let (whole, after) = (start.elapsed(), connection.costs());
+        let whole = start.elapsed();
+        let after = connection.costs();
         Ok(Self {
             whole,
             round_trip: after.round_trip - before.round_trip,

@@ -79,7 +79,8 @@ impl StateStorage for Folder {
                 .keep(slot, bytes)
                 .map_err(|error| failed(directory, error));
         }
-        let (path, partial) = (self.file(slot, entry)?, self.path(slot, "partial")?);
+        let path = self.file(slot, entry)?;
+        let partial = self.path(slot, "partial")?;
         replace(&path, &partial, &[bytes]).map_err(|error| failed(&path, error))
     }
 

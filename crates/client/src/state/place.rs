@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn a_place_changes_with_the_file_the_machine_and_the_boot() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, copy) = (folder.path().join("a"), folder.path().join("b"));
+        let path = folder.path().join("a");
+        let copy = folder.path().join("b");
         let here = host("machine", Some("boot"));
         let of = |path, host: &Host| place(&File::open(path).unwrap(), host).unwrap();
         fs::write(&path, []).unwrap();

@@ -189,7 +189,8 @@ fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<
         file.extend_from_slice(&sum);
         return Ok(file);
     };
-    let (salt, nonce) = (passphrase.salt(), random::<24>());
+    let salt = passphrase.salt();
+    let nonce = random::<24>();
     for number in [COST.memory, COST.passes, COST.lanes] {
         file.extend_from_slice(&number.to_le_bytes());
     }
@@ -230,7 +231,8 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
 
 fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     let Some((record, sum)) = rest.split_last_chunk::<CHECKSUM>() else {
-        let (found, expected) = (rest.len() as u64, CHECKSUM as u64);
+        let found = rest.len() as u64;
+        let expected = CHECKSUM as u64;
         return Err(CoreError::Length {
             what: "a state file's end",
             found,
@@ -259,12 +261,14 @@ fn open_sealed(
     };
     if cost.memory > MAX_COST.memory || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes
     {
-        let (found, expected) = (format!("{cost:?}"), format!("at most {MAX_COST:?}"));
+        let found = format!("{cost:?}");
+        let expected = format!("at most {MAX_COST:?}");
         return Err(
             CoreError::malformed("a state file's Argon2id parameters", found, expected).into(),
         );
     }
-    let (salt, nonce): ([u8; 16], [u8; 24]) = (reader.array()?, reader.array()?);
+    let salt: [u8; 16] = reader.array()?;
+    let nonce: [u8; 24] = reader.array()?;
     let sealed = reader.rest();
     let header = &file[..file.len() - sealed.len()];
     let key = passphrase.key(cost, salt)?;
@@ -335,7 +339,8 @@ mod tests {
 
     #[test]
     fn a_passphrase_encrypts_and_authenticates() {
-        let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
+        let right = Passphrase::new("right");
+        let wrong = Passphrase::new("wrong");
         let file = seal(b"record", Some(&right)).unwrap();
         assert_eq!(
             &file[..22],

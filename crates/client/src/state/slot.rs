@@ -296,7 +296,8 @@ mod tests {
     fn a_wrong_passphrase_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let storage = storage(folder.path());
-        let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
+        let right = Passphrase::new("right");
+        let wrong = Passphrase::new("wrong");
         let open = |passphrase| Slot::new(&storage, IDENTITY, passphrase);
         let held = open(None).lock().unwrap();
         open(Some(&right))

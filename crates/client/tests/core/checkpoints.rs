@@ -482,7 +482,8 @@ fn a_session_needs_a_newer_checkpoint_once_its_own_is_too_old() {
 
 #[test]
 fn a_pinned_client_follows_a_rotation_and_keeps_its_sequences() {
-    let (old, new) = (owner(1), owner(2));
+    let old = owner(1);
+    let new = owner(2);
     let mut peer = signed(simple(1), &old);
     let first = peer.log.clone().unwrap();
     peer.open(pinning()).unwrap();

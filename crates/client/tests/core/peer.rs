@@ -443,8 +443,10 @@ impl Peer {
             bundle,
             ..
         } = self.newest();
-        let (description, version) = (server.describe(), server.version());
-        let (sizes, shape) = (description.sizes, description.shape);
+        let description = server.describe();
+        let version = server.version();
+        let sizes = description.sizes;
+        let shape = description.shape;
         DatabaseInfo {
             name: self.name.into(),
             scheme: description.scheme.into(),
@@ -504,10 +506,8 @@ impl Peer {
 
     fn public(&self, call: &Call) -> Response {
         let Offer { server, bundle, .. } = self.newest();
-        let (version, tag) = (
-            server.version().to_string(),
-            format!("\"{}\"", server.version()),
-        );
+        let version = server.version().to_string();
+        let tag = format!("\"{}\"", server.version());
         let unchanged = call.header(header::IF_NONE_MATCH) == Some(tag.as_str());
         let headers = vec![
             ("papir-version".to_owned(), version),
@@ -538,7 +538,8 @@ impl Peer {
 
     fn answer(&mut self, call: &Call) -> Result<Response, Failure> {
         let offer = self.newest().clone();
-        let (server, version) = (&*offer.server, offer.server.version().to_string());
+        let server = &*offer.server;
+        let version = offer.server.version().to_string();
         let queries = envelope::split(&call.body).unwrap();
         let numbers = call
             .header(header::TICKET)
@@ -602,11 +603,9 @@ impl Peer {
 
     /// A client's tickets, prepared until now.
     fn tickets(&mut self, id: &str) -> Option<&mut TicketTable> {
-        let (version, now, each) = (
-            self.newest().server.version().to_string(),
-            self.now(),
-            self.ticket_time,
-        );
+        let version = self.newest().server.version().to_string();
+        let now = self.now();
+        let each = self.ticket_time;
         let client = self
             .clients
             .get_mut(id.parse::<usize>().ok()?)

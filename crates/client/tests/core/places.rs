@@ -16,7 +16,8 @@ const HERE: Place = Place {
 
 /// Places of a copied folder, of another boot or machine, and of both.
 fn elsewhere() -> [Place; 3] {
-    let (slot, boot) = ([3; 32], [4; 32]);
+    let slot = [3; 32];
+    let boot = [4; 32];
     [
         Place { slot, ..HERE },
         Place { boot, ..HERE },

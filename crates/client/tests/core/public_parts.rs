@@ -48,7 +48,8 @@ fn offered(peer: &mut Peer, settings: Settings) -> (Option<String>, u64) {
 
 #[test]
 fn a_copy_of_the_described_version_is_offered_and_used() {
-    let (first, second) = (simple(1), simple(2));
+    let first = simple(1);
+    let second = simple(2);
     let length = first.bundle.len() as u64;
     let tag = format!("\"{}\"", first.server.version());
     let mut damaged = copy(&first, &first);

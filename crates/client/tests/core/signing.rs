@@ -23,7 +23,8 @@ pub fn owner(seed: u64) -> SigningKey {
 
 /// The statement of a version.
 fn statement(offer: &Offer) -> Statement {
-    let (base, public_part) = (Base::Content([1; 32]), public_part_hash(&offer.bundle));
+    let base = Base::Content([1; 32]);
+    let public_part = public_part_hash(&offer.bundle);
     Statement {
         database: "table".into(),
         time: EPOCH,

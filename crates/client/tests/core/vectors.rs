@@ -42,7 +42,8 @@ fn lookup<S: Scheme>(secret_of: impl Fn(&S::Secret) -> Vec<i64>) -> Value {
     let records = RecordBuffer::from_records((0..RECORDS).map(record)).unwrap();
     let params = S::Params::choose(records.shape(), Goal::Balanced).unwrap();
     let server = S::Server::setup(params, &records, &mut rng(1), &NoProgress).unwrap();
-    let (params, public) = (server.params(), server.public().encode(server.params()));
+    let params = server.params();
+    let public = server.public().encode(server.params());
     let client =
         S::Client::new(params.clone(), S::Public::decode(params, &public).unwrap()).unwrap();
     let (secret, query) = client.query(None, &[INDEX], &mut rng(2)).unwrap();

@@ -115,7 +115,8 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 
     fn send_ahead(&self, state: &mut ErasedState, rng: &mut dyn CryptoRng) -> Result<Vec<u8>> {
-        let (params, header) = (self.client.params(), self.header(Kind::Query));
+        let params = self.client.params();
+        let header = self.header(Kind::Query);
         let state = state_of_mut::<S>(state)?;
         let kept = Zeroizing::new(state.encode(params));
         let query = self
@@ -135,7 +136,8 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(ErasedSecret, Vec<u8>)> {
-        let (params, header) = (self.client.params(), self.header(Kind::Query));
+        let params = self.client.params();
+        let header = self.header(Kind::Query);
         let state = state.map(state_of_mut::<S>).transpose()?;
         let kept = Zeroizing::new(
             state

@@ -44,7 +44,8 @@ impl<S: Scheme> ShardOf<S> {
     }
 
     fn seal(&self, words: &[u64]) -> Vec<u8> {
-        let (mut writer, bytes) = (Writer::new(), self.division.word_bytes());
+        let mut writer = Writer::new();
+        let bytes = self.division.word_bytes();
         writer
             .u32(self.slices.start as u32)
             .u32(self.slices.end as u32);
@@ -149,7 +150,8 @@ impl<S: Scheme> CombinerOf<S> {
 /// The words of partial answers that have each slice once.
 fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result<Vec<u64>> {
     parts.sort_unstable_by_key(|(slices, _)| slices.start);
-    let (all, mut next) = (division.slices(), 0);
+    let all = division.slices();
+    let mut next = 0;
     let follows = |slices: &Range<usize>| std::mem::replace(&mut next, slices.end) == slices.start;
     if parts.iter().map(|(slices, _)| slices).all(follows) && next == all {
         return Ok(parts.into_iter().flat_map(|(_, words)| words).collect());

@@ -37,7 +37,8 @@ impl Lanes<4> for Neon {
     fn add_products(self, sum: uint32x4_t, a: uint32x4_t, b: uint32x4_t) -> uint32x4_t {
         // SAFETY: every aarch64 CPU has NEON.
         unsafe {
-            let (a, b) = (vreinterpretq_s16_u32(a), vreinterpretq_s16_u32(b));
+            let a = vreinterpretq_s16_u32(a);
+            let b = vreinterpretq_s16_u32(b);
             let low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
             let pairs = vpaddq_s32(low, vmull_high_s16(a, b));
             vaddq_u32(sum, vreinterpretq_u32_s32(pairs))

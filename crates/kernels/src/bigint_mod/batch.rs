@@ -44,7 +44,8 @@ pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
     let limbs = engine.field().element_limbs();
     let count = acc.len() / limbs;
     let [mut x, mut y] = [(); 2].map(|()| Group::zero(limbs));
-    let (mut rest, mut first) = (acc, 0);
+    let mut rest = acc;
+    let mut first = 0;
     while !rest.is_empty() {
         let (run, after) = rest.split_at_mut(rest.len().min(N * limbs));
         load_run(engine, &mut x, run);

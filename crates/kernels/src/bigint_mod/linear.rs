@@ -23,7 +23,8 @@ pub(super) struct Sums<'a> {
 impl<'a> Sums<'a> {
     /// For an ordinary modulus.
     pub(super) fn new(field: &'a Field) -> Self {
-        let (modulus, bits) = (field.root_limbs(), field.limb_bits());
+        let modulus = field.root_limbs();
+        let bits = field.limb_bits();
         let length = modulus.iter().rposition(|&limb| limb != 0).unwrap_or(0);
         let top = length + usize::from(modulus[length] >> (bits - 1) != 0);
         let mut sums = Self {

@@ -120,7 +120,8 @@ impl Gadget2 {
     /// Garner's reconstruction: x = r₁ + q₁·((r₂ − r₁)/q₁ mod q₂). No branch depends on x.
     #[inline(always)]
     pub(crate) fn shifted(&self, r1: u32, r2: u32) -> u64 {
-        let (q1, q2) = (u64::from(self.q1), self.q2);
+        let q1 = u64::from(self.q1);
+        let q2 = self.q2;
         let lazy = self.inverse.mul_lazy(r2 + self.lift - r1, q2);
         let garner = lazy.min(lazy.wrapping_sub(q2));
         self.digits
@@ -130,7 +131,8 @@ impl Gadget2 {
 
 /// 1/a mod m by the extended Euclidean algorithm, if it exists.
 fn inverse_modulo(a: u32, m: u32) -> Option<u32> {
-    let (mut r, mut s) = ((i64::from(m), i64::from(a)), (0i64, 1i64));
+    let mut r = (i64::from(m), i64::from(a));
+    let mut s = (0i64, 1i64);
     while r.1 != 0 {
         let quotient = r.0 / r.1;
         r = (r.1, r.0 - quotient * r.1);

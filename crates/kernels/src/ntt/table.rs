@@ -157,7 +157,8 @@ fn mul(a: u32, b: u32, q: u32) -> u32 {
 
 /// base^exponent modulo q.
 fn pow(base: u32, exponent: u64, q: u32) -> u32 {
-    let (mut square, mut result) = (base, 1);
+    let mut square = base;
+    let mut result = 1;
     for bit in 0..u64::BITS - exponent.leading_zeros() {
         if exponent >> bit & 1 == 1 {
             result = mul(result, square, q);

@@ -81,7 +81,8 @@ impl Polynomial {
 
 /// The number of coefficients, C(degree + variables, variables); `None` if it overflows a `usize`.
 pub fn terms(variables: usize, degree: usize) -> Option<usize> {
-    let (few, many) = (variables.min(degree) as u128, variables.max(degree) as u128);
+    let few = variables.min(degree) as u128;
+    let many = variables.max(degree) as u128;
     (1..=few)
         .try_fold(1u128, |terms, i| Some(terms.checked_mul(many + i)? / i))
         .and_then(|terms| usize::try_from(terms).ok())

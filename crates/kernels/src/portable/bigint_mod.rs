@@ -171,7 +171,9 @@ fn reduce_digits<R: Rows>(
 /// negative, since t + q·root is a multiple of R above −R.
 #[inline(always)]
 fn reduce<R: Rows>(rows: R, field: &Field, sums: &mut [u64]) {
-    let (n, root, inverse) = (field.limbs(), field.root_limbs(), field.inverse());
+    let n = field.limbs();
+    let root = field.root_limbs();
+    let inverse = field.inverse();
     let mut carry = 0;
     for i in (0..n - 1).step_by(2) {
         let row = &mut sums[i..i + n + 2];

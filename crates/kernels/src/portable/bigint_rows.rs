@@ -29,7 +29,8 @@ impl Rows for Plain {
     #[inline(always)]
     fn add_two_rows(self, row: &mut [u64], x: &[u64], w: [u64; 2], carry: u64) -> u64 {
         let n = x.len();
-        let (mut before, mut carries) = (0, [0; 2]);
+        let mut before = 0;
+        let mut carries = [0; 2];
         // No sum overflows: (2⁶⁴ − 1)² + 2·(2⁶⁴ − 1) = 2¹²⁸ − 1.
         for (row, &x) in row[..n].iter_mut().zip(x) {
             let sum = u128::from(x) * u128::from(w[0]) + u128::from(*row) + u128::from(carries[0]);

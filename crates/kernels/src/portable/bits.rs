@@ -9,7 +9,8 @@ pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
     let mask = u64::MAX >> (64 - width);
     let (words, tail) = out.as_chunks_mut::<WORD>();
     let mut words = words.iter_mut();
-    let (mut word, mut filled) = (0, 0);
+    let mut word = 0;
+    let mut filled = 0;
     for &value in values {
         let value = value & mask;
         word |= value << filled;
@@ -40,7 +41,8 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
         .iter()
         .chain([&last])
         .map(|word| u64::from_le_bytes(*word));
-    let (mut word, mut left) = (0, 0);
+    let mut word = 0;
+    let mut left = 0;
     for out in out {
         if left >= width {
             *out = word & mask;

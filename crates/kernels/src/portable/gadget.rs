@@ -33,9 +33,11 @@ pub(crate) fn decompose_lazy(
     r2: &[u32],
 ) {
     let d = r1.len();
-    let (mut shifted, mut digits) = ([0u64; BLOCK], [0i32; BLOCK]);
+    let mut shifted = [0u64; BLOCK];
+    let mut digits = [0i32; BLOCK];
     for (block, (r1, r2)) in r1.chunks(BLOCK).zip(r2.chunks(BLOCK)).enumerate() {
-        let (shifted, digits) = (&mut shifted[..r1.len()], &mut digits[..r1.len()]);
+        let shifted = &mut shifted[..r1.len()];
+        let digits = &mut digits[..r1.len()];
         for ((shifted, &r1), &r2) in shifted.iter_mut().zip(r1).zip(r2) {
             *shifted = gadget.shifted(r1, r2);
         }
@@ -79,7 +81,8 @@ pub(crate) fn to_residues(out: &mut [u32], digits: &[i32], modulus: Modulus) {
 
 #[inline(always)]
 pub(crate) fn centre(out: &mut [i32], residues: &[u32], modulus: Modulus) {
-    let (q, half) = (modulus.value() as i32, modulus.value() as i32 / 2);
+    let q = modulus.value() as i32;
+    let half = modulus.value() as i32 / 2;
     for (out, &residue) in out.iter_mut().zip(residues) {
         let above = (half - residue as i32) >> 31;
         *out = residue as i32 - (q & above);

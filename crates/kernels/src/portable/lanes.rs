@@ -93,7 +93,8 @@ impl Lanes<4> for Plain {
 
     #[inline(always)]
     fn add_products(self, mut sum: [u32; 4], a: [u32; 4], b: [u32; 4]) -> [u32; 4] {
-        let (a, b): ([i16; 8], [i16; 8]) = (bytemuck::cast(a), bytemuck::cast(b));
+        let a: [i16; 8] = bytemuck::cast(a);
+        let b: [i16; 8] = bytemuck::cast(b);
         for (i, sum) in sum.iter_mut().enumerate() {
             for j in [2 * i, 2 * i + 1] {
                 *sum = sum.wrapping_add((i32::from(a[j]) * i32::from(b[j])) as u32);

@@ -180,7 +180,8 @@ mod tests {
             .map(|i| number(i) as i16)
             .collect();
         let planes: Vec<i16> = (0..6 * pairs).map(|i| number(i) as i16 >> 5).collect();
-        let (mut plain, mut used) = ([7; 2 * ROWS], [7; 2 * ROWS]);
+        let mut plain = [7; 2 * ROWS];
+        let mut used = [7; 2 * ROWS];
         pass_many_lanes::<_, _, SLAB, 3>(Plain, &tiles, pairs, &[&planes], &mut [&mut plain]);
         pass_many_lanes::<_, _, SLAB, 3>(Baseline, &tiles, pairs, &[&planes], &mut [&mut used]);
         assert_eq!(plain, used);

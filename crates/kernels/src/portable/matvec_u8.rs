@@ -129,7 +129,8 @@ mod tests {
         let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let tiles: Vec<u8> = (0..2 * quads * 4 * ROWS).map(|i| number(i) as u8).collect();
         let planes: Vec<i8> = (0..quads * 4 * 3).map(|i| number(i + 99) as i8).collect();
-        let (mut plain, mut used) = ([7; 2 * ROWS], [7; 2 * ROWS]);
+        let mut plain = [7; 2 * ROWS];
+        let mut used = [7; 2 * ROWS];
         pass_lanes::<_, _, SLAB>(Plain, &tiles, quads, &planes, 3, &mut plain);
         pass_lanes::<_, _, SLAB>(Baseline, &tiles, quads, &planes, 3, &mut used);
         assert_eq!(plain, used);

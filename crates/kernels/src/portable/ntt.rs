@@ -99,7 +99,8 @@ impl Butterflies for NttTable {
     /// u is first reduced below 2q, and the lazy product is below 2q for any v.
     #[inline(always)]
     fn forward(&self, (u, v): (u32, u32), w: Factor) -> (u32, u32) {
-        let (sum, product) = (subtract_once(u, 2 * self.q), w.mul_lazy(v, self.q));
+        let sum = subtract_once(u, 2 * self.q);
+        let product = w.mul_lazy(v, self.q);
         (sum + product, sum + 2 * self.q - product)
     }
 
@@ -118,7 +119,8 @@ impl Butterflies for NttTable {
 
     #[inline(always)]
     fn last(&self, (u, v): (u32, u32)) -> (u32, u32) {
-        let (sum, difference) = (u + v, u + 2 * self.q - v);
+        let sum = u + v;
+        let difference = u + 2 * self.q - v;
         let reduced = |w: Factor, x| subtract_once(w.mul_lazy(x, self.q), self.q);
         (
             reduced(self.scale, sum),

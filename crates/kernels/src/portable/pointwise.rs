@@ -84,10 +84,8 @@ pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
     for (block, out) in blocks.iter_mut().enumerate() {
         let mut sums = [0u64; BLOCK];
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
-            let (a, b) = (
-                &a.as_chunks::<BLOCK>().0[block],
-                &b.as_chunks::<BLOCK>().0[block],
-            );
+            let a = &a.as_chunks::<BLOCK>().0[block];
+            let b = &b.as_chunks::<BLOCK>().0[block];
             for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
                 *sum = sum.wrapping_add(u64::from(a) * u64::from(b));
             }

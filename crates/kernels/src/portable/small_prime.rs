@@ -31,7 +31,8 @@ pub(crate) fn add_share(words: &mut [u64], quotients: &mut [u64], residues: &[u1
         let factor = u64::from(lazy.min(lazy.wrapping_sub(share.p)));
         *word = word.wrapping_add(factor * u64::from(share.cofactor));
         // A factor below 2^16 and a unit below 2^49: 32 bits of the unit at a time.
-        let (low, high) = (share.unit & u64::from(u32::MAX), share.unit >> 32);
+        let low = share.unit & u64::from(u32::MAX);
+        let high = share.unit >> 32;
         *quotient = quotient
             .wrapping_add(factor * low)
             .wrapping_add((factor * high) << 32);
@@ -58,7 +59,8 @@ const BLOCK: usize = 64;
 
 #[inline(always)]
 pub(crate) fn combine(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: u32) {
-    let (count, one) = (out.len(), Factor::new(1, p));
+    let count = out.len();
+    let one = Factor::new(1, p);
     let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
     let done = blocks.len() * BLOCK;
     let rows = || coefficients.iter().zip(powers.chunks_exact(count));

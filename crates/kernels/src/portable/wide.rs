@@ -47,10 +47,8 @@ pub(crate) fn dot(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     for (block, out) in out.chunks_mut(BLOCK).enumerate() {
         let mut sums = [0u128; BLOCK];
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
-            let (a, b) = (
-                &a[block * BLOCK..][..out.len()],
-                &b[block * BLOCK..][..out.len()],
-            );
+            let a = &a[block * BLOCK..][..out.len()];
+            let b = &b[block * BLOCK..][..out.len()];
             for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
                 *sum = sum.wrapping_add(u128::from(a) * u128::from(b));
             }
@@ -134,7 +132,8 @@ pub(crate) fn from_signed(out: &mut [u64], words: &[i32], modulus: Modulus) {
     }
     // Adds 2³¹ to each word to make it unsigned, and subtracts 2³¹ mod q from the residue. The
     // quotient is short by at most 1.
-    let (ratio, middle) = ((1 << 32) / q, modulus.reduce(1 << 31));
+    let ratio = (1 << 32) / q;
+    let middle = modulus.reduce(1 << 31);
     for (out, &word) in out.iter_mut().zip(words) {
         let raised = u64::from(word as u32 ^ 1 << 31);
         let lazy = raised.wrapping_sub((raised.wrapping_mul(ratio) >> 32).wrapping_mul(q));

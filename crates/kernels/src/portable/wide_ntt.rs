@@ -62,10 +62,8 @@ impl Butterflies for NttTable {
 
     #[inline(always)]
     fn last(&self, (u, v): (u64, u64)) -> (u64, u64) {
-        let (sum, difference) = (
-            u.wrapping_add(v),
-            u.wrapping_add(2 * self.q).wrapping_sub(v),
-        );
+        let sum = u.wrapping_add(v);
+        let difference = u.wrapping_add(2 * self.q).wrapping_sub(v);
         let reduced = |w: Factor, x| from_signed(w.mul_signed(x, self.q), self.q);
         (
             reduced(self.last[0], sum),

@@ -28,7 +28,8 @@ pub(super) fn mul(a: u64, b: u64, n: u64) -> u64 {
 
 /// base^exponent modulo n, for n of at least 2. Its time depends on the exponent.
 pub fn pow(base: u64, exponent: u64, n: u64) -> u64 {
-    let (mut square, mut result) = (base % n, 1);
+    let mut square = base % n;
+    let mut result = 1;
     for bit in 0..u64::BITS - exponent.leading_zeros() {
         if exponent >> bit & 1 == 1 {
             result = mul(result, square, n);

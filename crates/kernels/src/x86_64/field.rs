@@ -65,7 +65,8 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         index: usize,
         places: &[u32; N],
     ) -> Factors<L::Vector> {
-        let (lanes, places) = (self.lanes, self.lanes.load(places));
+        let lanes = self.lanes;
+        let places = self.lanes.load(places);
         let value = lanes.load_low(&roots.values.as_chunks::<R>().0[index]);
         let quotient = lanes.load_low(&roots.quotients.as_chunks::<R>().0[index]);
         let even = lanes.permute(quotient, places);

@@ -58,7 +58,8 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
         q: lanes.splat(polynomial.q),
         negated_inverse: lanes.splat(polynomial.negated_inverse),
     };
-    let (length, rows) = (out.len(), polynomial.degree + 1);
+    let length = out.len();
+    let rows = polynomial.degree + 1;
     let count = (polynomial.variables * rows).max(polynomial.variables + 1);
     let mut factors = vec![Block::<N, S>::ZERO; count];
     let mut sums = vec![Block::<N, S>::ZERO; polynomial.variables];
@@ -114,7 +115,8 @@ fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
 
 /// 1 in each lane of 64 bits.
 const fn one<const N: usize>() -> [u32; N] {
-    let (mut words, mut i) = ([0; N], 0);
+    let mut words = [0; N];
+    let mut i = 0;
     while i < N {
         words[i] = 1;
         i += 2;
@@ -153,7 +155,8 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
     factors: &[Block<N, S>],
     sums: &mut [Block<N, S>],
 ) -> Block<N, S> {
-    let (lanes, polynomial) = (field.lanes, field.polynomial);
+    let lanes = field.lanes;
+    let polynomial = field.polynomial;
     let inner = &factors[order.row()..];
     let mut rest = &polynomial.coefficients[..];
     loop {

@@ -210,7 +210,8 @@ impl<F: ForwardButterflies> Stages<F::Vector, 4> for Forward<F, [F::Root; 3]> {
     #[inline(always)]
     fn apply(&self, [a, b, c, e]: [F::Vector; 4]) -> [F::Vector; 4] {
         let &Self(field, [root, left, right]) = self;
-        let (a, b) = (field.settle(a), field.settle(b));
+        let a = field.settle(a);
+        let b = field.settle(b);
         let (a, c) = field.forward::<false, true>((a, c), root);
         let (b, e) = field.forward::<false, false>((b, e), root);
         let (a, b) = field.forward::<false, false>((a, b), left);
@@ -256,7 +257,8 @@ impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 4>
         let &Self(field, [root, left, right]) = self;
         let (a, b) = field.inverse::<false>((a, b), left);
         let (c, e) = field.inverse::<true>((c, e), right);
-        let (a, c) = (field.settle(a), field.settle(c));
+        let a = field.settle(a);
+        let c = field.settle(c);
         let (a, c) = field.inverse::<NEGATE>((a, c), root);
         let (b, e) = field.inverse::<NEGATE>((b, e), root);
         [a, b, c, e]
@@ -269,7 +271,8 @@ impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 8>
     #[inline(always)]
     fn apply(&self, x: [F::Vector; 8]) -> [F::Vector; 8] {
         let [a, b, c, e, f, g, h, i] = inner_stages(self.0, x, self.1);
-        let (field, root) = (self.0, self.1[0]);
+        let field = self.0;
+        let root = self.1[0];
         let (a, f) = field.inverse::<NEGATE>((a, f), root);
         let (b, g) = field.inverse::<NEGATE>((b, g), root);
         let (c, h) = field.inverse::<NEGATE>((c, h), root);
@@ -319,7 +322,8 @@ impl<F: InverseButterflies> Stages<F::Vector, 4> for Last<F, [F::Root; 3]> {
         let &Self(field, [_, left, right]) = self;
         let (a, b) = field.inverse::<false>((a, b), left);
         let (c, e) = field.inverse::<true>((c, e), right);
-        let (a, c) = (field.settle(a), field.settle(c));
+        let a = field.settle(a);
+        let c = field.settle(c);
         let (a, c) = field.last((a, c));
         let (b, e) = field.last((b, e));
         [a, b, c, e]

@@ -105,9 +105,11 @@ fn for_all(root: &[u64], check: impl Fn(Case)) {
 /// Compares every operation on `count` elements with its definition.
 fn check_operations(case: &Case, random: &mut Words, count: usize) {
     let m = &case.value;
-    let (x, mut y) = (case.residues(random, count), case.residues(random, count));
+    let x = case.residues(random, count);
+    let mut y = case.residues(random, count);
     y.rotate_left(count / 3);
-    let (elements, by) = (case.enter(&x), case.enter(&y));
+    let elements = case.enter(&x);
+    let by = case.enter(&y);
     assert_eq!(case.leave(&elements), x);
 
     let mut acc = elements.clone();
@@ -279,9 +281,11 @@ fn digits_are_those_to_the_base_root() {
             let values = case.residues(&mut random, 70);
             let elements = case.enter(&values);
             let length = 70 * case.modulus.root_words();
-            let (mut low, mut high) = (vec![0; length], vec![0; length]);
+            let mut low = vec![0; length];
+            let mut high = vec![0; length];
             case.modulus.leave_digits(&elements, &mut low, &mut high);
-            let (low, high) = (integers(&low, root.len()), integers(&high, root.len()));
+            let low = integers(&low, root.len());
+            let high = integers(&high, root.len());
             let expected: Vec<_> = values.iter().map(|x| (x % &base, x / &base)).collect();
             assert_eq!(low.into_iter().zip(high).collect::<Vec<_>>(), expected);
         }

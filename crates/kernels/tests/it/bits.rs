@@ -15,7 +15,8 @@ fn every_width_packs_by_definition_and_unpacks() {
         for width in 1..=64 {
             for count in [0, 1, 2, 7, 8, 63, 64, 65, 129] {
                 let values = values(count, width);
-                let (mut packed, mut back) = (vec![1], vec![1]);
+                let mut packed = vec![1];
+                let mut back = vec![1];
                 bits::pack_with(backend, &values, width, &mut packed);
                 assert_eq!(
                     packed,

@@ -56,7 +56,8 @@ fn digits_match_the_reference() {
                 let mut out = vec![0; levels * d];
                 gadget::decompose_with(backend, &gadget, &mut out, &residues(q1), &residues(q2));
                 for (at, &digit) in out.iter().enumerate() {
-                    let (level, j) = (at / d, at % d);
+                    let level = at / d;
+                    let j = at % d;
                     assert_eq!(
                         i128::from(digit),
                         expected[j][level],
@@ -81,7 +82,8 @@ fn the_top_bound_is_the_largest_top_digit() {
 
 #[test]
 fn invalid_shapes_are_refused() {
-    let (q1, q2) = (268_369_921, 249_561_089);
+    let q1 = 268_369_921;
+    let q2 = 249_561_089;
     for (q1, q2) in [
         (q1, q1),
         (9, 15),

@@ -60,7 +60,8 @@ fn extreme_sums_wrap() {
 #[test]
 fn no_columns_or_no_groups_add_nothing() {
     for backend in Backend::available() {
-        let (mut out0, mut out1) = ([5; 64], [6; 64]);
+        let mut out0 = [5; 64];
+        let mut out1 = [6; 64];
         mat32::accumulate_with(backend, &[], &[], &[], &mut out0, &mut out1);
         assert_eq!((out0, out1), ([5; 64], [6; 64]));
         mat32::pass_with(backend, &[], 2, &[1, 2], &[3, 4], &mut [], &mut []);
@@ -69,7 +70,8 @@ fn no_columns_or_no_groups_add_nothing() {
 
 #[test]
 fn pass_many_equals_single_passes() {
-    let (groups, cols) = (2, 75);
+    let groups = 2;
+    let cols = 75;
     let tiles = numbers(groups * cols * 64, 5);
     let ys = numbers(6 * cols, 50);
     let ys: Vec<[&[i32]; 2]> = ys

@@ -112,7 +112,8 @@ fn no_pairs_or_no_groups_add_nothing() {
 
 #[test]
 fn pass_many_equals_single_passes() {
-    let (groups, pairs) = (2, 150);
+    let groups = 2;
+    let pairs = 150;
     let tiles = words(groups * pairs * 128, 1);
     for plane_count in [4, 5] {
         let queries: Vec<Vec<i16>> = (0..3)
@@ -146,7 +147,8 @@ fn a_tile_of_the_wrong_length_panics() {
 
 #[test]
 fn scattered_columns_are_gathered_back() {
-    let (groups, pairs) = (2, 150);
+    let groups = 2;
+    let pairs = 150;
     let columns: Vec<Vec<i16>> = (0..2 * pairs)
         .map(|c| words(64 * groups, 500 * c as u64))
         .collect();
@@ -229,7 +231,8 @@ proptest! {
         bits in 45u32..=55,
         seed in any::<u64>(),
     ) {
-        let (plane_count, pairs) = (matvec_i16::planes_for_bits(bits), values.len().div_ceil(2));
+        let plane_count = matvec_i16::planes_for_bits(bits);
+let pairs = values.len().div_ceil(2);
         prop_assert_eq!(plane_count, 5);
         let tiles = words(pairs * 128, seed);
         let mut planes = Vec::new();

@@ -62,7 +62,9 @@ fn no_quads_or_no_groups_add_nothing() {
 
 #[test]
 fn pass_many_equals_single_passes() {
-    let (groups, quads, plane_count) = (2, 150, 3);
+    let groups = 2;
+    let quads = 150;
+    let plane_count = 3;
     let tiles = bytes(groups * quads * 256, 1);
     let queries: Vec<Vec<i8>> = (0..3)
         .map(|q| digits(quads * plane_count * 4, q * 1000))

@@ -62,7 +62,9 @@ fn no_quads_or_no_groups_add_nothing() {
 
 #[test]
 fn pass_many_equals_single_passes() {
-    let (groups, quads, plane_count) = (2, 150, 4);
+    let groups = 2;
+    let quads = 150;
+    let plane_count = 4;
     let tiles = bytes(groups * quads * 256, 1);
     let queries: Vec<Vec<i8>> = (0..3)
         .map(|q| digits(quads * plane_count * 4, q * 1000))
@@ -88,7 +90,8 @@ fn a_tile_of_the_wrong_length_panics() {
 
 #[test]
 fn scattered_columns_are_gathered_back() {
-    let (groups, quads) = (2, 150);
+    let groups = 2;
+    let quads = 150;
     let columns: Vec<Vec<u8>> = (0..4 * quads)
         .map(|c| bytes(64 * groups, 500 * c as u64))
         .collect();

@@ -20,12 +20,14 @@ fn bit_reversed<T: Clone>(natural: &[Vec<T>]) -> Vec<T> {
 fn rotations_by_any_shift() {
     let mut words = Words(40);
     for d in DEGREES {
-        let (a, b) = (words.integers(d), words.residues(d, Q));
+        let a = words.integers(d);
+        let b = words.residues(d, Q);
         for (backend, shift) in Backend::available()
             .into_iter()
             .flat_map(|b| (0..2 * d).map(move |s| (b, s)))
         {
-            let (mut out, mut out_mod) = (vec![0; d], vec![0; d]);
+            let mut out = vec![0; d];
+            let mut out_mod = vec![0; d];
             monomial::rotate_i32_with(backend, &mut out, &a, shift);
             monomial::rotate_mod_with(backend, &mut out_mod, &b, shift, Modulus::new(Q));
             assert_eq!(out, poly::rotate_i32(&a, shift), "{backend}, d = {d}");
@@ -42,7 +44,8 @@ fn rotations_by_any_shift() {
 fn butterflies_of_integers() {
     let mut words = Words(41);
     for d in DEGREES {
-        let (u, v) = (words.integers(d), words.integers(d));
+        let u = words.integers(d);
+        let v = words.integers(d);
         let pairs = || u.iter().zip(&v);
         let sum: Vec<i32> = pairs().map(|(u, v)| u.wrapping_add(*v)).collect();
         let difference: Vec<i32> = pairs().map(|(u, v)| u.wrapping_sub(*v)).collect();
@@ -50,7 +53,9 @@ fn butterflies_of_integers() {
             .into_iter()
             .flat_map(|b| (0..2 * d).map(move |s| (b, s)))
         {
-            let (mut x, mut y, mut scratch) = (u.clone(), v.clone(), vec![7; d]);
+            let mut x = u.clone();
+            let mut y = v.clone();
+            let mut scratch = vec![7; d];
             monomial::butterfly_i32_with(backend, &mut x, &mut y, shift, &mut scratch);
             assert_eq!(x, sum, "{backend}, d = {d}");
             assert_eq!(
@@ -66,14 +71,17 @@ fn butterflies_of_integers() {
 fn butterflies_of_residues() {
     let mut words = Words(42);
     for d in DEGREES {
-        let (u, v) = (words.residues(d, Q), words.residues(d, Q));
+        let u = words.residues(d, Q);
+        let v = words.residues(d, Q);
         let sum = poly::add(&u, &v, Q);
         let difference = poly::add(&u, &poly::rotate_mod(&v, d, Q), Q);
         for (backend, shift) in Backend::available()
             .into_iter()
             .flat_map(|b| (0..2 * d).map(move |s| (b, s)))
         {
-            let (mut x, mut y, mut scratch) = (u.clone(), v.clone(), vec![7; d]);
+            let mut x = u.clone();
+            let mut y = v.clone();
+            let mut scratch = vec![7; d];
             monomial::butterfly_mod_with(
                 backend,
                 &mut x,
@@ -101,10 +109,12 @@ fn transforms_are_the_naive_sums() {
         let expected = bit_reversed(&poly::monomial_dft_i32(&integers));
         let expected_mod = bit_reversed(&poly::monomial_dft_mod(&residues, Q));
         for backend in Backend::available() {
-            let (mut x, mut scratch) = (integers.concat(), vec![0; d]);
+            let mut x = integers.concat();
+            let mut scratch = vec![0; d];
             monomial::dft_i32_with(backend, &mut x, d, &mut scratch);
             assert_eq!(x, expected, "{backend}, n = {n}, d = {d}");
-            let (mut x, mut scratch) = (residues.concat(), vec![0; d]);
+            let mut x = residues.concat();
+            let mut scratch = vec![0; d];
             monomial::dft_mod_with(backend, &mut x, d, Modulus::new(Q), &mut scratch);
             assert_eq!(x, expected_mod, "{backend}, n = {n}, d = {d}");
         }
@@ -114,11 +124,13 @@ fn transforms_are_the_naive_sums() {
 /// Large enough for stages that do not fit the cache.
 #[test]
 fn a_large_transform_is_checked_at_some_points() {
-    let (n, d) = (1024, 1024);
+    let n = 1024;
+    let d = 1024;
     let mut words = Words(44);
     let polys = words.integers(n * d);
     for backend in Backend::available() {
-        let (mut x, mut scratch) = (polys.clone(), vec![0; d]);
+        let mut x = polys.clone();
+        let mut scratch = vec![0; d];
         monomial::dft_i32_with(backend, &mut x, d, &mut scratch);
         for slot in [0, 1, 2, 511, 770, 1023] {
             let c = (slot as u32).reverse_bits() as usize >> 22;

@@ -25,7 +25,8 @@ fn transformed(table: &NttTable, backend: Backend, a: &[u32]) -> Vec<u32> {
 fn forward_evaluates_at_odd_powers_of_the_root() {
     let mut words = Words(1);
     for (table, psi) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         let a = words.residues(d, q);
         for backend in Backend::available() {
             let values = transformed(&table, backend, &a);
@@ -42,7 +43,8 @@ fn forward_evaluates_at_odd_powers_of_the_root() {
 fn all_backends_agree_and_invert() {
     let mut words = Words(2);
     for (table, _) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         for a in [words.residues(d, q), vec![q - 1; d], vec![0; d]] {
             let expected = transformed(&table, Backend::PORTABLE, &a);
             for backend in Backend::available() {
@@ -59,7 +61,8 @@ fn all_backends_agree_and_invert() {
 fn inputs_up_to_their_bounds_are_reduced() {
     let mut words = Words(3);
     for (table, _) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         let a = words.residues(d, q);
         let expected = transformed(&table, Backend::PORTABLE, &a);
         let raise = |x: &[u32], times: u32| x.iter().map(|x| x + times * q).collect::<Vec<_>>();
@@ -76,7 +79,8 @@ fn inputs_up_to_their_bounds_are_reduced() {
 fn the_lazy_transform_differs_by_multiples_of_the_modulus() {
     let mut words = Words(4);
     for (table, _) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         let a = words.residues(d, q);
         for backend in Backend::available() {
             let mut lazy = a.clone();
@@ -93,12 +97,11 @@ fn slotwise_products_are_negacyclic_products() {
     let mut words = Words(5);
     let (table, _) = table(64, 1 << 30);
     let q = table.modulus();
-    let (a, b) = (words.residues(64, q), words.residues(64, q));
+    let a = words.residues(64, q);
+    let b = words.residues(64, q);
     for backend in Backend::available() {
-        let (x, y) = (
-            transformed(&table, backend, &a),
-            transformed(&table, backend, &b),
-        );
+        let x = transformed(&table, backend, &a);
+        let y = transformed(&table, backend, &b);
         let slots = x.iter().zip(&y);
         let mut product: Vec<u32> = slots
             .map(|(&x, &y)| (u64::from(x) * u64::from(y) % u64::from(q)) as u32)

@@ -9,7 +9,8 @@ fn for_all(seed: u64, test: impl Fn(Backend, Modulus, &[u32], &[u32])) {
     let mut words = Words(seed);
     for q in MODULI {
         for length in LENGTHS {
-            let (a, b) = (words.residues(length, q), words.residues(length, q));
+            let a = words.residues(length, q);
+            let b = words.residues(length, q);
             for backend in Backend::available() {
                 test(backend, Modulus::new(q), &a, &b);
             }
@@ -74,7 +75,9 @@ fn scaling_accepts_any_word() {
 fn accumulators_hold_the_documented_number_of_products() {
     for (q, products) in [((1 << 30) - 1, 16), ((1 << 28) - 1, 256)] {
         for backend in Backend::available() {
-            let (a, mut acc, mut out) = (vec![q - 1; 37], vec![0; 37], vec![0; 37]);
+            let a = vec![q - 1; 37];
+            let mut acc = vec![0; 37];
+            let mut out = vec![0; 37];
             for _ in 0..products {
                 pointwise::mul_accumulate_with(backend, &mut acc, &a, &a);
             }
@@ -110,7 +113,8 @@ fn combinations_are_sums_of_multiples() {
         ((1 << 30) - 35, 16),
     ] {
         for length in [1, 5, 32, 33, 100] {
-            let (all, weights) = (words.residues(rows * length, q), words.residues(rows, q));
+            let all = words.residues(rows * length, q);
+            let weights = words.residues(rows, q);
             let expected: Vec<u32> = (0..length)
                 .map(|position| {
                     let terms = weights.iter().zip(all.chunks_exact(length));

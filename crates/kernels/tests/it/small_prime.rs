@@ -73,7 +73,8 @@ fn numbers_come_back() {
         .collect();
     let modulo = |number: i64, p: u32| number.rem_euclid(p.into()) as u32;
     for backend in Backend::available() {
-        let (mut words, mut quotients) = (vec![0; numbers.len()], vec![0; numbers.len()]);
+        let mut words = vec![0; numbers.len()];
+        let mut quotients = vec![0; numbers.len()];
         for p in primes {
             let cofactor = product / i64::from(p);
             let inverse = (1..p)

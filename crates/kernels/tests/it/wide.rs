@@ -101,10 +101,8 @@ fn scalars() {
     for q in MODULI {
         let modulus = Modulus::new(q);
         assert_eq!(modulus.value(), q);
-        let (a, b) = (
-            words_below(&mut words, 200, q, 1),
-            words_below(&mut words, 200, q, 1),
-        );
+        let a = words_below(&mut words, 200, q, 1);
+        let b = words_below(&mut words, 200, q, 1);
         for (&a, &b) in a.iter().zip(&b) {
             assert_eq!(modulus.add(a, b), (a + b) % q);
             assert_eq!(modulus.sub(a, b), (a + q - b) % q);
@@ -332,7 +330,8 @@ fn digits_match_the_reference() {
             let x = words_below(&mut words, d, q, 1);
             let expected: Vec<_> = x.iter().map(|&x| of(x)).collect();
             for backend in Backend::available() {
-                let (mut digits, mut lazy) = (vec![7; levels * d], vec![7; levels * d]);
+                let mut digits = vec![7; levels * d];
+                let mut lazy = vec![7; levels * d];
                 wide::decompose_with(backend, &gadget, &mut digits, &x);
                 wide::decompose_lazy_with(backend, &gadget, &mut lazy, &x);
                 for at in 0..levels * d {
@@ -408,7 +407,8 @@ fn transformed(table: &NttTable, backend: Backend, a: &[u64]) -> Vec<u64> {
 fn forward_evaluates_at_odd_powers_of_the_root() {
     let mut words = Words(48);
     for (table, psi) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         let a = words_below(&mut words, d, q, 1);
         let values = transformed(&table, Backend::PORTABLE, &a);
         for slot in (0..d).step_by((d / 64).max(1)).chain([d - 1]) {
@@ -426,7 +426,8 @@ fn forward_evaluates_at_odd_powers_of_the_root() {
 fn all_backends_transform_words_up_to_their_bounds() {
     let mut words = Words(49);
     for (table, _) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         let constants = [0, 1, q - 1, q, 2 * q - 1, 4 * q - 1].map(|word| vec![word; d]);
         let alternating = (0..d).map(|k| [0, 4 * q - 1][k % 2]).collect();
         let random = [4, 4, 1].map(|multiple| words_below(&mut words, d, q, multiple));
@@ -456,7 +457,8 @@ fn all_backends_transform_words_up_to_their_bounds() {
 fn all_backends_invert_values_up_to_their_bounds() {
     let mut words = Words(50);
     for (table, _) in tables() {
-        let (q, d) = (table.modulus(), table.degree());
+        let q = table.modulus();
+        let d = table.degree();
         let constants = [0, 1, q - 1, q, 2 * q - 1].map(|word| vec![word; d]);
         let alternating = (0..d).map(|k| [0, 2 * q - 1][k % 2]).collect();
         let random = [2, 2, 1].map(|multiple| words_below(&mut words, d, q, multiple));
@@ -478,11 +480,10 @@ fn all_backends_invert_values_up_to_their_bounds() {
 fn slotwise_products_are_negacyclic_products() {
     let mut words = Words(51);
     for (table, _) in [table(64, 1 << 50), table(256, 1 << 28)] {
-        let (q, d) = (table.modulus(), table.degree());
-        let (a, b) = (
-            words_below(&mut words, d, q, 1),
-            words_below(&mut words, d, q, 1),
-        );
+        let q = table.modulus();
+        let d = table.degree();
+        let a = words_below(&mut words, d, q, 1);
+        let b = words_below(&mut words, d, q, 1);
         for backend in Backend::available() {
             let [mut x, mut y] = [a.clone(), b.clone()];
             table.forward_lazy_with(backend, &mut x);

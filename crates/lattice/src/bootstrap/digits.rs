@@ -50,7 +50,8 @@ impl Rotator<'_> {
     /// Returns the table T for which coefficient 0 of T·X^i is f(i) for i below d, hence −f(i − d)
     /// from d on.
     fn table(&self, f: impl Fn(usize) -> u64) -> Poly<Coefficients> {
-        let (d, q) = (self.degree(), self.ring.modulus());
+        let d = self.degree();
+        let q = self.ring.modulus();
         // Since X^d = −1, coefficient d − i reaches index 0 with its sign changed.
         let coefficient = |k: usize| if k == 0 { f(0) } else { (q - f(d - k)) % q };
         self.ring
@@ -96,7 +97,8 @@ impl Rotator<'_> {
             "digits of 2 to {} bits, not {v}",
             bits - zeros
         );
-        let (shift, q) = (bits - zeros - v, self.ring.modulus());
+        let shift = bits - zeros - v;
+        let q = self.ring.modulus();
         let digit = lwe.shifted(shift);
         // The rotation gives half the value of the top bit if it is clear, and minus that if it is
         // set. Subtracting the half leaves zero or minus the top bit.
@@ -116,7 +118,8 @@ impl Rotator<'_> {
     /// and, for each, a product with a polynomial of zeros and ones (the paper's Algorithm 1). A
     /// product multiplies the rotation's error by at most the square root of d.
     pub fn bits(&self, digit: &Lwe, v: u32) -> Vec<Lwe> {
-        let (d, width) = (self.degree(), (2 * self.degree()) >> v);
+        let d = self.degree();
+        let width = (2 * self.degree()) >> v;
         let quarter = self.turns(1, 2);
         let mut constant = vec![0; d];
         constant[0] = quarter;
@@ -156,7 +159,8 @@ impl Rotator<'_> {
     ///
     /// Each digit takes three rotations, the last digit only one (the paper's Algorithm 3).
     pub fn decompose(&self, lwe: &Lwe, digits: u32, v: u32) -> Vec<Lwe> {
-        let (mut left, mut bits) = (lwe.clone(), Vec::new());
+        let mut left = lwe.clone();
+        let mut bits = Vec::new();
         for digit in 1..digits {
             let (rest, lowest) = self.floor(&left, digits * v, (digit - 1) * v, v);
             bits.extend(self.bits(&lowest, v));

@@ -266,7 +266,8 @@ impl SwitchKey {
             log2_q,
             ..
         } = self.params;
-        let (levels, half) = (self.params.levels(), 1i64 << (log_base - 1));
+        let levels = self.params.levels();
+        let half = 1i64 << (log_base - 1);
         let mut sum = vec![W::default(); dimension + 1];
         for (&a, rows) in lwe
             .a
@@ -339,7 +340,8 @@ mod tests {
             sigma: 3.19,
             log_base: 2,
         };
-        let (seed, mut seen) = (Seed([3; 32]), BTreeSet::new());
+        let seed = Seed([3; 32]);
+        let mut seen = BTreeSet::new();
         for (label, coefficient) in ["bits", "digits"]
             .into_iter()
             .flat_map(|label| (0..2048).map(move |i| (label, i)))

@@ -27,7 +27,8 @@ pub fn bodies(
     gadget: &Gadget,
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values>> {
-    let (ring, parts) = (params.ring(), masks.len() / gadget.levels());
+    let ring = params.ring();
+    let parts = masks.len() / gadget.levels();
     let of_part = |(part, masks): (usize, &[Poly<Values>])| {
         let coefficients = source.iter().skip(part).step_by(parts).copied().collect();
         let coefficients: Zeroizing<Vec<i32>> = Zeroizing::new(coefficients);
@@ -55,7 +56,8 @@ impl RingSwitchKey {
 
     /// Switches an encryption to the smaller ring and its modulus.
     pub fn switch(&self, from: &Ring, to: &Ring, rlwe: &Rlwe) -> Rlwe {
-        let (a, b) = (from.to_words(&rlwe.a), from.to_words(&rlwe.b));
+        let a = from.to_words(&rlwe.a);
+        let b = from.to_words(&rlwe.b);
         let parts = from.degree() / to.degree();
         let part = |words: &[u64], i: usize| -> Poly<Coefficients> {
             let part = words.iter().skip(i).step_by(parts);
@@ -68,7 +70,8 @@ impl RingSwitchKey {
         let masks: Vec<_> = (0..parts)
             .map(|i| times_y(to, part(&a, (parts - i) % parts), i))
             .collect();
-        let (mut work, mut out) = (Workspace::new(to, self.rows.count()), Rlwe::zero(to));
+        let mut work = Workspace::new(to, self.rows.count());
+        let mut out = Rlwe::zero(to);
         work.multiply_all(
             to,
             &self.gadget,

@@ -45,7 +45,8 @@ impl RotationKey {
     /// encryption under the key's bits z. The exponents are public.
     pub fn rotate(&self, ring: &Ring, accumulator: &mut Rlwe, exponents: &[u32]) {
         let mut work = Workspace::new(ring, 2 * self.gadget.levels());
-        let (mut difference, mut product) = (Rlwe::zero(ring), Rlwe::zero(ring));
+        let mut difference = Rlwe::zero(ring);
+        let mut product = Rlwe::zero(ring);
         let (mask, body) = exponents.split_at(self.bits.len());
         let rotated = accumulator.clone();
         rotate(ring, &rotated, body[0] as usize, accumulator);

@@ -82,7 +82,8 @@ impl BvKey {
         kept: usize,
         ciphertext: &[u32],
     ) -> Decrypted {
-        let (ring, degree) = (params.ring(), params.ring().degree());
+        let ring = params.ring();
+        let degree = params.ring().degree();
         let mut phases = Zeroizing::new(vec![0; kept * degree]);
         let mut values = Zeroizing::new(vec![0; degree]);
         let rows = phases
@@ -224,7 +225,8 @@ mod tests {
         let (x, y): (Vec<u32>, Vec<u32>) = (0..DEGREE as u32)
             .map(|i| ((i * 1009 + 7) % PLAINTEXT, 65_536 - i * 31))
             .unzip();
-        let (cx, cy) = (setting.encrypt(&x, 0), setting.encrypt(&y, 1));
+        let cx = setting.encrypt(&x, 0);
+        let cy = setting.encrypt(&y, 1);
         let product = setting.multiply(&cx, &cy);
         let modulus = Modulus::new(PLAINTEXT);
         let expected: Vec<u32> = x.iter().zip(&y).map(|(&x, &y)| modulus.mul(x, y)).collect();
@@ -279,7 +281,8 @@ mod tests {
                 let sum = phase.iter().map(|&x| f64::from(x)).sum::<f64>() / f64::from(modulus);
                 sums = [sums[0] + sum, sums[1] + sum * sum];
             }
-            let (mean, variance) = (sums[0] / 200.0, sums[1] / 200.0 / DEGREE as f64);
+            let mean = sums[0] / 200.0;
+            let variance = sums[1] / 200.0 / DEGREE as f64;
             assert!(
                 mean.abs() < 10.0 && variance < 16.0,
                 "{}: {mean}, {variance}",

@@ -110,7 +110,8 @@ impl MaskProducts {
 
     /// Returns Σ (byte − centre)·row of A, n words, over a row of one byte for each column.
     pub fn of_row(&self, params: &LweParams, bytes: &[u8]) -> Vec<u32> {
-        let (mut row, mut sums) = (vec![0; params.n()], Sums::new(params));
+        let mut row = vec![0; params.n()];
+        let mut sums = Sums::new(params);
         let blocks = self.blocks.chunks(MAX_BLOCKS * params.rank());
         for (bytes, blocks) in bytes
             .chunks(MAX_BLOCKS * params.ring().degree())
@@ -147,7 +148,8 @@ impl MaskProducts {
 
     /// Adds the products of one row group.
     fn add_group(&self, sums: &mut Sums<'_>, tile: &[u8], columns: usize, rows: &mut [u32]) {
-        let (n, degree) = (sums.params.n(), sums.params.ring().degree());
+        let n = sums.params.n();
+        let degree = sums.params.ring().degree();
         for (part, blocks) in self
             .blocks
             .chunks(MAX_BLOCKS * sums.params.rank())
@@ -190,7 +192,8 @@ impl<'a> Sums<'a> {
 
     /// Adds bytes times blocks, at most [`MAX_BLOCKS`] block rows, to a row modulo q.
     fn add_products(&mut self, bytes: &[u8], blocks: &[Poly<Values>], row: &mut [u32]) {
-        let (degree, rank) = (self.params.ring().degree(), self.params.rank());
+        let degree = self.params.ring().degree();
+        let rank = self.params.rank();
         self.sums.fill(0);
         for (bytes, blocks) in bytes.chunks(degree).zip(blocks.chunks(rank)) {
             self.transform(bytes);
@@ -224,7 +227,8 @@ impl<'a> Sums<'a> {
     /// Returns one ring element's sums over the integers.
     fn finish(&self, k: usize) -> Vec<i64> {
         let ring = self.params.ring();
-        let (mut sum, degree) = (ring.zero::<Values>(), ring.degree());
+        let mut sum = ring.zero::<Values>();
+        let degree = ring.degree();
         let sums = self.sums[2 * k * degree..].chunks_exact(degree);
         for ((out, sums), prime) in sum.parts_mut().into_iter().zip(sums).zip(ring.primes()) {
             pointwise::reduce(out, sums, prime);
@@ -245,7 +249,8 @@ mod tests {
 
     /// Σ (byte − centre)·row of A by definition.
     fn naive(bytes: &[u8], centre: u8) -> Vec<u32> {
-        let (mut sum, mut mask) = (vec![0; N], vec![0; N]);
+        let mut sum = vec![0; N];
+        let mut mask = vec![0; N];
         for (column, &byte) in bytes.iter().enumerate() {
             MASKS.row(column, &mut mask);
             add_multiple(&mut sum, &mask, i32::from(byte) - i32::from(centre));
@@ -262,7 +267,8 @@ mod tests {
         let key: Vec<u32> = (0..N as u32)
             .map(|i| i.wrapping_mul(0x9e37_79b9) % 200)
             .collect();
-        let (block, mut row) = (MASKS.block(1, 0), vec![0; N]);
+        let block = MASKS.block(1, 0);
+        let mut row = vec![0; N];
         for c in [0, 1, 17, N - 2, N - 1] {
             // Coefficient c of a·s by definition.
             let product = (0..N).fold(0u32, |sum, j| {
@@ -328,7 +334,8 @@ mod tests {
             3 * MODULE_DEGREE + 30,
             MAX_BLOCKS * 256 + 9,
         ] {
-            let (mut expected, mut mask) = (vec![0; params.n()], vec![0; params.n()]);
+            let mut expected = vec![0; params.n()];
+            let mut mask = vec![0; params.n()];
             let bytes: Vec<u8> = (0..columns).map(|c| byte(5, c)).collect();
             for (column, &byte) in bytes.iter().enumerate() {
                 MODULE.row(column, &mut mask);
@@ -412,7 +419,8 @@ mod tests {
             .unwrap();
             let matrix = ByteMatrix::new(rows, columns, tiles.as_slice());
             let products = MaskProducts::new(&params, &MASKS, columns, 128);
-            let (mut out, done) = (vec![7; rows * N], AtomicUsize::new(0));
+            let mut out = vec![7; rows * N];
+            let done = AtomicUsize::new(0);
             products.add_matrix(&params, &matrix, &mut out, |rows| {
                 done.fetch_add(rows, Ordering::Relaxed);
             });

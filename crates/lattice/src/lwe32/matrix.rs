@@ -80,7 +80,8 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
 
     /// Returns the position of a byte in the tiles.
     pub fn position(&self, row: usize, column: usize) -> usize {
-        let (group, lane) = (row / ROWS, row % ROWS);
+        let group = row / ROWS;
+        let lane = row % ROWS;
         group * self.group_bytes() + (column / QUAD * ROWS + lane) * QUAD + column % QUAD
     }
 
@@ -180,7 +181,8 @@ pub fn write_columns<E>(
     columns: usize,
     mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (groups, quads) = (rows.div_ceil(ROWS), columns.div_ceil(QUAD));
+    let groups = rows.div_ceil(ROWS);
+    let quads = columns.div_ceil(QUAD);
     let mut quad_bytes = [(); QUAD].map(|()| vec![0; groups * ROWS]);
     for quad in 0..quads {
         for (column, bytes) in (QUAD * quad..).zip(&mut quad_bytes) {

@@ -92,7 +92,8 @@ impl LweMasks {
 fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
     let inverse = inverse_mod(vectors.len() as u64, prime.value().into()) as u32;
     let mut residues = vec![0; vectors.len() * degree];
-    let (mut reduced, mut scaled) = (vec![0; degree], vec![0; degree]);
+    let mut reduced = vec![0; degree];
+    let mut scaled = vec![0; degree];
     for (row, vector) in residues.chunks_exact_mut(degree).zip(vectors) {
         pointwise::reduce(&mut reduced, vector, prime);
         pointwise::scale(&mut scaled, &reduced, inverse, prime);

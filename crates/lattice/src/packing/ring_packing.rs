@@ -132,7 +132,8 @@ pub trait RingPacking: Sized + Send + Sync {
     /// Generates a key for a secret, on the client (GENKSMATY of Algorithm 8 with the sign of
     /// KS.Setup, for each matrix).
     fn generate_key(&self, secret: &SecretKey, rng: &mut dyn CryptoRng) -> KeyBodies {
-        let (setup, ring) = (self.setup(), self.setup().ring());
+        let setup = self.setup();
+        let ring = self.setup().ring();
         let mut elements = Vec::with_capacity(self.shape().elements());
         for SwitchMasks { exponent, masks } in setup.switches() {
             let permutation = galois::permutation(ring.degree(), *exponent);
@@ -201,7 +202,8 @@ pub trait RingPacking: Sized + Send + Sync {
         words: &mut [Self::Word],
     ) -> Result<Vec<Option<Preprocessed>>, PackingError> {
         check_count("words of all packs", words.len(), self.words(packs))?;
-        let (slots, scratch) = (self.slots(), Scratch::default());
+        let slots = self.slots();
+        let scratch = Scratch::default();
         let prepare_unit = |(i, unit): (usize, &mut [Self::Word])| {
             let first = i * slots;
             let mut prepare_one = |pack| {
@@ -230,7 +232,8 @@ pub trait RingPacking: Sized + Send + Sync {
     /// # Errors
     /// [`PackingError::Key`] if the key is for another packing or another γ.
     fn online_key(&self, key: &RoundedKey<'_>) -> Result<OnlineKey<Self::Expanded>, PackingError> {
-        let (found, expected) = (key.shape(), self.shape());
+        let found = key.shape();
+        let expected = self.shape();
         if found != expected {
             return Err(PackingError::Key { found, expected });
         }

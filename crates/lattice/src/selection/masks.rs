@@ -167,10 +167,8 @@ impl<'a> RowGroup<'a> {
         let mut sums = Sums::new(self.ring, self.rows.len());
         let mut words = vec![0; matvec_i16::ROWS * d];
         let mut reflected = vec![0; d];
-        let (group, lane) = (
-            self.rows.start / matvec_i16::ROWS,
-            self.rows.start % matvec_i16::ROWS,
-        );
+        let group = self.rows.start / matvec_i16::ROWS;
+        let lane = self.rows.start % matvec_i16::ROWS;
         for (block, mask) in masks.iter().enumerate() {
             self.matrix.read_rows(group, block * d, &mut words);
             for l in 0..self.rows.len() {

@@ -73,7 +73,8 @@ impl<'a> WordMatrix<'a> {
     pub(super) fn read_rows(&self, group: usize, first: usize, out: &mut [i16]) {
         let words = matrix_words(1, self.columns);
         let tile = &self.tiles[group * words..][..words];
-        let (width, first_pair) = (out.len() / matvec_i16::ROWS, first / 2);
+        let width = out.len() / matvec_i16::ROWS;
+        let first_pair = first / 2;
         let columns = width.min(2 * (self.pairs() - first_pair));
         if columns == width {
             matvec_i16::gather_rows(tile, first_pair, width, out);

@@ -140,7 +140,8 @@ pub(super) fn write_nibble_columns(
     first: usize,
     contents: &[Vec<u8>],
 ) {
-    let (group, quads) = (nibble_bytes(1, columns) as usize, columns.div_ceil(QUAD));
+    let group = nibble_bytes(1, columns) as usize;
+    let quads = columns.div_ceil(QUAD);
     let padding = vec![0; tiles.len() / group * BYTE_ROWS];
     tiles
         .par_chunks_exact_mut(group)

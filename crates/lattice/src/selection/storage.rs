@@ -310,7 +310,8 @@ mod tests {
         let words = |bytes: &mut dyn Iterator<Item = u32>| {
             bytes.map(|word| word.wrapping_sub(8) & 15).collect()
         };
-        let (low, high): (Vec<u32>, Vec<u32>) = (words(&mut halves(0)), words(&mut halves(4)));
+        let low: Vec<u32> = words(&mut halves(0));
+        let high: Vec<u32> = words(&mut halves(4));
         let rows = [&low[..64], &high[..64], &low[64..], &high[64..]].concat();
         assert_eq!(Storage::Nibbles.bytes_of(&rows), content);
         assert_eq!(

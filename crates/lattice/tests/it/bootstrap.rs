@@ -78,7 +78,8 @@ impl Case {
     }
 
     fn encrypt(&self, message: &[u64], stream: u8) -> Rlwe {
-        let (ring, mut rng) = (self.ring(), rng(stream));
+        let ring = self.ring();
+        let mut rng = rng(stream);
         let mask = ring.uniform(&mut SEED.expand("test", stream.into()));
         let message = ring.forward(ring.from_words(message));
         let body = rlwe::encrypt(&self.params, &self.secret, &mask, &message, &mut rng);
@@ -104,16 +105,15 @@ impl Case {
     }
 
     fn switch_key(&self, short: &BinaryKey) -> SwitchKey {
-        let (error, source) = (
-            Gaussian::new(SHORT.sigma).unwrap(),
-            self.secret.coefficients(),
-        );
+        let error = Gaussian::new(SHORT.sigma).unwrap();
+        let source = self.secret.coefficients();
         let bodies = switch_bodies(&SHORT, &SEED, "switch", source, short, &error, &mut rng(4));
         SwitchKey::new(SHORT, &SEED, "switch", &bodies)
     }
 
     fn rotation_key(&self, short: &BinaryKey) -> RotationKey {
-        let (gadget, mut rng) = (self.gadget(ROTATION), rng(5));
+        let gadget = self.gadget(ROTATION);
+        let mut rng = rng(5);
         let rows = 2 * gadget.levels();
         let bit = |i: usize| {
             let masks = masks_from(self.ring(), &SEED, "rotation", i * rows..(i + 1) * rows);
@@ -135,7 +135,8 @@ impl Case {
     }
 
     fn galois_keys(&self) -> GaloisKeys {
-        let (gadget, mut rng) = (self.gadget(FINE), rng(6));
+        let gadget = self.gadget(FINE);
+        let mut rng = rng(6);
         let step = |step: usize| {
             let rows = step * gadget.levels()..(step + 1) * gadget.levels();
             let masks = masks_from(self.ring(), &SEED, "galois", rows);
@@ -183,7 +184,8 @@ fn scattered(ring: &Ring, stream: u64) -> Poly<Coefficients> {
 #[test]
 fn external_product_matches_the_gadget_decomposition() {
     let case = Case::new();
-    let (ring, gadget) = (case.ring(), case.gadget(ROTATION));
+    let ring = case.ring();
+    let gadget = case.gadget(ROTATION);
     let masks = masks_from(ring, &SEED, "rgsw", 0..6);
     let bodies = rgsw::encrypt_monomial(
         &case.params,
@@ -212,7 +214,8 @@ fn external_product_matches_the_gadget_decomposition() {
         a: sum(&masks),
         b: sum(&bodies),
     };
-    let (mut work, mut product) = (Workspace::new(ring, 6), Rlwe::zero(ring));
+    let mut work = Workspace::new(ring, 6);
+    let mut product = Rlwe::zero(ring);
     let rows = Rows::new(ring, &masks, &bodies);
     work.external_product(ring, &gadget, &ciphertext, &rows, &mut product);
     assert_eq!(product, expected);
@@ -271,7 +274,8 @@ fn sums_of_extracted_encryptions_wrap_around() {
 #[test]
 fn switching_to_a_short_key_preserves_the_phase() {
     let case = Case::new();
-    let (short, order) = (case.short_key(), 2 * DEGREE as u32);
+    let short = case.short_key();
+    let order = 2 * DEGREE as u32;
     let key = case.switch_key(&short);
     let mut errors = Vec::new();
     for i in 0..200 {
@@ -299,7 +303,8 @@ fn switching_to_a_short_key_preserves_the_phase() {
 #[test]
 fn blind_rotation_multiplies_the_table_by_the_phase_monomial() {
     let case = Case::new();
-    let (ring, short) = (case.ring(), case.short_key());
+    let ring = case.ring();
+    let short = case.short_key();
     let key = case.rotation_key(&short);
     let table: Vec<u64> = (0..DEGREE as u64).map(|i| (i + 1) << 40).collect();
     let mut start = Rlwe::zero(ring);
@@ -315,7 +320,8 @@ fn blind_rotation_multiplies_the_table_by_the_phase_monomial() {
             .zip(bits)
             .fold(0, |sum, (&e, bit)| sum + e * bit)
             % (2 * DEGREE as u32);
-        let (mut expected, mut rotated) = (Rlwe::zero(ring), start.clone());
+        let mut expected = Rlwe::zero(ring);
+        let mut rotated = start.clone();
         rotation::rotate(ring, &start, phase as usize, &mut expected);
         key.rotate(ring, &mut rotated, &exponents);
         errors.append(&mut case.errors(&rotated, &expected.b));
@@ -326,7 +332,8 @@ fn blind_rotation_multiplies_the_table_by_the_phase_monomial() {
 #[test]
 fn trace_and_expansion_separate_coefficients() {
     let case = Case::new();
-    let (ring, keys) = (case.ring(), case.galois_keys());
+    let ring = case.ring();
+    let keys = case.galois_keys();
     let message: Vec<u64> = (0..DEGREE as u64).map(|i| (i * i + 3) << 20).collect();
     for steps in [0, 3, 8] {
         let mut traced = case.encrypt(&message, 20 + steps as u8);
@@ -387,7 +394,9 @@ fn trace_and_expansion_separate_coefficients() {
 #[test]
 fn errors_of_a_trace_are_correlated_within_the_bound() {
     let case = Case::new();
-    let (ring, keys, steps) = (case.ring(), case.galois_keys(), 8);
+    let ring = case.ring();
+    let keys = case.galois_keys();
+    let steps = 8;
     // The image of an error of the first step at X after the other steps.
     let x: Vec<i32> = (0..DEGREE as i32).map(|k| i32::from(k == 1)).collect();
     let mut image = ring.from_signed(&x);
@@ -416,7 +425,8 @@ fn errors_of_a_trace_are_correlated_within_the_bound() {
     let Traced {
         energy, largest, ..
     } = case.setting().trace(FINE, steps, 0);
-    let (measured, independent) = (variance(&sums), energy / DEGREE as f64);
+    let measured = variance(&sums);
+    let independent = energy / DEGREE as f64;
     assert!(measured < largest, "{measured}, at most {largest}");
     assert!(
         measured > 5.0 * independent,
@@ -427,7 +437,9 @@ fn errors_of_a_trace_are_correlated_within_the_bound() {
 #[test]
 fn gates_from_scheme_switching_select() {
     let case = Case::new();
-    let (ring, gadget, square) = (case.ring(), case.gadget(FINE), case.square_key());
+    let ring = case.ring();
+    let gadget = case.gadget(FINE);
+    let square = case.square_key();
     for bit in [0, 1] {
         let level = |i: usize| {
             let mut message = vec![0; DEGREE];
@@ -444,7 +456,8 @@ fn gates_from_scheme_switching_select() {
             a: scattered(ring, 50),
             b: scattered(ring, 51),
         };
-        let (mut work, mut chosen) = (Workspace::new(ring, 2 * gadget.levels()), Rlwe::zero(ring));
+        let mut work = Workspace::new(ring, 2 * gadget.levels());
+        let mut chosen = Rlwe::zero(ring);
         work.external_product(ring, &gadget, &input, &gate, &mut chosen);
         let expected = if bit == 1 {
             input.phase(ring, &case.secret)
@@ -486,10 +499,8 @@ fn decode(case: &Case, lwe: &Lwe, bits: u32) -> u64 {
 
 #[test]
 fn decomposition_returns_the_digits_and_bits_of_the_message() {
-    let (case, short) = (
-        Case::new(),
-        BinaryKey::generate(SHORT.dimension, &mut rng(3)),
-    );
+    let case = Case::new();
+    let short = BinaryKey::generate(SHORT.dimension, &mut rng(3));
     let params = SwitchParams {
         log2_q: 20,
         ..SHORT
@@ -504,16 +515,15 @@ fn decomposition_returns_the_digits_and_bits_of_the_message() {
         &error,
         &mut rng(9),
     );
-    let (switch, rotation) = (
-        SwitchKey::new(params, &SEED, "fine", &bodies),
-        case.rotation_key(&short),
-    );
+    let switch = SwitchKey::new(params, &SEED, "fine", &bodies);
+    let rotation = case.rotation_key(&short);
     let rotator = Rotator {
         ring: case.ring(),
         switch: &switch,
         rotation: &rotation,
     };
-    let (digits, v) = (3, 3);
+    let digits = 3;
+    let v = 3;
     let bits = digits * v;
     for (stream, value) in [0u64, 1, 7, 8, 0o123, 0o400, 0o377, 0o704, 0o777]
         .into_iter()
@@ -553,7 +563,9 @@ fn decomposition_returns_the_digits_and_bits_of_the_message() {
 #[test]
 fn selectors_are_one_hot() {
     let case = Case::new();
-    let (ring, gadget, square) = (case.ring(), case.gadget(FINE), case.square_key());
+    let ring = case.ring();
+    let gadget = case.gadget(FINE);
+    let square = case.square_key();
     let levels = case.gadget(GadgetParams {
         levels: 2,
         log_base: 4,
@@ -606,7 +618,8 @@ fn ring_switching_keeps_every_other_coefficient() {
     let source = case.secret.coefficients();
     let bodies = ring_switch::bodies(&small, source, &target, &masks, &gadget, &mut rng(61));
     let key = RingSwitchKey::new(Rows::new(small.ring(), &masks, &bodies), gadget);
-    let (q, q1) = (case.ring().modulus(), small.ring().modulus());
+    let q = case.ring().modulus();
+    let q1 = small.ring().modulus();
     let message: Vec<u64> = (0..DEGREE as u64).map(|i| i * (q >> 8)).collect();
     let switched = key.switch(case.ring(), small.ring(), &case.encrypt(&message, 62));
     let phase = small

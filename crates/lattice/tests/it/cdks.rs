@@ -56,10 +56,13 @@ fn equals_the_definition_at_a_larger_degree() {
 /// Packs the encryptions at these places, and compares with a pack whose others are zero.
 fn assert_few_match_the_definition(places: &[usize]) {
     let case = Case::<Cdks>::new(64, 64, APPROXIMATE);
-    let (ring, sent) = (case.ring(), case.key());
+    let ring = case.ring();
+    let sent = case.key();
     let key = [case.masks(), case.bodies_of(&sent)];
-    let (all, lwe) = (case.vectors(0), case.lwe_bodies(0));
-    let (mut vectors, mut bodies) = (vec![vec![0; 64]; 64], vec![0; 64]);
+    let all = case.vectors(0);
+    let lwe = case.lwe_bodies(0);
+    let mut vectors = vec![vec![0; 64]; 64];
+    let mut bodies = vec![0; 64];
     for &place in places {
         vectors[place].clone_from(&all[place]);
         bodies[place] = lwe[place];

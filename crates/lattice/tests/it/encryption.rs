@@ -131,7 +131,8 @@ fn key_switching_adds_the_predicted_noise() {
         &setup.gadget,
         &mut setup.rng,
     );
-    let (mut work, mut switched) = (Workspace::new(&ring, 2), Rlwe::zero(&ring));
+    let mut work = Workspace::new(&ring, 2);
+    let mut switched = Rlwe::zero(&ring);
     work.multiply(
         &ring,
         &setup.gadget,
@@ -160,7 +161,8 @@ fn external_product_with_a_monomial_adds_the_predicted_noise() {
             &setup.gadget,
             &mut setup.rng,
         );
-        let (mut work, mut product) = (Workspace::new(&ring, 4), Rlwe::zero(&ring));
+        let mut work = Workspace::new(&ring, 4);
+        let mut product = Rlwe::zero(&ring);
         work.external_product(
             &ring,
             &setup.gadget,
@@ -183,7 +185,9 @@ fn external_product_with_a_monomial_adds_the_predicted_noise() {
 fn selectors_encrypt_the_scale_at_one_column_and_zero_elsewhere() {
     let mut setup = setup();
     let ring = setup.params.ring().clone();
-    let (columns, selected, scale) = (3000, 2500u32, ring.modulus() / 16);
+    let columns = 3000;
+    let selected = 2500u32;
+    let scale = ring.modulus() / 16;
     let masks = || (0..).map(|i| lwe::block_mask(&setup.params, &SEED, "test selector", i));
     let bodies = lwe::encrypt_selector(
         &setup.params,

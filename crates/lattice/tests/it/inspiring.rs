@@ -17,9 +17,11 @@ const FIVE_DIGITS: GadgetParams = GadgetParams {
 
 fn assert_matches_the_sequential_algorithm(ring: Literal, gadget: GadgetParams) {
     let case = Case::<Inspiring>::over(ring, ring.degree, gadget);
-    let (w, q) = (case.masks(), case.ring().modulus());
+    let w = case.masks();
+    let q = case.ring().modulus();
     support::assert_matches_sequential(&case, 3, |pack, y| {
-        let (g, h) = ((&w[0][..], &y[0][..]), (&w[1][..], &y[1][..]));
+        let g = (&w[0][..], &y[0][..]);
+        let h = (&w[1][..], &y[1][..]);
         naive::pack(
             &case.vectors(pack),
             &case.lwe_bodies(pack),

@@ -14,7 +14,8 @@ fn assert_matches_the_sequential_algorithm(
     packs: usize,
 ) {
     let case = Case::<PartialInspiring>::new(degree, gamma, gadget);
-    let (w, q) = (case.masks(), case.ring().modulus());
+    let w = case.masks();
+    let q = case.ring().modulus();
     support::assert_matches_sequential(&case, packs, |pack, y| {
         let key = (&w[0][..], &y[0][..]);
         naive::partial_pack(

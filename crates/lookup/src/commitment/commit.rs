@@ -74,7 +74,8 @@ impl Commitment {
         let (record, proof) = proven.split_at(record);
         let mut hash = leaf(record);
         for (level, sibling) in proof.chunks_exact(HASH_BYTES).enumerate() {
-            let (mut left, mut right) = (hash, [0; HASH_BYTES]);
+            let mut left = hash;
+            let mut right = [0; HASH_BYTES];
             right.copy_from_slice(sibling);
             swap_if(&mut left, &mut right, (index >> level & 1) as u8);
             hash = node(&left, &right);

@@ -39,10 +39,8 @@ impl<'a> ProvenRecords<'a> {
 
     /// Writes consecutive records, each with its proof.
     fn write(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        let (record_bytes, proven_bytes) = (
-            self.records.shape().record_bytes(),
-            self.shape.record_bytes(),
-        );
+        let record_bytes = self.records.shape().record_bytes();
+        let proven_bytes = self.shape.record_bytes();
         let mut records = vec![0; out.len() / proven_bytes * record_bytes];
         self.records
             .read_packed(first, (out.len() / proven_bytes) as u64, &mut records)?;
@@ -86,7 +84,8 @@ impl<'a> PlainRecords<'a> {
     /// # Errors
     /// [`Error::Malformed`] if the shapes differ.
     pub fn new(proven: &'a dyn Records, commitment: &Commitment) -> Result<Self> {
-        let (shape, found) = (*commitment.shape(), proven.shape());
+        let shape = *commitment.shape();
+        let found = proven.shape();
         let bytes = shape.record_bytes() + proof_bytes(shape.records());
         let expected = Shape::of_bytes(shape.records(), bytes as u64)?;
         if found != expected {
@@ -102,10 +101,8 @@ impl<'a> PlainRecords<'a> {
 
     /// Reads consecutive records without their proofs.
     fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        let (record_bytes, proven_bytes) = (
-            self.shape.record_bytes(),
-            self.proven.shape().record_bytes(),
-        );
+        let record_bytes = self.shape.record_bytes();
+        let proven_bytes = self.proven.shape().record_bytes();
         let mut proven = vec![0; out.len() / record_bytes * proven_bytes];
         self.proven
             .read_packed(first, (out.len() / record_bytes) as u64, &mut proven)?;

@@ -78,7 +78,8 @@ pub(crate) fn node(left: &Hash, right: &Hash) -> Hash {
 
 fn leaves(records: &dyn Records) -> Result<Vec<Hash>> {
     let shape = records.shape();
-    let (bytes, mut first) = (shape.record_bytes() as u64, 0);
+    let bytes = shape.record_bytes() as u64;
+    let mut first = 0;
     if !shape.record_bits().is_multiple_of(8) {
         let found = shape.record_bits();
         return Err(Error::out_of_bounds(

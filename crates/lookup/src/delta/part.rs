@@ -80,7 +80,8 @@ impl DeltaPart {
             );
         }
         DELTA_FORMATS.check(reader.u16()?.into())?;
-        let (base, records) = (Version(reader.array()?), reader.u64()?);
+        let base = Version(reader.array()?);
+        let records = reader.u64()?;
         let content = match reader.u8()? {
             0 => None,
             1 => Some(reader.array()?),

@@ -12,7 +12,8 @@ pub const MAX_DELTA_VALUE_BYTES: usize = MAX_VALUE_BYTES - 1;
 
 /// Refuses a value longer than [`MAX_DELTA_VALUE_BYTES`].
 pub(super) fn check_length(found: usize, line: u64) -> Result<()> {
-    let (found, limit) = (found as u64, MAX_DELTA_VALUE_BYTES as u64);
+    let found = found as u64;
+    let limit = MAX_DELTA_VALUE_BYTES as u64;
     if found <= limit {
         Ok(())
     } else {

@@ -63,10 +63,8 @@ impl Part {
     /// # Errors
     /// [`CoreError::OutOfBounds`] above [`MAX_MESSAGE_BYTES`].
     pub(super) fn check_messages(&self) -> Result<()> {
-        let (queries, sizes) = (
-            self.records_per_lookup().div_ceil(self.capacity()) as u64,
-            self.client.describe().sizes,
-        );
+        let queries = self.records_per_lookup().div_ceil(self.capacity()) as u64;
+        let sizes = self.client.describe().sizes;
         let messages = [
             ("the bytes of one lookup's queries", sizes.query),
             ("the bytes of one lookup's answers", sizes.answer),
@@ -138,7 +136,9 @@ impl Asked {
         needs
             .iter()
             .for_each(|need| all.extend_from_slice(&need.indices));
-        let (client, mut secrets, mut made) = (&part.client, Vec::new(), Queries::default());
+        let client = &part.client;
+        let mut secrets = Vec::new();
+        let mut made = Queries::default();
         for indices in all.chunks(part.capacity()) {
             if let Some(state) = &state {
                 made.tickets.extend(client.next_number(state)?);

@@ -81,7 +81,8 @@ impl Lookup {
     /// [`CoreError::WrongVersion`] for the delta of another base, [`CoreError::Malformed`] if it does not
     /// fit the base, and the errors of [`Lookup::new_verifying`].
     pub fn with_delta(&self, client: Box<dyn ErasedClient>, delta: &DeltaPart) -> Result<Self> {
-        let (found, expected) = (delta.base, self.base_version());
+        let found = delta.base;
+        let expected = self.base_version();
         if found != expected {
             return Err(CoreError::WrongVersion { found, expected }.into());
         }

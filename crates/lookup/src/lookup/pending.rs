@@ -99,7 +99,8 @@ impl Pending {
         let (of_base, of_delta) = answers.split_at(self.base.len());
         let base = self.base.open(of_base);
         let changed = self.delta.map(|delta| delta.open(of_delta)).transpose();
-        let (base, changed) = (base?, changed?);
+        let base = base?;
+        let changed = changed?;
         let changed = changed.unwrap_or_else(|| base.iter().map(|_| Ok(None)).collect());
         let found: Vec<Result<Option<Vec<u8>>>> = base
             .into_iter()
@@ -118,7 +119,8 @@ fn latest(
     refusal: Option<CoreError>,
     indexed_bytes: Option<usize>,
 ) -> Result<Option<Vec<u8>>> {
-    let (base, changed) = (base?, changed?.map(Word::decode).transpose()?);
+    let base = base?;
+    let changed = changed?.map(Word::decode).transpose()?;
     match (changed, refusal) {
         (Some(word), _) => {
             let value = word.value();

@@ -79,7 +79,8 @@ pub fn build(
                 key_bytes: Some(key_bytes),
                 ..report
             };
-            let (buckets, ids) = (place.keep(BUCKETS, buckets)?, place.keep(IDS, ids)?);
+            let buckets = place.keep(BUCKETS, buckets)?;
+            let ids = place.keep(IDS, ids)?;
             return Ok(SpilledTable {
                 layout,
                 buckets,
@@ -108,8 +109,10 @@ fn summarize(
     progress: &dyn Progress,
 ) -> Result<Summary> {
     progress.stage("naming keys", RUNS as u64);
-    let (mut lengths, mut refused) = (None, None::<(u64, Error)>);
-    let (mut duplicates, mut key_bytes) = (0, 0);
+    let mut lengths = None;
+    let mut refused = None::<(u64, Error)>;
+    let mut duplicates = 0;
+    let mut key_bytes = 0;
     for run in EntryRuns::all() {
         let sorted = entries.read(run, rule)?;
         lengths = sorted.lengths().fold(lengths, Lengths::and);
@@ -151,7 +154,8 @@ impl Hashing {
     ) -> Result<ItemRuns> {
         progress.stage("hashing keys", count);
         let mut items = ItemRuns::new(storage)?;
-        let (mut ids, mut first) = (ids.bytes_mut(), 0u32);
+        let mut ids = ids.bytes_mut();
+        let mut first = 0u32;
         for run in EntryRuns::all() {
             let sorted = entries.read(run, self.rule)?;
             let (now, rest) = ids.split_at_mut(sorted.len() * ID_BYTES);

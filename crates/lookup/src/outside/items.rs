@@ -22,7 +22,8 @@ pub(super) struct ItemRuns {
 
 impl ItemRuns {
     pub(super) fn new(storage: &mut dyn Storage) -> Result<Self> {
-        let (items, entries) = (storage.runs("items")?, storage.runs("chunks")?);
+        let items = storage.runs("items")?;
+        let entries = storage.runs("chunks")?;
         Ok(Self {
             items,
             entries,
@@ -62,7 +63,9 @@ impl ItemRuns {
                 pilot_hash: reader.u64()?,
                 bucket_hash: reader.u64()?,
             };
-            let (entry, chunk, bytes) = (reader.u32()?, reader.u32()?, reader.u32()?);
+            let entry = reader.u32()?;
+            let chunk = reader.u32()?;
+            let bytes = reader.u32()?;
             loaded.items.push(Item {
                 hash,
                 entry,
@@ -92,7 +95,8 @@ impl Items for ItemRuns {
         if purpose == Purpose::Write {
             self.entries.seal()?;
         }
-        let (mut waiting, mut first) = (Loaded::default(), 0);
+        let mut waiting = Loaded::default();
+        let mut first = 0;
         for run in 0..RUNS {
             self.load(run, purpose, &mut waiting)?;
             let end = end_of(run).map_or(grid.regions, |hash| grid.region(hash));
@@ -158,10 +162,8 @@ impl Window for Whole<'_> {
     }
 
     fn write(&self, number: u32, free: &mut [u8]) {
-        let (item, place) = (
-            &self.loaded.items[number as usize],
-            self.loaded.places[number as usize],
-        );
+        let item = &self.loaded.items[number as usize];
+        let place = self.loaded.places[number as usize];
         self.entries.copy(
             place.run as usize,
             place.at,

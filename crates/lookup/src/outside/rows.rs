@@ -59,11 +59,9 @@ impl AddedEntries {
         let id = self.seed.seeds().id(&entry.key);
         self.lengths = Lengths::and(self.lengths, entry.value.len());
         let length = |field: &[u8]| (field.len() as u64).to_le_bytes();
-        let (line, key, value) = (
-            entry.line.to_le_bytes(),
-            length(&entry.key),
-            length(&entry.value),
-        );
+        let line = entry.line.to_le_bytes();
+        let key = length(&entry.key);
+        let value = length(&entry.value);
         let fields = [&id.0[..], &line, &key, &entry.key, &value, &entry.value];
         Ok(self.runs.append(run_of_id(&id), &fields)?)
     }
@@ -114,7 +112,9 @@ impl EntryRuns {
     /// # Errors
     /// Errors of the storage, and the error for two keys of one id.
     pub(super) fn read(&mut self, run: usize, rule: OnDuplicate) -> Result<Sorted> {
-        let (mut bytes, mut rows, mut count) = (Vec::new(), Vec::new(), 0);
+        let mut bytes = Vec::new();
+        let mut rows = Vec::new();
+        let mut count = 0;
         for part in &mut self.parts {
             let start = bytes.len();
             part.runs.read(run, &mut bytes)?;
@@ -162,14 +162,16 @@ struct Row {
 fn add_rows(bytes: &[u8], mut end: usize, before: u64, rows: &mut Vec<Row>) -> Result<()> {
     let mut reader = Reader::new("a run of entries", &bytes[end..]);
     while !reader.is_empty() {
-        let (id, line) = (KeyId(reader.array()?), reader.u64()?.saturating_add(before));
+        let id = KeyId(reader.array()?);
+        let line = reader.u64()?.saturating_add(before);
         end += ID_BYTES + size_of::<u64>();
         let mut field = || {
             let start = end + size_of::<u64>();
             end = start + reader.bytes()?.len();
             Ok::<_, Error>(start..end)
         };
-        let (key, value) = (field()?, field()?);
+        let key = field()?;
+        let value = field()?;
         rows.push(Row {
             id,
             line,

@@ -78,7 +78,8 @@ impl Filter {
             .u64(self.values.len() as u64)
             .u8(self.bits as u8)
             .u8(rice as u8);
-        let (mut code, mut next) = (BitWriter::default(), 0);
+        let mut code = BitWriter::default();
+        let mut next = 0;
         for &value in &self.values {
             code.rice(value - next, rice);
             next = value + 1;
@@ -93,11 +94,9 @@ impl Filter {
     /// [`Error::Length`], [`Error::OutOfBounds`] or [`Error::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a filter", bytes);
-        let (count, bits, rice) = (
-            reader.u64()?,
-            u32::from(reader.u8()?),
-            u32::from(reader.u8()?),
-        );
+        let count = reader.u64()?;
+        let bits = u32::from(reader.u8()?);
+        let rice = u32::from(reader.u8()?);
         let code = reader.rest();
         // Each value takes at least one bit of the unary part, and its low bits.
         let least = u128::from(count) * u128::from(rice_of(count, bits_of(count)) + 1);
@@ -115,7 +114,8 @@ impl Filter {
             return Err(Error::malformed("the bits of a filter", found, expected));
         }
         let mut code = BitReader { bytes: code, at: 0 };
-        let (mut values, mut next) = (Vec::with_capacity(count as usize), 0u128);
+        let mut values = Vec::with_capacity(count as usize);
+        let mut next = 0u128;
         for _ in 0..count {
             let value = next
                 .checked_add(code.rice(rice, bits)?)

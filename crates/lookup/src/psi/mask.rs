@@ -16,10 +16,8 @@ pub(super) struct Mask {
 
 impl From<&Value> for Mask {
     fn from(value: &Value) -> Self {
-        let (mut name, mut seal) = (
-            Zeroizing::new([0; NAME_BYTES]),
-            Zeroizing::new([0; NAME_BYTES]),
-        );
+        let mut name = Zeroizing::new([0; NAME_BYTES]);
+        let mut seal = Zeroizing::new([0; NAME_BYTES]);
         name.copy_from_slice(&value[..NAME_BYTES]);
         seal.copy_from_slice(&value[NAME_BYTES..]);
         Self { name, seal }

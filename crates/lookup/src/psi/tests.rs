@@ -232,7 +232,8 @@ proptest! {
     ) {
         let key = Key::generate(&mut rng(7)).unwrap();
         let text = |values: &[u8]| values.iter().map(|value| format!("{value}")).collect::<Vec<_>>();
-        let (sender, receiver) = (text(&sender), text(&receiver));
+        let sender = text(&sender);
+let receiver = text(&receiver);
         let set: Vec<(&str, &str)> = sender.iter().map(|element| (element.as_str(), "")).collect();
         let masked = mask(&key, rows(&set), false, &NoProgress).unwrap();
         let elements: Vec<&str> = receiver.iter().map(String::as_str).collect();

@@ -68,7 +68,8 @@ impl<'a> BucketCache<'a> {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
             return Ok(());
         };
-        let (bytes, count) = (self.table.layout.record_bytes(), last - first + 1);
+        let bytes = self.table.layout.record_bytes();
+        let count = last - first + 1;
         let mut packed = vec![0; count as usize * bytes];
         self.table.records.read_packed(first, count, &mut packed)?;
         for &bucket in run {
@@ -107,7 +108,8 @@ impl<'a> BucketCache<'a> {
     /// The tags of a bucket's entries.
     pub(super) fn tags(&mut self, bucket: u64) -> Result<Vec<u64>> {
         let format = self.format;
-        let (mut rest, mut tags) = (self.bucket(bucket)?.entries.as_slice(), Vec::new());
+        let mut rest = self.bucket(bucket)?.entries.as_slice();
+        let mut tags = Vec::new();
         while let Some((tag, _, next)) = format.split(rest)? {
             tags.push(tag);
             rest = next;
@@ -120,7 +122,8 @@ impl<'a> BucketCache<'a> {
     /// # Errors
     /// [`CoreError::Malformed`] if an entry is missing: ids and buckets belong to different tables.
     pub(super) fn value(&mut self, layout: &KeywordLayout, id: &KeyId) -> Result<Vec<u8>> {
-        let (format, mut value) = (self.format, Vec::new());
+        let format = self.format;
+        let mut value = Vec::new();
         for chunk in 0..layout.dimensions.lookups {
             let hash = layout.seeds.chunk(id, chunk);
             let bucket = self.bucket(layout.bucket_vartime(&hash))?;
@@ -138,7 +141,8 @@ impl<'a> BucketCache<'a> {
     /// Removes the entry of a chunk from its bucket and returns it, if present.
     pub(super) fn take(&mut self, bucket: u64, hash: &KeyHash) -> Result<Option<Vec<u8>>> {
         let format = self.format;
-        let (wanted, entries) = (format.tag(hash.tag), &mut self.bucket(bucket)?.entries);
+        let wanted = format.tag(hash.tag);
+        let entries = &mut self.bucket(bucket)?.entries;
         let mut start = 0;
         while let Some((tag, _, next)) = format.split(&entries[start..])? {
             let end = entries.len() - next.len();
@@ -152,7 +156,8 @@ impl<'a> BucketCache<'a> {
 
     /// Inserts an entry into a bucket.
     pub(super) fn put(&mut self, bucket: u64, hash: &KeyHash, entry: &[u8]) -> Result<Put> {
-        let (format, most) = (self.format, self.table.layout.record_bytes());
+        let format = self.format;
+        let most = self.table.layout.record_bytes();
         let entries = &mut self.bucket(bucket)?.entries;
         if format.find_vartime(entries, hash.tag)?.is_some() {
             return Ok(Put::TagTaken);

@@ -122,7 +122,8 @@ impl Draft<'_> {
         let mut overflows = Vec::new();
         for change in new {
             let value = change.value.as_deref().unwrap_or_default();
-            let (format, line) = (self.layout.dimensions.format, change.line);
+            let format = self.layout.dimensions.format;
+            let line = change.line;
             for chunk in 0..format.chunks(value.len()) as u32 {
                 let hash = self.layout.seeds.chunk(&change.id, chunk);
                 let entry = format.entry(hash.tag, format.rest(value, chunk));

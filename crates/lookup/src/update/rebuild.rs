@@ -53,7 +53,8 @@ fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>>
 /// Reads all buckets.
 fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<RecordBuffer> {
     const RUN_BYTES: usize = 1 << 24;
-    let (layout, bytes) = (table.layout, table.layout.record_bytes());
+    let layout = table.layout;
+    let bytes = table.layout.record_bytes();
     let mut buckets = RecordBuffer::zeroed(Shape::of_bytes(layout.records(), bytes as u64)?);
     let run = (RUN_BYTES / bytes).max(1);
     progress.stage("reading back", layout.records());
@@ -71,7 +72,8 @@ fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Record
 
 /// Reads the value of a key of the table.
 fn value_of(layout: &KeywordLayout, buckets: &RecordBuffer, id: &KeyId) -> Result<Vec<u8>> {
-    let (bytes, mut value) = (layout.record_bytes(), Vec::new());
+    let bytes = layout.record_bytes();
+    let mut value = Vec::new();
     for chunk in 0..layout.dimensions.lookups {
         let hash = layout.seeds.chunk(id, chunk);
         let start = layout.bucket_vartime(&hash) as usize * bytes;

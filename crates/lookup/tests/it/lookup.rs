@@ -100,7 +100,8 @@ fn endless_layout() -> (KeywordTable, KeywordLayout) {
         BucketTarget::AtMost(64),
         OnDuplicate::Refuse,
     );
-    let (table, longest) = (table.unwrap(), 1u32 << 16);
+    let table = table.unwrap();
+    let longest = 1u32 << 16;
     let mut bytes = table.layout.encode();
     // Records of a lookup, the longest value, bytes of the length field, most payload bytes.
     let fields = [

@@ -226,7 +226,8 @@ fn layouts_whose_lookups_read_too_many_pilots_are_refused() {
     )
     .unwrap();
     let mut bytes = table.layout.encode();
-    let (lookups, pilots) = (1u32 << 16, 1u32 << 16);
+    let lookups = 1u32 << 16;
+    let pilots = 1u32 << 16;
     bytes[66..78].copy_from_slice(&[1, 16, pilots].map(u32::to_le_bytes).concat());
     bytes[82..90].copy_from_slice(&[lookups; 2].map(u32::to_le_bytes).concat());
     (bytes[90], bytes[91]) = (3, 1);

@@ -130,7 +130,8 @@ fn key_of(number: u16) -> Vec<u8> {
 }
 
 fn follow(map: Map, steps: Vec<Vec<KeyChange>>, options: &TableOptions) {
-    let (mut map, others) = (map, (0..400).map(key_of).collect::<Vec<_>>());
+    let mut map = map;
+    let others = (0..400).map(key_of).collect::<Vec<_>>();
     let mut table = table_of(&map, options);
     for rows in steps {
         let mut next = map.clone();
@@ -371,10 +372,8 @@ fn invalid_changes_are_errors_with_their_line() {
 #[test]
 fn ids_of_another_table_are_refused() {
     let options = TableOptions::default();
-    let (table, other) = (
-        table_of(&large(300, 9), &options),
-        table_of(&large(301, 9), &options),
-    );
+    let table = table_of(&large(300, 9), &options);
+    let other = table_of(&large(301, 9), &options);
     let mixed = OwnedTable {
         ids: &other.ids,
         ..owned(&table)

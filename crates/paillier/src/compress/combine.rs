@@ -17,7 +17,8 @@ pub(super) fn combine(
     forms: &[Linear],
     products: &[u64],
 ) -> Result<Vec<Ciphertext>> {
-    let (batch, limbs) = (public.batch(), public.batch().limbs());
+    let batch = public.batch();
+    let limbs = public.batch().limbs();
     let count = layout.ciphertexts(forms.len());
     let gamma = layout.gamma_words();
     let mut combined = batch.kernel().one().repeat(count);

@@ -134,7 +134,8 @@ impl ExpandedKey {
 /// Returns the product of each bucket's bases. Buckets are processed in descending order of size,
 /// so that those with a next base are always contiguous.
 fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> {
-    let (kernel, limbs) = (batch.kernel(), batch.limbs());
+    let kernel = batch.kernel();
+    let limbs = batch.limbs();
     let mut order: Vec<usize> = (0..buckets.len()).collect();
     order.sort_by_key(|&bucket| std::cmp::Reverse(buckets[bucket].len()));
     let mut sorted = kernel.one().repeat(buckets.len());

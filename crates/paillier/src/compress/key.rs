@@ -74,7 +74,9 @@ impl CompressionKey {
             ciphertexts.len(),
             lwe.dimension(),
         )?;
-        let (public, n, kind) = (public.clone(), lwe.dimension(), lwe.kind());
+        let public = public.clone();
+        let n = lwe.dimension();
+        let kind = lwe.kind();
         Ok(Self {
             public,
             n,
@@ -89,7 +91,8 @@ impl CompressionKey {
         layout: &Layout,
         ciphertexts: Vec<Ciphertext>,
     ) -> Self {
-        let (n, kind) = (layout.lwe().dimension(), layout.lwe().kind());
+        let n = layout.lwe().dimension();
+        let kind = layout.lwe().kind();
         Self {
             public: public.clone(),
             n,
@@ -112,7 +115,8 @@ impl CompressionKey {
     /// Checks that this key fits the layout.
     pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
         let lwe = layout.lwe();
-        let (found, expected) = ((lwe.dimension(), lwe.kind()), (self.n, self.kind));
+        let found = (lwe.dimension(), lwe.kind());
+        let expected = (self.n, self.kind);
         if found != expected {
             return Err(Error::mismatch(
                 "LWE secret",
@@ -138,7 +142,8 @@ impl CompressionKey {
 
     /// Multiplications that [`CompressionKey::compress`] takes for `rows` encryptions.
     pub(crate) fn multiplications(&self, layout: &Layout, rows: usize) -> u64 {
-        let (columns, bits) = (self.n, layout.lwe().modulus_bits());
+        let columns = self.n;
+        let bits = layout.lwe().modulus_bits();
         let shape = Shape {
             rows,
             columns,

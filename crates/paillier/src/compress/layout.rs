@@ -87,7 +87,8 @@ fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedU
     // Room for one more digit than fits: γ and V are below 2¹⁵⁰.
     let bits = modulus.bits_precision() + 512;
     let widen = |number: &BoxedUint| crypto_bigint::Resize::resize_unchecked(number.clone(), bits);
-    let (modulus, largest) = (widen(modulus), widen(largest));
+    let modulus = widen(modulus);
+    let largest = widen(largest);
     let mut sum = widen(&BoxedUint::zero());
     let mut count = 0;
     loop {
@@ -263,7 +264,8 @@ mod tests {
 
     #[test]
     fn slots_of_a_3072_bit_plaintext() {
-        let (separate, overlapping) = (Scale::Separate, Scale::Overlapping);
+        let separate = Scale::Separate;
+        let overlapping = Scale::Overlapping;
         assert_eq!(
             slots(630, 64, KeyKind::Binary, separate),
             41,

@@ -134,7 +134,8 @@ impl LweParams {
     /// [`Error::Length`]; [`Error::Residue`] if an entry is not of this kind.
     pub(crate) fn digits(&self, secret: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
         Error::check_length("entries of the LWE secret", secret.len(), self.n)?;
-        let (shift, largest) = (u128::from(self.shift()), u128::from(self.largest_digit()));
+        let shift = u128::from(self.shift());
+        let largest = u128::from(self.largest_digit());
         let mut digits = Zeroizing::new(Vec::with_capacity(self.n));
         let mut too_large = 0;
         for &entry in secret {

@@ -98,7 +98,8 @@ impl PackedKey {
 
     /// Computes the compression key of the layout by raising each ciphertext to powers of γ.
     pub fn unpack(&self) -> CompressionKey {
-        let (batch, packing) = (self.public.batch(), self.layout.packing());
+        let batch = self.public.batch();
+        let packing = self.layout.packing();
         let gamma = self.layout.gamma_words();
         let mut elements = batch.enter_ciphertexts(&self.ciphertexts);
         let mut by_digit = Vec::with_capacity(packing);

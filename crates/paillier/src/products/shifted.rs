@@ -40,7 +40,8 @@ pub fn multiply_shifted(
             expected,
         ));
     }
-    let (batch, kernel) = (public.batch(), public.batch().kernel());
+    let batch = public.batch();
+    let kernel = public.batch().kernel();
     let one = kernel.one();
     let mut quotients = batch.enter_ciphertexts(factors);
     kernel.multiply_all(
@@ -72,7 +73,8 @@ pub fn multiply_shifted(
 }
 
 fn inverse(public: &PublicKey, ciphertext: &Ciphertext) -> Result<Ciphertext> {
-    let (cipher, words) = (public.cipher(), ciphertext.words());
+    let cipher = public.cipher();
+    let words = ciphertext.words();
     let inverse = cipher
         .inverse(&from_words(words))
         .ok_or_else(|| Error::Malformed {

@@ -110,7 +110,8 @@ impl<E: Exponents> Products<E> {
             let expected = format!("up to {}", exponents.rows());
             return Err(Error::out_of_bounds("last row", rows.end as u64, expected));
         }
-        let (columns, bits) = (exponents.columns(), exponents.bits());
+        let columns = exponents.columns();
+        let bits = exponents.bits();
         if bits == 0 {
             return Err(Error::out_of_bounds(
                 "bits of the exponents",
@@ -126,7 +127,8 @@ impl<E: Exponents> Products<E> {
         };
         let bases = public.batch().enter_ciphertexts(bases);
         let plan = Plan::choose(&shape, memory);
-        let (public, finished) = (public.clone(), Vec::new());
+        let public = public.clone();
+        let finished = Vec::new();
         Ok(Self {
             public,
             exponents,
@@ -234,7 +236,8 @@ impl<E: Exponents> Products<E> {
 
     /// Doubles the table until the work of a step is done.
     fn extend_table(&mut self, pass: &mut Pass, base: usize, mut filled: usize) -> Option<Stage> {
-        let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
+        let batch = self.public.batch();
+        let limbs = self.public.batch().limbs();
         if filled == 0 {
             pass.table = batch.kernel().one().to_vec();
         }
@@ -259,7 +262,8 @@ impl<E: Exponents> Products<E> {
 
     /// Computes the table index for each bit and row: its bits are those of the block's exponents.
     fn fill_indices(&self, pass: &mut Pass, block: Range<usize>) {
-        let (bits, rows) = (self.shape.bits as usize, pass.rows.len());
+        let bits = self.shape.bits as usize;
+        let rows = pass.rows.len();
         pass.indices.clear();
         pass.indices.resize(bits * rows, 0);
         let mut words = vec![0; bits.div_ceil(64)];
@@ -281,7 +285,8 @@ impl<E: Exponents> Products<E> {
     }
 
     fn accumulate(&mut self, pass: &mut Pass, base: usize, at: usize) -> Option<Stage> {
-        let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
+        let batch = self.public.batch();
+        let limbs = self.public.batch().limbs();
         let end = pass.indices.len().min(at + step());
         let indices = &pass.indices[at..end];
         if base == 0 {
@@ -308,7 +313,8 @@ impl<E: Exponents> Products<E> {
     }
 
     fn horner(&mut self, pass: &mut Pass, mut bit: usize) -> Option<Stage> {
-        let (batch, rows) = (self.public.batch(), pass.rows.len());
+        let batch = self.public.batch();
+        let rows = pass.rows.len();
         let row_limbs = rows * batch.limbs();
         let top = pass.accumulators.len() - row_limbs;
         let (lower, products) = pass.accumulators.split_at_mut(top);

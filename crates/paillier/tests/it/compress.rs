@@ -95,7 +95,8 @@ fn every_method_compresses_every_kind_of_secret() {
 
 #[test]
 fn keys_can_be_a_seed_and_offsets() {
-    let (key, rng) = (small_key(384, 1), &mut rng(16));
+    let key = small_key(384, 1);
+    let rng = &mut rng(16);
     let public = key.public();
     let lwe = LweParams::new(20, 1 << 30, KeyKind::Ternary).unwrap();
     let secret = support::secret(&lwe, rng);
@@ -206,7 +207,8 @@ fn larger_powers_of_the_modulus_work_at_full_size() {
 
 /// Returns a coefficient of B − A·S by schoolbook multiplication.
 fn rlwe_phase(lwe: &LweParams, mask: &[u64], body: &[u64], secret: &[u64], k: usize) -> u64 {
-    let (n, q) = (lwe.dimension(), lwe.modulus());
+    let n = lwe.dimension();
+    let q = lwe.modulus();
     let mut sum = i128::from(body[k]);
     for (i, &s) in secret.iter().enumerate() {
         // X^i·X^j is X^(i+j), or −X^(i+j−n).
@@ -225,7 +227,8 @@ fn coefficients_of_rlwe_encryptions_are_lwe_encryptions() {
         let lwe = LweParams::new(n, 1 << bits, KeyKind::Ternary).unwrap();
         let secret = support::secret(&lwe, rng);
         let mut poly = || -> Vec<u64> { (0..n).map(|_| residue(1 << bits, rng)).collect() };
-        let (mask, body) = (poly(), poly());
+        let mask = poly();
+        let body = poly();
         for k in [0, n / 2, n - 1] {
             let lwe_encryption = Lwe::coefficient(&lwe, &mask, &body, k).unwrap();
             let expected = rlwe_phase(&lwe, &mask, &body, &secret, k);
@@ -241,7 +244,8 @@ fn coefficients_of_rlwe_encryptions_are_lwe_encryptions() {
 
 #[test]
 fn rlwe_coefficients_are_compressed() {
-    let (key, rng) = (small_key(384, 1), &mut rng(11));
+    let key = small_key(384, 1);
+    let rng = &mut rng(11);
     for (n, bits) in RLWE_SETS {
         let lwe = LweParams::new(n, 1 << bits, KeyKind::Ternary).unwrap();
         let secret = support::secret(&lwe, rng);
@@ -266,7 +270,8 @@ fn largest_form(lwe: &LweParams) -> Lwe {
 
 #[test]
 fn phase_errors_of_overlapping_slots_reach_their_bound() {
-    let (n, q) = (40, 1u128 << 16);
+    let n = 40;
+    let q = 1u128 << 16;
     let key = small_key(256, 1);
     let lwe = LweParams::new(n, q, KeyKind::Binary).unwrap();
     let layout = Layout::new(key.public(), lwe, Scale::Overlapping).unwrap();
@@ -298,8 +303,11 @@ fn phase_errors_of_overlapping_slots_reach_their_bound() {
 
 #[test]
 fn errors_decode_exactly_up_to_the_bound() {
-    let (n, q, p) = (40usize, 1u128 << 16, 64u64);
-    let (key, delta) = (small_key(256, 1), 1i128 << 10);
+    let n = 40usize;
+    let q = 1u128 << 16;
+    let p = 64u64;
+    let key = small_key(256, 1);
+    let delta = 1i128 << 10;
     let lwe = LweParams::new(n, q, KeyKind::Binary).unwrap();
     let layout = Layout::new(key.public(), lwe, Scale::Overlapping).unwrap();
     let secret = vec![1; n];
@@ -352,16 +360,16 @@ fn top_slots_have_room_for_their_largest_value() {
 
 #[test]
 fn rescaling_errors_reach_their_bound() {
-    let (n, from, to) = (50, 1u128 << 32, 1u128 << 16);
+    let n = 50;
+    let from = 1u128 << 32;
+    let to = 1u128 << 16;
     for (kind, entry) in [
         (KeyKind::Binary, 1),
         (KeyKind::Ternary, from as u64 - 1),
         (KeyKind::Bounded(4), 4),
     ] {
-        let (wide, narrow) = (
-            LweParams::new(n, from, kind).unwrap(),
-            LweParams::new(n, to, kind).unwrap(),
-        );
+        let wide = LweParams::new(n, from, kind).unwrap();
+        let narrow = LweParams::new(n, to, kind).unwrap();
         let secret = vec![entry; n];
         let narrow_secret: Vec<u64> = secret
             .iter()
@@ -405,18 +413,18 @@ fn rescaling_errors_reach_their_bound() {
 
 #[test]
 fn rescaled_encryptions_decode_after_compression() {
-    let (key, rng) = (small_key(384, 1), &mut rng(14));
-    let (wide, narrow) = (
-        LweParams::new(630, 1 << 64, KeyKind::Binary).unwrap(),
-        LweParams::new(630, 1 << 16, KeyKind::Binary).unwrap(),
-    );
+    let key = small_key(384, 1);
+    let rng = &mut rng(14);
+    let wide = LweParams::new(630, 1 << 64, KeyKind::Binary).unwrap();
+    let narrow = LweParams::new(630, 1 << 16, KeyKind::Binary).unwrap();
     let secret = support::secret(&wide, rng);
     let ck = ExpandedKey::new(
         CompressionKey::generate(&key, &wide, &secret, rng).unwrap(),
         64,
     )
     .unwrap();
-    let (p, delta) = (16u64, 1i128 << 60);
+    let p = 16u64;
+    let delta = 1i128 << 60;
     // Errors up to Δ/4 are allowed since q' ≥ 2(1 + n)p = 20,192.
     for error in [delta / 4 - 1, -delta / 4 + 1] {
         let rescaled: Vec<Lwe> = (0..8)
@@ -441,7 +449,8 @@ fn rescaled_encryptions_decode_after_compression() {
 
 #[test]
 fn invalid_parameters_and_inputs_are_refused() {
-    let (key, rng) = (small_key(256, 1), &mut rng(15));
+    let key = small_key(256, 1);
+    let rng = &mut rng(15);
     let public = key.public();
     for (n, q, kind) in [
         (0, 8, KeyKind::Binary),

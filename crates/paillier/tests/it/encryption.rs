@@ -80,7 +80,8 @@ fn decryption_inverts_encryption() {
 fn sums_and_multiples_are_modular() {
     for s in 1..=3 {
         let key = key(256, s);
-        let (public, largest) = (key.public(), largest(key.public()));
+        let public = key.public();
+        let largest = largest(key.public());
         let encrypt =
             |words: &[u64]| public.encrypt(&public.plaintext(words).unwrap(), &mut rng(3));
         let decrypted = |ciphertext| key.decrypt(&ciphertext).words().to_vec();
@@ -107,10 +108,8 @@ fn sums_and_multiples_are_modular() {
             decrypted(public.subtract(&encrypt(&[5]), &encrypt(&[3])).unwrap()),
             of(2)
         );
-        let (five, minus_one) = (
-            public.plaintext(&[5]).unwrap(),
-            public.plaintext(&largest).unwrap(),
-        );
+        let five = public.plaintext(&[5]).unwrap();
+        let minus_one = public.plaintext(&largest).unwrap();
         assert_eq!(public.plain_sum(&five, &minus_one).words(), of(4));
         assert_eq!(public.plain_difference(&five, &minus_one).words(), of(6));
     }
@@ -326,7 +325,8 @@ fn golden_bytes() {
 fn damaged_bytes_are_refused() {
     let key = key(256, 1);
     let params = *key.public().params();
-    let (public, secret) = (key.public().to_bytes(), key.to_bytes().to_vec());
+    let public = key.public().to_bytes();
+    let secret = key.to_bytes().to_vec();
     for length in [0, 7, public.len() - 1, public.len() + 1] {
         let mut cut = public.clone();
         cut.resize(length, 0);

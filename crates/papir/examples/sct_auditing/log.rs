@@ -42,7 +42,8 @@ impl Log {
         build(&folder, entries)?;
         let runtime = Runtime::new()?;
         let server = runtime.block_on(Server::bind(configuration(&folder)?))?;
-        let (url, reload) = (server.url(), server.reload_handle());
+        let url = server.url();
+        let reload = server.reload_handle();
         runtime.spawn(server.serve(std::future::pending()));
         Ok(Self {
             folder,

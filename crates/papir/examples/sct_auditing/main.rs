@@ -118,7 +118,9 @@ fn print_interval(number: u64, seen: usize, log: &Log, ahead: &Ahead, audit: &Au
         growth: Growth { update, reload },
         prepared: Prepared { masks, .. },
     } = ahead;
-    let (entries, update, reload) = (log.entries(), seconds(*update), seconds(*reload));
+    let entries = log.entries();
+    let update = seconds(*update);
+    let reload = seconds(*reload);
     println!(
         "    ahead   log of {entries} entries in {update}, loaded in {reload}; masks {}",
         seconds(*masks)

@@ -119,7 +119,8 @@ impl Evidence {
     /// # Panics
     /// If `candidates` are not whole integers, or have no words.
     pub fn are_roots(&self, candidates: &[u64], words: usize) -> Vec<bool> {
-        let (n, block) = (&self.n, BLOCK * words);
+        let n = &self.n;
+        let block = BLOCK * words;
         let roots = candidates.chunks(block).flat_map(|candidates| {
             let candidates = n.enter(candidates, words);
             let count = candidates.len() / n.limbs();
@@ -163,7 +164,8 @@ pub fn positions(batch: &[u8], buckets: usize, records: u64) -> Result<Vec<Vec<u
 
 /// value·i + fraction, modulo 1.
 fn times_plus(value: [u64; WORDS], i: u64, fraction: &[u64; WORDS]) -> [u64; WORDS] {
-    let (mut out, mut carry) = ([0; WORDS], 0u128);
+    let mut out = [0; WORDS];
+    let mut carry = 0u128;
     for ((out, value), fraction) in out.iter_mut().zip(value).zip(fraction) {
         carry += u128::from(value) * u128::from(i) + u128::from(*fraction);
         *out = carry as u64;

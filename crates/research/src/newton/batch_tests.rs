@@ -58,7 +58,8 @@ struct Setup<V: BatchVariant> {
 
 impl<V: BatchVariant> Setup<V> {
     fn new(params: Params<V>, records: RecordBuffer) -> Self {
-        let (params, mut rng) = (params.allow_insecure(ACKNOWLEDGED), rng(1));
+        let params = params.allow_insecure(ACKNOWLEDGED);
+        let mut rng = rng(1);
         let server = BatchedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = BatchedClient::new(params, server.public().clone()).unwrap();
         Self {
@@ -193,7 +194,8 @@ fn batches_of_records_with_digests_are_checked() {
 fn a_batch_reveals_its_indices() {
     let mut setup = Setup::<Symmetric>::of_capacity(8, records(90, 5));
     let params = setup.server.params();
-    let (buckets, records) = (params.bucket_count(), params.bucket_records());
+    let buckets = params.bucket_count();
+    let records = params.bucket_records();
     // Buckets of which nothing is wanted are queried at position 0.
     let first: BTreeSet<u64> = (0..buckets)
         .filter_map(|bucket| setup.server.record_at(bucket, 0))

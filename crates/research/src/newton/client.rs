@@ -26,7 +26,8 @@ pub struct NewtonState {
 
 impl<V: Variant> Wire<NewtonParams<V>> for NewtonState {
     fn encode(&self, _params: &NewtonParams<V>) -> Vec<u8> {
-        let (modulus, exponent) = (self.key.modulus().integer(), self.key.exponent());
+        let modulus = self.key.modulus().integer();
+        let exponent = self.key.exponent();
         [
             &bytes_of(modulus)[..],
             &Zeroizing::new(bytes_of(exponent)),

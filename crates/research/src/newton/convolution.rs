@@ -41,7 +41,8 @@ pub(super) struct Convolution<'a> {
 impl<'a> Convolution<'a> {
     /// Transforms a sequence of integers that have as many words as n. Every second one is negated.
     pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
-        let (words, count) = (n.words(), sequence.len() / n.words());
+        let words = n.words();
+        let count = sequence.len() / n.words();
         let degree = (2 * count)
             .next_power_of_two()
             .clamp(*DEGREES.start(), *DEGREES.end());
@@ -129,7 +130,8 @@ impl<'a> Convolution<'a> {
         let mut elements = self.n.zeros(self.count);
         let parts = elements.par_chunks_mut(LIFTED * self.n.limbs()).enumerate();
         parts.for_each(|(part, elements)| {
-            let (start, count) = (part * LIFTED, elements.len() / self.n.limbs());
+            let start = part * LIFTED;
+            let count = elements.len() / self.n.limbs();
             let sums = self
                 .lifting
                 .lift(count, |prime| &terms[prime][start..start + count]);
@@ -146,7 +148,8 @@ impl<'a> Convolution<'a> {
         integers: &[u64],
         residues: &mut [[u32; ROWS]],
     ) {
-        let (words, each) = (self.n.words(), digit_count(self.n.words()));
+        let words = self.n.words();
+        let each = digit_count(self.n.words());
         let runs = integers
             .par_chunks(RUN * words)
             .zip(residues.par_chunks_mut(RUN));
@@ -190,10 +193,12 @@ impl<'a> Convolution<'a> {
 
     /// Returns the convolution's terms modulo one prime, from a sequence's transformed blocks.
     fn multiplied(&self, prime: usize, values: &[u32]) -> Vec<u32> {
-        let (table, half) = (&self.tables[prime], self.half());
+        let table = &self.tables[prime];
+        let half = self.half();
         let modulus = pointwise::Modulus::new(table.modulus());
         let mut terms = vec![0; half * (self.blocks() + 1)];
-        let (mut sums, mut product) = (vec![0; 2 * half], vec![0; 2 * half]);
+        let mut sums = vec![0; 2 * half];
+        let mut product = vec![0; 2 * half];
         for k in 0..self.blocks() {
             sums.fill(0);
             for i in 0..=k {

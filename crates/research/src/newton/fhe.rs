@@ -34,7 +34,8 @@ impl Point {
     pub fn new(n: &Modulus, a: &[u64], b: &[u64]) -> Self {
         let powers =
             |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
-        let (a, b) = (powers(a), powers(b));
+        let a = powers(a);
+        let b = powers(b);
         let pairs = a
             .iter()
             .flat_map(|a| b.iter().map(move |b| n.product(a, b)));
@@ -139,8 +140,10 @@ impl<'a> Ring<'a> {
         // The product before reduction has powers of x and y up to 4: 25 coefficients.
         let mut wide = self.n.zeros(25);
         for (place, product) in products.chunks_exact(limbs).enumerate() {
-            let (left, right) = (place / RANK, place % RANK);
-            let (i, j) = (left / 3 + right / 3, left % 3 + right % 3);
+            let left = place / RANK;
+            let right = place % RANK;
+            let i = left / 3 + right / 3;
+            let j = left % 3 + right % 3;
             self.n
                 .wide()
                 .add_multiples(&mut wide[(5 * i + j) * limbs..][..limbs], [(product, 1)]);

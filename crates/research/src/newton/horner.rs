@@ -55,7 +55,8 @@ impl Powers {
     /// Reduces polynomials modulo χ. Returns nine elements for each. All polynomials have the same
     /// number of Newton coefficients, which are elements, for the nodes 1, 2, ….
     pub fn remainders(&self, n: &Modulus, polynomials: &[&[u64]]) -> Vec<u64> {
-        let (limbs, rank) = (n.limbs(), RANK * n.limbs());
+        let limbs = n.limbs();
+        let rank = RANK * n.limbs();
         let count = polynomials.first().map_or(0, |one| one.len() / limbs);
         // For each polynomial, its next coefficient followed by r. Read from the start, this is T·r
         // plus the coefficient; read after the coefficient, it is r.

@@ -27,7 +27,8 @@ impl SecretKey {
     pub fn generate(bits: u32, rng: &mut dyn CryptoRng) -> Result<Self> {
         let mut rng = SecretRng::new(rng);
         loop {
-            let (p, q) = (prime(bits / 2, &mut rng)?, prime(bits / 2, &mut rng)?);
+            let p = prime(bits / 2, &mut rng)?;
+            let q = prime(bits / 2, &mut rng)?;
             if *p == *q {
                 continue;
             }
@@ -105,7 +106,8 @@ fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
 
 /// Returns 1/3 modulo φ for a φ that is 1 modulo 3: (2φ + 1)/3, which is below φ.
 fn third(order: &[u64]) -> Zeroizing<Vec<u64>> {
-    let (mut out, mut rest) = (Zeroizing::new(vec![0; order.len()]), 0u128);
+    let mut out = Zeroizing::new(vec![0; order.len()]);
+    let mut rest = 0u128;
     let doubled = |k: usize| {
         let below = if k == 0 { 1 } else { order[k - 1] >> 63 };
         order[k] << 1 | below

@@ -51,7 +51,8 @@ impl Lifting {
     /// Returns `count` numbers below 2³⁸·n, congruent modulo n to the numbers with the given y:
     /// `y(prime)[number]`.
     pub(super) fn lift<'a>(&self, count: usize, y: impl Fn(usize) -> &'a [u32]) -> Vec<u64> {
-        let (primes, columns) = (self.reciprocals.len(), self.reciprocals.len() + 1);
+        let primes = self.reciprocals.len();
+        let columns = self.reciprocals.len() + 1;
         // Numbers are multiplied in pairs, so an odd count is padded.
         let mut factors = vec![0; count.next_multiple_of(2) * columns];
         let mut quotients = vec![0.5; count];
@@ -90,7 +91,9 @@ pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
     let count = digit_count(words);
     let mut digits = Vec::with_capacity(integers.len() / words * count);
     for number in integers.chunks_exact(words) {
-        let (end, mut held, mut bits) = (digits.len() + count, 0u128, 0);
+        let end = digits.len() + count;
+        let mut held = 0u128;
+        let mut bits = 0;
         for word in number {
             held |= u128::from(*word) << bits;
             bits += 64;
@@ -112,7 +115,10 @@ pub(super) fn digit_count(words: usize) -> usize {
 
 /// Writes Σ digit·2^(26k), for digits of any size, truncated to the words of `number`.
 fn join(digits: &[i64], number: &mut [u64]) {
-    let (mut digits, mut carry, mut held, mut bits) = (digits.iter(), 0i64, 0u128, 0);
+    let mut digits = digits.iter();
+    let mut carry = 0i64;
+    let mut held = 0u128;
+    let mut bits = 0;
     for word in number {
         while bits < 64 {
             carry += digits.next().copied().unwrap_or(0);

@@ -184,7 +184,8 @@ impl<V: Variant> NewtonParams<V> {
     /// # Errors
     /// [`Error::NotDecodable`] if the chunks do not form a record.
     pub(super) fn join(&self, chunks: &[u8]) -> Result<Vec<u8>> {
-        let (mut stored, mut beyond) = (Zeroizing::new(Vec::new()), 0);
+        let mut stored = Zeroizing::new(Vec::new());
+        let mut beyond = 0;
         for number in chunks.chunks_exact(self.number_bytes()) {
             let (chunk, top) = number.split_at(self.chunk_bytes());
             stored.extend_from_slice(chunk);
@@ -335,7 +336,8 @@ impl<V: Variant> Parameters for NewtonParams<V> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("newton's parameters", bytes);
-        let (shape, digests) = (read_shape(&mut reader)?, reader.u8()?);
+        let shape = read_shape(&mut reader)?;
+        let digests = reader.u8()?;
         reader.finish()?;
         if digests > 1 {
             return Err(Error::malformed(

@@ -156,12 +156,10 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
             modulus: Arc::clone(&modulus),
             coefficients,
         };
-        let (public, prepared) = (
-            NewtonPublic {
-                modulus: Some(modulus),
-            },
-            Mutex::new(vec![Arc::new(prepared)]),
-        );
+        let public = NewtonPublic {
+            modulus: Some(modulus),
+        };
+        let prepared = Mutex::new(vec![Arc::new(prepared)]);
         Ok(Self {
             params,
             public,

@@ -80,7 +80,8 @@ fn product(n: &BigUint, [u, v]: [&BigUint; 2], a: &[BigUint], b: &[BigUint]) -> 
     let mut out = vec![BigUint::ZERO; RANK];
     for (i, a) in a.iter().enumerate() {
         for (j, b) in b.iter().enumerate() {
-            let (x, y) = (i / 3 + j / 3, i % 3 + j % 3);
+            let x = i / 3 + j / 3;
+            let y = i % 3 + j % 3;
             let wrapped = a * b * u.pow(x as u32 / 3) * v.pow(y as u32 / 3);
             let place = 3 * (x % 3) + y % 3;
             out[place] = (&out[place] + wrapped) % n;
@@ -111,7 +112,8 @@ fn ciphertexts_decrypt_and_multiply() {
             );
             let (ring, c) = Ring::of(n, &ciphertext);
             let square = ring.multiply(&c, &c);
-            let (u, v) = (big(&ciphertext.u), big(&ciphertext.v));
+            let u = big(&ciphertext.u);
+            let v = big(&ciphertext.v);
             let coefficients = numbers(n, &c);
             assert_eq!(
                 numbers(n, &square),
@@ -124,7 +126,8 @@ fn ciphertexts_decrypt_and_multiply() {
                 "the square of {message}"
             );
         }
-        let (first, second) = (encrypt(n, 5, &mut rng).0, encrypt(n, 5, &mut rng).0);
+        let first = encrypt(n, 5, &mut rng).0;
+        let second = encrypt(n, 5, &mut rng).0;
         assert!(
             first.u != second.u && first.v != second.v && first.c != second.c,
             "ciphertexts share randomness"
@@ -173,7 +176,8 @@ fn coefficients_are_divided_differences() {
 fn coefficients_of_many_values_interpolate_them() {
     let key = SecretKey::generate(256, &mut rng(4)).unwrap();
     let n = key.modulus();
-    let (modulus, count) = (big(n.integer()), 70_001);
+    let modulus = big(n.integer());
+    let count = 70_001;
     let values = values(count, 1, 9);
     let preparation = Preparation::new(n, count, &NoProgress).unwrap();
     let found = numbers(n, &preparation.coefficients(&values, 1, &NoProgress));
@@ -229,7 +233,8 @@ fn answers_match_algorithm_1_and_lagrange_interpolation() {
         let mut rng = rng(5);
         let key = SecretKey::generate(bits, &mut rng).unwrap();
         let n = &**key.modulus();
-        let (modulus, words) = (big(n.integer()), n.words());
+        let modulus = big(n.integer());
+        let words = n.words();
         let values = values(count, words, 6);
         let preparation = Preparation::new(n, count, &NoProgress).unwrap();
         let coefficients = preparation.coefficients(&values, words, &NoProgress);

@@ -60,7 +60,8 @@ pub(super) fn least_width(
     let holds =
         |width| placement_log2(capacity, Buckets { functions, width }, records) <= bound.log2();
     let most = most_width(capacity, records);
-    let (mut below, mut above) = (0, 1);
+    let mut below = 0;
+    let mut above = 1;
     while !holds(above) {
         if above == most {
             return None;
@@ -198,7 +199,8 @@ impl Group {
 
 /// The first number below `count` for which `holds` no longer does; `count` if it always does.
 fn partition_point(count: usize, holds: impl Fn(usize) -> bool) -> usize {
-    let (mut from, mut to) = (0, count);
+    let mut from = 0;
+    let mut to = count;
     while from < to {
         let middle = from.midpoint(to);
         if holds(middle) {

@@ -110,7 +110,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
 impl<S: Bucket> BatchedClient<S> {
     /// Indices for each group: the wanted record of each bucket, or the bucket's first.
     fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
-        let (parts, records) = (self.params.parts() as u64, self.params.part_records());
+        let parts = self.params.parts() as u64;
+        let records = self.params.part_records();
         let firsts = || (0..parts).map(|part| part * records).collect();
         let mut indices = Zeroizing::new(
             self.groups

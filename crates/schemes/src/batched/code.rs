@@ -79,10 +79,8 @@ impl Code {
 
     /// The record whose copy is at a place; `None` at the end of some buckets.
     pub(super) fn record_at(&self, place: Place) -> Option<u64> {
-        let (group, rest) = (
-            place.bucket / self.buckets.width,
-            place.bucket % self.buckets.width,
-        );
+        let group = place.bucket / self.buckets.width;
+        let rest = place.bucket % self.buckets.width;
         let image = place.position * self.buckets.width as u64 + rest as u64;
         (image < self.records).then(|| self.permutations[group].inverse(image))
     }
@@ -140,8 +138,10 @@ impl Permutation {
 
     /// Applies rounds in this order. Each changes one half by the other and is its own inverse.
     fn rounds<'a>(&self, value: u64, keys: impl Iterator<Item = (usize, &'a u64)>) -> u64 {
-        let (low_mask, high_mask) = ((1 << self.low_bits) - 1, (1 << self.high_bits) - 1);
-        let (mut low, mut high) = (value & low_mask, value >> self.low_bits);
+        let low_mask = (1 << self.low_bits) - 1;
+        let high_mask = (1 << self.high_bits) - 1;
+        let mut low = value & low_mask;
+        let mut high = value >> self.low_bits;
         for (round, key) in keys {
             if round % 2 == 0 {
                 low ^= mix(high ^ key) & low_mask;

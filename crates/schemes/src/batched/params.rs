@@ -131,7 +131,8 @@ impl<S: Bucket> BatchedParams<S> {
     /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the
     /// scheme below.
     pub fn for_capacity(shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Self> {
-        let (capacity, Target { goal, failure }) = (checked(capacity)?, target.into());
+        let capacity = checked(capacity)?;
+        let Target { goal, failure } = target.into();
         Self::best_of(shape, capacity, Target { goal, failure }, |bucket| {
             S::groups_of(bucket, failure)
         })
@@ -208,17 +209,16 @@ impl<S: Bucket> BatchedParams<S> {
             inner,
         };
         let records = params.part_records().saturating_mul(params.parts() as u64);
-        let (found, expected) = (
-            params.inner.shape(),
-            Shape::new(records, shape.record_bits())?,
-        );
+        let found = params.inner.shape();
+        let expected = Shape::new(records, shape.record_bits())?;
         if found != expected {
             return Err(Self::unfit(format!(
                 "groups of buckets of {found:?} for {expected:?}"
             )));
         }
         if params.parts() > params.bucket_count().next_power_of_two() {
-            let (parts, buckets) = (params.parts(), params.bucket_count());
+            let parts = params.parts();
+            let buckets = params.bucket_count();
             return Err(Self::unfit(format!(
                 "groups of {parts} for {buckets} buckets, mostly empty"
             )));
@@ -283,7 +283,8 @@ impl<S: Bucket> BatchedParams<S> {
 
     /// The group of a place, and the index there.
     pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
-        let (group, part) = (place.bucket / self.parts(), place.bucket % self.parts());
+        let group = place.bucket / self.parts();
+        let part = place.bucket % self.parts();
         (group, part as u64 * self.part_records() + place.position)
     }
 
@@ -309,7 +310,8 @@ impl<S: Bucket> BatchedParams<S> {
     }
 
     fn sizes(&self) -> Sizes {
-        let (one, count) = (self.inner.describe().sizes, self.groups() as u64);
+        let one = self.inner.describe().sizes;
+        let count = self.groups() as u64;
         let parameters = 8 + self.inner.encode().len();
         let public = payload(one.public) - parameters;
         let shared = S::Query::shared(&self.inner).len() as u64;
@@ -326,7 +328,8 @@ impl<S: Bucket> BatchedParams<S> {
     }
 
     fn work(&self) -> Work {
-        let (one, count) = (self.inner.describe().work, self.groups());
+        let one = self.inner.describe().work;
+        let count = self.groups();
         Work {
             setup: repeated(&one.setup, count),
             query: repeated(&one.query, count),
@@ -437,7 +440,8 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         let mut reader = Reader::new("parameters of batches", bytes);
         let records = reader.u64()?;
         let capacity = checked(reader.u32()? as usize)?;
-        let (functions, width) = (usize::from(reader.u8()?), reader.u32()? as usize);
+        let functions = usize::from(reader.u8()?);
+        let width = reader.u32()? as usize;
         let widest = most_width(capacity, records);
         if !(1..=MOST_FUNCTIONS).contains(&functions) || !(1..=widest).contains(&width) {
             let found = format!("{functions} times {width} buckets for {records} records");

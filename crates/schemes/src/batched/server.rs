@@ -41,7 +41,8 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         let mut packed = vec![0; params.shape().total_bytes() as usize];
         records.read_packed(0, params.shape().records(), &mut packed)?;
         let records = RecordBuffer::from_packed(params.shape(), packed)?;
-        let (seed, inner) = (Seed::random(rng), &params.inner);
+        let seed = Seed::random(rng);
+        let inner = &params.inner;
         let code = Code::new(params.shape().records(), params.buckets, &seed);
         progress.stage("prepare buckets", params.groups() as u64);
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
@@ -202,7 +203,8 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         let seed = load_seed(source, HEADER)?;
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
-            let (inner, source) = (params.inner.clone(), GroupSource { source, group });
+            let inner = params.inner.clone();
+            let source = GroupSource { source, group };
             groups.push(match groups.first() {
                 None => S::Server::load(inner, &source)?,
                 Some(first) => S::Server::load_sharing_keys(first, inner, &source)?,
@@ -302,7 +304,8 @@ struct Copies<'a, S: Bucket> {
 impl<S: Bucket> Copies<'_, S> {
     /// The copy at an index of the group; `None` at the end of some parts.
     fn copy(&self, index: u64) -> Result<Option<Record>> {
-        let (parts, of_part) = (self.params.parts(), self.params.part_records());
+        let parts = self.params.parts();
+        let of_part = self.params.part_records();
         let bucket = self.group * parts + (index / of_part) as usize;
         if bucket >= self.params.bucket_count() {
             return Ok(None);

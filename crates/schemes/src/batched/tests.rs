@@ -56,7 +56,8 @@ fn check_batches<S: Bucket>(
     records: &RecordBuffer,
     rng: &mut ChaCha20Rng,
 ) {
-    let (client, params) = (client_of(server), server.params());
+    let client = client_of(server);
+    let params = server.params();
     let sizes = params.describe().sizes;
     let last = records.shape().records() - 1;
     let sent = |bytes: &[u8]| (bytes.len() + envelope::OVERHEAD) as u64;
@@ -188,7 +189,8 @@ fn two_buckets_under_the_same_masks_are_refused() {
     let public = server.public().encode(server.params());
     // The next part of the same group, and one of another.
     for other in [1, 5] {
-        let (first, other) = (SEED_BYTES, SEED_BYTES + 32 * other);
+        let first = SEED_BYTES;
+        let other = SEED_BYTES + 32 * other;
         let mut public = public.clone();
         public.copy_within(first..first + 32, other);
         let error = BatchedPublic::<InspireInParts>::decode(server.params(), &public)
@@ -361,7 +363,8 @@ fn permutations_of_one_seed_differ_and_move_nearly_all() {
 
 #[test]
 fn neighbours_spread_over_residues_as_random_values_do() {
-    let (count, width) = (1 << 20, 23);
+    let count = 1 << 20;
+    let width = 23;
     let permutation = Permutation::new(&Seed([9; 32]), 0, count);
     let mut counts = vec![0f64; width];
     (0..23_000).for_each(|x| counts[(permutation.forward(x) % width as u64) as usize] += 1.0);

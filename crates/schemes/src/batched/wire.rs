@@ -52,7 +52,8 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         let count = params.groups();
         let Some((seed, rest)) = bytes.split_first_chunk::<SEED_BYTES>() else {
-            let (found, expected) = (bytes.len() as u64, SEED_BYTES as u64);
+            let found = bytes.len() as u64;
+            let expected = SEED_BYTES as u64;
             return Err(Error::Length {
                 what: "the public part of batches",
                 found,

@@ -80,7 +80,8 @@ impl Client<Depir> for DepirClient {
 
     fn extract(&self, secret: DepirSecret, answer: DepirAnswer) -> Result<Vec<Record>> {
         let params = &self.params;
-        let (kept, chunks) = (params.kept, params.chunks());
+        let kept = params.kept;
+        let chunks = params.chunks();
         let modulus = Modulus::new(PLAINTEXT);
         let unit = params.units.unit_bytes;
         let mut units = Zeroizing::new(vec![0u8; secret.places.len() * unit]);

@@ -165,7 +165,8 @@ impl Tabulation {
             1 => Points::OfPaper,
             found => return Err(Error::malformed("depir's points", found, "0 or 1")),
         };
-        let (kind, count) = (reader.u8()?, usize::from(reader.u16()?));
+        let kind = reader.u8()?;
+        let count = usize::from(reader.u16()?);
         let steps = match (kind, count) {
             (0, 0) => Steps::One,
             (1, 0) => Steps::Two,

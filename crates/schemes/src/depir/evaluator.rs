@@ -47,7 +47,8 @@ impl<'a> QueryPoints<'a> {
     /// # Errors
     /// [`Error::Malformed`] for a first mask that is zero in a slot.
     pub(super) fn new(params: &DepirParams, ciphertexts: &'a Ciphertexts<'_>) -> Result<Self> {
-        let (ring, degree) = (params.bv().ring(), params.simplex().degree);
+        let ring = params.bv().ring();
+        let degree = params.simplex().degree;
         let places = ring.moduli().enumerate();
         let of_paper = params
             .tabulation()
@@ -151,7 +152,8 @@ impl Evaluator {
         points: &QueryPoints<'_>,
         (chunk, polynomial): (usize, &[u32]),
     ) -> (Vec<Vec<u32>>, Effort) {
-        let (ring, simplex) = (params.bv().ring(), params.simplex());
+        let ring = params.bv().ring();
+        let simplex = params.simplex();
         match (points, self.structure(chunk)) {
             (QueryPoints::Lines(lines), None) => {
                 let lines = parallel::map(lines, |line| line.evaluate(simplex, polynomial));

@@ -95,8 +95,10 @@ fn combine(
 ) {
     let Simplex { variables, degree } = simplex;
     let start = |block: usize| terms(variables, degree) - terms(variables, degree - block);
-    let (into_start, from_start) = (start(into), start(from));
-    let (small, large) = (degree - into.max(from), degree - into.min(from));
+    let into_start = start(into);
+    let from_start = start(from);
+    let small = degree - into.max(from);
+    let large = degree - into.min(from);
     for_each_row(
         variables - 1,
         small,
@@ -108,7 +110,8 @@ fn combine(
                 (large_row, small_row)
             };
             for i in 0..length {
-                let (to, at) = (into_start + to + i, from_start + at + i);
+                let to = into_start + to + i;
+                let at = from_start + at + i;
                 values[to] = f(values[at], values[to]);
             }
         },
@@ -120,7 +123,8 @@ fn combine(
 pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus) -> Vec<u32> {
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; simplex.rest()];
-    let (mut power, mut start) = (1, 0);
+    let mut power = 1;
+    let mut start = 0;
     for exponent in 0..=degree {
         for_each_row(
             variables - 1,

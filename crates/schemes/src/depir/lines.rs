@@ -36,7 +36,8 @@ impl<'a> Lines<'a> {
     /// The lines b + a·Y, given as a row of all slots for each coordinate; `None` if a first mask
     /// is zero, so that the first coordinate is constant.
     pub fn new(modulus: Modulus, bodies: &[&'a [u32]], masks: &[&'a [u32]]) -> Option<Self> {
-        let (body, mask) = (*bodies.first()?, *masks.first()?);
+        let body = *bodies.first()?;
+        let mask = *masks.first()?;
         let inverses = invert_all(mask, modulus.value())?;
         let mut lines = Self {
             modulus,
@@ -155,7 +156,8 @@ pub fn roots(degree: usize) -> u32 {
 
 /// D + 1 points of Y: k-th roots of unity modulo primes that have them, else 0, 1, …, D.
 pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
-    let (q, k) = (u64::from(modulus.value()), u64::from(roots(degree)));
+    let q = u64::from(modulus.value());
+    let k = u64::from(roots(degree));
     if k < 3 || !(q - 1).is_multiple_of(k) {
         return (0..=degree as u32).collect();
     }

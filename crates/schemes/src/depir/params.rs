@@ -304,7 +304,8 @@ impl DepirParams {
 
 impl Parameters for DepirParams {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
-        let (units, Target { goal, failure }) = (units_of(shape)?, target.into());
+        let units = units_of(shape)?;
+        let Target { goal, failure } = target.into();
         let chunks = units.unit_bytes / CHUNK_BYTES;
         check_default_only(Depir::NAME, Choice::failure_log2(chunks), failure, MOMENTS)?;
         let choice = Choice::best(units.units(), chunks, goal)?;
@@ -406,7 +407,8 @@ impl Parameters for DepirParams {
         let (units, ring_degree, variables, primes, kept, tabulation) =
             read_all("depir's parameters", bytes, |reader| {
                 let units = units_of(read_shape(reader)?)?;
-                let (ring_degree, variables) = (reader.u32()? as usize, usize::from(reader.u16()?));
+                let ring_degree = reader.u32()? as usize;
+                let variables = usize::from(reader.u16()?);
                 let count = usize::from(reader.u16()?);
                 if !(1..=MAX_PRIMES).contains(&count) {
                     let expected = format!("1 to {MAX_PRIMES}");

@@ -134,7 +134,8 @@ impl DepirServer {
     ) -> Result<Self> {
         let shape = params.shape();
         let records = RecordBuffer::from_packed(shape, packed.to_vec())?;
-        let (units, simplex) = (params.units, params.simplex());
+        let units = params.units;
+        let simplex = params.simplex();
         let mut bytes = vec![0u8; units.units() as usize * units.unit_bytes];
         units.read(&records, 0, &mut bytes)?;
         progress.stage("encode", params.chunks() as u64);

@@ -53,7 +53,8 @@ impl Simplex {
             .collect();
         let mut points = Zeroizing::new(vec![0; self.variables * places.len()]);
         for (column, &place) in places.iter().enumerate() {
-            let (mut place, mut left) = (place, self.degree as u64);
+            let mut place = place;
+            let mut left = self.degree as u64;
             for (row, counts) in counts.iter().rev().enumerate() {
                 let coordinate = self.coordinate(counts, &mut place, &mut left);
                 points[row * places.len() + column] = coordinate as u32;
@@ -65,7 +66,8 @@ impl Simplex {
     /// Returns the next coordinate: how many counts of the later variables, taken from `counts` for
     /// the remaining degree, fit into the place.
     fn coordinate(self, counts: &[u64], place: &mut u64, left: &mut u64) -> u64 {
-        let (mut coordinate, mut going) = (0, Choice::from(1));
+        let mut coordinate = 0;
+        let mut going = Choice::from(1);
         for _ in 0..self.degree {
             let mut count = 0;
             for (degree, &candidate) in counts.iter().enumerate() {

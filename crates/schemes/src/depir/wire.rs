@@ -49,7 +49,8 @@ impl Wire<DepirParams> for DepirQuery {
     }
 
     fn decode(params: &DepirParams, bytes: &[u8]) -> Result<Self> {
-        let (count, primes) = (params.query_words(), params.bv().ring().primes());
+        let count = params.query_words();
+        let primes = params.bv().ring().primes();
         read_all("depir's query", bytes, |reader| {
             let seed = Seed(reader.array()?);
             Ok(Self {
@@ -68,7 +69,8 @@ impl Wire<DepirParams> for DepirAnswer {
     }
 
     fn decode(params: &DepirParams, bytes: &[u8]) -> Result<Self> {
-        let (count, primes) = (params.answer_words(), params.bv().ring().primes());
+        let count = params.answer_words();
+        let primes = params.bv().ring().primes();
         read_all("depir's answer", bytes, |reader| {
             Ok(Self {
                 words: residues(

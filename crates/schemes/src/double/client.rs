@@ -50,7 +50,8 @@ impl Client<Double> for DoubleClient {
         let DoubleParams {
             layout, bits, lwe, ..
         } = &self.params;
-        let (place, mut rng) = (layout.place(indices[0]), SecretRng::new(rng));
+        let place = layout.place(indices[0]);
+        let mut rng = SecretRng::new(rng);
         let keys = [(); 2].map(|()| lwe.key(&mut rng).to_vec());
         let secret = DoubleSecret {
             keys,
@@ -91,9 +92,11 @@ impl Client<Double> for DoubleClient {
 impl DoubleClient {
     /// Phases of the second level's ciphertexts: body − ⟨mask, s₂⟩ modulo q.
     pub(super) fn phases(&self, key: &[u32], answer: &DoubleAnswer) -> Result<Zeroizing<Vec<u32>>> {
-        let (mask, body) = (self.params.bits.mask, self.params.bits.body);
+        let mask = self.params.bits.mask;
+        let body = self.params.bits.body;
         let mut phases = Zeroizing::new(Vec::with_capacity(answer.bodies.len()));
-        let (mut wide, mut row) = (Vec::new(), vec![0; N]);
+        let mut wide = Vec::new();
+        let mut row = vec![0; N];
         for packed in self.public.hint.chunks_exact(self.params.hint_row_bytes()) {
             bits::unpack(packed, mask, N, &mut wide)
                 .map_err(|error| Error::malformed("double's hint", error, "whole rows"))?;

@@ -103,7 +103,8 @@ impl FirstLevel {
 
     /// The rows of D·A₁ of these units, B rows of n words for each.
     pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
-        let (products, bytes) = (self.products(lwe), layout.unit_layout.unit_bytes);
+        let products = self.products(lwe);
+        let bytes = layout.unit_layout.unit_bytes;
         let rows = units
             .iter()
             .flat_map(|unit| unit * bytes..(unit + 1) * bytes);
@@ -282,7 +283,8 @@ impl SecondLevel {
         let mut sums = few(layout, units.len()).then(|| AlignedBytes::copy_of(self.masks.bytes()));
         let mut tiles = AlignedBytes::copy_of(self.digits.tiles());
         let bytes = tiles.bytes_mut();
-        let (mut digits, mut mask) = (vec![0; digit_rows(layout)], vec![0; lwe.n()]);
+        let mut digits = vec![0; digit_rows(layout)];
+        let mut mask = vec![0; lwe.n()];
         for (&unit, words) in units.iter().zip(hint.chunks_exact(self.unit_bytes * N)) {
             split_words(words, &mut digits);
             if sums.is_some() {
@@ -324,11 +326,9 @@ fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
 
 /// The digits of the first hint, a column for each unit.
 fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMatrix {
-    let (rows, columns, words) = (
-        digit_rows(layout),
-        layout.units,
-        layout.unit_layout.unit_bytes * N,
-    );
+    let rows = digit_rows(layout);
+    let columns = layout.units;
+    let words = layout.unit_layout.unit_bytes * N;
     progress.stage("digits", columns as u64);
     let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
     let Ok(()) = write_columns(tiles.bytes_mut(), rows, columns, |unit, out| {

@@ -90,15 +90,13 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
 /// answer reads database and digits; a client encrypts a word for each column and unit, and reads a
 /// row of the hint for each digit.
 pub(crate) fn work(layout: &Layout) -> Work {
-    let (
-        Layout {
-            rows,
-            columns,
-            units,
-            ..
-        },
-        all,
-    ) = (layout, coefficients(layout));
+    let Layout {
+        rows,
+        columns,
+        units,
+        ..
+    } = layout;
+    let all = coefficients(layout);
     let matrices = [(*rows, *columns), (digit_rows(layout), *units)];
     let [database, digits] =
         matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
@@ -205,7 +203,8 @@ impl DoubleParams {
     }
 
     fn sizes(&self) -> Sizes {
-        let (layout, hint) = (&self.layout, self.hint_bytes());
+        let layout = &self.layout;
+        let hint = self.hint_bytes();
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + hint),
             hint: hint as u64,
@@ -259,9 +258,11 @@ impl Parameters for DoubleParams {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let Target { goal, failure } = target.into();
         let unit_layout = units_of(&shape)?;
-        let (all, (word, byte)) = (unit_layout.units(), costs(goal));
+        let all = unit_layout.units();
+        let (word, byte) = costs(goal);
         let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
-        let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+        let least = all.div_ceil(MAX_SIDE);
+        let most = all.min(MAX_SIDE);
         if least > most {
             return Err(refused(NAME)(format!(
                 "{all} units: at most {MAX_SIDE} columns of as many"

@@ -81,7 +81,8 @@ impl Server<Double> for DoubleServer {
             )
         };
         estimate(&self.params, changes, |sizes| {
-            let (rows, units) = (digit_rows(layout), layout.changed_units(changes));
+            let rows = digit_rows(layout);
+            let units = layout.changed_units(changes);
             let second = hint(rows, layout.units);
             if from_scratch(layout, units) {
                 let copy = Counts::new().with(Operation::Copy, sizes.database as f64, 1);
@@ -105,7 +106,8 @@ impl Server<Double> for DoubleServer {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let DoubleParams { layout, lwe, .. } = &self.params;
-        let (params, seed) = (self.params.clone(), self.public.seed);
+        let params = self.params.clone();
+        let seed = self.public.seed;
         let Some((first, units)) = self.first.change(layout, changes)? else {
             return Ok(self.clone());
         };
@@ -137,7 +139,8 @@ impl Server<Double> for DoubleServer {
     }
 
     fn load(params: DoubleParams, source: &dyn SectionSource) -> Result<Self> {
-        let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
+        let seed = load_seed(source, SEED)?;
+        let layout = &params.layout;
         let first = FirstLevel::new(
             seed,
             load_matrix(source, DATABASE, layout.rows, layout.columns)?,
@@ -172,7 +175,8 @@ impl DoubleServer {
 
     /// Rounds the hint.
     fn assemble(params: DoubleParams, seed: Seed, first: FirstLevel, second: SecondLevel) -> Self {
-        let (mut hint, bits) = (Vec::with_capacity(params.hint_bytes()), params.bits.mask);
+        let mut hint = Vec::with_capacity(params.hint_bytes());
+        let bits = params.bits.mask;
         for row in second.masks.chunks_exact(N) {
             pack(&rounded(row, bits), bits, &mut hint);
         }

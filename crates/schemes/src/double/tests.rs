@@ -128,7 +128,8 @@ fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
     let hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = bytemuck::cast_slice(hint.as_ref());
     let bits = server.params.bits;
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut first = Vec::new();
+    let mut second = Vec::new();
     for i in 0..8 {
         let place = server.params.layout.place(i * 250_007);
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();
@@ -334,7 +335,8 @@ fn changed(index: u64, shape: &Shape) -> Change {
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
     // With few changed units, the second level is updated; with more, it or both are prepared again.
-    let (few, many): (&[u64], &[u64]) = (&[1499, 3, 701], &[0, 1499, 700, 701, 700, 3]);
+    let few: &[u64] = &[1499, 3, 701];
+    let many: &[u64] = &[0, 1499, 700, 701, 700, 3];
     for (bits, units, indices) in [
         (24, 200, many),
         (24, 200, few),
@@ -360,7 +362,8 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let tiles = |server: &DoubleServer| {
             [&server.first.database, &server.second.digits].map(|m| m.tiles().clone())
         };
-        let ([database, digits], [new_database, new_digits]) = (tiles(&updated), tiles(&fresh));
+        let [database, digits] = tiles(&updated);
+        let [new_database, new_digits] = tiles(&fresh);
         assert!(*database == *new_database, "{bits} bits: database");
         assert!(*digits == *new_digits, "{bits} bits: digits");
         assert!(
@@ -529,10 +532,8 @@ fn units_and_their_records_are_the_packed_ones() {
             );
         }
         let mut changed = vec![u8::MAX; layout.unit_layout.unit_bytes];
-        let (five, last) = (
-            extract_bits(&5u64.to_le_bytes(), 0, bits),
-            layout.unit_layout.per_unit - 1,
-        );
+        let five = extract_bits(&5u64.to_le_bytes(), 0, bits);
+        let last = layout.unit_layout.per_unit - 1;
         layout
             .unit_layout
             .set_slot(&mut changed, last, &five)

@@ -47,7 +47,8 @@ impl Wire<DoubleParams> for DoublePublic {
 
     fn decode(params: &DoubleParams, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("double's public part", bytes);
-        let (seed, hint) = (Seed(reader.array()?), reader.rest());
+        let seed = Seed(reader.array()?);
+        let hint = reader.rest();
         Error::check_length("double's hint", hint.len(), params.hint_bytes())?;
         Ok(Self {
             seed,

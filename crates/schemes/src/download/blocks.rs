@@ -40,12 +40,14 @@ const SAMPLES: u64 = 16;
 /// # Errors
 /// The errors of the source.
 pub fn estimate(records: &dyn Records) -> Result<u64> {
-    let (shape, total) = (records.shape(), records.shape().total_bytes());
+    let shape = records.shape();
+    let total = records.shape().total_bytes();
     // Eight records end at a byte, whatever their length.
     let run = (8 * PROBE_BYTES as u64 / shape.record_bits())
         .next_multiple_of(8)
         .max(8);
-    let (mut read, mut compressed) = (0, 0);
+    let mut read = 0;
+    let mut compressed = 0;
     for i in 0..SAMPLES {
         let first = (shape.records() / SAMPLES * i)
             .next_multiple_of(8)
@@ -180,7 +182,8 @@ impl Blocks {
     /// # Errors
     /// The errors of [`Records::read_packed`] and [`Self::unpack`].
     pub(super) fn read(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (bits, total) = (self.shape.record_bits(), self.shape.total_bytes() as usize);
+        let bits = self.shape.record_bits();
+        let total = self.shape.total_bytes() as usize;
         check_read(&self.shape, first, count, out.len())?;
         if count == 0 {
             return Ok(());

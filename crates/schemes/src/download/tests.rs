@@ -47,10 +47,8 @@ fn client_of(server: &DownloadServer) -> DownloadClient {
 fn records_that_compress_are_sent_in_less() {
     let records = mixed(Shape::of_bytes(3 * 1024 + 7, 1024).unwrap());
     let server = setup(&records);
-    let (sent, total) = (
-        server.params().stored() as u64,
-        records.shape().total_bytes(),
-    );
+    let sent = server.params().stored() as u64;
+    let total = records.shape().total_bytes();
     assert!(
         sent < total * 3 / 4 && sent > BLOCK_BYTES as u64,
         "{sent} of {total} bytes"
@@ -59,7 +57,8 @@ fn records_that_compress_are_sent_in_less() {
         DownloadParams::decode(&server.params().encode()).unwrap(),
         *server.params()
     );
-    let (client, mut rng) = (client_of(&server), ChaCha20Rng::seed_from_u64(3));
+    let client = client_of(&server);
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
     let wanted = [0, 1023, 1024, 2048, 3078];
     let (secret, query) = client.query(None, &wanted, &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
@@ -77,10 +76,8 @@ fn the_compressed_length_is_estimated() {
         (3, 200_000),
     ] {
         let records = mixed(Shape::of_bytes(records, bytes).unwrap());
-        let (found, exact) = (
-            estimate(&records).unwrap() as f64,
-            setup(&records).params().stored() as f64,
-        );
+        let found = estimate(&records).unwrap() as f64;
+        let exact = setup(&records).params().stored() as f64;
         assert!(
             (0.8..1.3).contains(&(found / exact)),
             "{:?}: {found}, not {exact}",

@@ -139,7 +139,8 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let (literal, layout) = (self.literal(), self.layout());
+        let literal = self.literal();
+        let layout = self.layout();
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -196,7 +197,8 @@ impl Parameters for Params {
         writer.u32(literal.interpolation.points() as u32);
         write_bytes(&mut writer, gadget_values(literal.key_switch));
         write_bytes(&mut writer, gadget_values(literal.rgsw));
-        let ([y_g, y_h, rgsw], (a, b)) = (literal.key_bits.all(), literal.answer_bits);
+        let [y_g, y_h, rgsw] = literal.key_bits.all();
+        let (a, b) = literal.answer_bits;
         let reserved = if literal.reserved { RESERVED } else { 0 };
         write_bytes(
             &mut writer,
@@ -213,7 +215,8 @@ impl Parameters for Params {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("InsPIRe parameters", bytes);
-        let (shape, rlwe) = (read_shape(&mut reader)?, read_ring(&mut reader)?);
+        let shape = read_shape(&mut reader)?;
+        let rlwe = read_ring(&mut reader)?;
         let points = reader.u32()? as usize;
         let key_switch = gadget_of(read_bytes(&mut reader)?);
         let rgsw = gadget_of(read_bytes(&mut reader)?);

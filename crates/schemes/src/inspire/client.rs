@@ -68,7 +68,8 @@ impl scheme::Client<Inspire> for Client {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
-        let (params, seed) = (&self.params, &self.public.seed);
+        let params = &self.params;
+        let seed = &self.public.seed;
         check_indices(NAME, &params.layout().shape, indices, 1)?;
         let locations = vec![params.layout().locate(indices[0])];
         let mut rng = SecretRng::new(rng);
@@ -106,7 +107,8 @@ impl scheme::Client<Inspire> for Client {
 impl Client {
     /// RGSW(X^e) for each variable, e the exponent of a point.
     fn point(&self, key: &SecretKey, block: u32, rng: &mut dyn CryptoRng) -> Vec<Poly<Values>> {
-        let (params, layout) = (&self.params, self.params.layout());
+        let params = &self.params;
+        let layout = self.params.layout();
         let exponents = Zeroizing::new(layout.interpolation.exponents(block, layout.degree));
         let masks = self.rgsw_masks.chunks_exact(params.rgsw_rows());
         let rows = masks.zip(exponents.iter()).flat_map(|(masks, &exponent)| {
@@ -134,11 +136,9 @@ pub(super) fn extract(
     secret: &Secret,
     answer: &Answer,
 ) -> Result<Vec<Record>> {
-    let (ring, literal, degree) = (
-        params.rlwe().ring(),
-        params.literal(),
-        params.layout().degree,
-    );
+    let ring = params.rlwe().ring();
+    let literal = params.literal();
+    let degree = params.layout().degree;
     let plaintext = Plaintext {
         modulus: PLAINTEXT.into(),
         fill: literal.fill(),

@@ -42,7 +42,8 @@ pub(super) fn encode(
     records: &dyn Records,
     progress: &dyn Progress,
 ) -> Result<AlignedBytes> {
-    let (degree, count) = (layout.degree, columns.len());
+    let degree = layout.degree;
+    let count = columns.len();
     let mut words = vec![0i16; layout.rows() * count];
     let exceptions = encode_blocks(
         layout,
@@ -86,7 +87,8 @@ impl<'a> Encoding<'a> {
         let whole =
             bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Place>());
         if !whole {
-            let (found, expected) = (bytes.len() as u64, words as u64);
+            let found = bytes.len() as u64;
+            let expected = words as u64;
             return Err(Error::Length {
                 what: "the encoding of some columns",
                 found,
@@ -104,7 +106,8 @@ impl<'a> Encoding<'a> {
 
     /// Writes the words of these packs to the matrix that has their rows only.
     fn write(&self, layout: &Layout, packs: &Range<usize>, tiles: &mut [i16]) {
-        let (degree, count) = (layout.degree, self.columns.len());
+        let degree = layout.degree;
+        let count = self.columns.len();
         for first in (0..count).step_by(BLOCK_COLUMNS) {
             let column = |index: usize| {
                 let words = |pack: usize| &self.words[(pack * count + index) * degree..][..degree];

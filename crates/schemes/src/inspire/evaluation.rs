@@ -54,7 +54,8 @@ impl Evaluation {
 
 /// Switches masks and bodies of all chunks to the bits of an answer.
 pub(super) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
-    let (ring, bits) = (params.rlwe().ring(), params.literal().response());
+    let ring = params.rlwe().ring();
+    let bits = params.literal().response();
     Answer {
         masks: results
             .iter()

@@ -79,10 +79,8 @@ impl Interpolation {
             let fits = u32::try_from(size).ok().filter(|&size| size >= 2);
             let product = fits.and_then(|size| points.checked_mul(size));
             let (Some(size), Some(product)) = (fits, product) else {
-                let (what, expected) = (
-                    "the interpolation points of a variable",
-                    "2 or more, below 2^32 in all",
-                );
+                let what = "the interpolation points of a variable";
+                let expected = "2 or more, below 2^32 in all";
                 return Err(Error::out_of_bounds(what, size as u64, expected));
             };
             (*place, points) = (size, product);
@@ -109,7 +107,8 @@ impl Interpolation {
             let point = left % size as u32;
             left /= size as u32;
             let bits = size.trailing_zeros();
-            let (coset, root) = (point >> bits, point & ((1 << bits) - 1));
+            let coset = point >> bits;
+            let root = point & ((1 << bits) - 1);
             coset + root * ((2 * degree as u32) >> bits)
         };
         self.variables().map(&mut next).collect()
@@ -271,7 +270,8 @@ impl Axis {
     /// Values to coefficients: on coset s the value at ω^i is Σ_j u_j·ω^{ij} with u_j =
     /// Q_j(X^{sm})·X^{sj}, and m·u_j is the transform at −j.
     fn interpolate(&mut self, line: &mut [u32], out: &mut [u32]) {
-        let (d, m) = (self.degree, self.roots);
+        let d = self.degree;
+        let m = self.roots;
         self.transform_cosets(line);
         for j in 0..m {
             let place = self.reversed((m - j) % m) * d;
@@ -293,7 +293,9 @@ impl Axis {
 
     /// The coefficients of Q_j from the transformed values at one position of each coset.
     fn across_cosets(&mut self, line: &[u32], place: usize, j: usize) {
-        let (d, m, order) = (self.degree, self.roots, 2 * self.degree);
+        let d = self.degree;
+        let m = self.roots;
+        let order = 2 * self.degree;
         for (s, poly) in self.across.chunks_exact_mut(d).enumerate() {
             let coset = &line[s * m * d..];
             monomial::rotate_mod(
@@ -313,7 +315,8 @@ impl Axis {
 
     /// Coefficients to values.
     fn evaluate(&mut self, line: &mut [u32], out: &mut [u32]) {
-        let (d, m) = (self.degree, self.roots);
+        let d = self.degree;
+        let m = self.roots;
         if self.factors.len() > 1 {
             (0..m).for_each(|j| self.onto_cosets(line, j));
         }
@@ -327,7 +330,8 @@ impl Axis {
 
     /// The coefficients of Q_j become Q_j(X^{sm})·X^{sj}.
     fn onto_cosets(&mut self, line: &mut [u32], j: usize) {
-        let (d, m) = (self.degree, self.roots);
+        let d = self.degree;
+        let m = self.roots;
         let places = (j..line.len() / d).step_by(m).map(|place| place * d);
         for (poly, place) in self.across.chunks_exact_mut(d).zip(places.clone()) {
             poly.copy_from_slice(&line[place..][..d]);
@@ -382,7 +386,8 @@ impl Nodes {
     /// # Panics
     /// If there are more than 2d/m values.
     pub fn divide_differences(&mut self, values: &mut [u32]) {
-        let (d, count) = (self.degree, values.len() / self.degree);
+        let d = self.degree;
+        let count = values.len() / self.degree;
         assert!(
             count * self.step <= 2 * d,
             "{count} points at steps of {}",
@@ -418,7 +423,8 @@ impl Nodes {
 
     /// Maps Newton's coefficients to those of the powers of Z, in place.
     pub fn expand(&mut self, coefficients: &mut [u32]) {
-        let (d, count) = (self.degree, coefficients.len() / self.degree);
+        let d = self.degree;
+        let count = coefficients.len() / self.degree;
         for s in (0..count.saturating_sub(1)).rev() {
             for i in s..count - 1 {
                 let (low, high) = coefficients.split_at_mut((i + 1) * d);

@@ -54,7 +54,8 @@ impl Layout {
                 "a multiple of 64",
             ));
         }
-        let (points, unit_layout) = (interpolation.points(), unit_layout(shape, degree)?);
+        let points = interpolation.points();
+        let unit_layout = unit_layout(shape, degree)?;
         let chunks = unit_layout.unit_bytes / (2 * degree);
         let columns = unit_layout.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);

@@ -91,7 +91,8 @@ impl Literal {
 
     /// Checks the bits for a modulus, and the packing matrix.
     pub(super) fn check(&self, modulus: u64) -> Result<()> {
-        let (RlweLiteral { degree, sigma, .. }, answer) = (self.rlwe, self.response());
+        let RlweLiteral { degree, sigma, .. } = self.rlwe;
+        let answer = self.response();
         let below_q = |bits: u32| (1..=62).contains(&bits) && 1u64 << bits < modulus;
         let fits = answer.fit(degree, modulus as f64, sigma)
             && answer.b >= LEAST_ANSWER_BITS

@@ -59,7 +59,8 @@ impl Noise {
     /// error may fill the share `fill` of half the distance between messages.
     pub(super) fn failure_log2(&self, layout: &Layout, modulus: f64, literal: &Literal) -> f64 {
         let variance = self.before_switching() + self.response;
-        let (threshold, bound) = (threshold(layout, modulus, literal.fill()), literal.failure);
+        let threshold = threshold(layout, modulus, literal.fill());
+        let bound = literal.failure;
         let failure = tails(bound, layout.degree).failure_log2(
             threshold,
             variance,
@@ -92,10 +93,8 @@ pub(super) fn allowed(
     modulus: f64,
     (bound, failure_log2): (FailureBound, f64),
 ) -> Option<f64> {
-    let (threshold, tails) = (
-        threshold(layout, modulus, FILL),
-        tails(bound, layout.degree),
-    );
+    let threshold = threshold(layout, modulus, FILL);
+    let tails = tails(bound, layout.degree);
     (threshold > 0.0)
         .then(|| tails.variance_for(threshold, coefficients(layout) as f64, failure_log2))
 }
@@ -117,7 +116,8 @@ pub(super) fn squared_sums(layout: &Layout, bound: FailureBound) -> f64 {
     if layout.points == 1 {
         return squares_of_whitened(layout.columns, 2f64.powi(15), rows, bound);
     }
-    let (columns, points) = (layout.columns as f64, layout.points as f64);
+    let columns = layout.columns as f64;
+    let points = layout.points as f64;
     let tail = if bound.is_default() {
         TAIL
     } else {

@@ -23,13 +23,15 @@ impl Prepared {
         let [seed] = self.seeds[..] else {
             return Ok(None);
         };
-        let (ring, literal) = (params.rlwe().ring(), params.literal());
+        let ring = params.rlwe().ring();
+        let literal = params.literal();
         let GadgetParams {
             levels,
             log_base,
             drop,
         } = literal.rgsw;
-        let (tiles, matrices) = (bytemuck::cast_slice(&self.tiles), self.packs.words.bytes());
+        let tiles = bytemuck::cast_slice(&self.tiles);
+        let matrices = self.packs.words.bytes();
         let packs = &self.packs.packs;
         let held = device.hold_packs(&Packs {
             ring: ring_of(ring),

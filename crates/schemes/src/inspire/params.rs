@@ -86,7 +86,8 @@ impl Params {
         let modulus = rlwe.ring().modulus();
         literal.check(modulus)?;
         let gadget = |params| Gadget::new(rlwe.ring(), params).map_err(refused(NAME));
-        let (key_switch, rgsw) = (gadget(literal.key_switch)?, gadget(literal.rgsw)?);
+        let key_switch = gadget(literal.key_switch)?;
+        let rgsw = gadget(literal.rgsw)?;
         let noise = Noise::compute(&literal, &layout, modulus as f64);
         let failure_log2 = noise.failure_log2(&layout, modulus as f64, &literal);
         Ok(Self {
@@ -208,10 +209,8 @@ impl Params {
 
     /// Payload bytes of an answer.
     pub(super) fn answer_bytes(&self) -> usize {
-        let (coefficients, (a, b)) = (
-            self.layout.chunks * self.layout.degree,
-            self.literal.answer_bits,
-        );
+        let coefficients = self.layout.chunks * self.layout.degree;
+        let (a, b) = self.literal.answer_bits;
         packed_len(coefficients, a) + packed_len(coefficients, b)
     }
 
@@ -252,7 +251,8 @@ impl Params {
 
     /// Work of the verbs.
     pub(super) fn work(&self) -> Work {
-        let (layout, keys) = (&self.layout, self.key_elements().len());
+        let layout = &self.layout;
+        let keys = self.key_elements().len();
         let encryptions = layout.columns.div_ceil(layout.degree) + keys;
         Work {
             setup: self.preparing(2 * layout.pairs()),
@@ -264,7 +264,9 @@ impl Params {
 
     /// Work of an answer. Slices are packs.
     pub(super) fn answering(&self) -> DividedWork {
-        let (layout, groups, keys) = (&self.layout, self.groups(), self.key_elements().len());
+        let layout = &self.layout;
+        let groups = self.groups();
+        let keys = self.key_elements().len();
         let &Layout {
             degree,
             chunks,
@@ -299,7 +301,8 @@ impl Params {
     /// Work of coding `columns` columns, each word in the levels of the interpolation, and of
     /// preparing all packs: every row is multiplied with the masks of all blocks of d columns.
     pub(super) fn preparing(&self, columns: usize) -> Counts {
-        let (layout, packs) = (&self.layout, self.layout.packs());
+        let layout = &self.layout;
+        let packs = self.layout.packs();
         let transforms = layout.rows() as f64 * layout.columns.div_ceil(layout.degree) as f64;
         // A pack of two digits is the unit; about half of it grows with the number of digits.
         let pack = 0.5 + 0.25 * self.literal.key_switch.levels as f64;

@@ -240,7 +240,8 @@ impl Prepared {
     ) -> Result<Self> {
         let layout = params.layout();
         let (seeds, counts) = read_header(&sections, 1, source)?;
-        let (matrix_bytes, packs) = (layout.matrix_bytes() as usize, layout.packs());
+        let matrix_bytes = layout.matrix_bytes() as usize;
+        let packs = layout.packs();
         let bytes = range.start * (matrix_bytes / packs)..range.end * (matrix_bytes / packs);
         let tiles = ranged(source, sections.database, bytes, matrix_bytes)?;
         let [first, end] = [range.start, range.end].map(|pack| (pack * layout.degree) as u32);
@@ -289,7 +290,8 @@ impl Prepared {
         (params, layout): (&Params, &Layout),
         parts: usize,
     ) -> Vec<TileShape> {
-        let (rows, columns) = (layout.rows(), layout.columns);
+        let rows = layout.rows();
+        let columns = layout.columns;
         let mut all = vec![
             TileShape {
                 words: Words::Signed16,
@@ -338,7 +340,8 @@ impl Prepared {
         out: &mut [u8],
     ) -> Result<()> {
         check_read(&shape, first, count, out.len())?;
-        let (mut next, mut out) = (first, out);
+        let mut next = first;
+        let mut out = out;
         while next < first + count {
             let (part, within) = self.place(next);
             let run = (self.layout.shape.records() - within).min(first + count - next);
@@ -354,7 +357,8 @@ impl Prepared {
                 .filter(near)
                 .copied()
                 .collect();
-            let (columns, points) = (self.columns(part, &exceptions), self.layout.points as u64);
+            let columns = self.columns(part, &exceptions);
+            let points = self.layout.points as u64;
             read_columns(&self.layout.unit_layout, points, (within, run), here, |i| {
                 columns.decode(i)
             })?;
@@ -366,7 +370,8 @@ impl Prepared {
     /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
     /// database. Selectors hold the entries of all parts, part after part.
     pub(crate) fn select(&self, params: &Params, selectors: &[&[u64]]) -> Vec<Bodies> {
-        let (columns, bits) = (self.layout.columns, params.literal().query_bits);
+        let columns = self.layout.columns;
+        let bits = params.literal().query_bits;
         // For each part, for each query, a sum for each row.
         let mut sums: Vec<Vec<Vec<u64>>> = parallel::map(0..self.seeds.len(), |part| {
             let entries = part * columns..(part + 1) * columns;
@@ -390,7 +395,8 @@ impl Prepared {
                 .map(|query| self.interleave(&sums, query))
                 .collect(),
         };
-        let (ring, degree) = (params.rlwe().ring(), params.layout().degree);
+        let ring = params.rlwe().ring();
+        let degree = params.layout().degree;
         let bodies =
             |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.packs.packs.len(), sums, bits);
         joined.iter().map(bodies).collect()
@@ -532,7 +538,9 @@ impl Records for Part<'_> {
 
 /// Checks that exceptions are in the matrix, each once and sorted: [`WordMatrix`] relies on it.
 fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
-    let (what, rows, columns) = ("the list of exceptions", layout.rows(), layout.columns);
+    let what = "the list of exceptions";
+    let rows = layout.rows();
+    let columns = layout.columns;
     let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
     if let Some([row, column]) = exceptions.iter().find(outside) {
         let expected = format!("{rows} rows, {columns} columns");

@@ -276,7 +276,8 @@ impl<S: Parted> PartsServer<S> {
         packing: Option<Inspiring>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
-        let (layouts, parts) = (S::layouts(&params), S::parts(&params));
+        let layouts = S::layouts(&params);
+        let parts = S::parts(&params);
         let prepared = Prepared::load(S::SECTIONS, layouts, parts, packing, source)?;
         Ok(Self::assemble(params, prepared))
     }
@@ -364,7 +365,8 @@ impl<S: Parted> PartsServer<S> {
     pub fn pack(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Vec<Rlwe>>> {
         let keys: Vec<_> = keys.iter().map(|keys| &keys.packing).collect();
         let packed = self.prepared.pack(bodies, &keys)?;
-        let (ring, packs) = (self.ring_params().rlwe().ring(), &self.prepared.packs.packs);
+        let ring = self.ring_params().rlwe().ring();
+        let packs = &self.prepared.packs.packs;
         Ok(packed
             .iter()
             .map(|bodies| encryptions(ring, packs, bodies))

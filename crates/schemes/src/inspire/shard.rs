@@ -35,7 +35,8 @@ impl Shard<Inspire> for InspireShard {
     const BY_TASKS: bool = true;
 
     fn division(params: &Params) -> Result<Division> {
-        let (layout, word_bits) = (params.layout(), params.rlwe().ring().modulus_bits());
+        let layout = params.layout();
+        let word_bits = params.rlwe().ring().modulus_bits();
         Ok(Division {
             words: layout.rows(),
             slice_words: layout.degree,
@@ -92,7 +93,8 @@ impl Shard<Inspire> for InspireShard {
 
     /// Algorithm 9, lines 7 to 12, for these packs.
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
-        let (params, count) = (&self.params, queries.len() as u64);
+        let params = &self.params;
+        let count = queries.len() as u64;
         progress.stage("read_keys", count);
         let key = |query: &&Query| {
             self.prepared
@@ -126,7 +128,8 @@ pub struct InspireCombiner {
 impl Combiner<Inspire> for InspireCombiner {
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
         let (seeds, _) = read_header(&Inspire::SECTIONS, 1, source)?;
-        let (packing, all) = (params.packing(&seeds[0])?, params.layout().packs());
+        let packing = params.packing(&seeds[0])?;
+        let all = params.layout().packs();
         let mut packs = load_packs(Inspire::SECTIONS.packs, &packing, (0..all, all), source)?;
         // Last digits are the shards'.
         packs.iter_mut().for_each(|pack| pack.last = Vec::new());
@@ -153,7 +156,8 @@ impl Combiner<Inspire> for InspireCombiner {
         batch: &[(&Query, &[u64])],
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
-        let (params, ring) = (&self.params, self.params.rlwe().ring());
+        let params = &self.params;
+        let ring = self.params.rlwe().ring();
         progress.stage("evaluate", batch.len() as u64);
         let answer = |(query, words): &(&Query, &[u64])| {
             Error::check_length(

@@ -107,7 +107,8 @@ impl<'a> Draft<'a> {
             let tiles = self
                 .tiles
                 .get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
-            let (part, words) = (of_part[0].part, part_words(&self.old.layout));
+            let part = of_part[0].part;
+            let words = part_words(&self.old.layout);
             let columns: Vec<&Column> = of_part.iter().map(|one| &one.column).collect();
             replace(
                 &self.old.layout,
@@ -121,10 +122,8 @@ impl<'a> Draft<'a> {
     /// A column after its changes; `None` if it stays the same.
     fn recode(&self, edit: &[Placed<'_>]) -> Result<Option<Recoded>> {
         let layout = &self.old.layout;
-        let (part, index) = (
-            edit[0].column / layout.columns,
-            edit[0].column % layout.columns,
-        );
+        let part = edit[0].column / layout.columns;
+        let index = edit[0].column % layout.columns;
         let before = self.before[part].decode(index);
         let mut after = before.clone();
         for placed in edit {

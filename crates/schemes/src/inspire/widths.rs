@@ -63,10 +63,8 @@ impl Modulus {
         };
         let rlwe = RlweParams::new(literal).map_err(refused(NAME))?;
         let value = rlwe.ring().modulus();
-        let (packing, rgsw) = (
-            PACKING_LEVELS.map(|_| Vec::new()),
-            RGSW_LEVELS.map(|_| Vec::new()),
-        );
+        let packing = PACKING_LEVELS.map(|_| Vec::new());
+        let rgsw = RGSW_LEVELS.map(|_| Vec::new());
         let mut modulus = Self {
             literal,
             value: value as f64,

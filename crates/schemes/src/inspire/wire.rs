@@ -28,7 +28,8 @@ impl Query {
         entries: usize,
         bytes: &[u8],
     ) -> Result<Self> {
-        let (width, (_, keys)) = (params.literal().query_bits, params.query_parts());
+        let width = params.literal().query_bits;
+        let (_, keys) = params.query_parts();
         Error::check_length(what, bytes.len(), packed_len(entries, width) + keys)?;
         let mut reader = Reader::new(what, bytes);
         let selector = unpack(&mut reader, what, width, entries)?;

@@ -211,7 +211,8 @@ impl Chain {
 
     fn new<T: ParameterSet>(grain: Grain) -> Result<Self> {
         let ring = |degree, prime| Ring::new(degree, prime).map_err(refused(T::NAME));
-        let (rlwe, response) = (ring(DEGREE, PRIME)?, ring(RESPONSE_DEGREE, RESPONSE_PRIME)?);
+        let rlwe = ring(DEGREE, PRIME)?;
+        let response = ring(RESPONSE_DEGREE, RESPONSE_PRIME)?;
         let rlwe =
             RlweParams::over(rlwe, Secret::Ternary, RECORD_SIGMA).map_err(refused(T::NAME))?;
         let response = RlweParams::over(response, Secret::ErrorLike, RESPONSE_SIGMA)

@@ -54,7 +54,8 @@ impl<S: Path> RetrievalClient<S> {
         kept: Option<&State>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Option<(State, Keys)>> {
-        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
+        let seed = Seed::random(rng);
+        let mut rng = SecretRng::new(rng);
         let state = State::generate(&self.params, kept, &mut rng)?;
         let keys = Keys::generate(&self.params, &state.0, seed, &mut rng);
         Ok(Some((state, keys)))
@@ -131,12 +132,14 @@ pub(super) fn decrypt<P: RetrievalParams>(
     secret: &RetrievalSecret,
     answer: &RetrievalAnswer,
 ) -> (Zeroizing<Vec<u8>>, u64) {
-    let (bits, span) = (params.common().answer_bits, params.layout().span);
+    let bits = params.common().answer_bits;
+    let span = params.layout().span;
     let planes = answer
         .masks
         .chunks_exact(RESPONSE_DEGREE)
         .zip(answer.bodies.chunks_exact(span));
-    let (mut item, mut worst) = (Zeroizing::new(Vec::with_capacity(answer.bodies.len())), 0);
+    let mut item = Zeroizing::new(Vec::with_capacity(answer.bodies.len()));
+    let mut worst = 0;
     for (mask, body) in planes {
         for (i, &body) in body.iter().enumerate() {
             let phase = phase(

@@ -107,7 +107,8 @@ impl Common {
 
     /// Bytes of an answer's masks and of its bodies.
     pub(crate) fn answer_parts(&self) -> [usize; 2] {
-        let (Layout { planes, span, .. }, bits) = (&self.layout, self.answer_bits);
+        let Layout { planes, span, .. } = &self.layout;
+        let bits = self.answer_bits;
         [
             packed_len(planes * RESPONSE_DEGREE, bits.a),
             packed_len(planes * span, bits.b),
@@ -123,7 +124,9 @@ impl Common {
         own: Vec<(&'static str, String)>,
         work: Work,
     ) -> Description {
-        let (ring, gate, answer) = (self.chain.ring(), &self.gate, self.answer_bits);
+        let ring = self.chain.ring();
+        let gate = &self.gate;
+        let answer = self.answer_bits;
         let Layout {
             log2_rows,
             log2_columns,
@@ -148,7 +151,8 @@ impl Common {
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
         ];
         parameters.extend(own);
-        let (shape, failure_log2) = (self.shape, self.failure_log2);
+        let shape = self.shape;
+        let failure_log2 = self.failure_log2;
         let limits = Limits {
             records: self.layout.most_records(),
             client_keys: true,
@@ -173,7 +177,9 @@ impl Common {
 
     /// Work of retrieving polynomials' items, given that of a query and of its selection.
     pub(crate) fn work(&self, query: Counts, selection: Counts) -> Work {
-        let (layout, planes, columns) = (&self.layout, self.layout.planes, self.layout.columns());
+        let layout = &self.layout;
+        let planes = self.layout.planes;
+        let columns = self.layout.columns();
         let transform = if self.form == Form::Fast {
             TRANSFORMED
         } else {

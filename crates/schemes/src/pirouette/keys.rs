@@ -180,8 +180,10 @@ impl Part {
         seed: &Seed,
         rng: &mut dyn CryptoRng,
     ) -> Vec<u8> {
-        let ((params, key_bits), masks) = (self.ring(chain), self.masks(chain, seed));
-        let (rlwe, ring_key) = (&chain.rlwe, &own.secrets.ring);
+        let (params, key_bits) = self.ring(chain);
+        let masks = self.masks(chain, seed);
+        let rlwe = &chain.rlwe;
+        let ring_key = &own.secrets.ring;
         let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
             let bodies = |key| rotation::bodies(rlwe, ring_key, key, index, &masks, gadget, rng);
             own.short.get(which).map(bodies).unwrap_or_default()
@@ -194,7 +196,8 @@ impl Part {
             }
             Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.conversion, rng),
             Self::RingSwitch => {
-                let (source, target) = (ring_key.coefficients(), &own.secrets.response);
+                let source = ring_key.coefficients();
+                let target = &own.secrets.response;
                 ring_switch::bodies(params, source, target, &masks, &chain.ring_switch, rng)
             }
         };
@@ -296,7 +299,8 @@ impl Evaluation {
             .collect::<Result<Vec<_>>>()?;
         let mut rows = parallel::try_map(places, |(part, bytes)| part.expand(chain, &seed, bytes))?;
         let mut last = || rows.pop().unwrap_or_default();
-        let (ring_switch, square) = (last(), last());
+        let ring_switch = last();
+        let square = last();
         let mut rows = rows.into_iter();
         let short = |(which, switch)| {
             let short = chain.short(which);
@@ -332,7 +336,8 @@ impl Keys {
         seed: Seed,
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        let (chain, source) = (params.chain(), secrets.ring.coefficients());
+        let chain = params.chain();
+        let source = secrets.ring.coefficients();
         let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
         let own = Own {
             secrets,
@@ -341,7 +346,8 @@ impl Keys {
         let mut packed = Vec::with_capacity(packed_bytes(chain, P::SHORTS));
         packed.extend_from_slice(&seed.0);
         for (which, key) in own.short.iter().enumerate() {
-            let (short, label) = (chain.short(which), SWITCH_LABELS[which]);
+            let short = chain.short(which);
+            let label = SWITCH_LABELS[which];
             let bodies = switch_bodies(&short.switch, &seed, label, source, key, &short.error, rng);
             pack(&bodies, short.switch.log2_q, &mut packed);
         }
@@ -376,7 +382,8 @@ impl Keys {
         batch: &'b [(&'a Self, Q)],
         clients: usize,
     ) -> Vec<&'b [(&'a Self, Q)]> {
-        let (mut parts, mut rest) = (Vec::new(), batch);
+        let mut parts = Vec::new();
+        let mut rest = batch;
         while !rest.is_empty() {
             let mut seen: Vec<*const Self> = Vec::new();
             let taken = rest.iter().take_while(|(keys, _)| {

@@ -168,7 +168,8 @@ impl Layout {
 
     /// The coefficients of a polynomial with these items: d bytes for each plane.
     pub(crate) fn spread(&self, items: &[u8]) -> Vec<u8> {
-        let (slots, span) = (self.slots(), self.span);
+        let slots = self.slots();
+        let span = self.span;
         let mut polys = vec![0; self.planes * DEGREE];
         for (slot, item) in items.chunks_exact(self.unit_layout.unit_bytes).enumerate() {
             for (part, poly) in item.chunks_exact(span).zip(polys.chunks_exact_mut(DEGREE)) {
@@ -182,7 +183,8 @@ impl Layout {
 
     /// Reads an item's bytes in all planes from the database.
     pub(crate) fn item(&self, database: &[u8], item: u64) -> Vec<u8> {
-        let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
+        let poly = item as usize / self.slots();
+        let slot = item as usize % self.slots();
         let plane = self.polys() * DEGREE;
         let part = |p: usize| {
             let poly = &database[p * plane + poly * DEGREE..][..DEGREE];
@@ -193,7 +195,8 @@ impl Layout {
 
     /// Writes an item's bytes in all planes.
     pub(crate) fn set_item(&self, database: &mut [u8], item: u64, bytes: &[u8]) {
-        let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
+        let poly = item as usize / self.slots();
+        let slot = item as usize % self.slots();
         let plane = self.polys() * DEGREE;
         for (p, part) in bytes.chunks_exact(self.span).enumerate() {
             let poly = &mut database[p * plane + poly * DEGREE..][..DEGREE];

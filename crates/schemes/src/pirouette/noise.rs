@@ -282,7 +282,8 @@ impl Noise {
         }
         // More bits of the mask never fail more often, so the fewest are found by bisection.
         let of_body = |b: u32| {
-            let (mut few, mut enough) = (b, MOST_BITS);
+            let mut few = b;
+            let mut enough = MOST_BITS;
             while few < enough {
                 let a = (few + enough) / 2;
                 if fits(ResponseBits { a, b }) {

@@ -86,7 +86,8 @@ impl<T: ParameterSet> PirouetteParams<T> {
 
     /// Work of phase 0: bits one after another, boxes, then the gates' digits.
     pub fn selection(&self) -> Counts {
-        let (chain, k) = (self.chain(), self.layout().index_bits());
+        let chain = self.chain();
+        let k = self.layout().index_bits();
         let rotation =
             |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
         let boxes = 1 << self.literal.tau;
@@ -116,7 +117,8 @@ impl<T: ParameterSet> PirouetteParams<T> {
     /// counted. The 16 S-boxes of a round are independent, and so are the blocks.
     pub fn transciphering(&self, blocks: usize) -> Counts {
         const ROUNDS: usize = 10;
-        let (chain, together) = (self.chain(), blocks * 16 * 8);
+        let chain = self.chain();
+        let together = blocks * 16 * 8;
         let bits = (ROUNDS * together) as f64;
         let rotation = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digit = f64::from(LOG2_DEGREE + 1) * key_switch(&chain.conversion);
@@ -192,7 +194,8 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     }
 
     fn describe(&self) -> Description {
-        let (chain, bytes) = (self.chain(), self.layout().bytes());
+        let chain = self.chain();
+        let bytes = self.layout().bytes();
         let stored = match self.common.form {
             Form::Compact => [bytes, 0],
             Form::Fast => [self.layout().transformed_bytes(), bytes],
@@ -237,8 +240,9 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
             "pirouette's parameters",
             numbered(&FORMATS, bytes, UNNUMBERED)?,
             |reader| {
-                let (shape, span, tau) =
-                    (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
+                let shape = read_shape(reader)?;
+                let span = reader.u32()? as usize;
+                let tau = reader.u32()?;
                 Ok((
                     shape,
                     span,

@@ -39,8 +39,10 @@ pub(super) fn select<T: ParameterSet>(
     batch: &[(&Evaluation, &PirouetteQuery)],
     progress: &dyn Progress,
 ) -> Vec<Selection> {
-    let (layout, count) = (params.layout(), batch.len() as u64);
-    let (index, gates) = (layout.index_bits(), layout.log2_columns + layout.log2_slots);
+    let layout = params.layout();
+    let count = batch.len() as u64;
+    let index = layout.index_bits();
+    let gates = layout.log2_columns + layout.log2_slots;
     let plan = Plan {
         index,
         found: index - LOG2_DIGIT,
@@ -158,9 +160,11 @@ impl<'a> Finder<'a> {
 
     /// Extracts bits from the lowest up, with one rotation each.
     pub(super) fn bits(&self, query: Lwe, plan: Plan) -> Bits {
-        let (levels, places) = (self.gate.levels(), plan.index + 1);
+        let levels = self.gate.levels();
+        let places = plan.index + 1;
         let direct = direct_subtractions(levels) as usize;
-        let (mut gates, mut halves) = (Vec::new(), Vec::new());
+        let mut gates = Vec::new();
+        let mut halves = Vec::new();
         let mut left = Left {
             lwe: query,
             recent: VecDeque::new(),
@@ -207,7 +211,8 @@ impl<'a> Finder<'a> {
     /// tables in one rotation: Chillotti, Ligier, Orfila, Tap, *Improved programmable
     /// bootstrapping*).
     pub(super) fn rotate_bit(&self, lwe: &Lwe, outputs: &[u64]) -> Rlwe {
-        let (ring, q) = (self.ring(), self.ring().modulus());
+        let ring = self.ring();
+        let q = self.ring().modulus();
         let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
         // −output/2 around phase 0 and +output/2 around half a turn; adding output/2 gives 0 or
         // output.
@@ -236,7 +241,8 @@ impl<'a> Finder<'a> {
     /// Circuit bootstrapping: isolates each digit's coefficient by a trace, then multiplies by the
     /// key.
     pub(super) fn gates(&self, bits: &Bits) -> Vec<Rows> {
-        let (ring, levels) = (self.ring(), self.gate.levels());
+        let ring = self.ring();
+        let levels = self.gate.levels();
         let first = direct_subtractions(levels) as usize + 1;
         parallel::map(&bits.gates, |bit| {
             let levels = parallel::map(0..levels, |level| self.isolated(bit, first + level));
@@ -263,7 +269,8 @@ impl<'a> Finder<'a> {
 
     /// The encryption times 1/d modulo q, because a trace or an expansion multiplies by d.
     fn divided_by_degree(&self, rlwe: &Rlwe) -> Rlwe {
-        let (ring, q) = (self.ring(), self.ring().modulus());
+        let ring = self.ring();
+        let q = self.ring().modulus();
         let inverse = (0..LOG2_DEGREE).fold(1, |x, _| half_modulo(x, q));
         Rlwe {
             a: ring.scale(&rlwe.a, inverse),
@@ -273,7 +280,8 @@ impl<'a> Finder<'a> {
 
     /// One-hot encryptions of the row, one of `rows`.
     fn selectors(&self, bits: &Bits, rows: usize) -> Rows {
-        let (ring, tau) = (self.ring(), bits.halves.len());
+        let ring = self.ring();
+        let tau = bits.halves.len();
         let boxes = parallel::map(0..1usize << tau, |chi| self.rotate_box(bits, chi));
         let expand = |t: usize| {
             let mut sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
@@ -288,7 +296,8 @@ impl<'a> Finder<'a> {
 
     /// (−1)^⟨χ, bits⟩ · q/(p·2^τ) around the digit's place.
     fn rotate_box(&self, bits: &Bits, chi: usize) -> Rlwe {
-        let (ring, q) = (self.ring(), self.ring().modulus());
+        let ring = self.ring();
+        let q = self.ring().modulus();
         let scale = (q + (1 << (LOG2_P - 1))) >> LOG2_P;
         let height = (0..bits.halves.len()).fold(scale, |x, _| half_modulo(x, q));
         let half = 1usize << (LOG2_BOX - 1);

@@ -145,10 +145,8 @@ impl Polynomials {
         let mut bytes = AlignedBytes::copy_of(&self.bytes);
         progress.stage("change records", changes.len() as u64);
         for change in changes {
-            let (layout, (number, _)) = (
-                &common.layout,
-                common.layout.unit_layout.locate(change.index),
-            );
+            let layout = &common.layout;
+            let (number, _) = common.layout.unit_layout.locate(change.index);
             let mut item = self.item(layout, bytes.bytes_mut(), number);
             layout.unit_layout.set(&mut item, change)?;
             whiten(&self.public.seed, number, &mut item);
@@ -198,16 +196,16 @@ impl Polynomials {
 
 /// Transforms all polynomials, column by column in each plane.
 fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
-    let (ring, rows, columns) = (
-        common.chain.ring(),
-        common.layout.rows,
-        common.layout.columns(),
-    );
+    let ring = common.chain.ring();
+    let rows = common.layout.rows;
+    let columns = common.layout.columns();
     let mut values = AlignedBytes::zeroed(common.layout.transformed_bytes() as usize);
     let places = values.bytes_mut().chunks_exact_mut(TRANSFORMED).enumerate();
     parallel::for_each(places, |(place, out)| {
-        let (column, row) = (place / rows, place % rows);
-        let (plane, column) = (column / columns, column % columns);
+        let column = place / rows;
+        let row = place % rows;
+        let plane = column / columns;
+        let column = column % columns;
         let poly = plane * rows * columns + row * columns + column;
         let mut words = Aligned::zeroed(DEGREE);
         wide::from_bytes_lazy(&mut words, &bytes[poly * DEGREE..][..DEGREE], ring.prime());
@@ -260,7 +258,8 @@ pub(super) fn columns(
     let rows = selectors.first().map_or(0, |selectors| selectors.count());
     let zero = || vec![[ring.zero::<Values>(), ring.zero::<Values>()]; range.len()];
     let mut sums: Vec<Vec<[Poly<Values>; 2]>> = selectors.iter().map(|_| zero()).collect();
-    let (mut block, mut product) = (Aligned::zeroed(BLOCK * DEGREE), [ring.zero(), ring.zero()]);
+    let mut block = Aligned::zeroed(BLOCK * DEGREE);
+    let mut product = [ring.zero(), ring.zero()];
     for first in (0..rows).step_by(BLOCK) {
         let count = BLOCK.min(rows - first);
         for (place, column) in range.clone().enumerate() {

@@ -54,13 +54,11 @@ impl Products {
         let uniform =
             |stream| ring.inverse(ring.uniform(&mut Seed([1; 32]).expand("product", stream)));
         let mut work = Workspace::new(ring, 2 * LEVELS);
-        let (mut rlwe, mut product) = (
-            Rlwe {
-                a: uniform(0),
-                b: uniform(1),
-            },
-            Rlwe::zero(ring),
-        );
+        let mut rlwe = Rlwe {
+            a: uniform(0),
+            b: uniform(1),
+        };
+        let mut product = Rlwe::zero(ring);
         for gate in self
             .gates
             .iter()

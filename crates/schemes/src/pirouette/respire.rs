@@ -86,8 +86,10 @@ impl Path for Respire {
         item: u64,
         rng: &mut dyn CryptoRng,
     ) -> RespireQuery {
-        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
-        let (chain, stride) = (params.chain(), 1 << params.log2_stride());
+        let seed = Seed::random(rng);
+        let mut rng = SecretRng::new(rng);
+        let chain = params.chain();
+        let stride = 1 << params.log2_stride();
         let ring = chain.ring();
         let mut message = Zeroizing::new(vec![0; DEGREE]);
         let values = selection(params, item);
@@ -172,10 +174,12 @@ fn mask(ring: &Ring, seed: &Seed) -> Poly<Values> {
 /// Returns q/p at the row's place, then each digit's gⱼ for each set bit of slot and column, all
 /// divided by d, because the expansion multiplies by d. No branch depends on the item.
 fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
-    let (layout, q) = (params.layout(), params.chain().ring().modulus());
+    let layout = params.layout();
+    let q = params.chain().ring().modulus();
     let divided = |x: u64| (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q));
     let below = layout.log2_columns + layout.log2_slots;
-    let (row, scale) = (item >> below, divided((q + (1 << (LOG2_P - 1))) >> LOG2_P));
+    let row = item >> below;
+    let scale = divided((q + (1 << (LOG2_P - 1))) >> LOG2_P);
     // The final length: growing would leave copies behind.
     let mut values = Zeroizing::new(Vec::with_capacity(params.query_words()));
     for r in 0..1u64 << layout.log2_rows {
@@ -196,7 +200,8 @@ fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
 
 /// Expands a query to selectors and gates.
 fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Selection {
-    let (ring, steps) = (params.chain().ring(), params.log2_stride() as usize);
+    let ring = params.chain().ring();
+    let steps = params.log2_stride() as usize;
     let mut encryption = encryption(params, query);
     keys.galois.trace(ring, &mut encryption, steps);
     let mut parts = keys.galois.expand(ring, encryption, steps);
@@ -305,7 +310,8 @@ impl RespireParams {
 
     /// Cost of expanding a query and encrypting the gates, in external products of two digits.
     fn selection(&self) -> f64 {
-        let (layout, chain) = (self.layout(), self.chain());
+        let layout = self.layout();
+        let chain = self.chain();
         let digits = (layout.log2_slots + layout.log2_columns) as usize * self.gate().levels();
         let switch = key_switch(&chain.conversion);
         self.query_words() as f64 * switch + digits as f64 * switch
@@ -323,10 +329,8 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u
     // A trace keeps one coefficient's error and multiplies it by d.
     let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
     let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
-    let (conversion, expanded) = (
-        chain.conversion.params(),
-        words(layout, gate).trailing_zeros(),
-    );
+    let conversion = chain.conversion.params();
+    let expanded = words(layout, gate).trailing_zeros();
     let made = Constants::new(&ring, conversion, fresh, expanded);
     let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
     let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made))
@@ -435,9 +439,11 @@ impl Parameters for RespireParams {
             "respire's parameters",
             numbered(&FORMATS, bytes, UNNUMBERED)?,
             |reader| {
-                let (shape, span, log2_rows) =
-                    (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
-                let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
+                let shape = read_shape(reader)?;
+                let span = reader.u32()? as usize;
+                let log2_rows = reader.u32()?;
+                let gate = (reader.u32()? as usize, reader.u32()?);
+                let query_bits = reader.u32()?;
                 Ok((
                     shape,
                     Literal {

@@ -85,7 +85,8 @@ impl Retrieval<'_> {
         columns: Range<usize>,
         selections: &[Selection],
     ) -> Vec<Vec<Rlwe>> {
-        let (layout, ring) = (&self.common.layout, self.common.chain.ring());
+        let layout = &self.common.layout;
+        let ring = self.common.chain.ring();
         let selectors: Vec<&Rows> = selections
             .iter()
             .map(|selection| &selection.selectors)
@@ -164,7 +165,8 @@ impl<'a> Gates<'a> {
             .take(left.next_power_of_two().trailing_zeros() as usize)
         {
             for pair in 0..left / 2 {
-                let (zero, one) = (2 * pair, 2 * pair + 1);
+                let zero = 2 * pair;
+                let one = 2 * pair + 1;
                 let [zero_part, one_part] = [zero, one].map(|i| std::mem::take(&mut list[i]));
                 list[pair] = zero_part;
                 self.choose(gate, &mut list[pair], &one_part);
@@ -179,7 +181,8 @@ impl<'a> Gates<'a> {
 
     /// [`Self::fold`] by all threads.
     fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>) -> Rlwe {
-        let (ring, gadget) = (self.ring, self.gadget);
+        let ring = self.ring;
+        let gadget = self.gadget;
         let shares = list.chunks_mut(SHARE);
         let mut parts = parallel::map(shares, |share| Gates::new(ring, gadget).fold(gates, share));
         self.fold(
@@ -204,7 +207,8 @@ pub(super) fn respond<P: RetrievalParams>(
     key: &RingSwitchKey,
     planes: &[Rlwe],
 ) -> RetrievalAnswer {
-    let (chain, bits) = (params.chain(), params.common().answer_bits);
+    let chain = params.chain();
+    let bits = params.common().answer_bits;
     let small = chain.response.ring();
     let mut answer = RetrievalAnswer {
         masks: Vec::new(),

@@ -80,7 +80,8 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
             .into_iter()
             .map(|(session, query)| Ok((session.require_keys()?, query)));
         let batch = batch.collect::<Result<Vec<_>>>()?;
-        let (mut selections, mut switches) = (Vec::new(), Vec::new());
+        let mut selections = Vec::new();
+        let mut switches = Vec::new();
         for part in Keys::parts(&batch, Keys::clients_together(&self.params)) {
             progress.stage("expand keys", part.len() as u64);
             let expanded = part.iter().map(|(keys, _)| keys.expanded(&self.params));

@@ -112,7 +112,8 @@ impl<T: ParameterSet> Trial<T> {
     /// # Errors
     /// No error for a client's own keys.
     pub fn new(params: PirouetteParams<T>, rng: &mut dyn CryptoRng) -> Result<Self> {
-        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
+        let seed = Seed::random(rng);
+        let mut rng = SecretRng::new(rng);
         let state = State::generate(&params, None, &mut rng)?;
         let keys = Keys::generate(&params, &state.0, seed, &mut rng).expanded(&params)?;
         Ok(Self {
@@ -205,7 +206,8 @@ impl<T: ParameterSet> Trial<T> {
 
     /// Operations of papir's phase 0.
     pub fn operations(&self) -> Operations {
-        let (layout, levels) = (self.params.layout(), self.params.gate().levels());
+        let layout = self.params.layout();
+        let levels = self.params.gate().levels();
         let boxes = 1usize << (layout.log2_rows - LOG2_DIGIT);
         let gates = (layout.log2_columns + layout.log2_slots) as usize;
         let rotations = [(layout.index_bits() - LOG2_DIGIT) as usize, boxes];
@@ -218,7 +220,8 @@ impl<T: ParameterSet> Trial<T> {
 
     /// Operations of the paper's phase 0. The last digit needs one rotation, the others three.
     pub fn printed_operations(&self, split: Split, tables: Tables) -> Operations {
-        let (gates, levels) = (split.index_bits() as usize, split.gate.0);
+        let gates = split.index_bits() as usize;
+        let levels = split.gate.0;
         let rotations = match tables {
             Tables::Single => gates * levels,
             Tables::Together => gates,
@@ -288,7 +291,8 @@ impl<T: ParameterSet> Trial<T> {
     /// [`papir_core::Error::Parameters`] for sizes that the keys do not support.
     pub fn printed_item(&self, split: Split, printed: &Printed) -> Result<Option<u64>> {
         let (gate, levels) = self.gadgets(split)?;
-        let (ring, secret) = (self.params.chain().ring(), &self.state.0.ring);
+        let ring = self.params.chain().ring();
+        let secret = &self.state.0.ring;
         let selector = |rows: &Vec<Rlwe>| {
             let bits = rows.iter().zip(0..).map(|(row, level)| {
                 self.constant(
@@ -323,7 +327,8 @@ impl<T: ParameterSet> Trial<T> {
 
     /// A row's message plus error, centred.
     fn phase(&self, rows: &Rows, row: usize) -> Vec<i64> {
-        let (ring, secret) = (self.params.chain().ring(), &self.state.0.ring);
+        let ring = self.params.chain().ring();
+        let secret = &self.state.0.ring;
         let d = ring.degree();
         let [a, b] = rows
             .residues(ring, 0)
@@ -333,7 +338,8 @@ impl<T: ParameterSet> Trial<T> {
 
     /// The bit of a phase near bit·`scale`: `None` if it is not.
     fn constant(&self, phase: &[i64], scale: u64) -> Option<bool> {
-        let (scale, first) = (scale as i64, *phase.first()?);
+        let scale = scale as i64;
+        let first = *phase.first()?;
         let bit = first > scale / 2;
         let near =
             |(i, &x): (usize, &i64)| (x - if i == 0 && bit { scale } else { 0 }).abs() < scale / 4;

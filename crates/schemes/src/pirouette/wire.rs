@@ -85,9 +85,11 @@ impl<P: RetrievalParams> Wire<P> for RetrievalAnswer {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         let what = "an answer of planes";
-        let (common, layout) = (params.common(), params.layout());
+        let common = params.common();
+        let layout = params.layout();
         Error::check_length(what, bytes.len(), common.answer_parts().iter().sum())?;
-        let (bits, mut reader) = (common.answer_bits, Reader::new(what, bytes));
+        let bits = common.answer_bits;
+        let mut reader = Reader::new(what, bytes);
         Ok(Self {
             masks: unpack(&mut reader, what, bits.a, layout.planes * RESPONSE_DEGREE)?,
             bodies: unpack(&mut reader, what, bits.b, layout.planes * layout.span)?,

@@ -145,7 +145,8 @@ impl Wire<PlainParams> for PlainQuery {
     fn decode(params: &PlainParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("plain's query", bytes.len(), params.query_bytes())?;
         let mut reader = Reader::new("plain's query", bytes);
-        let (nonce, count) = (reader.array()?, usize::from(reader.u8()?));
+        let nonce = reader.array()?;
+        let count = usize::from(reader.u8()?);
         let mut indices = (0..BATCH)
             .map(|_| reader.u64())
             .collect::<Result<Vec<_>>>()?;

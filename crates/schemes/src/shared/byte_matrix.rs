@@ -63,7 +63,8 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] for a matrix beyond the limits, or no unit in a column.
     pub(crate) fn new(unit_layout: Units, units: u64, limits: &Limits) -> Result<Self> {
-        let (all, unit_bytes) = (unit_layout.units(), unit_layout.unit_bytes as u64);
+        let all = unit_layout.units();
+        let unit_bytes = unit_layout.unit_bytes as u64;
         let most = all.min(limits.units);
         if units == 0 || units > most {
             let expected = format!("1 to {most}");
@@ -73,8 +74,10 @@ impl Layout {
                 expected,
             ));
         }
-        let (rows, columns) = (units.saturating_mul(unit_bytes), all.div_ceil(units));
-        let (most_rows, most_columns) = (limits.rows, limits.columns);
+        let rows = units.saturating_mul(unit_bytes);
+        let columns = all.div_ceil(units);
+        let most_rows = limits.rows;
+        let most_columns = limits.columns;
         for (what, found, most) in [
             ("the number of rows", rows, most_rows),
             ("the number of columns", columns, most_columns),
@@ -93,7 +96,8 @@ impl Layout {
 
     /// Place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> Place {
-        let ((unit, slot), units) = (self.unit_layout.locate(index), self.units as u64);
+        let (unit, slot) = self.unit_layout.locate(index);
+        let units = self.units as u64;
         Place {
             column: unit / units,
             unit: unit % units,
@@ -119,7 +123,8 @@ impl Layout {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<ByteMatrix> {
-        let (rows, columns) = (self.rows, self.columns);
+        let rows = self.rows;
+        let columns = self.columns;
         progress.stage("encode", columns as u64);
         let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
         write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
@@ -141,10 +146,12 @@ impl Layout {
     ) -> Result<Option<(ByteMatrix, Vec<Difference>)>> {
         check_changes(&self.unit_layout.shape, changes)?;
         let mut tiles = AlignedBytes::copy_of(matrix.tiles());
-        let (bytes, mut differences) = (tiles.bytes_mut(), Vec::new());
+        let bytes = tiles.bytes_mut();
+        let mut differences = Vec::new();
         for change in changes {
             let Place { column, unit, .. } = self.place(change.index);
-            let (column, first) = (column as usize, unit as usize * self.unit_layout.unit_bytes);
+            let column = column as usize;
+            let first = unit as usize * self.unit_layout.unit_bytes;
             let rows = first..first + self.unit_layout.unit_bytes;
             let mut unit: Vec<u8> = rows
                 .clone()

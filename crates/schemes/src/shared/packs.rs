@@ -60,7 +60,9 @@ pub(crate) struct PreparedPacks<P: RingPacking> {
 
 impl<P: RingPacking> Clone for PreparedPacks<P> {
     fn clone(&self) -> Self {
-        let (words, packs, held) = (self.words.clone(), self.packs.clone(), self.held.clone());
+        let words = self.words.clone();
+        let packs = self.packs.clone();
+        let held = self.held.clone();
         Self {
             names: self.names,
             words,
@@ -90,7 +92,8 @@ impl<P: RingPacking> PreparedPacks<P> {
         let packs = packing
             .prepare_all(packs, masks, words.slice_mut())
             .map_err(|e| names.refused(e))?;
-        let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
+        let words = BlobSlice::new(words.into(), names.words)?;
+        let held = Held::default();
         Ok(Self {
             names,
             words,
@@ -147,7 +150,8 @@ impl<P: RingPacking> PreparedPacks<P> {
     ) -> Result<Self> {
         let names = self.names;
         let mut words = AlignedBytes::zeroed(self.words.bytes().len());
-        let (slots, unit_words) = (packing.slots(), packing.unit_words());
+        let slots = packing.slots();
+        let unit_words = packing.unit_words();
         let units = words.slice_mut::<P::Word>().chunks_exact_mut(unit_words);
         let units = units.zip(self.words.chunks_exact(unit_words)).enumerate();
         parallel::for_each(units, |(unit, (new, old))| {
@@ -162,7 +166,8 @@ impl<P: RingPacking> PreparedPacks<P> {
             .into_iter()
             .zip(&self.packs)
             .map(|(new, old)| new.unwrap_or_else(|| old.clone()));
-        let (words, held) = (BlobSlice::new(words.into(), names.words)?, Held::default());
+        let words = BlobSlice::new(words.into(), names.words)?;
+        let held = Held::default();
         Ok(Self {
             names,
             words,

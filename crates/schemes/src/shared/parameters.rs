@@ -48,7 +48,8 @@ pub(crate) fn best<T>(all: impl IntoIterator<Item = T>, score: impl Fn(&T) -> f6
 /// # Errors
 /// The last error if there are errors only.
 pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
-    let (mut successes, mut last) = (Vec::new(), None);
+    let mut successes = Vec::new();
+    let mut last = None;
     for candidate in all {
         match candidate {
             Ok(candidate) => successes.push(candidate),
@@ -64,10 +65,8 @@ pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<V
 /// Heights from half the ideal one to twice, within a range; evenly spaced where there are many.
 pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Iterator<Item = u64> {
     let (least, most) = range.into_inner();
-    let (from, to) = (
-        (ideal / 2).clamp(least, most),
-        (ideal * 2 + 1).clamp(least, most),
-    );
+    let from = (ideal / 2).clamp(least, most);
+    let to = (ideal * 2 + 1).clamp(least, most);
     (from..=to).step_by(((to - from) / HEIGHTS + 1) as usize)
 }
 
@@ -181,7 +180,8 @@ pub(crate) fn words_log2(bound: FailureBound) -> f64 {
 
 /// log₂ of the sum of two probabilities, given as log₂.
 pub(crate) fn either_log2(one: f64, other: f64) -> f64 {
-    let (least, most) = (one.min(other), one.max(other));
+    let least = one.min(other);
+    let most = one.max(other);
     most + (least - most).exp2().ln_1p() * std::f64::consts::LOG2_E
 }
 

@@ -109,7 +109,8 @@ impl System {
         let Some((product, cofactors)) = self.cofactors.split_last() else {
             return Vec::new();
         };
-        let (mut sum, mut quotient) = (vec![0; product.len() + 1], 0f64);
+        let mut sum = vec![0; product.len() + 1];
+        let mut quotient = 0f64;
         let primes = self.primes.iter().zip(&self.inverses).zip(cofactors);
         for (((prime, inverse), cofactor), residue) in primes.zip(residues) {
             let factor = (u64::from(residue) * u64::from(*inverse) % u64::from(*prime)) as u32;
@@ -167,7 +168,8 @@ pub fn times(a: &[u64], b: u32) -> Vec<u64> {
 
 /// ⌊a/b⌋ and a mod b.
 fn divided(a: &[u64], b: u32) -> (Vec<u64>, u64) {
-    let (mut quotient, mut rest) = (vec![0; a.len()], 0u128);
+    let mut quotient = vec![0; a.len()];
+    let mut rest = 0u128;
     for (out, word) in quotient.iter_mut().zip(a).rev() {
         let dividend = rest << 64 | u128::from(*word);
         *out = (dividend / u128::from(b)) as u64;

@@ -100,9 +100,11 @@ pub(crate) fn read_columns(
     decode: impl Fn(usize) -> Vec<u8> + Sync,
 ) -> Result<()> {
     check_read(&unit_layout.shape, first, count, out.len())?;
-    let (end, records) = (first + count, units * unit_layout.per_unit);
+    let end = first + count;
+    let records = units * unit_layout.per_unit;
     let mut packer = Packer::new(out);
-    let (mut next, last) = (first / records, end.div_ceil(records));
+    let mut next = first / records;
+    let last = end.div_ceil(records);
     while next < last && count > 0 {
         let block = next..last.min(next + BLOCK_COLUMNS);
         let columns = parallel::map(block.clone(), |i| decode(i as usize));
@@ -143,10 +145,8 @@ pub(crate) fn read_each(
 
 /// Packs a range of records of a column.
 fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
-    let (bits, unit_bits) = (
-        unit_layout.shape.record_bits(),
-        8 * unit_layout.unit_bytes as u64,
-    );
+    let bits = unit_layout.shape.record_bits();
+    let unit_bits = 8 * unit_layout.unit_bytes as u64;
     let mut next = wanted.start;
     while next < wanted.end {
         let (unit, slot) = unit_layout.locate(next);
@@ -185,11 +185,9 @@ impl<'a> Packer<'a> {
     fn put(&mut self, source: &[u8], from: u64, bits: u64) {
         let mut done = 0;
         if from.is_multiple_of(8) && self.written.is_multiple_of(8) {
-            let (start, to, bytes) = (
-                (from / 8) as usize,
-                (self.written / 8) as usize,
-                (bits / 8) as usize,
-            );
+            let start = (from / 8) as usize;
+            let to = (self.written / 8) as usize;
+            let bytes = (bits / 8) as usize;
             self.out[to..to + bytes].copy_from_slice(&source[start..start + bytes]);
             done = bits / 8 * 8;
         }

@@ -96,7 +96,8 @@ fn units_give_back_what_was_read_into_them() {
             (608, 1),
         ] {
             let length = (count * bits).div_ceil(8) as usize;
-            let (mut found, mut expected) = (vec![0xFF; length], vec![0; length]);
+            let mut found = vec![0xFF; length];
+            let mut expected = vec![0; length];
             records.read_packed(first, count, &mut expected).unwrap();
             read_columns(&unit_layout, 3, (first, count), &mut found, decode).unwrap();
             assert!(

@@ -23,9 +23,11 @@ impl Units {
     /// # Errors
     /// [`Error::OutOfBounds`] for records longer than a unit.
     pub(crate) fn new(shape: Shape, unit_bytes: usize) -> Result<Self> {
-        let (bits, capacity) = (shape.record_bits(), 8 * unit_bytes as u64);
+        let bits = shape.record_bits();
+        let capacity = 8 * unit_bytes as u64;
         let padded = bits.next_multiple_of(8);
-        let (tight, loose) = (capacity / bits / 8 * 8, capacity / padded);
+        let tight = capacity / bits / 8 * 8;
+        let loose = capacity / padded;
         if loose == 0 {
             let expected = format!("at most {capacity}, a unit of {unit_bytes} bytes");
             return Err(Error::out_of_bounds(
@@ -149,7 +151,8 @@ impl Units {
 
 /// Copies a range of bits to the front of zeroed bytes.
 fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
-    let (offset, shift) = ((start / 8) as usize, start % 8);
+    let offset = (start / 8) as usize;
+    let shift = start % 8;
     let byte = |i: usize| packed.get(offset + i).map_or(0, |&byte| u16::from(byte));
     let out = &mut out[..bits.div_ceil(8) as usize];
     for (i, out) in out.iter_mut().enumerate() {
@@ -180,7 +183,8 @@ pub struct Location {
 impl Units {
     /// Place of a record in columns of `blocks` units. No branch depends on the index.
     pub(crate) fn location(&self, index: u64, blocks: usize) -> Location {
-        let ((unit, slot), blocks) = (self.locate(index), blocks as u64);
+        let (unit, slot) = self.locate(index);
+        let blocks = blocks as u64;
         Location {
             unit,
             column: (unit / blocks) as u32,

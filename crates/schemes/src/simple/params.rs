@@ -88,11 +88,10 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
 /// [`papir_core::Error::Parameters`] if no matrix fits.
 pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
     let unit_layout = units_of(shape);
-    let (units, unit_bytes) = (unit_layout.units(), unit_layout.unit_bytes as u64);
-    let (least, most) = (
-        units.div_ceil(MAX_COLUMNS),
-        (MAX_ROWS / unit_bytes).min(units),
-    );
+    let units = unit_layout.units();
+    let unit_bytes = unit_layout.unit_bytes as u64;
+    let least = units.div_ceil(MAX_COLUMNS);
+    let most = (MAX_ROWS / unit_bytes).min(units);
     if least <= most {
         return Ok(least..=most);
     }
@@ -108,7 +107,8 @@ pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclus
 /// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each column,
 /// the answer reads the padded matrix, a client decrypts each row.
 pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
-    let (bytes, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
+    let bytes = matrix_bytes(rows, columns) as f64;
+    let groups = rows.div_ceil(ROWS);
     let setup = Counts::new().with(Operation::Encode8, bytes, 1);
     Work {
         setup: setup.with(
@@ -244,7 +244,8 @@ impl Parameters for SimpleParams {
 
     fn describe(&self) -> Description {
         let Layout { rows, columns, .. } = self.layout;
-        let (work, answer) = (work(&self.layout), self.answering().together());
+        let work = work(&self.layout);
+        let answer = self.answering().together();
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -291,7 +292,8 @@ impl Parameters for SimpleParams {
 
 /// Cost of one column and of one row under a goal, in bytes sent or read.
 fn costs(goal: Goal) -> (f64, f64) {
-    let (upload, download) = (4.0, 9.0 / 8.0);
+    let upload = 4.0;
+    let download = 9.0 / 8.0;
     match goal {
         Goal::MinCommunication => (upload, download),
         Goal::Balanced => (upload, download + 4.0 * N as f64 / HINT_QUERIES),

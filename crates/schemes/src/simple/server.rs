@@ -224,7 +224,8 @@ pub(super) fn load_public(
     params: &SimpleParams,
     source: &dyn SectionSource,
 ) -> Result<SimplePublic> {
-    let (seed, hint) = (load_seed(source, SEED)?, source.get(HINT)?);
+    let seed = load_seed(source, SEED)?;
+    let hint = source.get(HINT)?;
     Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
     Ok(SimplePublic { seed, hint })
 }

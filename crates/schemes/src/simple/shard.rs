@@ -41,7 +41,8 @@ impl Shard<Simple> for SimpleShard {
         slices: Range<usize>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
-        let (layout, rows) = (&params.layout, Self::division(&params)?.words_of(&slices)?);
+        let layout = &params.layout;
+        let rows = Self::division(&params)?.words_of(&slices)?;
         let bytes = |rows| matrix_bytes(rows, layout.columns) as usize;
         Error::check_length(DATABASE, source.length(DATABASE)?, bytes(layout.rows))?;
         let tiles = source.get_range(DATABASE, bytes(rows.start)..bytes(rows.end))?;

@@ -326,6 +326,7 @@ fn a_gibibyte_is_answered_with_nine_bits_a_word() {
 #[test]
 fn too_much_noise_is_seen() {
     assert!(budget(1, 1 << 26, FailureBound::DEFAULT).is_none());
-    let (one, two) = (deviation(1), deviation(4));
+    let one = deviation(1);
+    let two = deviation(4);
     assert_eq!((one, two), (1408.0, 2816.0));
 }

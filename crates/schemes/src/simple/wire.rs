@@ -42,7 +42,8 @@ impl Wire<SimpleParams> for SimplePublic {
 
     fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("simple's public part", bytes);
-        let (seed, hint) = (Seed(reader.array()?), reader.rest());
+        let seed = Seed(reader.array()?);
+        let hint = reader.rest();
         Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
         Ok(Self {
             seed,

@@ -255,7 +255,8 @@ impl<B: Base> ZipClient<B> {
         state: &mut State,
         rng: &mut SecretRng,
     ) -> Result<(SentKey, Vec<Vec<u16>>)> {
-        let (compression, number) = (&self.params.compression, state.next);
+        let compression = &self.params.compression;
+        let number = state.next;
         if number >= SENT_AHEAD {
             return Err(Error::Session {
                 scheme: B::NAME,
@@ -354,7 +355,8 @@ impl Opening {
     /// [`Error::Malformed`] for numbers of another key, or for the wrong kind of product.
     fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
         let plaintexts = self.plaintexts(compression, product)?;
-        let (t, each) = (compression.key_bits, compression.rows_each);
+        let t = compression.key_bits;
+        let each = compression.rows_each;
         let row = |(row, value): (usize, u16)| {
             decode(
                 self.weights.phase(value, row == 0),
@@ -373,7 +375,8 @@ impl Opening {
     }
 
     fn plaintexts(&self, compression: &Compression, product: Product) -> Result<Vec<Plaintext>> {
-        let (public, what) = (self.key.public(), "an answer");
+        let public = self.key.public();
+        let what = "an answer";
         match (product, &self.held) {
             (Product::Joined(ciphertexts), None) => decrypt(&self.key, ciphertexts, what),
             (Product::Words(words), Some(held)) => {
@@ -427,11 +430,13 @@ impl<B: Base> Wire<ZipParams<B>> for State {
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
-        let (what, compression) = ("a client's Paillier state", &params.compression);
+        let what = "a client's Paillier state";
+        let compression = &params.compression;
         let mut reader = Reader::new(what, bytes);
         let key = reader.raw(SecretKey::byte_length(&compression.paillier))?;
         let key = SecretKey::from_bytes(compression.paillier, key).map_err(malformed(what))?;
-        let (seed, next) = (Seed(reader.array()?), reader.u64()?);
+        let seed = Seed(reader.array()?);
+        let next = reader.u64()?;
         let mut sent = Vec::new();
         let mut rest = Reader::new("a key sent ahead", reader.rest());
         while !rest.is_empty() {
@@ -480,7 +485,8 @@ impl SentKey {
         reader: &mut Reader<'_>,
     ) -> Result<Self> {
         const WHAT: &str = "a key sent ahead";
-        let (number, digest) = (reader.u64()?, reader.array()?);
+        let number = reader.u64()?;
+        let digest = reader.array()?;
         let bits = reader.raw(compression.lwe.n().div_ceil(8))?;
         let bit = |i: usize| u32::from(bits[i / 8] >> (i % 8) & 1);
         let key = Zeroizing::new((0..compression.lwe.n()).map(bit).collect());

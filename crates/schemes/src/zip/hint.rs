@@ -94,12 +94,11 @@ impl CompressedHint {
         [mut exponents, mut sums, mut residues]: [AlignedBytes; 3],
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let (plaintexts, digits) = (compression.plaintexts(), compression.exponent_digits());
-        let (each, t, system) = (
-            compression.rows_each,
-            compression.key_bits,
-            compression.residues(),
-        );
+        let plaintexts = compression.plaintexts();
+        let digits = compression.exponent_digits();
+        let each = compression.rows_each;
+        let t = compression.key_bits;
+        let system = compression.residues();
         progress.stage("hint", rows.len() as u64);
         let parts = exponents
             .slice_mut::<u16>()
@@ -316,7 +315,8 @@ impl CompressedHint {
 
 /// Adds slots to a product.
 fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
-    let (mut sum, mut carry) = (product.to_vec(), false);
+    let mut sum = product.to_vec();
+    let mut carry = false;
     for (out, addend) in sum
         .iter_mut()
         .zip(slots::words(slots).chain(std::iter::repeat(0)))
@@ -436,7 +436,8 @@ impl<'a> Difference<'a> {
         let key = keys.masks(number, self.compression);
         let mut factors = multiply(&keys.public, &key, self, progress)?;
         let divisor = factors.split_off(self.places.len());
-        let (factors, divisor) = ((&self.places[..], &factors[..]), (&divisor[0], SLOT_BITS));
+        let factors = (&self.places[..], &factors[..]);
+        let divisor = (&divisor[0], SLOT_BITS);
         let changed = multiply_shifted(&keys.public, &starts, factors, divisor, || {
             progress.advance(0)
         });

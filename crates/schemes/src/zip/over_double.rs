@@ -149,7 +149,8 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
         let all = units_of(shape)?.units();
-        let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+        let least = all.div_ceil(MAX_SIDE);
+        let most = all.min(MAX_SIDE);
         if least <= most {
             return Ok(least..=most);
         }
@@ -166,7 +167,8 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn figures(&self) -> Figures {
-        let (layout, n) = (&self.layout, self.second.n());
+        let layout = &self.layout;
+        let n = self.second.n();
         Figures {
             hint_rows: digit_rows(layout),
             query: vec![
@@ -310,7 +312,8 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     /// All rows of H depend on each unit.
     fn change_cost(&self, changes: &[Change]) -> Counts {
-        let (layout, units) = (&self.layout, self.layout.changed_units(changes));
+        let layout = &self.layout;
+        let units = self.layout.changed_units(changes);
         let [(rows, columns), (digits, digit_columns)] = self.sides();
         let changed = if from_scratch(layout, units) {
             rows

@@ -141,7 +141,8 @@ impl<T: ParameterSet> Base for Columns<T> {
         rng: &mut SecretRng,
     ) -> Encrypted<Position> {
         let place = self.layout.place(index);
-        let (length, log2_delta) = (self.layout.columns, LEVEL.log2_delta());
+        let length = self.layout.columns;
+        let log2_delta = LEVEL.log2_delta();
         let unit = UnitVector {
             selected: place.column,
             length,

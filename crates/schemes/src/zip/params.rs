@@ -114,8 +114,10 @@ impl<B: Base> ZipParams<B> {
     }
 
     fn sizes(&self, figures: &Figures) -> Sizes {
-        let (compression, [query, answer]) = (&self.compression, self.message_bytes(figures));
-        let (offsets, parts) = (compression.offsets_bytes(), parts_bytes(figures));
+        let compression = &self.compression;
+        let [query, answer] = self.message_bytes(figures);
+        let offsets = compression.offsets_bytes();
+        let parts = parts_bytes(figures);
         let hint =
             compression.exponent_bytes() + compression.residue_bytes() + compression.sums_bytes();
         Sizes {
@@ -136,7 +138,8 @@ impl<B: Base> ZipParams<B> {
     /// Work of the verbs. It excludes Paillier operations of clients and tickets, which are done
     /// ahead; an answer also reads the residues of H.
     fn work(&self) -> Work {
-        let (work, residues) = (self.base.work(), self.compression.residue_bytes() as f64);
+        let work = self.base.work();
+        let residues = self.compression.residue_bytes() as f64;
         let groups = self.compression.rows.div_ceil(ROWS);
         Work {
             answer: work.answer.with(Operation::Matrix, residues, groups),
@@ -146,7 +149,8 @@ impl<B: Base> ZipParams<B> {
 
     /// Cost under a goal, in bytes sent or read.
     fn cost(&self, goal: Goal) -> f64 {
-        let (figures, compression) = (self.base.figures(), &self.compression);
+        let figures = self.base.figures();
+        let compression = &self.compression;
         let sent = self.message_bytes(&figures).iter().sum::<usize>() as f64;
         let read = figures.matrices.iter().sum::<u64>() + compression.residue_bytes() as u64;
         match goal {

@@ -47,7 +47,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         batch: Vec<(Session<'_, ZipPir<B>>, &ZipQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<ZipAnswer>> {
-        let (compression, count) = (&self.params.compression, batch.len() as u64);
+        let compression = &self.params.compression;
+        let count = batch.len() as u64;
         progress.stage("session", count);
         let sessions = batch.iter().map(|(session, query)| check(session, query));
         let sessions = sessions.collect::<Result<Vec<_>>>()?;
@@ -239,7 +240,8 @@ fn check<'a, B: Base>(
     if query.offsets.is_none() {
         return Ok(None);
     }
-    let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
+    let keys = session.require_keys()?;
+    let ticket = session.require_ticket()?;
     if ticket.tag != keys.tag() {
         return Err(Error::malformed(
             "a ticket",

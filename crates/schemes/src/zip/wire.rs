@@ -88,7 +88,8 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
-        let (what, compression) = ("a client's Paillier keys", &params.compression);
+        let what = "a client's Paillier keys";
+        let compression = &params.compression;
         Error::check_length(what, bytes.len(), compression.keys_bytes())?;
         read_all(what, bytes, |reader| {
             let modulus = words(reader.raw(compression.paillier.modulus_bytes())?);
@@ -146,9 +147,11 @@ impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
-        let (what, figures) = ("a ZipPIR query", params.base.figures());
+        let what = "a ZipPIR query";
+        let figures = params.base.figures();
         read_all(what, bytes, |reader| {
-            let (number, form) = (reader.u64()?, reader.u8()?);
+            let number = reader.u64()?;
+            let form = reader.u8()?;
             if form > ONLINE {
                 return Err(Error::malformed("the form of a query", form, "0, 1 or 2"));
             }
@@ -232,7 +235,9 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("a ticket", bytes.len(), params.compression.ticket_bytes())?;
         let mut reader = Reader::new("a ticket", bytes);
-        let (number, tag, digest) = (reader.u64()?, reader.array()?, reader.array()?);
+        let number = reader.u64()?;
+        let tag = reader.array()?;
+        let digest = reader.array()?;
         let each = params.compression.paillier.ciphertext_bytes();
         Ok(Self {
             number,

@@ -118,11 +118,10 @@ fn inspires_candidates_are_all_worth_comparing() {
 #[test]
 fn simples_work_is_counted() {
     for one in candidates("simple", 1 << 20, 64) {
-        let (work, sizes) = (&one.description.work, one.description.sizes);
-        let (columns, rows) = (
-            work.query.times(Operation::EncryptColumn),
-            work.extract.times(Operation::DecryptRow),
-        );
+        let work = &one.description.work;
+        let sizes = one.description.sizes;
+        let columns = work.query.times(Operation::EncryptColumn);
+        let rows = work.extract.times(Operation::DecryptRow);
         assert!((work.answer.times(Operation::Select8) - sizes.database as f64).abs() < 0.5);
         assert!(
             (sizes.hint as f64 - 4096.0 * rows).abs() < 0.5,
@@ -176,7 +175,8 @@ fn a_database_is_built_as_a_candidate_says() {
 
 /// A database has the planned properties. One that is compressed may be shorter.
 fn check_description(found: &Description, planned: &Description) {
-    let (sizes, longest) = (found.sizes, planned.sizes);
+    let sizes = found.sizes;
+    let longest = planned.sizes;
     assert!(sizes.public <= longest.public, "{}", found.scheme);
     if found.scheme != "download" {
         assert_eq!(found, planned);

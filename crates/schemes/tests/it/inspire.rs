@@ -196,7 +196,8 @@ fn measured_noise_is_as_predicted() {
         );
         let measured = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
         let predicted = params.noise().before_switching();
-        let (measured, predicted) = (measured.log2() / 2.0, predicted.log2() / 2.0);
+        let measured = measured.log2() / 2.0;
+        let predicted = predicted.log2() / 2.0;
         println!(
             "{}: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}",
             params.label()

@@ -83,7 +83,8 @@ fn sections(server: &Server) -> MemorySections {
 
 #[track_caller]
 fn assert_same(found: &Server, expected: &Server, what: &str) {
-    let (found, expected) = (sections(found), sections(expected));
+    let found = sections(found);
+    let expected = sections(expected);
     assert!(
         found.names().eq(expected.names()) && expected.names().count() == 5,
         "{what}: other sections"

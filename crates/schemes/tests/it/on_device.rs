@@ -112,7 +112,9 @@ impl Held {
 
     /// Selected and packed encryptions.
     fn packed(&self, query: &PackQuery<'_>) -> Vec<Rlwe> {
-        let (ring, packs, [selector_bits, key_bits]) = (&self.ring, self.masks.len(), self.bits);
+        let ring = &self.ring;
+        let packs = self.masks.len();
+        let [selector_bits, key_bits] = self.bits;
         let matrix = WordMatrix::new(self.columns, &self.tiles).with_exceptions(&self.exceptions);
         let selected = matrix.select(&[query.selector], selector_bits).remove(0);
         let mut bodies = Bodies::from_sums(ring, ring.degree(), packs, &selected, selector_bits);

@@ -48,7 +48,8 @@ fn prepare<V: Variant>(
 
 fn assert_retrieved<V: Variant>(params: Params<V>, seed: u8) {
     let records = records(params.shape(), seed);
-    let (count, label) = (params.shape().records(), params.label());
+    let count = params.shape().records();
+    let label = params.label();
     let (server, client, mut rng) = prepare(params, &records);
     for index in [0, count / 3, count - 1] {
         let (secret, query) = client.query(None, &[index], &mut rng).unwrap();

@@ -145,18 +145,18 @@ fn errors<F: Form>(
     let ring = params.selection().rlwe().ring();
     let (secret, query) = client.query(None, &[index], rng).unwrap();
     let matrix = server.matrix();
-    let (key, selected) = (
-        matrix.read_key(&query).unwrap(),
-        matrix.select(&[&query], &[Vec::new()]),
-    );
+    let key = matrix.read_key(&query).unwrap();
+    let selected = matrix.select(&[&query], &[Vec::new()]);
     let answer = matrix
         .round(&matrix.pack(selected, &[&key]).unwrap()[0])
         .with_masks(&server.public().masks);
-    let (layout, seed) = (params.layout(), &server.public().seed);
+    let layout = params.layout();
+    let seed = &server.public().seed;
     let mut bytes = vec![0; layout.rows * F::STORAGE.word_bits() as usize / 8];
     layout.whiten(seed, layout.locate(index).column, &mut bytes);
     let scale = params.selection().scale() as i128;
-    let (q, bits) = (ring.modulus() as i128, params.selection().bits().answer);
+    let q = ring.modulus() as i128;
+    let bits = params.selection().bits().answer;
     let phases = answer.phases(params.selection(), secret.key());
     let error = |(word, &phase): (i128, &u64)| {
         let expected = (word * scale).rem_euclid(q) as f64 * 2f64.powi(bits.a as i32) / q as f64;
@@ -189,7 +189,8 @@ fn measured_noise_is_as_predicted<F: Form>() {
     for params in [answering(&params, [32, 32]), params] {
         let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
         let errors = (0..4).flat_map(|i| errors(&server, &client, i * 2001, &mut rng));
-        let (moments, predicted) = (Moments::of(errors), params.selection().noise());
+        let moments = Moments::of(errors);
+        let predicted = params.selection().noise();
         println!(
             "noise 2^{:.2}, predicted 2^{:.2} (packing 2^{:.2})",
             moments.deviation().log2(),

@@ -16,7 +16,8 @@ fn check(page: &str, title: &str, row: impl Fn(&Listing) -> String) {
         .join("../..")
         .join(page);
     let text = fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- schemes -->\n", "<!-- /schemes -->\n");
+    let begin = "<!-- schemes -->\n";
+    let end = "<!-- /schemes -->\n";
     let (before, rest) = text
         .split_once(begin)
         .unwrap_or_else(|| panic!("{page} has no {begin}"));

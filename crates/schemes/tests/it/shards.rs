@@ -269,7 +269,8 @@ impl Scratch for Tasks<'_> {
         let fresh = || ChaCha20Rng::seed_from_u64(seed);
         let ranges = self.scheme.column_ranges(parameters, encoders)?;
         let encode = |columns| {
-            let (records, rng) = (self.records, &mut fresh());
+            let records = self.records;
+            let rng = &mut fresh();
             self.scheme
                 .encode_columns(parameters, columns, records, rng, &NoProgress)
                 .map(Blob::from)

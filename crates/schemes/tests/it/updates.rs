@@ -113,7 +113,8 @@ fn assert_counts(found: &Counts, expected: &[(Operation, usize)]) {
             .iter()
             .filter(|(other, _)| *other == operation)
             .map(|(_, times)| *times as f64);
-        let (found, expected) = (found.times(operation), expected.sum::<f64>());
+        let found = found.times(operation);
+        let expected = expected.sum::<f64>();
         assert!(
             (found - expected).abs() < 1e-6,
             "{operation:?}: {found}, expected {expected}"
@@ -124,12 +125,11 @@ fn assert_counts(found: &Counts, expected: &[(Operation, usize)]) {
 #[test]
 fn simple_changes_the_hint_by_bytes_or_by_rows() {
     let shape = Shape::of_bytes(3000, 24).unwrap();
-    let (records, params) = (records(shape), SimpleParams::new(shape, 10).unwrap());
+    let records = records(shape);
+    let params = SimpleParams::new(shape, 10).unwrap();
     let all: Vec<u64> = (0..3000).collect();
-    let (one, all) = (
-        inverted(&records, &[77], 0..24),
-        inverted(&records, &all, 3..24),
-    );
+    let one = inverted(&records, &[77], 0..24);
+    let all = inverted(&records, &all, 3..24);
     check_stages::<Simple>(&params, &records, &inverted(&records, &[77], 0..0), &[]);
     check_stages::<Simple>(&params, &records, &one, &[("update", 24)]);
     check_stages::<Simple>(&params, &records, &all, &[("hint", 210)]);
@@ -154,7 +154,8 @@ fn simple_changes_the_hint_by_bytes_or_by_rows() {
 #[test]
 fn double_prepares_changed_units_or_all() {
     let shape = Shape::of_bytes(3000, 2).unwrap();
-    let (records, params) = (records(shape), DoubleParams::new(shape, 100).unwrap());
+    let records = records(shape);
+    let params = DoubleParams::new(shape, 100).unwrap();
     let server = setup::<Double>(params.clone(), &records);
     let sizes = server.params().describe().sizes;
     let of = |units: u64, every: u64| {
@@ -164,10 +165,8 @@ fn double_prepares_changed_units_or_all() {
         changes
     };
     let rows = 3 * 2 * N;
-    let (first, second) = (
-        |rows| transformed_bytes(rows, 30) as usize,
-        transformed_bytes(rows, 100) as usize,
-    );
+    let first = |rows| transformed_bytes(rows, 30) as usize;
+    let second = transformed_bytes(rows, 100) as usize;
     let stored = (sizes.database + sizes.material) as usize;
     assert_counts(&cost::<Double>(&server, &[]), &[]);
     for (changes, counts) in [
@@ -226,10 +225,8 @@ fn inspire0_prepares_the_packs_of_changed_bytes() {
         &[("update", 3), ("pack", 9)],
     );
     let server = setup::<S>(params, &records);
-    let (update, setup) = (
-        cost::<S>(&server, &changes(0..3)),
-        server.params().describe().work.setup,
-    );
+    let update = cost::<S>(&server, &changes(0..3));
+    let setup = server.params().describe().work.setup;
     for operation in [Operation::Pack, Operation::HintTransform] {
         assert!((update.times(operation) - setup.times(operation)).abs() < 1e-6);
     }
@@ -245,10 +242,8 @@ fn simpleypir_prepares_the_packs_of_changed_records() {
     let shape = Shape::of_bytes(40, 4096).unwrap();
     let params = simpleypir::Params::<simpleypir::ByCdks>::with_packs(shape, 2).unwrap();
     let records = records(shape);
-    let (even, both) = (
-        inverted(&records, &[0, 18], 5..6),
-        inverted(&records, &[18, 19], 5..6),
-    );
+    let even = inverted(&records, &[0, 18], 5..6);
+    let both = inverted(&records, &[18, 19], 5..6);
     check_stages::<SimpleYpir>(&params, &records, &inverted(&records, &[7], 0..0), &[]);
     check_stages::<SimpleYpir>(&params, &records, &even, &[("pack", 1)]);
     check_stages::<SimpleYpir>(&params, &records, &both, &[("pack", 2)]);

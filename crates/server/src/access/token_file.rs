@@ -379,10 +379,8 @@ mod tests {
     fn tokens_are_added_and_revoked_and_never_stored_in_clear() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
-        let (first, second) = (
-            TokenFile::add(&path, new("a")).unwrap(),
-            TokenFile::add(&path, new("b")).unwrap(),
-        );
+        let first = TokenFile::add(&path, new("a")).unwrap();
+        let second = TokenFile::add(&path, new("b")).unwrap();
         assert_ne!(*first, *second);
         assert_eq!(
             (first.len(), &first[..PREFIX.len()]),

@@ -195,11 +195,9 @@ mod tests {
             )
             .unwrap()
         };
-        let (all, words, other) = (
-            add("all", None),
-            add("words", Some(&["words"])),
-            add("other", Some(&["other"])),
-        );
+        let all = add("all", None);
+        let words = add("words", Some(&["words"]));
+        let other = add("other", Some(&["other"]));
         let open = |only: Option<&str>| {
             Tokens::open(&[TokenSource {
                 only: only.map(str::to_owned),
@@ -209,7 +207,8 @@ mod tests {
         };
         let allows =
             |tokens: &Tokens, token: &str, name: &str| tokens.find(token).unwrap().allows(name);
-        let (free, bound) = (open(None), open(Some("words")));
+        let free = open(None);
+        let bound = open(Some("words"));
         assert!(allows(&free, &all, "words") && allows(&free, &all, "other"));
         assert!(allows(&bound, &all, "words") && !allows(&bound, &all, "other"));
         assert!(allows(&bound, &words, "words"));

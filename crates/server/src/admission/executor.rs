@@ -201,7 +201,8 @@ impl<W: Work> Executor<W> {
     where
         W: 'static,
     {
-        let (shared, loading) = (Arc::clone(&self.shared), Arc::clone(&self.loading));
+        let shared = Arc::clone(&self.shared);
+        let loading = Arc::clone(&self.loading);
         Box::new(move |client| shared.displace(client) || loading.displace(client))
     }
 
@@ -220,7 +221,8 @@ impl<W: Work> Executor<W> {
         // Read the schedule first: a request that ends in between frees its place too, which must
         // not make `queued` too large.
         let schedule = self.shared.schedule();
-        let (running, waiting) = (schedule.running, schedule.queue.len());
+        let running = schedule.running;
+        let waiting = schedule.queue.len();
         drop(schedule);
         Load {
             queued: self.places.taken().saturating_sub(running),
@@ -319,7 +321,8 @@ impl<W: Work> Shared<W> {
 
     /// Answers a batch, then starts the batches that can follow it.
     fn answer(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<Waiting<W>>) {
-        let (start, count) = (Instant::now(), batch.len());
+        let start = Instant::now();
+        let count = batch.len();
         let (work, callers): (Vec<W>, Vec<_>) = batch
             .into_iter()
             .map(|waiting| (waiting.work, waiting.caller))
@@ -507,10 +510,8 @@ mod tests {
     #[tokio::test]
     async fn a_request_beyond_capacity_is_refused_with_a_retry_delay() {
         let executor = Executor::<Task>::new(size(1)).unwrap();
-        let (first, second) = (
-            executor.admit(&CLIENT).unwrap(),
-            executor.admit(&CLIENT).unwrap(),
-        );
+        let first = executor.admit(&CLIENT).unwrap();
+        let second = executor.admit(&CLIENT).unwrap();
         assert_eq!(
             executor.admit(&CLIENT).map(drop),
             Err(Duration::from_secs(1))

@@ -234,7 +234,8 @@ mod tests {
     fn concurrent_requests_are_limited() {
         let limiter = ClientLimiter::new(limits(None, 0, 2));
         let ask = || limiter.admit(key(1), 1, Instant::now());
-        let (first, _second) = (ask().unwrap(), ask().unwrap());
+        let first = ask().unwrap();
+        let _second = ask().unwrap();
         assert_eq!(ask().map(drop), Err(Duration::from_secs(1)));
         drop(first);
         assert!(ask().is_ok());

@@ -97,7 +97,8 @@ impl HeldBytes {
     /// Counts further bytes. Returns false, and counts nothing, if the memory is full and nobody who holds
     /// more gives any up, or if the client holds its share of it with other bodies.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let (limit, memory) = (self.memory.limit, Arc::clone(&self.memory));
+        let limit = self.memory.limit;
+        let memory = Arc::clone(&self.memory);
         loop {
             let mut held = memory.held();
             let client = held.clients.get(&self.client).copied().unwrap_or(0);

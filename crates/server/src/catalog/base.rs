@@ -111,7 +111,8 @@ impl Base {
     /// The public part that clients download. Encoded on first use, which is slow for a large hint.
     pub(super) fn public_part(&self) -> Bytes {
         let encoded = self.public_part.get_or_init(|| {
-            let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+            let scheme_public = self.server.public();
+            let keyword = self.keyword.clone();
             Bundle {
                 scheme_public,
                 keyword,
@@ -130,7 +131,8 @@ impl Base {
         keyword: Option<KeywordLayout>,
         commitment_top: Option<[u8; 32]>,
     ) -> Self {
-        let (description, version) = (server.describe(), server.version());
+        let description = server.describe();
+        let version = server.version();
         let lookups = keyword.as_ref().map_or(1, KeywordLayout::lookups);
         let layout = Bundle {
             scheme_public: Vec::new(),

@@ -30,13 +30,12 @@ impl Checkpoint {
                 expected: name.to_owned(),
             });
         }
-        let (note, proof, bytes) = (
-            log.note().to_string(),
-            log.proof()?.encode()?,
-            log.encode()?,
-        );
+        let note = log.note().to_string();
+        let proof = log.proof()?.encode()?;
+        let bytes = log.encode()?;
         let tag = format!("\"{}\"", &blake3::hash(&bytes).to_hex()[..16]);
-        let (sequence, time) = (newest.sequence, newest.time);
+        let sequence = newest.sequence;
+        let time = newest.time;
         Ok(Self {
             note: note.into(),
             proof: proof.into(),

@@ -359,10 +359,8 @@ impl Database {
     /// unknown length counts as the largest batch.
     pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
         let changes = self.delta.as_ref().map_or(0, |delta| delta.bytes_of(1));
-        let (query, most) = (
-            (self.base.query_bytes + changes).max(1) as u64,
-            self.max_batch().max(1) as u64,
-        );
+        let query = (self.base.query_bytes + changes).max(1) as u64;
+        let most = self.max_batch().max(1) as u64;
         length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
     }
 
@@ -370,7 +368,8 @@ impl Database {
     /// delta as they need.
     pub(crate) fn check_length(&self, queries: &[u8]) -> std::result::Result<(), QueryError> {
         if let Some(delta) = &self.delta {
-            let (found, limit) = (queries.len(), self.body_limit());
+            let found = queries.len();
+            let limit = self.body_limit();
             let query = self.base.queries_of(1) * self.base.query_bytes + delta.bytes_of(1);
             return match self.parts(queries) {
                 _ if found > limit => Err(QueryError::TooLong { limit }),
@@ -378,7 +377,8 @@ impl Database {
                 Some(_) => Ok(()),
             };
         }
-        let (found, query) = (queries.len(), self.each(queries));
+        let found = queries.len();
+        let query = self.each(queries);
         if found.div_ceil(query) > self.base.max_batch {
             return Err(QueryError::TooLong {
                 limit: self.base.max_batch * query,
@@ -422,7 +422,8 @@ impl Database {
         request: &'q [u8],
         others: impl Iterator<Item = &'q [u8]>,
     ) -> bool {
-        let (mut queries, mut bytes) = (0, 0u64);
+        let mut queries = 0;
+        let mut bytes = 0u64;
         for body in others.chain([request]) {
             queries += self.count_of_base(self.checked_parts(body).0);
             bytes = bytes.saturating_add(self.footprint(body));
@@ -517,7 +518,8 @@ fn serve_delta(base: &Base, delta: Delta, file: &Path) -> papir_store::Result<Se
         (None, None) => {}
         (signed, _) => {
             let words = |signed| if signed { "signed" } else { "unsigned" };
-            let (of_base, of_delta) = (words(signed.is_some()), words(delta.log.is_some()));
+            let of_base = words(signed.is_some());
+            let of_delta = words(delta.log.is_some());
             return Err(papir_store::Error::Options {
                 found: format!("a delta that is {of_delta} beside a database that is {of_base}"),
                 expected: "both signed, or both unsigned".to_owned(),

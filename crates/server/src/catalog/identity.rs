@@ -24,7 +24,8 @@ impl Identity {
     /// The file at `path`; `None` if its metadata cannot be read.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
-        let (bytes, modified) = (metadata.len(), metadata.modified().ok());
+        let bytes = metadata.len();
+        let modified = metadata.modified().ok();
         Some(Self {
             bytes,
             modified,
@@ -52,7 +53,8 @@ mod tests {
     #[test]
     fn a_replaced_file_of_equal_length_is_detected() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, next) = (folder.path().join("a"), folder.path().join("b"));
+        let path = folder.path().join("a");
+        let next = folder.path().join("b");
         assert_eq!(Identity::of(&path), None);
         fs::write(&path, "one").unwrap();
         fs::write(&next, "two").unwrap();

@@ -333,7 +333,8 @@ impl Catalog {
     pub(crate) fn load_delta(&self, name: &str, file: &Path) -> Option<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.slots.get(name)?;
-        let (newest, seen) = (slot.newest()?, slot.files(file));
+        let newest = slot.newest()?;
+        let seen = slot.files(file);
         if seen.delta.is_none() || seen.delta == slot.seen().delta {
             return None;
         }
@@ -465,7 +466,8 @@ impl Catalog {
 
 impl Slot {
     fn new(path: Option<PathBuf>, versions: Versions) -> Self {
-        let (seen, damaged) = (Mutex::default(), Mutex::default());
+        let seen = Mutex::default();
+        let damaged = Mutex::default();
         Self {
             path,
             versions: RwLock::new(versions),

@@ -31,7 +31,8 @@ impl Place<'_> {
         let Some(device) = self.device else {
             return Ok(base);
         };
-        let (database, matrices) = (base.name.clone(), base.server.device_matrices());
+        let database = base.name.clone();
+        let matrices = base.server.device_matrices();
         if matrices.is_empty() {
             let scheme = base.description.scheme;
             tracing::info!(

@@ -53,7 +53,8 @@ impl Sources {
             return Ok(());
         };
         let report = mirror.refresh(&NoProgress)?;
-        let (location, bytes) = (mirror.location(), report.fetched_bytes);
+        let location = mirror.location();
+        let bytes = report.fetched_bytes;
         if bytes > 0 {
             tracing::info!(%location, version = %report.manifest.version, fetched = bytes, "snapshot fetched");
         }
@@ -120,10 +121,8 @@ mod tests {
         options.record_bytes = Some(8);
         build(&options, &mut ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
 
-        let (url, settings) = (
-            format!("file://{}/store/a.papir", folder.path().display()),
-            Settings::default(),
-        );
+        let url = format!("file://{}/store/a.papir", folder.path().display());
+        let settings = Settings::default();
         let mut sources = Sources::default();
         let copy = sources
             .copy(&url, &folder.path().join("cache"), &settings)

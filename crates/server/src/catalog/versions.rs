@@ -313,7 +313,8 @@ mod tests {
 
     #[test]
     fn old_versions_are_kept_for_a_time_up_to_a_limit() {
-        let (start, mut versions) = (Instant::now(), Versions::new(None, KEEP));
+        let start = Instant::now();
+        let mut versions = Versions::new(None, KEEP);
         assert!(Candidates::new(versions.views(start)).is_none());
         let databases: Vec<_> = (0..5).map(|_| database()).collect();
         let names_put: Vec<_> = databases.iter().map(Database::version).collect();

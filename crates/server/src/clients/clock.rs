@@ -114,20 +114,19 @@ mod tests {
 
     #[test]
     fn nothing_expires_for_a_while_after_a_start_and_after_a_jump() {
-        let (clock, start) = (
-            Clock {
-                doubt: MAX_DOUBT,
-                last: Mutex::new(None),
-            },
-            Instant::now(),
-        );
+        let clock = Clock {
+            doubt: MAX_DOUBT,
+            last: Mutex::new(None),
+        };
+        let start = Instant::now();
         let trusted = |wall: u64, seconds: u64| {
             let at = start + Duration::from_secs(seconds);
             let reading = clock.read(wall * SECOND, at);
             assert_eq!(reading.time / SECOND, wall);
             at >= reading.trusted_from
         };
-        let (base, year) = (1_800_000_000, 31_536_000);
+        let base = 1_800_000_000;
+        let year = 31_536_000;
         assert!(!trusted(base, 0));
         assert!(!trusted(base + 599, 599));
         assert!(trusted(base + 600, 600));

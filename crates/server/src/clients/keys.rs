@@ -116,7 +116,8 @@ mod tests {
         assert!(keys.append(id, 0, b"a part").unwrap() && !keys.is_failing());
 
         // A file in the folder's place.
-        let (place, away) = (folder.path().join("keys"), folder.path().join("away"));
+        let place = folder.path().join("keys");
+        let away = folder.path().join("away");
         fs::rename(&place, &away).unwrap();
         fs::write(&place, "").unwrap();
         assert!(keys.append(id, 6, b"another").is_err() && keys.is_failing());

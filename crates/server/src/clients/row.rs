@@ -105,11 +105,17 @@ impl Row {
         } else {
             Stage::Uploading
         };
-        let (created, used, expires) = (reader.u64()?, reader.u64()?, reader.u64()?);
-        let (keys_bytes, ticket_bytes, next_ticket) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let created = reader.u64()?;
+        let used = reader.u64()?;
+        let expires = reader.u64()?;
+        let keys_bytes = reader.u64()?;
+        let ticket_bytes = reader.u64()?;
+        let next_ticket = reader.u64()?;
         let version = Version(reader.array()?);
-        let (queried, owner) = (reader.u8()? == 1, reader.array()?);
-        let (ticketed, next_sent_ahead) = (reader.u8()? == 1, reader.u64()?);
+        let queried = reader.u8()? == 1;
+        let owner = reader.array()?;
+        let ticketed = reader.u8()? == 1;
+        let next_sent_ahead = reader.u64()?;
         reader.finish()?;
         Ok(Self {
             stage,

@@ -37,7 +37,8 @@ impl Store {
 
     /// Reads a consistent state of the tables.
     pub(super) fn read<T>(&self, work: impl FnOnce(&mut dyn ReadTables) -> Result<T>) -> Result<T> {
-        let (mut work, mut found) = (Some(work), None);
+        let mut work = Some(work);
+        let mut found = None;
         self.storage.read(&mut |tables| {
             if let Some(work) = work.take() {
                 found = Some(work(tables)?);
@@ -52,7 +53,8 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Tables) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let (mut work, mut outcome) = (Some(work), None);
+        let mut work = Some(work);
+        let mut outcome = None;
         self.storage.write(&mut |tables| {
             if let Some(work) = work.take() {
                 outcome = work(tables)?;

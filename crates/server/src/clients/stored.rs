@@ -54,7 +54,8 @@ impl StoredRegistry {
     fn try_list(&self) -> Result<Vec<(String, RegistryCounts, Vec<ClientStatus>)>, StoreError> {
         let mut databases = Vec::new();
         for name in self.store.databases()? {
-            let (mut counts, mut clients) = (RegistryCounts::default(), Vec::new());
+            let mut counts = RegistryCounts::default();
+            let mut clients = Vec::new();
             for (id, row) in self.store.clients(&name)? {
                 status::count(&mut counts, &row, self.store.numbers(id)?.counts());
                 clients.push(self.status(id, &row)?);

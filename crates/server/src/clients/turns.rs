@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn the_worker_has_a_tenth_of_the_time_while_queries_run() {
-        let (pending, stopping) = (Arc::new(()), AtomicBool::new(false));
+        let pending = Arc::new(());
+        let stopping = AtomicBool::new(false);
         let queries = Ongoing::of(&pending);
         let turns = Turns::new(&queries, &stopping);
         let work = Duration::from_millis(20);

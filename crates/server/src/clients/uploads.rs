@@ -62,7 +62,8 @@ impl Registry {
         length: u64,
     ) -> Result<ClientStatus, ClientError> {
         let turn = Arc::clone(&self.registering).acquire_owned().await;
-        let (registry, to) = (Arc::clone(self), Arc::clone(database));
+        let registry = Arc::clone(self);
+        let to = Arc::clone(database);
         let adding = tokio::task::spawn_blocking(move || {
             // Held here: a client that disconnects does not end this.
             let _turn = turn;
@@ -105,7 +106,8 @@ impl Registry {
         keys: Vec<u8>,
         held: impl Send + 'static,
     ) -> Result<ClientStatus, ClientError> {
-        let (registry, database) = (Arc::clone(self), Arc::clone(database));
+        let registry = Arc::clone(self);
+        let database = Arc::clone(database);
         // A client that disconnects leaves nothing unfinished behind, which would count in its network's share.
         let registering = async move {
             let _held = held;
@@ -127,7 +129,8 @@ impl Registry {
         match self.append(database, id, 0, keys).await {
             Ok(status) => Ok(status),
             Err(error) => {
-                let (registry, from) = (Arc::clone(self), Arc::clone(database));
+                let registry = Arc::clone(self);
+                let from = Arc::clone(database);
                 let removing =
                     tokio::task::spawn_blocking(move || registry.remove(from.name(), id));
                 removing.await.map_err(|_| ClientError::Internal)??;
@@ -147,7 +150,8 @@ impl Registry {
         offset: u64,
         part: Vec<u8>,
     ) -> Result<ClientStatus, ClientError> {
-        let (registry, to) = (Arc::clone(self), Arc::clone(database));
+        let registry = Arc::clone(self);
+        let to = Arc::clone(database);
         let writing =
             tokio::task::spawn_blocking(move || registry.append_part(&to, id, offset, &part));
         let status = writing.await.map_err(|_| ClientError::Internal)??;
@@ -155,7 +159,8 @@ impl Registry {
             return Ok(status);
         }
         let turn = Arc::clone(&self.accepting).lock_owned().await;
-        let (registry, to) = (Arc::clone(self), Arc::clone(database));
+        let registry = Arc::clone(self);
+        let to = Arc::clone(database);
         let accepting = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             registry.accept(&to, id)

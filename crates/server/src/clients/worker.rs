@@ -317,7 +317,9 @@ impl State {
                     last_round: self.prepared.get(id).copied().unwrap_or(0),
                 };
                 if best.as_ref().is_none_or(|(other, _)| urgency < *other) {
-                    let (database, id, owner) = (Arc::clone(&database), *id, row.owner);
+                    let database = Arc::clone(&database);
+                    let id = *id;
+                    let owner = row.owner;
                     best = Some((
                         urgency,
                         Wanted {

@@ -96,8 +96,10 @@ fn for_value(element: &str) -> Option<&str> {
 
 /// Splits at separators outside quotes; `None` if a quote is not closed.
 fn split(text: &str, separator: char) -> Option<Vec<&str>> {
-    let (mut parts, mut start) = (Vec::new(), 0);
-    let (mut quoted, mut escaped) = (false, false);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut quoted = false;
+    let mut escaped = false;
     for (place, char) in text.char_indices() {
         match char {
             _ if escaped => escaped = false,

@@ -116,7 +116,9 @@ struct Admitted {
 }
 
 fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, Problem> {
-    let (path, headers, guard) = (request.uri().path(), request.headers(), &app.guard);
+    let path = request.uri().path();
+    let headers = request.headers();
+    let guard = &app.guard;
     let grant = authorize(
         guard.tokens.as_deref(),
         request.method(),
@@ -162,7 +164,8 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
 /// number of its tickets: queries whose keys were sent ahead are shorter. Reading a description or
 /// a state counts as none: it is cheap, and a client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
-    let (headers, path) = (request.headers(), request.uri().path());
+    let headers = request.headers();
+    let path = request.uri().path();
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok());

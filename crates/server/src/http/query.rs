@@ -162,7 +162,8 @@ async fn claim_numbers(
     let Some(permit) = app.claims.admit(key) else {
         return Problem::Busy { after: FULL_ADVICE };
     };
-    let (turns, key) = (Arc::clone(&app.claims), key.clone());
+    let turns = Arc::clone(&app.claims);
+    let key = key.clone();
     // A task of its own: a caller that goes away does not end it.
     let claiming = tokio::spawn(async move {
         let Ok(turn) = turns.enter(&key, permit).await else {

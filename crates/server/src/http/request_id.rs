@@ -91,10 +91,8 @@ pub(super) async fn identify(
         .instrument(trace.clone())
         .instrument(span.clone())
         .await;
-    let (status, milliseconds) = (
-        response.status().as_u16(),
-        start.elapsed().as_secs_f64() * 1e3,
-    );
+    let status = response.status().as_u16();
+    let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     span.in_scope(|| tracing::debug!(route, status, milliseconds, "responded"));
     state.app.metrics.response(route, status);
     traces::end(
@@ -141,7 +139,8 @@ mod tests {
 
     #[test]
     fn ids_differ() {
-        let (ids, others) = (RequestIds::default(), RequestIds::default());
+        let ids = RequestIds::default();
+        let others = RequestIds::default();
         assert_ne!(ids.next(), ids.next());
         assert_ne!(RequestIds::default().next(), others.next());
         assert!(

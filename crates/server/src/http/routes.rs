@@ -58,7 +58,8 @@ impl Routes {
         _: P,
         handler: impl Handler<T, Arc<App>>,
     ) -> Self {
-        let (path, mut operation) = (P::path(), P::operation());
+        let path = P::path();
+        let mut operation = P::operation();
         let tag = match &path {
             path if path.starts_with("/v1/databases") => "databases",
             path if path.starts_with("/v1/psi") => "set intersection",

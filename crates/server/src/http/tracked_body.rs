@@ -123,7 +123,8 @@ impl HttpBody for TrackedBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let body = self.body.size_hint();
+        let rest = self.rest.len() as u64;
         let mut hint = SizeHint::new();
         hint.set_lower(body.lower().saturating_add(rest));
         if let Some(upper) = body.upper() {
@@ -146,7 +147,8 @@ mod tests {
         let activity = Activity::new();
         let mut body =
             TrackedBody::of(response, (activity.begin(Exchange::Multiplexed), None)).into_body();
-        let (mut sizes, mut taken) = (Vec::new(), Vec::new());
+        let mut sizes = Vec::new();
+        let mut taken = Vec::new();
         while !body.is_end_stream() {
             assert_eq!(
                 body.size_hint().exact(),
@@ -166,7 +168,8 @@ mod tests {
     /// The connection may hold a piece for as long as its peer takes nothing.
     #[tokio::test]
     async fn a_response_is_sent_once_its_last_piece_is() {
-        let (activity, running) = (Activity::new(), Arc::new(()));
+        let activity = Activity::new();
+        let running = Arc::new(());
         let tracked = (
             activity.begin(Exchange::Multiplexed),
             Some(Arc::clone(&running)),

@@ -54,7 +54,8 @@ impl ConnectionSlots {
 
     /// Takes a slot for a connection from `peer`; `None` if no other connection gives way.
     pub(crate) fn take(&self, activity: &Arc<Activity>, peer: Peer) -> Option<Slot> {
-        let (mut open, network) = (lock(&self.open), peer.network());
+        let mut open = lock(&self.open);
+        let network = peer.network();
         if open.connections.len() >= self.capacity
             && !open.evict_from_heavier(network, self.capacity / NETWORK_SHARE)
             && !open.evict_one(self.sending)
@@ -162,7 +163,9 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_is_replaced_and_busy_ones_stay() {
         let slots = ConnectionSlots::new(2, Duration::from_secs(600));
-        let (first, second, third) = (Activity::new(), Activity::new(), Activity::new());
+        let first = Activity::new();
+        let second = Activity::new();
+        let third = Activity::new();
         let kept = slots.take(&first, Peer::Local).unwrap();
         let busy = first.begin(Exchange::Serial);
         let _second = slots.take(&second, Peer::Local).unwrap();

@@ -58,7 +58,8 @@ impl TlsFiles {
     }
 
     fn read(&self) -> Result<Pair, Error> {
-        let (certificate, key) = (&self.certificate, &self.key);
+        let certificate = &self.certificate;
+        let key = &self.key;
         let chain = certificates(certificate)?;
         let private = PrivateKeyDer::from_pem_slice(&contents(key)?)
             .map_err(|error| bad(key, no_key(error)))?;

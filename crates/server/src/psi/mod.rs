@@ -96,10 +96,8 @@ impl Psi {
         let seen = Mutex::new(Identity::of(path));
         let set = RwLock::new(Arc::new(ServedSet::new(load(path)?)));
         let pool = Arc::new(answer_pool(threads)?);
-        let (name, turns) = (
-            DatabaseConfig::new(path, None).name,
-            WorkTurns::new(concurrent, queued),
-        );
+        let name = DatabaseConfig::new(path, None).name;
+        let turns = WorkTurns::new(concurrent, queued);
         Ok(Self {
             path: path.to_owned(),
             name,
@@ -151,7 +149,8 @@ impl Psi {
     /// Loads the set and checks that it can replace the current one.
     fn load_matching(&self, catalog: &Catalog) -> Result<PsiSet, String> {
         let set = load(&self.path).map_err(|error| error.to_string())?;
-        let (old, new) = (self.set().summary, set.summary);
+        let old = self.set().summary;
+        let new = set.summary;
         if old.kind != new.kind {
             return Err(format!(
                 "a set of kind {}: expected {}",
@@ -191,7 +190,8 @@ impl Psi {
         };
         let permit = self.turns.admit(client).ok_or(BUSY)?;
         let turn = self.turns.enter(client, permit).await.map_err(|_| BUSY)?;
-        let (pool, current) = (Arc::clone(&self.pool), set.version());
+        let pool = Arc::clone(&self.pool);
+        let current = set.version();
         let evaluating = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if the client disconnects.
             let _turn = turn;

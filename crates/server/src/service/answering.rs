@@ -156,7 +156,8 @@ impl QueryService {
             .loading(client, permit)
             .await
             .map_err(|error| self.refused(error))?;
-        let (registry, database) = (Arc::clone(registry), Arc::clone(database));
+        let registry = Arc::clone(registry);
+        let database = Arc::clone(database);
         let checking = tokio::task::spawn_blocking(move || {
             let _held = held;
             registry.check_keys(&database, id)
@@ -266,8 +267,9 @@ impl Request {
         let metrics = &self.context.metrics;
         metrics.stage(name, Stage::Answer, time);
         metrics.answered(name, self.database().count(&self.queries), answers.len());
-        let (received, sent, milliseconds) =
-            (self.queries.len(), answers.len(), time.as_secs_f64() * 1e3);
+        let received = self.queries.len();
+        let sent = answers.len();
+        let milliseconds = time.as_secs_f64() * 1e3;
         self.span.in_scope(|| {
             tracing::debug!(database = name, received, sent, milliseconds, "answered");
         });

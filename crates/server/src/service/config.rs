@@ -134,7 +134,9 @@ impl ServerConfig {
                 });
             }
             if let Some(first) = seen.insert(name, path) {
-                let (name, first, second) = (name.clone(), first.to_owned(), path.clone());
+                let name = name.clone();
+                let first = first.to_owned();
+                let second = path.clone();
                 return Err(Error::DuplicateName {
                     name,
                     first,

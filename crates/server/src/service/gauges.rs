@@ -82,10 +82,8 @@ fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
         left,
     } in versions
     {
-        let (version, newest) = (
-            database.version().to_string(),
-            if left.is_none() { "true" } else { "false" },
-        );
+        let version = database.version().to_string();
+        let newest = if left.is_none() { "true" } else { "false" };
         let scheme = database.description().scheme;
         let labels = [
             ("database", name),

@@ -61,7 +61,8 @@ impl ReloadHandle {
     /// # Errors
     /// [`Error::Io`] if the loading task ended abnormally.
     pub async fn load_delta(&self, name: &str, file: &Path) -> Result<Vec<Reloaded>, Error> {
-        let (name, file) = (name.to_owned(), file.to_owned());
+        let name = name.to_owned();
+        let file = file.to_owned();
         load_with(&self.app, move |catalog| Loads {
             databases: catalog.load_delta(&name, &file).into_iter().collect(),
             set: None,

@@ -235,10 +235,8 @@ fn an_expired_token_is_refused() {
 #[test]
 fn a_file_for_one_database_allows_no_other() {
     let folder = TempDir::new().unwrap();
-    let (one, two) = (
-        folder.path().join("one.toml"),
-        folder.path().join("two.toml"),
-    );
+    let one = folder.path().join("one.toml");
+    let two = folder.path().join("two.toml");
     let only = |path: &Path, name: &str| TokenSource {
         only: Some(name.to_owned()),
         ..TokenSource::new(path)

@@ -98,7 +98,8 @@ fn seconds(time: SystemTime) -> f64 {
 #[test]
 fn expiry_of_certificate_and_tokens_is_known() {
     let folder = TempDir::new().unwrap();
-    let (files, tokens) = (pair(folder.path()), folder.path().join("tokens.toml"));
+    let files = pair(folder.path());
+    let tokens = folder.path().join("tokens.toml");
     issue(&files, 6);
     let hour = Duration::from_secs(3600);
     let forever = token(&tokens, "forever", None);

@@ -47,7 +47,8 @@ async fn a_service_is_described() {
     let folder = TempDir::new().unwrap();
     let path = build_signed(folder.path(), "words.papir", "a", 1_800_000_000);
     let server = Running::start_files(serving(&[&path])).unwrap();
-    let (url, options) = (server.url(), stateless());
+    let url = server.url();
+    let options = stateless();
     aio::ready(&url, &options).await.unwrap();
     let detail = aio::detail(&url, &options).await.unwrap();
     assert_eq!(detail.info.name, "words");
@@ -94,7 +95,8 @@ fn failures_have_the_same_words_over_both_transports() {
         vec![indexed("table", "plain", 9)],
     );
     let plain = Running::start(config(), vec![indexed("table", "plain", 9)]);
-    let (secured, plain) = (secured.address, plain.address);
+    let secured = secured.address;
+    let plain = plain.address;
     let options = Options {
         allow_not_private: true,
         ca: Some(authority.root()),
@@ -170,7 +172,8 @@ fn steps_in_place_need_no_other_thread() {
     runtime.enable_all().on_thread_start(move || {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    let (runtime, url) = (runtime.build().unwrap(), server.url());
+    let runtime = runtime.build().unwrap();
+    let url = server.url();
     let folder = TempDir::new().unwrap();
     let options = Options {
         no_cache: true,
@@ -220,7 +223,8 @@ fn lookups_of_a_registered_client_need_few_blocking_threads() {
         .build()
         .unwrap();
     let lookups = (0..5).map(|index| {
-        let (url, options) = (server.url(), options.clone());
+        let url = server.url();
+        let options = options.clone();
         runtime.spawn(async move {
             Connection::open_with(&url, &options)
                 .await?

@@ -31,7 +31,8 @@ fn start(batches: &Batches) -> Running {
 
 /// Waits until this number of requests has arrived and is queued.
 fn wait_for(server: &Running, waiting: usize) {
-    let (start, line) = (Instant::now(), format!("papir_requests_waiting {waiting}"));
+    let start = Instant::now();
+    let line = format!("papir_requests_waiting {waiting}");
     loop {
         let text = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
         if text.lines().any(|one| one == line) {

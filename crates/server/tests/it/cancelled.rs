@@ -39,7 +39,8 @@ fn options(state: &Path) -> Options {
 /// Polls a future `polls` times and once more, then drops it. Returns its output if it is done by
 /// then. A poll gets at most one result of a blocking thread or of a socket.
 async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
-    let (mut future, mut count) = (Box::pin(future), 0);
+    let mut future = Box::pin(future);
+    let mut count = 0;
     poll_fn(|context| {
         // Of the runtime's budget for one poll, one unit is left.
         for _ in 1..BUDGET {

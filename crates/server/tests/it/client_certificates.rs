@@ -79,7 +79,8 @@ impl World {
         server: &Running,
         identity: Option<&Identity>,
     ) -> papir_client::Result<Vec<u8>> {
-        let (ca, identity) = (Some(self.service.root()), identity.cloned());
+        let ca = Some(self.service.root());
+        let identity = identity.cloned();
         let patience = Some(Duration::from_secs(1));
         let options = Options {
             allow_not_private: true,
@@ -228,10 +229,8 @@ fn authorities_are_replaced_on_reload() {
     let world = World::new();
     let files = world.files(false);
     let server = start(&files);
-    let (old, new) = (
-        world.client(&world.clients, 1, 2100),
-        world.client(&world.service, 2, 2100),
-    );
+    let old = world.client(&world.clients, 1, 2100);
+    let new = world.client(&world.service, 2, 2100);
     let authorities = &files.clients.as_ref().unwrap().authorities;
     fs::copy(world.service.root(), authorities).unwrap();
     reload(&server.handle);

@@ -64,7 +64,8 @@ fn check(server: &Running, client: &Client, (query, index): (Query, u64), reply:
 #[test]
 fn keys_are_checked_one_at_a_time_even_if_their_client_leaves() {
     let directory = TempDir::new().unwrap();
-    let (latch, armed) = (Latch::default(), Arc::new(AtomicBool::new(true)));
+    let latch = Latch::default();
+    let armed = Arc::new(AtomicBool::new(true));
     let fault = Fault::ColdKeys(armed, latch.clone());
     let inner = prepared_stateful(50_000, 1);
     let table = Database::new(
@@ -109,7 +110,8 @@ fn keys_are_checked_one_at_a_time_even_if_their_client_leaves() {
 #[test]
 fn other_clients_are_answered_while_cold_keys_are_parsed_one_at_a_time() {
     let directory = TempDir::new().unwrap();
-    let (latch, armed) = (Latch::default(), Arc::new(AtomicBool::new(false)));
+    let latch = Latch::default();
+    let armed = Arc::new(AtomicBool::new(false));
     let fault = Fault::ColdKeys(Arc::clone(&armed), latch.clone());
     let inner = prepared_stateful(LARGE, 1);
     let table = Database::new(
@@ -139,7 +141,8 @@ fn other_clients_are_answered_while_cold_keys_are_parsed_one_at_a_time() {
             .iter()
             .zip(&cold)
             .map(|(query, client)| {
-                let (bytes, id) = (query.bytes.clone(), client.id.clone());
+                let bytes = query.bytes.clone();
+                let id = client.id.clone();
                 scope.spawn(move || ask(server, id, bytes))
             })
             .collect();

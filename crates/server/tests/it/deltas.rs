@@ -377,7 +377,8 @@ fn signed_deltas_are_checked_and_cost_a_client_their_public_part() {
     assert_eq!(sequence(&connection), 1);
     assert_eq!(info(&server)["checkpoint"]["sequence"], 1);
 
-    let (before, fetched) = (info(&server), connection.costs().public_bytes);
+    let before = info(&server);
+    let fetched = connection.costs().public_bytes;
     publish_by(&file, "c", &[9], &[], sign());
     let changed = until_changed(&server, &before);
     assert_eq!(connection.get_key(&key(9)).unwrap(), Some(value(9, "c")));

@@ -186,7 +186,8 @@ async fn a_service_without_a_listener_responds_as_one_with_it() {
     let pending = lookup_of(&public)
         .prepare_key(&key(7), &mut papir_client::system_rng())
         .unwrap();
-    let (path, body) = ("/v1/databases/words/query", pending.queries().concat());
+    let path = "/v1/databases/words/query";
+    let body = pending.queries().concat();
     failures.store(1, Ordering::SeqCst);
     let away = send(&server, "POST", path, &body).await;
     assert_eq!((away.status, away.code().as_str()), (503, "unavailable"));

@@ -62,10 +62,8 @@ impl TamperingServer {
     /// are answered with zeros of the correct length.
     fn new(path: &'static str, tamper: impl Fn(&mut Canned) + Send + 'static) -> Self {
         let honest = Running::start(config(), vec![indexed("table", "plain", 50)]);
-        let (url, answer) = (
-            honest.url(),
-            lookup(&honest.url(), "table").describe().sizes.answer as usize,
-        );
+        let url = honest.url();
+        let answer = lookup(&honest.url(), "table").describe().sizes.answer as usize;
         let server = CannedServer::start(move |request| {
             let (method, route) = request.split_once(' ').unwrap();
             let mut reply = match method {

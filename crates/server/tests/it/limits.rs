@@ -111,7 +111,8 @@ fn clients_behind_a_trusted_proxy_are_limited_separately() {
         )
         .status
     };
-    let (trusted, other) = (start("127.0.0.0/8"), start("10.0.0.0/8"));
+    let trusted = start("127.0.0.0/8");
+    let other = start("10.0.0.0/8");
     let asked = [
         "1.1.1.1",
         "1.1.1.1",
@@ -239,7 +240,8 @@ fn slow_headers_are_cut_off() {
         "GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ] {
-        let (mut stream, begin) = (dial(server.address), Instant::now());
+        let mut stream = dial(server.address);
+        let begin = Instant::now();
         let mut bytes = request.bytes().chain(std::iter::repeat(b'a'));
         // The connection is closed when a byte can no longer be sent.
         while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
@@ -262,7 +264,8 @@ fn an_idle_connection_is_closed_after_the_header_timeout() {
     let server = Running::start(config, vec![indexed("table", "plain", 50)]);
     // On a loaded machine it may be cut off before it sends anything; then retry.
     let spoken = (0..20).any(|_| {
-        let (mut stream, mut reply) = (dial(server.address), String::new());
+        let mut stream = dial(server.address);
+        let mut reply = String::new();
         let sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
         let ended = stream.read_to_string(&mut reply);
         let silent = matches!(&ended, Err(error) if error.kind() == ErrorKind::WouldBlock);
@@ -399,7 +402,8 @@ fn a_stop_finishes_responses_that_are_being_sent() {
     let (request, answer) = largest_batch(&server);
     let mut stream = dial(server.address);
     stream.write_all(&request).unwrap();
-    let (mut part, mut taken) = (vec![0; 1 << 20], 0);
+    let mut part = vec![0; 1 << 20];
+    let mut taken = 0;
     stream.read_exact(&mut part).unwrap();
     server.begin_stop();
     while taken < answer {
@@ -477,7 +481,8 @@ fn an_http_2_peer_that_pings_but_receives_no_response_is_cut_off() {
         &frame(1, 0x05, 1, &fields),
     ]
     .concat();
-    let (mut stream, start) = (dial(server.address), Instant::now());
+    let mut stream = dial(server.address);
+    let start = Instant::now();
     // The connection is closed when a ping can no longer be sent.
     let mut sent = stream.write_all(&begin);
     while sent.is_ok() {

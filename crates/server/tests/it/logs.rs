@@ -81,7 +81,8 @@ fn logs_do_not_depend_on_the_queries() {
     if !runs_alone("logs::logs_do_not_depend_on_the_queries") {
         return;
     }
-    let (log, json) = (Log::default(), Log::default());
+    let log = Log::default();
+    let json = Log::default();
     tracing_subscriber::registry()
         // The finest level of a service's log: spans of traces are finer.
         .with(LevelFilter::DEBUG)
@@ -100,10 +101,8 @@ fn logs_do_not_depend_on_the_queries() {
         )
         .init();
     let server = Running::start(config(), vec![indexed("table", "plain", 60_000)]);
-    let (lookup, url) = (
-        lookup(&server.url(), "table"),
-        format!("{}/v1/databases/table/query", server.url()),
-    );
+    let lookup = lookup(&server.url(), "table");
+    let url = format!("{}/v1/databases/table/query", server.url());
     let header = Header {
         kind: Kind::Query,
         scheme: 0,
@@ -159,11 +158,10 @@ fn logs_do_not_depend_on_the_queries() {
         2
     );
 
-    let (health, list) = (
-        format!("{}/healthz", server.url()),
-        format!("{}/v1/databases", server.url()),
-    );
-    let (first, second) = (get(&health), get(&list));
+    let health = format!("{}/healthz", server.url());
+    let list = format!("{}/v1/databases", server.url());
+    let first = get(&health);
+    let second = get(&list);
     let ids = [
         first.header("x-request-id").unwrap(),
         second.header("x-request-id").unwrap(),

@@ -196,7 +196,8 @@ fn values_that_need_several_queries_return_complete<C: AnyConnection>() {
     for (i, found) in (0..).zip(values) {
         assert_eq!(found, (i < 200).then(|| value(i)), "{i}");
     }
-    let (costs, info) = (connection.costs(), connection.info());
+    let costs = connection.costs();
+    let info = connection.info();
     assert_eq!(costs.query_bytes, 201 * lookups * info.sizes.query);
     let keys_per_request = info.max_batch as u64 / lookups;
     assert_eq!(costs.requests, 201u64.div_ceil(keys_per_request));

@@ -46,7 +46,8 @@ fn malformed(random: &mut impl Rng, query: &[u8]) -> Vec<u8> {
 
 /// Reads one response and returns its status; `None` if the connection is closed.
 fn response(stream: &mut TcpStream) -> Option<u16> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
+    let mut head = Vec::new();
+    let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte).ok()?;
         head.push(byte[0]);
@@ -73,7 +74,9 @@ fn the_server_survives_ten_thousand_malformed_requests() {
     let answered = AtomicUsize::new(0);
     thread::scope(|scope| {
         for client in 0..CLIENTS {
-            let (query, address, answered) = (&query, server.address, &answered);
+            let query = &query;
+            let address = server.address;
+            let answered = &answered;
             scope.spawn(move || {
                 let mut random = chacha20::ChaCha20Rng::seed_from_u64(client as u64);
                 let mut stream = TcpStream::connect(address).unwrap();

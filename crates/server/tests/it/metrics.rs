@@ -51,7 +51,8 @@ fn a_known_sequence_of_requests_is_counted_exactly() {
         config(),
         vec![indexed("table", "plain", 100), keyed("words", "plain", "a")],
     );
-    let (lookup, url) = (lookup(&server.url(), "table"), query_url(&server, "table"));
+    let lookup = lookup(&server.url(), "table");
+    let url = query_url(&server, "table");
     let query = || {
         lookup
             .prepare_index(7, &mut rng())
@@ -59,7 +60,8 @@ fn a_known_sequence_of_requests_is_counted_exactly() {
             .queries()
             .concat()
     };
-    let (sent, answer) = (query().len(), lookup.describe().sizes.answer as usize);
+    let sent = query().len();
+    let answer = lookup.describe().sizes.answer as usize;
     for _ in 0..3 {
         assert_eq!(post(&url, &query()).status, 200);
     }
@@ -372,10 +374,8 @@ fn abandoned(metrics: &BTreeMap<String, f64>) -> f64 {
 
 #[test]
 fn services_in_one_process_have_separate_and_optional_metrics() {
-    let (one, two) = (
-        Running::start(config(), vec![indexed("table", "plain", 10)]),
-        Running::start(config(), vec![indexed("table", "plain", 10)]),
-    );
+    let one = Running::start(config(), vec![indexed("table", "plain", 10)]);
+    let two = Running::start(config(), vec![indexed("table", "plain", 10)]);
     let query = lookup(&one.url(), "table")
         .prepare_index(7, &mut rng())
         .unwrap()

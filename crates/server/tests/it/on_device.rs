@@ -14,7 +14,8 @@ use crate::support::{self, Running, get, key, rng, value};
 
 /// A snapshot of 100 keys in scheme `simple`.
 fn build_simple(directory: &Path, salt: &str) -> std::path::PathBuf {
-    let (source, out) = (directory.join("source.csv"), directory.join("words.papir"));
+    let source = directory.join("source.csv");
+    let out = directory.join("words.papir");
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let lines: String = (0..100)
         .map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt))))
@@ -48,7 +49,8 @@ fn gauge(server: &Running, name: &str) -> Option<f64> {
 
 #[test]
 fn a_device_answers_and_the_cpu_goes_on() {
-    let (directory, device) = (TempDir::new().unwrap(), PlainDevice::default());
+    let directory = TempDir::new().unwrap();
+    let device = PlainDevice::default();
     let simple = build_simple(directory.path(), "old");
     let plain = build(directory.path(), "plain.papir", 10, "x");
     let server = start(&[&simple, &plain], &device).unwrap();
@@ -79,7 +81,8 @@ fn a_device_answers_and_the_cpu_goes_on() {
 
 #[test]
 fn versions_are_swapped_on_the_device_while_there_is_room() {
-    let (directory, device) = (TempDir::new().unwrap(), PlainDevice::default());
+    let directory = TempDir::new().unwrap();
+    let device = PlainDevice::default();
     let path = build_simple(directory.path(), "old");
     let server = start(&[&path], &device).unwrap();
     let reload = || {
@@ -116,7 +119,8 @@ fn versions_are_swapped_on_the_device_while_there_is_room() {
 
 #[test]
 fn a_database_without_room_ends_the_start() {
-    let (directory, device) = (TempDir::new().unwrap(), PlainDevice::default());
+    let directory = TempDir::new().unwrap();
+    let device = PlainDevice::default();
     device.fill();
     let path = build_simple(directory.path(), "old");
     let message = start(&[&path], &device).err().unwrap().to_string();

@@ -142,7 +142,8 @@ impl Contract {
     /// The properties in an object's schema, and whether it allows others.
     fn properties(&self, schema: &Value) -> (BTreeMap<String, Value>, bool) {
         let schema = self.resolved(schema);
-        let (mut known, mut open) = (BTreeMap::new(), !schema["additionalProperties"].is_null());
+        let mut known = BTreeMap::new();
+        let mut open = !schema["additionalProperties"].is_null();
         for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
             known.insert(name.clone(), inner.clone());
         }
@@ -372,10 +373,8 @@ fn responses_of_a_signed_database_are_documented() {
     let server = Running::start_files(serving(&[&path])).unwrap();
     let mut contract = Contract::of(&server);
     for path in ["", "/checkpoint", "/checkpoint/proof", "/checkpoint/log"] {
-        let (route, url) = (
-            format!("/v1/databases/{{name}}{path}"),
-            format!("{}/v1/databases/table{path}", server.url()),
-        );
+        let route = format!("/v1/databases/{{name}}{path}");
+        let url = format!("{}/v1/databases/table{path}", server.url());
         let reply = get(&url);
         assert_eq!(reply.status, 200, "{url}");
         contract.check(("GET", &route), &reply, path);
@@ -420,7 +419,8 @@ fn errors_of_a_failing_or_busy_service_are_documented() {
 
     let latch = Latch::default();
     let busy = start(Fault::Wait(latch.clone()));
-    let (url, query) = (url(&busy), query(&busy));
+    let url = url(&busy);
+    let query = query(&busy);
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &query));
         latch.wait_for(1);

@@ -71,7 +71,8 @@ fn requests_beyond_capacity_are_told_to_retry() {
         ..config()
     };
     let server = faulty(config, Fault::Wait(latch.clone()));
-    let (url, body) = (query_url(&server), query(&server));
+    let url = query_url(&server);
+    let body = query(&server);
     thread::scope(|scope| {
         let post = || post(&url, &body);
         let first = scope.spawn(post);
@@ -112,7 +113,8 @@ fn a_client_waits_as_long_as_a_busy_server_advises() {
         ..config()
     };
     let server = faulty(config, Fault::Wait(latch.clone()));
-    let (url, body) = (query_url(&server), query(&server));
+    let url = query_url(&server);
+    let body = query(&server);
     let mut connection = support::open(&server.url(), None).unwrap();
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &body));
@@ -134,7 +136,8 @@ fn a_client_waits_as_long_as_a_busy_server_advises() {
 #[test]
 fn a_panic_is_an_internal_error_and_the_service_continues() {
     let server = faulty(config(), Fault::Panic);
-    let (url, body) = (query_url(&server), query(&server));
+    let url = query_url(&server);
+    let body = query(&server);
     for _ in 0..70 {
         let reply = post(&url, &body);
         assert_eq!((reply.status, reply.code().as_str()), (500, "internal"));
@@ -218,7 +221,8 @@ fn a_full_memory_for_bodies_refuses_and_recovers() {
         ..config()
     };
     let server = faulty(config, Fault::Wait(latch.clone()));
-    let (url, body) = (query_url(&server), query(&server));
+    let url = query_url(&server);
+    let body = query(&server);
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &body));
         latch.wait_for(1);
@@ -273,7 +277,8 @@ fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
         ..patient()
     };
     let mut server = faulty(config, Fault::Wait(latch.clone()));
-    let (url, body) = (query_url(&server), query(&server));
+    let url = query_url(&server);
+    let body = query(&server);
     // A silent connection does not delay the stop.
     let _silent = TcpStream::connect(server.address).unwrap();
     thread::scope(|scope| {

@@ -78,7 +78,8 @@ fn damaged_queries_are_refused() {
 #[test]
 fn queries_for_other_schemes_and_versions_are_refused() {
     let table = Table::start();
-    let (version, size) = (table.lookup.version(), table.query().len() - OVERHEAD);
+    let version = table.lookup.version();
+    let size = table.query().len() - OVERHEAD;
     let sealed = |kind, scheme, version| {
         seal(
             &Header {
@@ -132,7 +133,8 @@ fn the_version_header_is_checked_before_the_body() {
             &table.query(),
         )
     };
-    let (stale, bad) = (send("0707070707070707"), send("seven"));
+    let stale = send("0707070707070707");
+    let bad = send("seven");
     assert_eq!(
         (stale.status, stale.code().as_str()),
         (409, "wrong_version")
@@ -215,10 +217,8 @@ fn databases_are_described() {
         .map(|one| &one["name"])
         .collect();
     assert_eq!(names, ["table", "words"]);
-    let (table, words) = (
-        get(&format!("{url}/v1/databases/table")).json(),
-        get(&format!("{url}/v1/databases/words")).json(),
-    );
+    let table = get(&format!("{url}/v1/databases/table")).json();
+    let words = get(&format!("{url}/v1/databases/words")).json();
     assert_eq!(
         (&table["records"], &table["record_bits"]),
         (&100.into(), &192.into())

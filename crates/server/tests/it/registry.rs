@@ -108,7 +108,8 @@ fn only_the_identical_query_is_answered_again() {
 fn a_refused_query_uses_no_ticket() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
-    let (mut client, other) = (registered(&server), registered(&server));
+    let mut client = registered(&server);
+    let other = registered(&server);
     client.wait_for("tickets_ready", 1);
     other.wait_for("tickets_ready", 1);
     let query = client.query(7);
@@ -264,7 +265,8 @@ fn a_query_that_waits_for_its_ticket_claims_the_number() {
     let mut client = registered(&server);
     client.wait_for("tickets_ready", 1);
     (0..77).for_each(|_| drop(client.query(1)));
-    let (query, other) = (client.query(7), client.query(8));
+    let query = client.query(7);
+    let other = client.query(8);
     let ask = |bytes: &[u8]| {
         let reply = client.ask_with("77", bytes);
         if reply.status == 200 {
@@ -613,7 +615,8 @@ fn clients_expire_and_a_full_registry_refuses_others() {
         max_clients: 2,
         ..registry(directory.path())
     });
-    let (mut first, second) = (registered(&server), registered(&server));
+    let mut first = registered(&server);
+    let second = registered(&server);
     first.check(1);
     let third = unregistered(&server);
     let refused = third.register();
@@ -638,7 +641,8 @@ fn clients_expire_and_a_full_registry_refuses_others() {
         max_bytes: 1700,
         ..other
     });
-    let (_fourth, fifth) = (registered(&server), unregistered(&server));
+    let _fourth = registered(&server);
+    let fifth = unregistered(&server);
     assert_eq!(fifth.register().code(), "registry_full");
     server.finish();
 
@@ -670,7 +674,8 @@ fn tickets_have_a_share_of_the_time_while_queries_run() {
     server.handle.replace(table).unwrap();
     let queries: Vec<_> = (0..4).map(|index| client.query(index)).collect();
     let late = client.query(9);
-    let (sender, first) = (client.sender(), queries[0].bytes.clone());
+    let sender = client.sender();
+    let first = queries[0].bytes.clone();
     thread::scope(|scope| {
         let asked = scope.spawn(|| sender.ask(1, &first).status);
         latch.wait_for(1);

@@ -116,11 +116,14 @@ fn continuous_lookups_survive_many_swaps() {
         },
         vec![keyed("words", "plain", "0")],
     );
-    let (done, newest) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let done = AtomicBool::new(false);
+    let newest = AtomicUsize::new(0);
     let lookups: [AtomicUsize; 4] = Default::default();
     thread::scope(|scope| {
         for (client, own) in (0..).zip(&lookups) {
-            let (url, done, newest) = (server.url(), &done, &newest);
+            let url = server.url();
+            let done = &done;
+            let newest = &newest;
             scope.spawn(move || {
                 let mut connection = support::open(&url, None).unwrap();
                 while !done.load(Ordering::Relaxed) {

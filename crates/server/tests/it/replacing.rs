@@ -70,7 +70,8 @@ fn a_shorter_database_does_not_reveal_whether_the_index_is_beyond_its_end() {
         let sizes = sizes.lock().unwrap().clone();
         (found, sizes)
     };
-    let (kept, gone) = (traffic(7), traffic(70));
+    let kept = traffic(7);
+    let gone = traffic(70);
     assert_eq!(kept.0.unwrap(), record(7));
     assert!(matches!(
         gone.0,

@@ -93,10 +93,8 @@ fn eventually(status: u16, mut request: impl FnMut() -> Reply) -> Reply {
 #[test]
 fn two_services_share_uploads_tickets_and_claims() {
     let server = Server::start("");
-    let (one, two) = (
-        serve(&server, stateful(300_000, 1)),
-        serve(&server, stateful(300_000, 1)),
-    );
+    let one = serve(&server, stateful(300_000, 1));
+    let two = serve(&server, stateful(300_000, 1));
     let mut client = unregistered_at(&one.url());
     client.begin();
     let length = client.keys.len();
@@ -172,12 +170,10 @@ fn of_many_queries_with_one_number_one_is_answered() {
     let start = Barrier::new(queries.len());
     let statuses: Vec<u16> = thread::scope(|scope| {
         let ask = |(index, query): (usize, &Query)| {
-            let (sender, start, bytes, ticket) = (
-                &senders[index % 2],
-                &start,
-                query.bytes.clone(),
-                query.ticket,
-            );
+            let sender = &senders[index % 2];
+            let start = &start;
+            let bytes = query.bytes.clone();
+            let ticket = query.ticket;
             scope.spawn(move || {
                 start.wait();
                 sender.ask(ticket, &bytes).status
@@ -202,7 +198,8 @@ fn of_many_queries_with_one_number_one_is_answered() {
 #[test]
 fn tickets_are_kept_for_versions_that_another_service_answers() {
     let server = Server::start("");
-    let (old, new) = (serve(&server, zip(1)), serve(&server, zip(2)));
+    let old = serve(&server, zip(1));
+    let new = serve(&server, zip(2));
     let client = zip_client(&old);
     client.wait_for("tickets_ready", 4);
     client.moved_to(&new).wait_for("tickets_ready", 4);

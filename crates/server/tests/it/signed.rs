@@ -21,10 +21,8 @@ fn address(server: &Running, path: &str) -> String {
 /// and the version.
 fn accepted(server: &Running) -> (u64, String) {
     let reply = get(&address(server, "/checkpoint/proof"));
-    let (proof, public) = (
-        Proof::parse(&reply.body).unwrap(),
-        get(&address(server, "/public")),
-    );
+    let proof = Proof::parse(&reply.body).unwrap();
+    let public = get(&address(server, "/public"));
     let owner = owner().public();
     let accepted = Policy::new(&owner, "words", START).accept(&proof).unwrap();
     accepted.leaf.check_public_part(&public.body).unwrap();

@@ -259,9 +259,12 @@ fn the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent<C: AnyConnection>() {
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
-        let (state, seen) = (folder.path().join("state"), folder.path().join("seen"));
+        let state = folder.path().join("state");
+        let seen = folder.path().join("seen");
         let cutting = Arc::new(AtomicBool::new(true));
-        let (from, to, cut) = (state.clone(), seen.clone(), Arc::clone(&cutting));
+        let from = state.clone();
+        let to = seen.clone();
+        let cut = Arc::clone(&cutting);
         let tap = Tap::new(server.address, move |head| {
             if head.contains("/query ") && cut.load(Ordering::Relaxed) {
                 copy(&from, &to);
@@ -363,7 +366,8 @@ fn a_restored_backup_registers_again_and_repeats_no_query() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
         let tap = Tap::passing(server.address);
-        let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+        let state = folder.path().join("state");
+        let backup = folder.path().join("backup");
         drop(open(&tap.url(), &state));
         copy_with_place(&state, &backup);
         assert_eq!(
@@ -390,7 +394,8 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again<C: AnyConnection>
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
-        let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+        let state = folder.path().join("state");
+        let backup = folder.path().join("backup");
         drop(open_over::<C>(&server.url(), &state));
         copy_with_place(&state, &backup);
         // Both see at the start that tickets are ready, and do not ask again before their queries.
@@ -399,10 +404,8 @@ fn of_two_copies_of_a_state_one_is_refused_and_registers_again<C: AnyConnection>
             client["tickets_ready"] == client["tickets_ahead"]
         };
         until("the tickets are ready", ready);
-        let (mut first, mut second) = (
-            open_over::<C>(&server.url(), &state),
-            open_over::<C>(&server.url(), &backup),
-        );
+        let mut first = open_over::<C>(&server.url(), &state);
+        let mut second = open_over::<C>(&server.url(), &backup);
         assert_eq!(first.get_index(1).unwrap(), record(1));
         let refused = second.get_index(2).unwrap_err();
         assert_eq!(refused.code(), "state_copied", "{refused}");
@@ -419,7 +422,8 @@ fn a_copied_folder_registers_anew_before_it_says_a_word() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
         let tap = Tap::passing(server.address);
-        let (state, copied) = (folder.path().join("state"), folder.path().join("copy"));
+        let state = folder.path().join("state");
+        let copied = folder.path().join("copy");
         assert_eq!(open(&tap.url(), &state).get_index(1).unwrap(), record(1));
         let [id] = <[String; 1]>::try_from(ids(&server)).unwrap();
         copy(&state, &copied);
@@ -477,7 +481,8 @@ fn a_new_version_is_followed_with_the_same_keys_if_they_fit<C: AnyConnection>() 
 
 /// A tap that installs a database with keys of this length when the first matching request arrives.
 fn swapping(server: &Running, (method, part): (&'static str, &'static str), keys: u64) -> Tap {
-    let (handle, count) = (server.handle.clone(), AtomicUsize::new(0));
+    let handle = server.handle.clone();
+    let count = AtomicUsize::new(0);
     Tap::new(server.address, move |head| {
         if head.starts_with(method)
             && head.contains(part)
@@ -514,7 +519,8 @@ fn a_database_that_changes_while_a_client_registers_is_followed<C: AnyConnection
 
 #[test]
 fn a_database_that_changes_while_keys_are_uploaded_is_followed() {
-    let (folder, large) = (TempDir::new().unwrap(), 5 << 20);
+    let folder = TempDir::new().unwrap();
+    let large = 5 << 20;
     let server = start_with(
         registry(&folder.path().join("registry")),
         stateful(large, 1),

@@ -63,10 +63,8 @@ fn reload(handle: &ReloadHandle) {
 
 fn only_clients_that_trust_the_authority_connect<C: AnyConnection>() {
     let folder = TempDir::new().unwrap();
-    let (own, other) = (
-        Authority::new(folder.path(), "own"),
-        Authority::new(folder.path(), "other"),
-    );
+    let own = Authority::new(folder.path(), "own");
+    let other = Authority::new(folder.path(), "other");
     let files = pair(folder.path());
     own.issue(&files);
     let server = start(&files);
@@ -105,10 +103,8 @@ fn only_clients_that_trust_the_authority_connect<C: AnyConnection>() {
 #[test]
 fn certificates_are_replaced_on_reload_unless_invalid() {
     let folder = TempDir::new().unwrap();
-    let (old, new) = (
-        Authority::new(folder.path(), "old"),
-        Authority::new(folder.path(), "new"),
-    );
+    let old = Authority::new(folder.path(), "old");
+    let new = Authority::new(folder.path(), "new");
     let files = pair(folder.path());
     old.issue(&files);
     let server = start(&files);
@@ -138,7 +134,8 @@ fn certificates_are_replaced_on_reload_unless_invalid() {
 #[tokio::test]
 async fn an_invalid_pair_is_named_at_startup() {
     let folder = TempDir::new().unwrap();
-    let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
+    let authority = Authority::new(folder.path(), "own");
+    let files = pair(folder.path());
     let other = TlsFiles::new(folder.path().join("c2.pem"), folder.path().join("k2.pem"));
     authority.issue(&files);
     authority.issue(&other);
@@ -217,7 +214,8 @@ fn handshake(
 #[test]
 fn http_2_is_negotiated() {
     let folder = TempDir::new().unwrap();
-    let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
+    let authority = Authority::new(folder.path(), "own");
+    let files = pair(folder.path());
     authority.issue(&files);
     let server = start(&files);
     let root = authority.root();
@@ -258,7 +256,8 @@ fn http_2_is_negotiated() {
 #[test]
 fn a_stalled_handshake_is_cut_off_and_blocks_nobody() {
     let folder = TempDir::new().unwrap();
-    let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
+    let authority = Authority::new(folder.path(), "own");
+    let files = pair(folder.path());
     authority.issue(&files);
     let mut config = protected(&files);
     config.protection.header_timeout = Duration::from_millis(500);

@@ -27,10 +27,8 @@ fn serve(served: &str, shown: &str) -> (Running, Root) {
             .filter(|byte| **byte == b'v')
             .for_each(|byte| *byte = b'V');
     }
-    let (commitment, proven) = (
-        ProvenRecords::new(&shown.records).unwrap().commitment(),
-        ProvenRecords::new(&records).unwrap(),
-    );
+    let commitment = ProvenRecords::new(&shown.records).unwrap().commitment();
+    let proven = ProvenRecords::new(&records).unwrap();
     let server = prepared("plain", &proven);
     let root = commitment.root(Some(&shown.layout));
     let database =

@@ -98,7 +98,8 @@ fn the_previous_version_is_answered_by_its_own_database() {
         (1..=600).contains(&previous[0]["seconds_left"].as_u64().unwrap()),
         "{info}"
     );
-    let (old, new) = (old.describe().sizes, new.describe().sizes);
+    let old = old.describe().sizes;
+    let new = new.describe().sizes;
     assert_eq!(info["memory"]["versions"], 2);
     assert_eq!(info["memory"]["encoded"], old.database + new.database);
 }
@@ -201,7 +202,8 @@ fn a_client_of_an_old_version_moves_to_the_newest<C: AnyConnection>() {
 fn frequent_swaps_keep_at_most_two_old_versions() {
     let (first, share) = held();
     let server = start(LONG, first);
-    let (mut shares, mut lookups) = (vec![share], vec![lookup(&server.url(), "table")]);
+    let mut shares = vec![share];
+    let mut lookups = vec![lookup(&server.url(), "table")];
     for _ in 0..5 {
         let (database, share) = held();
         server.handle.replace(database).unwrap();
@@ -267,7 +269,8 @@ fn no_lookup_fails_while_versions_are_swapped_under_load<C: AnyConnection>() {
     thread::scope(|scope| {
         let _ends = Done(&done);
         for (client, own) in (0..).zip(&lookups) {
-            let (url, done) = (server.url(), &done);
+            let url = server.url();
+            let done = &done;
             scope.spawn(move || {
                 let mut connection = C::open_even_if_not_private(&url, None).unwrap();
                 while !done.load(Ordering::Relaxed) {

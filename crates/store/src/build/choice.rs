@@ -96,7 +96,8 @@ impl<'a> ByOptions<'a> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> CoreResult<Box<dyn ErasedServer>> {
-        let (scheme, candidate) = (self.prepared(), self.candidate(records.shape())?);
+        let scheme = self.prepared();
+        let candidate = self.candidate(records.shape())?;
         announce(&candidate.description)?;
         if let Some((_, lengths)) = registry::tables_of(scheme.name(), &candidate.parameters)? {
             check_memory(&lengths, self.options.scratch.is_some())?;

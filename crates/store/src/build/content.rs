@@ -132,7 +132,8 @@ pub(super) fn read_raw(
         options.record_bytes.unwrap_or_default(),
         progress,
     )?;
-    let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
+    let entries = records.shape().records();
+    let bytes = records.shape().total_bytes();
     Ok(Content {
         records,
         entries,

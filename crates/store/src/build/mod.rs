@@ -171,7 +171,8 @@ fn build_records_for(
             "a file, or no limit",
         ));
     }
-    let (former, shape) = (options.former_log()?, records.shape());
+    let former = options.former_log()?;
+    let shape = records.shape();
     let signing = options.signing(former.clone())?;
     let content = Content {
         records: Box::new(records),
@@ -369,10 +370,8 @@ fn owned<'a>(
 
 /// Refuses proofs whose tree does not fit in the memory of the build.
 fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
-    let (needed, allowed) = (
-        records.shape().records().saturating_mul(TREE_BYTES),
-        options.memory,
-    );
+    let needed = records.shape().records().saturating_mul(TREE_BYTES);
+    let allowed = options.memory;
     match allowed
         .map(|memory| memory / 2)
         .filter(|&half| options.verifiable && needed > half)

@@ -300,7 +300,8 @@ impl BuildOptions {
         self.check_key()?;
         self.check_tasks()?;
         self.check_memory()?;
-        let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
+        let format = self.format();
+        let columns = self.key.is_some() || !self.values.is_empty();
         let source = format!("a {} source", format.name());
         if self.given.is_some() && self.format.is_some() {
             return Err(Error::options(

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn a_generator_continues_where_another_stopped() {
-        let (mut first, mut words) = (BuildRng::new([7; SEED_BYTES]), [0; 35]);
+        let mut first = BuildRng::new([7; SEED_BYTES]);
+        let mut words = [0; 35];
         first.fill_bytes(&mut words);
         first.next_u64();
         first.next_u32();

@@ -163,7 +163,8 @@ impl Plan {
 
     fn records(&self) -> CoreResult<PackedRecords> {
         let (records, bits) = self.shape;
-        let (shape, packed) = (Shape::new(records, bits)?, map_blob(&self.records)?);
+        let shape = Shape::new(records, bits)?;
+        let packed = map_blob(&self.records)?;
         CoreError::check_length(
             "the records of a build",
             packed.len(),
@@ -248,7 +249,8 @@ pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreR
     if folder.join(&name).exists() {
         return Ok(());
     }
-    let (scheme, parameters) = (plan.scheme()?, &plan.parameters);
+    let scheme = plan.scheme()?;
+    let parameters = &plan.parameters;
     let columns = range(scheme.column_ranges(parameters, plan.encode)?, task)?;
     let records = plan.records()?;
     let encoded =
@@ -267,7 +269,8 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
     if folder.join(&name).exists() {
         return Ok(());
     }
-    let (scheme, parameters) = (plan.scheme()?, &plan.parameters);
+    let scheme = plan.scheme()?;
+    let parameters = &plan.parameters;
     let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
     let encoded = (0..plan.encode).map(|task| map_blob(&folder.join(plan.columns_file(task))));
     let encoded = encoded.collect::<CoreResult<Vec<Blob>>>()?;
@@ -305,7 +308,8 @@ pub(super) fn publish_with(
         std::process::id(),
         NEXT.fetch_add(1, Ordering::Relaxed)
     );
-    let (own, path) = (folder.join(own), folder.join(name));
+    let own = folder.join(own);
+    let path = folder.join(name);
     let written = File::create(&own).and_then(|file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;

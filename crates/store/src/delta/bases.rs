@@ -48,7 +48,8 @@ pub(crate) fn refuse_with_delta(base: &Snapshot, file: &Path) -> Result<()> {
     )? {
         None => Ok(()),
         Some(delta) => {
-            let (entries, path) = (delta.metadata.entries, delta_file(file, version)?);
+            let entries = delta.metadata.entries;
+            let path = delta_file(file, version)?;
             let found = format!(
                 "{} with {entries} changes beside it in {}",
                 file.display(),

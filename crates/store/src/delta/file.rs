@@ -162,7 +162,8 @@ impl Delta {
         let base: Version = metadata.base.parse()?;
         let server = registry::by_id(scheme_of(&file)?)?.load(&file)?;
         let layout = KeywordLayout::decode(&file.blob(KEYWORD)?)?;
-        let (commitment_top, found) = (commitment_top(&file)?, server.version().to_string());
+        let commitment_top = commitment_top(&file)?;
+        let found = server.version().to_string();
         if found != metadata.version {
             let expected = format!("version {}", metadata.version);
             return Err(CoreError::malformed(
@@ -177,7 +178,8 @@ impl Delta {
             Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
             None => prepared,
         };
-        let (found, expected) = (layout.records(), shape.records());
+        let found = layout.records();
+        let expected = shape.records();
         if (found, layout.record_bytes()) != (expected, shape.record_bytes()) {
             let words = |records: u64| format!("{records} records");
             return Err(
@@ -202,9 +204,11 @@ impl Delta {
             return Ok(None);
         }
         let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
-        let (leaf, expected) = (log.newest()?, &self.metadata.name);
+        let leaf = log.newest()?;
+        let expected = &self.metadata.name;
         if leaf.database != *expected {
-            let (found, expected) = (leaf.database.clone(), expected.clone());
+            let found = leaf.database.clone();
+            let expected = expected.clone();
             return Err(papir_checkpoint::Error::Database { found, expected });
         }
         let content = self
@@ -230,7 +234,8 @@ impl Delta {
     }
 
     fn part_with(&self, content: Option<[u8; 32]>) -> DeltaPart {
-        let (scheme_public, keyword) = (self.server.public(), Some(self.layout.clone()));
+        let scheme_public = self.server.public();
+        let keyword = Some(self.layout.clone());
         let bundle = Bundle {
             scheme_public,
             keyword,

@@ -85,7 +85,8 @@ pub(crate) fn write(
     let json = serde_json::to_vec_pretty(&metadata).map_err(|error| {
         CoreError::malformed("the metadata", error, "values that JSON can represent")
     })?;
-    let (path, mut log) = (delta_file(file, base.version)?, None);
+    let path = delta_file(file, base.version)?;
+    let mut log = None;
     publish(&path, rng.next_u64(), Readers::Of(file), |sink| {
         sink.put(DELTA, &[&json])?;
         sink.put(DELTA_CHANGES, &[&changes.encode()])?;
@@ -97,7 +98,8 @@ pub(crate) fn write(
             return Ok(());
         };
         let content = top.is_none().then(|| content_hash(sink.sections()));
-        let (scheme_public, keyword) = (server.public(), Some(arranged.layout.clone()));
+        let scheme_public = server.public();
+        let keyword = Some(arranged.layout.clone());
         let bundle = Bundle {
             scheme_public,
             keyword,

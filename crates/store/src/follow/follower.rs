@@ -232,10 +232,8 @@ impl Follower {
                     stated: before,
                 },
             ) => {
-                let (path, now) = (
-                    &self.options.update.changes,
-                    stated.map_or(0, |stated| stated.bytes),
-                );
+                let path = &self.options.update.changes;
+                let now = stated.map_or(0, |stated| stated.bytes);
                 if now < *before {
                     return Err(Error::unreadable(path, REPLACED));
                 }

@@ -113,7 +113,8 @@ fn read_all(mut stream: impl Read, sender: &SyncSender<std::io::Result<Vec<u8>>>
     loop {
         let mut part = vec![0; READ];
         let read = stream.read(&mut part);
-        let (ended, failed) = (matches!(read, Ok(0)), read.is_err());
+        let ended = matches!(read, Ok(0));
+        let failed = read.is_err();
         let read = read.map(|read| {
             part.truncate(read);
             part

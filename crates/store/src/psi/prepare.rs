@@ -47,7 +47,8 @@ pub struct PsiOptions {
 impl PsiOptions {
     /// Options with every default.
     pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
-        let (source, out) = (source.into(), out.into());
+        let source = source.into();
+        let out = out.into();
         Self {
             source,
             labels: false,
@@ -93,7 +94,8 @@ pub fn prepare(
     }
     let batches = registry::batches_over(&options.scheme)?;
     let rows = rows(&options.source, options.labels, progress)?;
-    let (key, entries) = (Key::generate(rng)?, rows.len() as u64);
+    let key = Key::generate(rng)?;
+    let entries = rows.len() as u64;
     let masked =
         mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
     let set = Set {
@@ -188,10 +190,8 @@ impl Set<'_> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<PsiReport> {
-        let (elements, entries) = (
-            masked.entries.len() as u64,
-            std::mem::take(&mut masked.entries),
-        );
+        let elements = masked.entries.len() as u64;
+        let entries = std::mem::take(&mut masked.entries);
         let table = papir_lookup::build(entries, &TableOptions::default(), rng, progress)?;
         let shape = papir_core::Records::shape(&table.records);
         let candidate = batches.candidate(shape, Goal::Balanced, self.capacity(shape.records()))?;
@@ -230,7 +230,8 @@ impl Set<'_> {
     }
 
     fn metadata(&self, table: &KeywordTable, server: &dyn ErasedServer) -> Metadata {
-        let (description, options) = (server.describe(), self.options);
+        let description = server.describe();
+        let options = self.options;
         Metadata {
             name: stem_of(&options.out),
             created: timestamp(SystemTime::now()),

@@ -20,7 +20,8 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// [`papir_core::Error::Io`]; [`Error::Line`] for a missing label or a line that is too long.
 pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result<Vec<Row>> {
     let mut input = BufReader::new(Input::open(path, progress)?);
-    let (mut rows, mut text) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut text = Vec::new();
     for line in 1.. {
         text.clear();
         let read = (&mut input)

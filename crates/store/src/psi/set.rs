@@ -106,8 +106,11 @@ impl PsiSummary {
     fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let mut reader = Reader::new("section `psi`", bytes);
         formats::SET.check(reader.u16()?.into())?;
-        let (retrieval, labels) = (reader.u8()?, reader.u8()?);
-        let (longest, elements, version) = (reader.u32()?, reader.u64()?, Version(reader.array()?));
+        let retrieval = reader.u8()?;
+        let labels = reader.u8()?;
+        let longest = reader.u32()?;
+        let elements = reader.u64()?;
+        let version = Version(reader.array()?);
         reader.finish()?;
         if retrieval > 1 || labels > 1 {
             let found = format!("kind {retrieval}, labels {labels}");

@@ -94,8 +94,10 @@ impl Location {
         settings: Settings,
     ) -> Result<Self, object_store::path::Error> {
         let with = |suffix: &str| Key::parse(format!("{key}{suffix}"));
-        let (manifest, previous) = (with(".manifest.json")?, with(".previous.json")?);
-        let (key, parts) = (with("")?, with(".parts")?);
+        let manifest = with(".manifest.json")?;
+        let previous = with(".previous.json")?;
+        let key = with("")?;
+        let parts = with(".parts")?;
         Ok(Self {
             kind,
             bucket: bucket.to_owned(),

@@ -132,7 +132,8 @@ impl Manifest {
     fn check(&self) -> CoreResult<()> {
         check_part_bytes(self.part_bytes)?;
         if self.parts.len() > MAX_PARTS {
-            let (found, expected) = (self.parts.len() as u64, format!("at most {MAX_PARTS}"));
+            let found = self.parts.len() as u64;
+            let expected = format!("at most {MAX_PARTS}");
             return Err(CoreError::out_of_bounds(
                 "the number of parts",
                 found,

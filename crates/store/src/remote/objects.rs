@@ -188,11 +188,15 @@ impl<'a> Objects<'a> {
     }
 
     async fn try_part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>, Fault> {
-        let (hash, range) = (manifest.parts[index], manifest.range(index));
-        let (key, length) = (self.part_key(&hash), range.end - range.start);
+        let hash = manifest.parts[index];
+        let range = manifest.range(index);
+        let key = self.part_key(&hash);
+        let length = range.end - range.start;
         let object = self.location.address(&key);
         let damaged = |found: String, expected: String| {
-            let (part, parts, object) = (index + 1, manifest.parts.len(), object.clone());
+            let part = index + 1;
+            let parts = manifest.parts.len();
+            let object = object.clone();
             Fault::Transfer(RemoteError::Damaged {
                 part,
                 parts,

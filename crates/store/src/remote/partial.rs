@@ -153,7 +153,9 @@ pub(super) fn hashes(
 ) -> Result<(Vec<Hash>, Hash)> {
     let failed = || Error::io("reading", path);
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
-    let (mut parts, mut whole, mut part) = (Vec::new(), Hasher::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut whole = Hasher::new();
+    let mut part = Vec::new();
     loop {
         part.clear();
         (&mut *file)

@@ -188,7 +188,8 @@ async fn fetch(
     let found = partial.hash(&manifest, progress)?;
     if found != manifest.blake3 {
         partial.discard();
-        let (object, found) = (objects.manifest_address(), found.to_string());
+        let object = objects.manifest_address();
+        let found = found.to_string();
         let expected = manifest.blake3.to_string();
         return Err(RemoteError::Inconsistent {
             object,
@@ -271,7 +272,8 @@ impl<'a> LocalFile<'a> {
     ) -> Result<Vec<usize>> {
         let mut left = Vec::new();
         for index in wanted {
-            let (range, hash) = (manifest.range(index), manifest.parts[index]);
+            let range = manifest.range(index);
+            let hash = manifest.parts[index];
             match self.offsets.get(&hash) {
                 Some(&offset) => {
                     partial.write(range.start, &self.read(offset, range.end - range.start)?)?

@@ -66,7 +66,8 @@ fn describe(map: &Mmap, version: Version, part_bytes: u64, progress: &dyn Progre
         blake3::hash(part)
     };
     let parts = map.chunks(part_bytes as usize).map(hash).collect();
-    let (papir, bytes) = (env!("CARGO_PKG_VERSION").to_owned(), map.len() as u64);
+    let papir = env!("CARGO_PKG_VERSION").to_owned();
+    let bytes = map.len() as u64;
     Manifest {
         version,
         papir,
@@ -92,7 +93,9 @@ async fn upload(
     progress.stage("uploading", uploaded_bytes);
     let uploaded_parts = missing.len();
     let uploads = stream::iter(missing).map(|index| {
-        let (objects, range, hash) = (&objects, manifest.range(index), manifest.parts[index]);
+        let objects = &objects;
+        let range = manifest.range(index);
+        let hash = manifest.parts[index];
         async move {
             let bytes = map[range.start as usize..range.end as usize].to_vec();
             let length = bytes.len() as u64;
@@ -142,7 +145,8 @@ async fn missing(objects: &Objects<'_>, manifest: &Manifest) -> Result<Vec<usize
     let stored = objects.parts().await?;
     let mut seen: HashSet<Hash> = HashSet::new();
     let missing = (0..manifest.parts.len()).filter(|&index| {
-        let (hash, range) = (manifest.parts[index], manifest.range(index));
+        let hash = manifest.parts[index];
+        let range = manifest.range(index);
         let present = stored
             .get(&hash)
             .is_some_and(|part| part.bytes == range.end - range.start);

@@ -51,10 +51,8 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let (folder, store) = (
-            tempfile::tempdir().unwrap(),
-            Arc::new(FaultyStore::default()),
-        );
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultyStore::default());
         let location = Location::in_store(store.clone(), "data/a.pir");
         let copy = folder.path().join("copy.pir");
         Self {

@@ -34,7 +34,9 @@ impl Location {
     pub fn parse(url: &str, _name: Option<&str>, _settings: Settings) -> Result<Self> {
         let url = url.to_owned();
         if is_address(&url) {
-            let (kind, support, feature) = ("an object store address", "object store", "cloud");
+            let kind = "an object store address";
+            let support = "object store";
+            let feature = "cloud";
             return Err(Error::MissingFeature {
                 found: url,
                 kind,

@@ -182,7 +182,8 @@ fn line(error: &csv::Error) -> u64 {
 }
 
 fn fatal(path: &Path, error: csv::Error) -> Error {
-    let (file, line) = (name_of(path), line(&error));
+    let file = name_of(path);
+    let line = line(&error);
     match error.into_kind() {
         ErrorKind::Io(source) => CoreError::Io {
             what: format!("reading {file}"),

@@ -70,7 +70,8 @@ impl<'a> RowFilter<'a> {
 
     fn error(&self, position: Position<'_>, fault: Fault) -> Error {
         let file = name_of(self.path);
-        let (mut reason, beyond) = (fault.to_string(), self.allowed > 0);
+        let mut reason = fault.to_string();
+        let beyond = self.allowed > 0;
         if beyond {
             reason += &format!(
                 " (beyond the {} bad rows that may be skipped)",

@@ -54,12 +54,10 @@ fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
     let failed = |error| Error::io("reading", folder)(error);
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let (path, kind) = (
-            entry.path(),
-            entry
-                .file_type()
-                .map_err(Error::io("reading", &entry.path()))?,
-        );
+        let path = entry.path();
+        let kind = entry
+            .file_type()
+            .map_err(Error::io("reading", &entry.path()))?;
         let key = key(prefix, &entry);
         if kind.is_dir() {
             collect(&path, &key, files)?;

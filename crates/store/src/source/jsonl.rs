@@ -143,7 +143,8 @@ fn parse_fault(error: &serde_json::Error, expected: &str) -> Fault {
 /// Removes white space between JSON tokens; numbers keep every digit.
 fn compact(json: &str) -> String {
     // State of the next character: inside a string, and escaped by a backslash.
-    let (mut quoted, mut escaped) = (false, false);
+    let mut quoted = false;
+    let mut escaped = false;
     let keep = |c: &char| {
         let keep = quoted || !c.is_ascii_whitespace();
         let closes = *c == '"' && !escaped;

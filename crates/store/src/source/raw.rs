@@ -30,7 +30,8 @@ pub(crate) fn records(
 ) -> Result<Box<dyn Records>> {
     if !is_stream(path) {
         let map = map(path)?;
-        let (shape, bytes) = (shape(path, map.len() as u64, record_bytes)?, 0..map.len());
+        let shape = shape(path, map.len() as u64, record_bytes)?;
+        let bytes = 0..map.len();
         return Ok(Box::new(PackedRecords::new(
             shape,
             Blob::part_of(map, bytes)?,

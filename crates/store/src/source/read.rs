@@ -53,7 +53,8 @@ pub(crate) fn rows_each(
     progress: &dyn Progress,
     each: &mut dyn FnMut(Entry) -> Result<()>,
 ) -> Result<(u64, Vec<SkippedRow>)> {
-    let (mut filter, mut entries) = (RowFilter::new(request), 0);
+    let mut filter = RowFilter::new(request);
+    let mut entries = 0;
     let bytes = read(request, progress, &mut |position, row| {
         let Some(row) = filter.keep(position, row)? else {
             return Ok(());
@@ -83,7 +84,8 @@ pub(super) fn read(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let (path, columns) = (request.path, request.columns);
+    let path = request.path;
+    let columns = request.columns;
     match (request.format, request.given) {
         (_, Some(given)) => table::rows(given, path, columns, progress, on_row),
         (format, None) => read_file(format, request, progress, on_row),
@@ -97,7 +99,8 @@ fn read_file(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let (path, columns) = (request.path, request.columns);
+    let path = request.path;
+    let columns = request.columns;
     match format {
         Format::Csv => csv::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
         Format::JsonLines => {

@@ -22,9 +22,11 @@ pub(super) fn rows(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let (wanted, Given(given)) = (wanted_columns(rows, path, columns)?, rows);
+    let wanted = wanted_columns(rows, path, columns)?;
+    let Given(given) = rows;
     progress.stage("reading", given.count());
-    let (mut number, mut bytes) = (0, 0);
+    let mut number = 0;
+    let mut bytes = 0;
     given.each(&wanted, &mut |cells| {
         number += 1;
         bytes += cells.iter().map(|cell| cell.bytes() as u64).sum::<u64>();

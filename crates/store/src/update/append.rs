@@ -33,7 +33,8 @@ pub struct AppendOptions {
 impl AppendOptions {
     /// Options with every default.
     pub fn new(file: impl Into<PathBuf>, source: impl Into<PathBuf>) -> Self {
-        let (file, source) = (file.into(), source.into());
+        let file = file.into();
+        let source = source.into();
         Self {
             file,
             source,
@@ -91,10 +92,8 @@ fn read(
         most,
         ..
     } = options;
-    let (format, longest) = (
-        format.unwrap_or_else(|| Format::of(source)),
-        draft.longest(),
-    );
+    let format = format.unwrap_or_else(|| Format::of(source));
+    let longest = draft.longest();
     if format == Format::Raw {
         return read_raw(options, longest, most.unwrap_or(MAX_DELTA_BYTES), progress);
     }

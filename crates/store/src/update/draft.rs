@@ -74,7 +74,8 @@ impl Draft {
             None => (None, base.metadata.followed.clone()),
         };
         let records = records.or(in_base);
-        let (file, sign) = (file.to_owned(), sign.cloned());
+        let file = file.to_owned();
+        let sign = sign.cloned();
         Ok(Self {
             file,
             base,
@@ -200,11 +201,14 @@ impl Draft {
             arrived,
             ..
         } = self;
-        let (rows, superseded, records) = (*rows, *superseded, *records);
+        let rows = *rows;
+        let superseded = *superseded;
+        let records = *records;
         if changes.is_empty() {
             return Ok(None);
         }
-        let (bytes, most) = (changes.bytes(), most.unwrap_or(MAX_DELTA_BYTES));
+        let bytes = changes.bytes();
+        let most = most.unwrap_or(MAX_DELTA_BYTES);
         if bytes > most {
             return Err(Error::DeltaFull {
                 entries: changes.len() as u64,
@@ -213,8 +217,10 @@ impl Draft {
             });
         }
         let described = base.server.describe();
-        let (followed, arrived) = (followed.clone(), Some(*arrived));
-        let (name, log) = (&base.metadata.name, log.clone());
+        let followed = followed.clone();
+        let arrived = Some(*arrived);
+        let name = &base.metadata.name;
+        let log = log.clone();
         let signing = sign
             .as_ref()
             .map(|sign| Signing::new(sign, log, name, file))

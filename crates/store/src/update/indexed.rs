@@ -174,7 +174,8 @@ pub(super) fn resolve<E>(
             Err(reason) => refused(BadLine { line, reason })?,
         }
     }
-    let (mut counts, mut changes) = (ChangeCounts::default(), Vec::with_capacity(by_index.len()));
+    let mut counts = ChangeCounts::default();
+    let mut changes = Vec::with_capacity(by_index.len());
     for (
         index,
         RecordRows {

@@ -180,7 +180,8 @@ fn rebuild_table(
         report,
     } = rebuild(table, changes, &options, rng, progress)?;
     let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
-    let (before, records) = (table.layout.records(), layout.records());
+    let before = table.layout.records();
+    let records = layout.records();
     let way = Way::Rebuilt {
         reason,
         before,

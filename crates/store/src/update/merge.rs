@@ -118,7 +118,8 @@ pub fn merge(
             left = all;
         }
         if !left.is_empty() {
-            let (records, followed) = (now.metadata.records, now.metadata.followed);
+            let records = now.metadata.records;
+            let followed = now.metadata.followed;
             let signing = sign
                 .as_ref()
                 .map(|sign| Signing::new(sign, log.clone(), name, file))

@@ -115,7 +115,8 @@ pub fn update(
 
 fn unchanged(snapshot: Snapshot, counts: ChangeCounts) -> UpdateReport {
     let description = snapshot.server.describe();
-    let (metadata, snapshot_bytes) = (snapshot.metadata, snapshot.file_bytes);
+    let metadata = snapshot.metadata;
+    let snapshot_bytes = snapshot.file_bytes;
     UpdateReport {
         metadata,
         description,
@@ -154,7 +155,8 @@ fn publish(
     metadata.root = commitment
         .as_ref()
         .map(|commitment| commitment.root(layout).to_string());
-    let (commitment, owner) = (commitment.as_ref(), options.encrypt.as_ref());
+    let commitment = commitment.as_ref();
+    let owner = options.encrypt.as_ref();
     let owned = keyword
         .as_ref()
         .map(|NextKeys { layout, ids, .. }| Keyword::new(owner, layout, ids, rng))

@@ -32,7 +32,8 @@ impl Records for Overlay<'_> {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         check_read(&self.shape, first, count, out.len())?;
-        let (length, end) = (self.shape.record_bytes(), first + count);
+        let length = self.shape.record_bytes();
+        let end = first + count;
         let below = end.min(self.below.shape().records()).saturating_sub(first);
         let (old, new) = out.split_at_mut(below as usize * length);
         if below > 0 {

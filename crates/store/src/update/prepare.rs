@@ -47,7 +47,8 @@ pub(super) fn apply_changes(
     progress: &dyn Progress,
 ) -> Result<(Box<dyn ErasedServer>, Option<Commitment>, Way)> {
     let server = snapshot.server.as_ref();
-    let (changed, records) = (changes.len() as u64, server.describe().shape.records());
+    let changed = changes.len() as u64;
+    let records = server.describe().shape.records();
     let way = if snapshot.commitment_top.is_some() {
         Way::Proven { changed, records }
     } else {

@@ -99,7 +99,8 @@ pub fn rollback(
         "prepare it again with `papir psi prepare`",
     )?;
     refuse_changed(&earlier, options)?;
-    let (name, expected) = (&earlier.metadata.name, &current.metadata.name);
+    let name = &earlier.metadata.name;
+    let expected = &current.metadata.name;
     if name != expected {
         return Err(Error::options(
             format!("a version of the database `{name}`"),

@@ -355,7 +355,8 @@ fn deltas_of_killed_merges_are_removed_and_those_of_kept_versions_stay() {
     publish(&file, "word,meaning\nword 2,new\n").unwrap();
     let name =
         |end: &str| file.with_file_name(format!("{}.{end}", file.file_name().unwrap().display()));
-    let (stray, other) = (name("0123456789abcdef.delta"), name("0123.delta"));
+    let stray = name("0123456789abcdef.delta");
+    let other = name("0123.delta");
     for path in [&stray, &other] {
         fs::write(path, "left").unwrap();
     }

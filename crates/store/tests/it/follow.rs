@@ -149,11 +149,13 @@ fn rows_are_published_as_they_arrive_and_torn_ones_wait() {
 fn after_a_restart_or_a_merge_every_change_is_in_once() {
     let folder = folder();
     let source = Source::new(folder.path(), "changes.jsonl");
-    let (mut map, mut rows) = (BTreeMap::new(), 0);
+    let mut map = BTreeMap::new();
+    let mut rows = 0;
     for round in 0..6 {
         let mut text = String::new();
         for i in 0..3 {
-            let (word, value) = (format!("word {}", (round + i) % 5), format!("{round} {i}"));
+            let word = format!("word {}", (round + i) % 5);
+            let value = format!("{round} {i}");
             text += &format!("{{\"word\":\"{word}\",\"meaning\":\"{value}\"}}\n");
             map.insert(word, value);
         }
@@ -367,10 +369,8 @@ fn a_delta_full_of_rows_that_change_nothing_is_merged() {
     step(&mut follower).unwrap();
     source.append(&(row(2) + &row(3)));
     assert_eq!(step(&mut follower).unwrap_err().code(), "delta_full");
-    let (version, place) = (
-        Snapshot::open(&source.file).unwrap().server.version(),
-        source.followed(),
-    );
+    let version = Snapshot::open(&source.file).unwrap().server.version();
+    let place = source.followed();
     source.merge();
     assert_ne!(
         Snapshot::open(&source.file).unwrap().server.version(),

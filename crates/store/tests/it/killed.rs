@@ -115,7 +115,8 @@ fn a_killed_update_leaves_a_whole_snapshot() {
         "changes.csv",
         "k,v\nkey 3,changed 3\nkey 200,value 200\n",
     );
-    let (mut moments, mut partial) = (0, 0);
+    let mut moments = 0;
+    let mut partial = 0;
     while let Some(mut child) = waiting(&build.out, moments) {
         // SIGKILL: no destructor runs.
         child.kill().unwrap();

@@ -93,7 +93,8 @@ fn an_update_and_a_rollback_lose_no_delta() {
         let first = change(&file, 1, sign.clone());
         update(&first, &mut fresh(), &NoProgress).unwrap();
         let meanwhile = |word| {
-            let (file, sign) = (&file, sign.clone());
+            let file = &file;
+            let sign = sign.clone();
             Meanwhile::at("writing", move || publish(file, word, sign))
         };
         refused(update(
@@ -120,7 +121,8 @@ fn an_update_and_a_rollback_lose_no_delta() {
 #[test]
 fn a_delta_waits_for_a_signature() {
     let folder = folder();
-    let (file, key) = (words(folder.path(), Some(signing())), Some(signing()));
+    let file = words(folder.path(), Some(signing()));
+    let key = Some(signing());
     thread::scope(|threads| {
         let meanwhile = Meanwhile::at("opening", || {
             threads.spawn(|| publish(&file, 1, Some(signing())));

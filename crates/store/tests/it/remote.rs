@@ -41,7 +41,8 @@ fn in_folder(folder: &Path) -> Location {
 #[test]
 fn a_folder_works_as_a_store() {
     let (folder, store) = (folder(), folder());
-    let (file, location) = (snapshot(folder.path(), "old"), in_folder(store.path()));
+    let file = snapshot(folder.path(), "old");
+    let location = in_folder(store.path());
     let copy = folder.path().join("copy.pir");
     assert_eq!(
         pull(&location, &copy, &NoProgress).unwrap_err().code(),
@@ -90,7 +91,8 @@ struct S3 {
 
 impl S3 {
     fn start() -> Self {
-        let (folder, runtime) = (folder(), tokio::runtime::Runtime::new().unwrap());
+        let folder = folder();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
         std::fs::create_dir(folder.path().join("data")).unwrap();
         let mut builder = S3ServiceBuilder::new(s3s_fs::FileSystem::new(folder.path()).unwrap());
         builder.set_auth(SimpleAuth::from_single("id", "secret"));
@@ -135,7 +137,8 @@ impl S3 {
 
 #[test]
 fn a_snapshot_is_pushed_to_s3_and_pulled_back() {
-    let (folder, s3) = (folder(), S3::start());
+    let folder = folder();
+    let s3 = S3::start();
     let location = s3.location("s3://data/some/where/", "secret");
     let old = push(
         &snapshot(folder.path(), "old"),
@@ -177,7 +180,8 @@ fn a_snapshot_is_pushed_to_s3_and_pulled_back() {
 
 #[test]
 fn errors_of_s3_are_reported() {
-    let (folder, s3) = (folder(), S3::start());
+    let folder = folder();
+    let s3 = S3::start();
     let copy = folder.path().join("copy.pir");
     let fails =
         |url: &str, secret: &str| pull(&s3.location(url, secret), &copy, &NoProgress).unwrap_err();
@@ -219,7 +223,8 @@ fn a_pull_loses_no_changes_and_forks_no_log() {
         ..keyed(&csv, "k", &["v"])
     };
     run(&options).unwrap();
-    let (file, copy) = (options.out, folder.path().join("copy.pir"));
+    let file = options.out;
+    let copy = folder.path().join("copy.pir");
     let change = |to: &Path, row: &str| {
         let changes = source(folder.path(), "changes.csv", format!("k,v\n{row}\n"));
         UpdateOptions {
@@ -268,7 +273,8 @@ fn a_pull_loses_no_changes_and_forks_no_log() {
 fn a_pulled_file_keeps_its_readers() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, store) = (folder(), folder());
-    let (file, location) = (snapshot(folder.path(), "old"), in_folder(store.path()));
+    let file = snapshot(folder.path(), "old");
+    let location = in_folder(store.path());
     let copy = folder.path().join("copy.pir");
     push(&file, &location, SMALL, &NoProgress).unwrap();
     pull(&location, &copy, &NoProgress).unwrap();

@@ -60,10 +60,8 @@ fn log(path: &Path) -> Log {
 /// Checks the newest version as a client would that pins the key of this seed.
 fn accept(path: &Path, seed: u8, now: u64) {
     let snapshot = Snapshot::open(path).unwrap();
-    let (owner, proof) = (
-        key(seed).public(),
-        snapshot.checkpoint.as_ref().unwrap().proof().unwrap(),
-    );
+    let owner = key(seed).public();
+    let proof = snapshot.checkpoint.as_ref().unwrap().proof().unwrap();
     let accepted = Policy::new(&owner, "words", now).accept(&proof).unwrap();
     accepted
         .leaf
@@ -107,7 +105,8 @@ fn versions_are_appended_to_one_log() {
     run(&third).unwrap();
     assert_eq!(log(&options.out).leaves()[..2], *second.leaves());
     let out = folder.path().join("elsewhere.pir");
-    let (name, former) = (Some("words".to_owned()), Some(options.out.clone()));
+    let name = Some("words".to_owned());
+    let former = Some(options.out.clone());
     let fourth = BuildOptions {
         sign: Some(signing(1, 3)),
         out: out.clone(),
@@ -241,7 +240,9 @@ fn publishers_and_new_keys_sign_under_certificates() {
     let folder = folder();
     let options = options(folder.path());
     run(&options).unwrap();
-    let (owner, next, publisher) = (key(1), key(2), key(3));
+    let owner = key(1);
+    let next = key(2);
+    let publisher = key(3);
     let hours = |from: u64, until: u64| (START + 3600 * from, START + 3600 * until);
     let grant =
         Certificate::delegate(&owner, &publisher.public(), Some("words"), hours(1, 10)).unwrap();
@@ -330,12 +331,14 @@ fn a_version_is_signed_again_and_cosigned_without_a_change() {
 
 /// A snapshot with the checkpoint section of another one, with valid checksums.
 fn with_checkpoint_of(file: &Path, other: &Path) -> Vec<u8> {
-    let (mut bytes, other) = (fs::read(file).unwrap(), fs::read(other).unwrap());
+    let mut bytes = fs::read(file).unwrap();
+    let other = fs::read(other).unwrap();
     let number = |bytes: &[u8], at: usize| {
         u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
     };
     let entry = |bytes: &[u8]| {
-        let (table, name) = (number(bytes, 16), b"\x0acheckpoint");
+        let table = number(bytes, 16);
+        let name = b"\x0acheckpoint";
         table
             + bytes[table..]
                 .windows(name.len())
@@ -343,13 +346,16 @@ fn with_checkpoint_of(file: &Path, other: &Path) -> Vec<u8> {
                 .unwrap()
             + name.len()
     };
-    let (from, to) = (entry(&other), entry(&bytes));
-    let (start, length) = (number(&other, from), number(&other, from + 8));
+    let from = entry(&other);
+    let to = entry(&bytes);
+    let start = number(&other, from);
+    let length = number(&other, from + 8);
     assert_eq!(number(&bytes, to + 8), length);
     let place = number(&bytes, to);
     bytes[place..place + length].copy_from_slice(&other[start..start + length]);
     bytes[to + 16..to + 48].copy_from_slice(&other[from + 16..from + 48]);
-    let (table, table_bytes) = (number(&bytes, 16), number(&bytes, 24));
+    let table = number(&bytes, 16);
+    let table_bytes = number(&bytes, 24);
     let sum = blake3::hash(&bytes[table..table + table_bytes]);
     bytes[40..56].copy_from_slice(&sum.as_bytes()[..16]);
     let sum = blake3::hash(&bytes[..56]);
@@ -383,7 +389,8 @@ fn a_snapshot_with_the_checkpoint_of_another_is_refused() {
 #[test]
 fn copies_carry_the_checkpoint_unchanged() {
     use papir_store::remote::{Location, PushOptions, Settings, pull, push};
-    let (files, store) = (folder(), folder());
+    let files = folder();
+    let store = folder();
     let options = options(files.path());
     run(&options).unwrap();
     let url = format!("file://{}/words.pir", store.path().display());

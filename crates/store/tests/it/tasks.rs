@@ -339,7 +339,8 @@ fn a_build_without_tasks_continues_none_with_tasks() {
 #[test]
 fn tasks_are_refused_where_they_could_not_prepare() {
     let folder = folder();
-    let (options, runner) = (words(folder.path()), Arc::new(Threads::default()));
+    let options = words(folder.path());
+    let runner = Arc::new(Threads::default());
     let refused = |options: BuildOptions, part: &str| {
         let error = build(&options, &mut rng(1), &NoProgress).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");

@@ -24,10 +24,8 @@ fn change_with(options: UpdateOptions) -> Result<UpdateReport, Error> {
 
 /// The error of an update. Checks that it leaves the snapshot unchanged and no other file behind.
 fn refused(snapshot: &Path, name: &str, text: &str) -> String {
-    let (before, files) = (
-        fs::read(snapshot).unwrap(),
-        names(snapshot.parent().unwrap()),
-    );
+    let before = fs::read(snapshot).unwrap();
+    let files = names(snapshot.parent().unwrap());
     let error = change(snapshot, name, text).unwrap_err().to_string();
     assert_eq!(fs::read(snapshot).unwrap(), before);
     let left: Vec<_> = names(snapshot.parent().unwrap())
@@ -129,7 +127,8 @@ fn keys_are_set_added_and_deleted_under_several_schemes() {
         assert_ne!(after.server.version(), before.server.version());
         assert_eq!(by_key(&before, "word 2").unwrap(), b"meaning 0004");
 
-        let (old, new) = (before.metadata, after.metadata);
+        let old = before.metadata;
+        let new = after.metadata;
         assert_eq!(
             (&new.name, &new.source, &new.created),
             (&old.name, &old.source, &old.created)
@@ -341,7 +340,8 @@ fn without_ids(file: &Path) {
     let number = |bytes: &[u8], at: usize| {
         u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
     };
-    let (table, length) = (number(&bytes, 16), number(&bytes, 24));
+    let table = number(&bytes, 16);
+    let length = number(&bytes, 24);
     let name = b"owner.keys";
     let position = table
         + bytes[table..]

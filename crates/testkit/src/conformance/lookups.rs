@@ -35,7 +35,8 @@ pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
             .expect("an honest answer decodes");
         check_records(&fixture.records, &[index], &found);
     }
-    let (first, second) = (fixture.send(&[0]), fixture.send(&[0]));
+    let first = fixture.send(&[0]);
+    let second = fixture.send(&[0]);
     assert!(
         first.query != second.query,
         "two queries for one index are equal"
@@ -57,7 +58,8 @@ const DISTANCES: usize = 64;
 /// quarter above random bytes is a fault all the same.
 fn check_bytes_differ(first: &[u8], second: &[u8]) {
     let payload = 24..first.len() - 8;
-    let (first, second) = (&first[payload.clone()], &second[payload]);
+    let first = &first[payload.clone()];
+    let second = &second[payload];
     let equal = |distance: usize| {
         first
             .iter()
@@ -66,7 +68,8 @@ fn check_bytes_differ(first: &[u8], second: &[u8]) {
             .filter(|(a, b)| a == b)
             .count() as f64
     };
-    let (found, random) = (equal(0), first.len() as f64 / 256.0);
+    let found = equal(0);
+    let random = first.len() as f64 / 256.0;
     let deviations = 6.0 * random.sqrt() + 8.0;
     if found < random + deviations {
         return;

@@ -64,7 +64,8 @@ fn assert_refused<T>(result: Result<T>, what: &str) {
 }
 
 fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
-    let (id, version) = (fixture.scheme.id(), fixture.server.version());
+    let id = fixture.scheme.id();
+    let version = fixture.server.version();
     let sent = fixture.send(&[0]);
     for (what, damaged) in damages(&sent.query, config.damaged_positions, &mut fixture.rng) {
         assert_refused(
@@ -90,7 +91,8 @@ fn check_queries(fixture: &mut Fixture<'_>, config: &Config) {
 }
 
 fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
-    let (id, version) = (fixture.scheme.id(), fixture.server.version());
+    let id = fixture.scheme.id();
+    let version = fixture.server.version();
     let sent = fixture.send(&[0]);
     let answer = fixture.answer(&sent);
     for (what, damaged) in damages(&answer, config.damaged_positions, &mut fixture.rng) {
@@ -117,7 +119,8 @@ fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
 
 fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
     let public = fixture.server.public();
-    let (id, version) = (fixture.scheme.id(), fixture.server.version());
+    let id = fixture.scheme.id();
+    let version = fixture.server.version();
     // A hint can be large: damage fewer positions.
     let positions = if public.len() > 1 << 22 {
         4
@@ -175,17 +178,16 @@ fn check_parameter_bytes(fixture: &Fixture<'_>, config: &Config, header: &Header
 
 /// Random payloads in correct envelopes.
 fn check_random_payloads(fixture: &mut Fixture<'_>) {
-    let (id, version) = (fixture.scheme.id(), fixture.server.version());
+    let id = fixture.scheme.id();
+    let version = fixture.server.version();
     let header = |kind| Header {
         kind,
         scheme: id,
         version,
     };
     let sent = fixture.send(&[0]);
-    let (query, answer) = (
-        sent.query.len() - envelope::OVERHEAD,
-        fixture.answer(&sent).len() - envelope::OVERHEAD,
-    );
+    let query = sent.query.len() - envelope::OVERHEAD;
+    let answer = fixture.answer(&sent).len() - envelope::OVERHEAD;
     for round in 0..8u8 {
         let mut payload = vec![[0, 0xff, 0x80, 0x7f][usize::from(round % 4)]; query];
         if round >= 4 {

@@ -112,7 +112,8 @@ fn check_description(fixture: &Fixture<'_>) {
         "{shape:?}: public part's length"
     );
     assert!(description.sizes.hint <= public);
-    let (bound, failure) = (target.failure, description.failure_log2);
+    let bound = target.failure;
+    let failure = description.failure_log2;
     assert!(
         failure <= bound.log2(),
         "{shape:?}: failure {failure}, above {bound}"

@@ -44,7 +44,8 @@ fn check_ranges(fixture: &mut Fixture<'_>) {
         let left = records - first;
         for count in [0, 1, left.min(9), fixture.rng.next_u64() % left + 1, left] {
             let length = (count * fixture.shape.record_bits()).div_ceil(8) as usize;
-            let (mut found, mut expected) = (vec![0xFF; length], vec![0; length]);
+            let mut found = vec![0xFF; length];
+            let mut expected = vec![0; length];
             fixture
                 .server
                 .read_packed(first, count, &mut found)
@@ -64,7 +65,8 @@ fn check_ranges(fixture: &mut Fixture<'_>) {
 
 /// Reads beyond the last record, reads that start within a byte, and buffers of the wrong length.
 fn check_refusals(fixture: &Fixture<'_>) {
-    let (records, bits) = (fixture.shape.records(), fixture.shape.record_bits());
+    let records = fixture.shape.records();
+    let bits = fixture.shape.record_bits();
     let read = |first, count, length| {
         fixture
             .server

@@ -35,10 +35,8 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
         let loaded = client.load_state(&bytes).expect("loading what was saved");
         let again = client.save_state(&loaded).expect("saving state");
         assert!(bytes == again, "state changed by saving");
-        let (number, loaded_number) = (
-            client.next_ticket(state(fixture)),
-            client.next_ticket(&loaded),
-        );
+        let number = client.next_ticket(state(fixture));
+        let loaded_number = client.next_ticket(&loaded);
         assert_eq!(
             number.expect("own state"),
             loaded_number.expect("own state"),
@@ -74,7 +72,8 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
         scheme,
         version: fixture.server.version(),
     };
-    let (id, version) = (fixture.scheme.id(), fixture.server.version());
+    let id = fixture.scheme.id();
+    let version = fixture.server.version();
     let foreign = envelope::seal(&header(Kind::State, id.wrapping_add(1)), payload);
     assert!(matches!(
         fixture.client.load_state(&foreign),
@@ -125,7 +124,8 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
         }
     }
     let payload = &keys[24..keys.len() - 8];
-    let (id, version) = (fixture.scheme.id(), papir_core::Version([0x5a; 8]));
+    let id = fixture.scheme.id();
+    let version = papir_core::Version([0x5a; 8]);
     let old = envelope::seal(
         &Header {
             kind: Kind::Keys,
@@ -196,17 +196,13 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
 /// A key that was sent ahead, and saved in the state, shortens one query, which needs no session.
 fn check_sent_ahead(fixture: &mut Fixture<'_>) {
     let sizes = fixture.server.describe().sizes;
-    let (client, server) = (
-        fixture
-            .scheme
-            .client(&fixture.server.public())
-            .expect("a client"),
-        &*fixture.server,
-    );
-    let (own, rng) = (
-        fixture.registration.state.as_mut().expect("state"),
-        &mut fixture.rng,
-    );
+    let client = fixture
+        .scheme
+        .client(&fixture.server.public())
+        .expect("a client");
+    let server = &*fixture.server;
+    let own = fixture.registration.state.as_mut().expect("state");
+    let rng = &mut fixture.rng;
     if sizes.ahead == 0 {
         assert!(matches!(
             client.send_ahead(own, rng),

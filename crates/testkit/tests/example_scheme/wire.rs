@@ -61,7 +61,8 @@ impl Wire<ExampleParams> for ExampleAnswer {
     fn decode(params: &ExampleParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("the example's answer", bytes.len(), params.answer_bytes())?;
         let mut reader = Reader::new("the example's answer", bytes);
-        let (nonce, packed) = (reader.array()?, reader.rest().to_vec());
+        let nonce = reader.array()?;
+        let packed = reader.rest().to_vec();
         check_padding(params, &packed)?;
         Ok(Self { nonce, packed })
     }

@@ -80,7 +80,8 @@ fn dependencies_have_allowed_licences_and_sources() {
     assert!(packages.len() > 100, "only {} dependencies", packages.len());
     let mut wrong = Vec::new();
     for package in packages {
-        let (name, source) = (&package.name, package.source.as_ref().unwrap().repr.clone());
+        let name = &package.name;
+        let source = package.source.as_ref().unwrap().repr.clone();
         if !registries
             .iter()
             .any(|registry| source == format!("registry+{registry}"))

@@ -288,7 +288,8 @@ fn table(
 
 /// Dependencies of `package` that no table allows.
 fn forbidden_arrows(package: &Package, names: &BTreeSet<String>) -> Vec<String> {
-    let (arrows, tests) = (table(ARROWS), table(TEST_ARROWS));
+    let arrows = table(ARROWS);
+    let tests = table(TEST_ARROWS);
     let from = package.name.as_str();
     let allowed = |kind: DependencyKind, to: &str| {
         let declared = arrows.get(from).is_some_and(|row| row.contains(to));

@@ -172,7 +172,8 @@ impl Reader<'_> {
     }
 
     fn add_child(&mut self, name: String, file: Option<String>) -> usize {
-        let (here, id) = (self.current, self.modules.all.len());
+        let here = self.current;
+        let id = self.modules.all.len();
         let folder = join(&self.here().folder, &name);
         let file = file.unwrap_or_else(|| self.here().file.clone());
         self.here().children.insert(name, id);

@@ -24,10 +24,8 @@ pub(super) fn write<N: AsRef<str>>(
     names: &[(N, RGBColor)],
     remark: &str,
 ) -> Result<()> {
-    let (font, middle) = (
-        ("sans-serif", 13).into_font(),
-        area.dim_in_pixel().1 as i32 / 2,
-    );
+    let font = ("sans-serif", 13).into_font();
+    let middle = area.dim_in_pixel().1 as i32 / 2;
     let mut x = 5 * GAP;
     for (name, colour) in names {
         let name = name.as_ref();

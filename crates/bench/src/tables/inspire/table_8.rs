@@ -52,7 +52,8 @@ const fn row(
     parts_ms: &'static [f64],
     server_ms: f64,
 ) -> Published {
-    let (ours, kb) = (Some(packed(log_columns, words)), Some([80.0, query, 52.0]));
+    let ours = Some(packed(log_columns, words));
+    let kb = Some([80.0, query, 52.0]);
     Published {
         scheme: "InsPIRe(2)",
         ours,

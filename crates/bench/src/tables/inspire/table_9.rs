@@ -45,10 +45,8 @@ const fn row(
     parts_ms: &'static [f64],
     server_ms: f64,
 ) -> Published {
-    let (ours, kb) = (
-        Some(Ours::columns("inspire", log_columns)),
-        Some([84.0, query, download]),
-    );
+    let ours = Some(Ours::columns("inspire", log_columns));
+    let kb = Some([84.0, query, download]);
     Published {
         scheme: "InsPIRe",
         ours,

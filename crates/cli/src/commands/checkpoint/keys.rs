@@ -127,7 +127,8 @@ pub(super) fn public(arguments: &Public) -> Outcome {
 
 pub(super) fn delegate(arguments: &Delegate) -> Outcome {
     let times = arguments.validity.times(arguments.length.0);
-    let (key, database) = (read(&arguments.key)?, arguments.database.as_deref());
+    let key = read(&arguments.key)?;
+    let database = arguments.database.as_deref();
     arguments.validity.write(&Certificate::delegate(
         &key,
         &arguments.to,
@@ -137,7 +138,8 @@ pub(super) fn delegate(arguments: &Delegate) -> Outcome {
 }
 
 pub(super) fn rotate(arguments: &Rotate) -> Outcome {
-    let (old, new) = (read(&arguments.key)?, read(&arguments.to)?);
+    let old = read(&arguments.key)?;
+    let new = read(&arguments.to)?;
     let times = arguments.validity.times(arguments.overlap.0);
     arguments
         .validity

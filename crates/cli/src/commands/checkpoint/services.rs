@@ -121,11 +121,13 @@ pub(super) fn compare(arguments: &Compare) -> Outcome {
     };
     let owner = arguments.trust.owner().unwrap_or_else(|| first.log.owner());
     let database = &first.log.newest()?.database;
-    let (mut found, mut out) = (Vec::new(), std::io::stdout());
+    let mut found = Vec::new();
+    let mut out = std::io::stdout();
     for (place, shown) in &logs {
         match accept(shown, owner, database, &options) {
             Ok(accepted) => {
-                let (sequence, count) = (accepted.seen.sequence, accepted.cosignatures);
+                let sequence = accepted.seen.sequence;
+                let count = accepted.cosignatures;
                 writeln!(
                     out,
                     "{place}: sequence {sequence}, {count} cosignature(s) of known witnesses"

@@ -181,7 +181,8 @@ fn refused(error: Error) -> Finding {
 }
 
 fn database(connection: &Connection) -> Vec<Finding> {
-    let (info, lookup) = (connection.info(), connection.lookup());
+    let info = connection.info();
+    let lookup = connection.lookup();
     let detail = format!(
         "database {}, version {}, scheme {}",
         info.name, info.version, info.scheme

@@ -77,7 +77,8 @@ struct Described {
 fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
     let options = connecting.options(true)?;
     let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
-    let (lookup, name) = (connection.lookup(), &connection.info().name);
+    let lookup = connection.lookup();
+    let name = &connection.info().name;
     let description = lookup.describe();
     let mut facts = Facts::of(name, &description, lookup.version(), lookup.keyword());
     let mut lines = vec![line("name", name)];

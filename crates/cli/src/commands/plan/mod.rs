@@ -208,7 +208,8 @@ fn rate_lines(rates: &Rates, device: Option<&NamedDevice>) -> describe::Lines {
         false => nanoseconds(seconds),
     };
     let both = |op| {
-        let (one, all) = (value(op, rates.one(op)), value(op, rates.all(op)));
+        let one = value(op, rates.one(op));
+        let all = value(op, rates.all(op));
         let performed =
             device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
         let by_device = performed.map_or(String::new(), |(_, [one, group])| {
@@ -383,7 +384,8 @@ fn headline(
         }
         None => stored,
     };
-    let (up, down) = (mbit(demand.connection.0), mbit(demand.connection.1));
+    let up = mbit(demand.connection.0);
+    let down = mbit(demand.connection.1);
     let mut lines: describe::Lines = origin.iter().map(|origin| line("source", origin)).collect();
     lines.extend([
         line("database", records),
@@ -425,10 +427,8 @@ fn mbit(bits: f64) -> String {
 /// The cores and the bandwidth that this many lookups per second need.
 fn capacity(choice: &Choice, clients: u64) -> String {
     let best = &choice.best;
-    let (cores, each) = (
-        best.cores(clients as f64),
-        units::seconds(best.group_core_s),
-    );
+    let cores = best.cores(clients as f64);
+    let each = units::seconds(best.group_core_s);
     let together = match best.group {
         1 => "each answered alone".to_owned(),
         group => format!("{group} answered together"),

@@ -73,8 +73,9 @@ fn a_thousand_clients_are_answered_in_turn() {
         "--json",
     ];
     assert!(papir(&few).status.success());
-    let (unloaded, service_before, load_before) =
-        (peak(&service), own_seconds(&service), seconds_of_children());
+    let unloaded = peak(&service);
+    let service_before = own_seconds(&service);
+    let load_before = seconds_of_children();
 
     let clients = CLIENTS.to_string();
     let output = papir(&[

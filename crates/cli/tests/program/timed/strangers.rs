@@ -32,7 +32,8 @@ struct Strangers<'a> {
 
 impl Strangers<'_> {
     fn head(&self, path: &str, length: usize, more: &str) -> String {
-        let (address, token) = (self.address, self.token);
+        let address = self.address;
+        let token = self.token;
         format!(
             "POST /v1/databases/{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
              content-length: {length}\r\n{more}\r\n"
@@ -156,7 +157,8 @@ fn p95(times: &[Duration]) -> Duration {
 fn strangers_do_not_hold_up_an_honest_client() {
     let _machine = loaded_machine();
     let folder = Folder::new();
-    let (words, tokens) = (folder.words(30_000, "inspire"), folder.path("tokens.toml"));
+    let words = folder.words(30_000, "inspire");
+    let tokens = folder.path("tokens.toml");
     let zip = Folder::new();
     let registered = zip.path("registered.papir");
     std::fs::rename(zip.words(500, "zip"), &registered).unwrap();
@@ -165,7 +167,8 @@ fn strangers_do_not_hold_up_an_honest_client() {
             .trim()
             .to_owned()
     };
-    let (honest, stranger) = (token("honest"), token("stranger"));
+    let honest = token("honest");
+    let stranger = token("stranger");
     let registry = folder.path("registry");
     let service = Service::start(
         &[&words, &registered],

@@ -75,7 +75,8 @@ fn observe(
         ..Options::default()
     };
     let service = Mutex::new((script.peer(side, false), Liar::new(side, &[])));
-    let (seen, stopped) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let seen = Mutex::new(Vec::new());
+    let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             serve(&listener, &stopped, &seen, &|call| {
@@ -213,7 +214,8 @@ fn serve_connection(stream: &TcpStream, seen: &Mutex<Vec<Seen>>, deliver: &Deliv
 
 /// Reads a request. `None` at the end of the connection.
 fn read_call(reader: &mut impl BufRead) -> Option<(String, Call)> {
-    let (mut line, mut headers) = (String::new(), Vec::new());
+    let mut line = String::new();
+    let mut headers = Vec::new();
     reader
         .read_line(&mut line)
         .ok()

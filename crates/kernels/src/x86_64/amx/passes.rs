@@ -200,7 +200,8 @@ mod tests {
         mut on: impl FnMut(&[&[D]], &mut [&mut [T]]),
         pass: impl Fn(&[D], &mut [T]),
     ) -> [Vec<Vec<T>>; 2] {
-        let (mut found, mut expected) = (vec![vec![T::default(); rows]; queries.len()], vec![]);
+        let mut found = vec![vec![T::default(); rows]; queries.len()];
+        let mut expected = vec![];
         let mut outs: Vec<&mut [T]> = found.iter_mut().map(Vec::as_mut_slice).collect();
         on(queries, &mut outs);
         on(queries, &mut outs);
@@ -278,7 +279,8 @@ mod tests {
     fn the_longest_sums_do_not_overflow() {
         let pairs = 40_000;
         for (word, digit) in [(i16::MIN, -1024), (i16::MAX, 1023), (255, -1024)] {
-            let (tiles, query) = (vec![word; pairs * 128], vec![digit; pairs * 2]);
+            let tiles = vec![word; pairs * 128];
+            let query = vec![digit; pairs * 2];
             let [found, expected] = both(
                 64,
                 &[&query[..]; 2],

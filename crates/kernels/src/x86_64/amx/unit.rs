@@ -100,7 +100,8 @@ struct Configuration {
 impl Configuration {
     /// All eight tiles in full.
     const FULL: Self = {
-        let (mut row_bytes, mut rows) = ([0; 16], [0; 16]);
+        let mut row_bytes = [0; 16];
+        let mut rows = [0; 16];
         let mut tile = 0;
         while tile < 8 {
             row_bytes[tile] = WIDTH as u16;

@@ -65,7 +65,8 @@ fn sum<const P: usize>(
     ahead: &mut Ahead,
 ) -> Sums<P> {
     let lanes = Avx2::new();
-    let (half, ones) = (lanes.splat([15u8; 4]), lanes.splat([1i16; 2]));
+    let half = lanes.splat([15u8; 4]);
+    let ones = lanes.splat([1i16; 2]);
     let mut sums = [[lanes.splat(0); P]; 2];
     for (columns, digits) in block.chunks(RUN).zip(digits.chunks(RUN)) {
         let mut run = [[lanes.splat(0); P]; 2];

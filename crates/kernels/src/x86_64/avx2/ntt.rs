@@ -136,11 +136,10 @@ fn interleave((a, b): Pair) -> Pair {
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn evens_and_odds((a, b): Pair) -> Pair {
-    let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
-    let (evens, odds) = (
-        _mm256_shuffle_ps::<0x88>(a, b),
-        _mm256_shuffle_ps::<0xDD>(a, b),
-    );
+    let a = _mm256_castsi256_ps(a);
+    let b = _mm256_castsi256_ps(b);
+    let evens = _mm256_shuffle_ps::<0x88>(a, b);
+    let odds = _mm256_shuffle_ps::<0xDD>(a, b);
     (_mm256_castps_si256(evens), _mm256_castps_si256(odds))
 }
 

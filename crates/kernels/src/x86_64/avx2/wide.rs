@@ -14,8 +14,9 @@ use crate::wide::modulus::{Modulus, Real};
 pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let lanes = Lanes::new();
     let field = Field::new(lanes, modulus.value());
-    let ((blocks, rest), (a, a_rest), (b, b_rest)) =
-        (out.as_chunks_mut(), a.as_chunks(), b.as_chunks());
+    let (blocks, rest) = out.as_chunks_mut();
+    let (a, a_rest) = a.as_chunks();
+    let (b, b_rest) = b.as_chunks();
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
         let a = field.to_centred_doubles(lanes.load::<u64>(a));
         let product = field.product(a, field.to_doubles(lanes.load::<u64>(b)));
@@ -29,7 +30,8 @@ pub(crate) fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus)
     let lanes = Lanes::new();
     let field = Field::new(lanes, modulus.value());
     let factor = field.one_factor(Real::new(constant, modulus.value()));
-    let ((blocks, rest), (a, a_rest)) = (out.as_chunks_mut(), a.as_chunks());
+    let (blocks, rest) = out.as_chunks_mut();
+    let (a, a_rest) = a.as_chunks();
     for (out, a) in blocks.iter_mut().zip(a) {
         let product = field.mul::<false>(field.to_doubles(lanes.load::<u64>(a)), factor);
         lanes.store(out, field.to_residues(product));
@@ -64,7 +66,8 @@ const ROWS: usize = 6;
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
     let field = Field::new(Lanes::new(), modulus.value());
-    let (d, width) = (outs[0].len(), 4 * VECTORS);
+    let d = outs[0].len();
+    let width = 4 * VECTORS;
     for start in (0..d - d % width).step_by(width) {
         let sums = sums_at::<S>(field, d, start, a, b);
         for s in 0..S {

@@ -46,7 +46,8 @@ impl<'a, const INPUT: bool> Direction<'a, INPUT> {
     /// The two roots of pair `index`, twice each.
     #[inline(always)]
     fn two(self, index: usize) -> Factors {
-        let (lanes, Roots { reals, ratios, .. }) = (self.field.lanes, self.roots);
+        let lanes = self.field.lanes;
+        let Roots { reals, ratios, .. } = self.roots;
         Factors {
             value: lanes.twice_each(&reals.as_chunks().0[index]),
             ratio: lanes.twice_each(&ratios.as_chunks().0[index]),
@@ -56,7 +57,8 @@ impl<'a, const INPUT: bool> Direction<'a, INPUT> {
     /// The four roots of pair `index`.
     #[inline(always)]
     fn four(self, index: usize) -> Factors {
-        let (lanes, Roots { reals, ratios, .. }) = (self.field.lanes, self.roots);
+        let lanes = self.field.lanes;
+        let Roots { reals, ratios, .. } = self.roots;
         Factors {
             value: lanes.load(&reals.as_chunks().0[index]),
             ratio: lanes.load(&ratios.as_chunks().0[index]),
@@ -105,7 +107,8 @@ impl<const INPUT: bool> Butterflies for Direction<'_, INPUT> {
 
     #[inline(always)]
     fn root(self, index: usize) -> Factors {
-        let (lanes, Roots { reals, ratios, .. }) = (self.field.lanes, self.roots);
+        let lanes = self.field.lanes;
+        let Roots { reals, ratios, .. } = self.roots;
         Factors {
             value: lanes.splat(reals[index]),
             ratio: lanes.splat(ratios[index]),
@@ -187,7 +190,8 @@ fn forward_block<const REDUCE: bool>(
         // 0 2 4 6
         let y = direction.forward::<false, false>(direction.swap_words(y), direction.four(pair));
         let (u, v) = direction.swap_halves(direction.swap_words(y));
-        let (u, v) = (field.settle(u), field.settle(v));
+        let u = field.settle(u);
+        let v = field.settle(v);
         let [a, b] = &mut pairs[k];
         direction.store(
             a,
@@ -285,7 +289,8 @@ fn inverse_block<const NEGATE: bool>(
 /// The first two stages, on the words of a pair. The second result is negated.
 #[inline(always)]
 fn inverse_pair(direction: Direction<'_, false>, [a, b]: [&Words; 2], pair: usize) -> [__m256d; 2] {
-    let (field, lanes) = (direction.field, direction.field.lanes);
+    let field = direction.field;
+    let lanes = direction.field.lanes;
     // Words below 2q: less 2q they are negative, with q they are at most q.
     let a = lanes.add(field.to_centred_doubles(lanes.load(a)), field.q);
     let b = lanes.add(field.to_centred_doubles(lanes.load(b)), field.q);

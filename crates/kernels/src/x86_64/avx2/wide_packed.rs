@@ -17,10 +17,8 @@ pub(crate) fn unpack(out: &mut [u64], bytes: &[u8]) {
         0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 8, 9, 10, 11, 12, 13, 3, 4, 5, 6, 7, 8, 9, 10, 8, 9, 10, 11,
         12, 13, 14, 15,
     );
-    let (shifts, mask) = (
-        _mm256_setr_epi64x(0, 2, 4, 14),
-        _mm256_set1_epi64x(MASK as i64),
-    );
+    let shifts = _mm256_setr_epi64x(0, 2, 4, 14);
+    let mask = _mm256_set1_epi64x(MASK as i64);
     for (out, bytes) in out
         .as_chunks_mut::<WORDS>()
         .0

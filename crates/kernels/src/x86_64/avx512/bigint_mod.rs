@@ -110,7 +110,8 @@ fn multiply(
 ) {
     let n = field.limbs();
     let reduction = Reduction::new(cpu, field);
-    let ((a, b), (c, d)) = (x.split_at(n), y.split_at(n));
+    let (a, b) = x.split_at(n);
+    let (c, d) = y.split_at(n);
     let (out_low, out_high) = out.split_at_mut(n);
     reduction.digit(Product { x: a, y: c }, false, quotient, out_low);
     if field.parts() == 2 {
@@ -275,7 +276,8 @@ impl Terms for Product<'_> {
     #[inline(always)]
     fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
         columns.add_lower_rows(cpu, self.x, self.y, at);
-        let (x, y) = (&self.x[at..at + BLOCK], &self.y[..BLOCK]);
+        let x = &self.x[at..at + BLOCK];
+        let y = &self.y[..BLOCK];
         for s in 0..BLOCK {
             let x = x[s].register(cpu);
             for k in s..BLOCK {
@@ -396,7 +398,8 @@ struct Reduction<'a> {
 impl<'a> Reduction<'a> {
     #[inline(always)]
     fn new(cpu: Cpu, field: &'a Field) -> Self {
-        let (inverse, ones) = (cpu.splat(field.inverse()), cpu.splat((1 << BITS) - 1));
+        let inverse = cpu.splat(field.inverse());
+        let ones = cpu.splat((1 << BITS) - 1);
         Self {
             cpu,
             root: field.root_limbs(),

@@ -49,10 +49,8 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
 fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [Sums<P>; 2] {
     let lanes = Avx512::new();
     let half = lanes.splat([15u8; 4]);
-    let (mut low, mut high) = (
-        [[lanes.splat(0); REGISTERS]; P],
-        [[lanes.splat(0); REGISTERS]; P],
-    );
+    let mut low = [[lanes.splat(0); REGISTERS]; P];
+    let mut high = [[lanes.splat(0); REGISTERS]; P];
     for (columns, digits) in tile.iter().zip(digits) {
         stream::prefetch(slice::from_ref(columns), AHEAD);
         for (i, cells) in columns.iter().enumerate() {

@@ -57,7 +57,9 @@ fn forward_block<const REDUCE: bool>(
     index: usize,
     field: Field,
 ) {
-    let (lanes, i, k) = (field.lanes, index, index + 1);
+    let lanes = field.lanes;
+    let i = index;
+    let k = index + 1;
     let [a, b, c, e] = block;
     let x = field.forward(
         (lanes.load(a), lanes.load(b)),

@@ -86,7 +86,8 @@ fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         // Words 0 and 4, 2 and 6 of four rows: their even halves are words 0 and 2 of eight.
         [quarters(front[0], back[0]), quarters(front[1], back[1])]
     };
-    let (even, odd) = (column(0), column(1));
+    let even = column(0);
+    let odd = column(1);
     [
         even[0][0], odd[0][0], even[1][0], odd[1][0], even[0][1], odd[0][1], even[1][1], odd[1][1],
     ]

@@ -75,11 +75,14 @@ impl Reduction {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
 pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let lanes = Lanes::new();
-    let (reduction, zero) = (Reduction::new(lanes, modulus), lanes.splat(0));
-    let ((blocks, rest), (a, a_rest), (b, b_rest)) =
-        (out.as_chunks_mut(), a.as_chunks(), b.as_chunks());
+    let reduction = Reduction::new(lanes, modulus);
+    let zero = lanes.splat(0);
+    let (blocks, rest) = out.as_chunks_mut();
+    let (a, a_rest) = a.as_chunks();
+    let (b, b_rest) = b.as_chunks();
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
-        let (a, b) = (lanes.load(a), lanes.load(b));
+        let a = lanes.load(a);
+        let b = lanes.load(b);
         lanes.store(
             out,
             reduction.reduce(lanes.add_low(zero, a, b), lanes.add_high(zero, a, b)),
@@ -93,7 +96,8 @@ pub(crate) fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus)
     let lanes = Lanes::new();
     let field = Field::new(lanes, modulus.value());
     let factor = field.one_factor(Factor::new(constant, modulus.value()));
-    let ((blocks, rest), (a, a_rest)) = (out.as_chunks_mut(), a.as_chunks());
+    let (blocks, rest) = out.as_chunks_mut();
+    let (a, a_rest) = a.as_chunks();
     for (out, a) in blocks.iter_mut().zip(a) {
         lanes.store(out, field.mul(lanes.load(a), factor));
     }
@@ -104,7 +108,8 @@ pub(crate) fn scale(out: &mut [u64], a: &[u64], constant: u64, modulus: Modulus)
 pub(crate) fn reduce(out: &mut [u64], words: &[u64], modulus: Modulus) {
     let lanes = Lanes::new();
     let reduction = Reduction::new(lanes, modulus);
-    let ((blocks, rest), (words, words_rest)) = (out.as_chunks_mut(), words.as_chunks());
+    let (blocks, rest) = out.as_chunks_mut();
+    let (words, words_rest) = words.as_chunks();
     for (out, words) in blocks.iter_mut().zip(words) {
         let words = lanes.load(words);
         lanes.store(out, reduction.reduce(words, lanes.upper_digit(words)));
@@ -131,7 +136,8 @@ const VECTORS: usize = 4;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
 fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
     let reduction = Reduction::new(Lanes::new(), modulus);
-    let (d, q) = (outs[0].len(), u128::from(modulus.value()));
+    let d = outs[0].len();
+    let q = u128::from(modulus.value());
     // Then a sum may exceed 104 bits, and q is above 2⁴⁵ since the rows are few.
     let large = (a.len() / d) as u128 * 4 * q * q > 1 << (2 * DIGIT);
     let width = 8 * VECTORS;

@@ -30,7 +30,8 @@ impl Cdks {
         leaves: &[Leaf],
         key: &OnlineKey<Vec<Poly<Values>>>,
     ) -> Result<Rlwe, PackingError> {
-        let (found, expected) = (key.shape, self.shape());
+        let found = key.shape;
+        let expected = self.shape();
         if found != expected {
             return Err(PackingError::Key { found, expected });
         }
@@ -50,7 +51,8 @@ impl Cdks {
         leaves: Vec<&Leaf>,
         key: &[Poly<Values>],
     ) -> Option<Pair> {
-        let (ring, first) = (self.ring(), leaves.first()?);
+        let ring = self.ring();
+        let first = leaves.first()?;
         if level == 0 {
             return Some([ring.forward(first.1.clone()), ring.zero()]);
         }
@@ -73,7 +75,8 @@ impl Cdks {
         key: &[Poly<Values>],
     ) -> Pair {
         let ring = self.ring();
-        let ((merging, masks), levels) = (self.level(level), self.setup.gadget().levels());
+        let (merging, masks) = self.level(level);
+        let levels = self.setup.gadget().levels();
         let (mut a, image_a) = merging.merge(ring, even_a, odd_a);
         let (mut b, image_b) = merging.merge(ring, even_b, odd_b);
         let digits = self

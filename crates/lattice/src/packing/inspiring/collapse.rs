@@ -68,7 +68,8 @@ impl<'a> Preprocessor<'a> {
         let d = self.chain.ring.degree();
         // The powers of 5 are 1 modulo 4 and their negatives 3, so they take the even and the odd
         // indices.
-        let (mut even, mut odd) = (Vec::with_capacity(digits.len() / d), Vec::new());
+        let mut even = Vec::with_capacity(digits.len() / d);
+        let mut odd = Vec::new();
         for pair in digits.chunks_exact_mut(2 * d) {
             let (first, second) = pair.split_at_mut(d);
             even.push(first);
@@ -126,7 +127,8 @@ impl<'a> Chain<'a> {
         rho: usize,
         digits: &mut [&mut [i32]],
     ) -> Poly<Coefficients> {
-        let (ring, d) = (self.ring, self.ring.degree());
+        let ring = self.ring;
+        let d = self.ring.degree();
         let inverse = inverse_exponent(self.generator, d);
         // The permutation of τ_e maps the component's preimage and the masks by values.
         let mut e = power(self.generator, self.order - 1, d) * rho % (2 * d);

@@ -65,7 +65,8 @@ impl Slot {
 /// # Panics
 /// If a slice has another length, or the rows are neither whole row groups nor a part of one.
 pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i32]) {
-    let (rows, columns) = (slot.rows, digits.len() / slot.rows);
+    let rows = slot.rows;
+    let columns = digits.len() / slot.rows;
     let whole = (slots(rows) * rows).is_multiple_of(matvec_i32::ROWS) && slot.index < slots(rows);
     assert!(
         whole && tiles.len() == columns * slots(rows) * rows,
@@ -114,8 +115,10 @@ impl Block<'_> {
 
     /// Writes the entries of a column from row `first` on: X^c times a transformed polynomial.
     fn column(&self, column: usize, first: usize, out: &mut [i32]) {
-        let (d, n) = (self.degree, self.slot.rows);
-        let (level, c) = (column / d, column % d);
+        let d = self.degree;
+        let n = self.slot.rows;
+        let level = column / d;
+        let c = column % d;
         let poly = &self.digits[(level * n + bit_reverse(c % n, n)) * d..][..d];
         // Row r is coefficient r − c, or minus coefficient r − c + d where r < c.
         let wrapped = c.saturating_sub(first).min(out.len());

@@ -117,7 +117,8 @@ fn terms(
     last: &[&[Poly<Values>]],
     keys: &[&OnlineKey],
 ) -> Vec<Bodies> {
-    let (ring, capacity) = (packing.setup().ring(), packing.capacity());
+    let ring = packing.setup().ring();
+    let capacity = packing.capacity();
     let finished = products.into_par_iter().zip(keys).map(|(mut sums, key)| {
         sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
         let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);

@@ -86,7 +86,9 @@ impl RingPacking for PartialInspiring {
         unit: &mut [i32],
         scratch: &Scratch,
     ) -> Preprocessed {
-        let (ring, gadget, capacity) = (self.setup.ring(), self.setup.gadget(), self.capacity());
+        let ring = self.setup.ring();
+        let gadget = self.setup.gadget();
+        let capacity = self.capacity();
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
         let masks = &self.setup.switches()[0].masks;

@@ -115,10 +115,8 @@ impl<P: RingPacking> Case<P> {
 
     /// Returns y of all matrices, as coefficients lifted to q.
     pub fn bodies_of(&self, key: &[u64]) -> Vec<Vec<Vec<u64>>> {
-        let (shape, switch) = (
-            self.packing.shape(),
-            PowerSwitch::new(self.ring().modulus(), self.bits()),
-        );
+        let shape = self.packing.shape();
+        let switch = PowerSwitch::new(self.ring().modulus(), self.bits());
         let lifted: Vec<u64> = key.iter().map(|&word| switch.up(word)).collect();
         let elements: Vec<Vec<u64>> = lifted
             .chunks_exact(shape.degree)
@@ -189,7 +187,8 @@ impl<P: RingPacking> Case<P> {
 
     /// Packs `packs` packs under several keys of the one secret.
     pub fn pack_under(&self, packs: usize, keys: &[Vec<u64>]) -> Vec<Vec<Rlwe>> {
-        let (ring, packing) = (self.ring(), &self.packing);
+        let ring = self.ring();
+        let packing = &self.packing;
         let (words, prepared) = self.prepare(packs);
         let keys: Vec<_> = keys
             .iter()
@@ -240,8 +239,11 @@ pub fn assert_matches_sequential<P: RingPacking<Word = i32>>(
     packs: usize,
     naive: impl Fn(usize, &[Vec<Vec<u64>>]) -> (Vec<u64>, Vec<u64>),
 ) {
-    let (ring, q, capacity) = (case.ring(), case.ring().modulus(), case.packing.capacity());
-    let ((words, prepared), key) = (case.prepare(packs), case.key());
+    let ring = case.ring();
+    let q = case.ring().modulus();
+    let capacity = case.packing.capacity();
+    let (words, prepared) = case.prepare(packs);
+    let key = case.key();
     let columns = case.packing.shape().levels * ring.degree();
     let product = |pack: usize, y: &[u64], modulus: i128| -> Vec<i128> {
         let entry = |row: usize, c: usize| words[row / 64 * 64 * columns + c * 64 + row % 64];
@@ -259,10 +261,8 @@ pub fn assert_matches_sequential<P: RingPacking<Word = i32>>(
     last[..columns].fill(0);
     let y = case.bodies_of(&key);
     let switch = PowerSwitch::new(q, case.bits());
-    let (packed, rest) = (
-        case.pack_under(packs, std::slice::from_ref(&key)),
-        case.pack_under(packs, &[last]),
-    );
+    let packed = case.pack_under(packs, std::slice::from_ref(&key));
+    let rest = case.pack_under(packs, &[last]);
     for pack in 0..packs {
         let (mask, body) = naive(pack, &y);
         assert_eq!(
@@ -324,11 +324,10 @@ pub fn assert_noise_is_predicted<P: RingPacking>(
     let modulus = case.ring().modulus() as f64;
     let setting = Setting::error_like(ring.degree, modulus, ring.sigma, case.bits());
     let bits = |variance: f64| variance.log2() / 2.0;
-    let (measured, bound) = (
-        bits(variance),
-        bits(P::variance(&setting, gadget, capacity)),
-    );
-    let (name, d) = (P::NAME, ring.degree);
+    let measured = bits(variance);
+    let bound = bits(P::variance(&setting, gadget, capacity));
+    let name = P::NAME;
+    let d = ring.degree;
     println!("{name} of {capacity} at d = {d}: measured 2^{measured:.2}, predicted 2^{bound:.2}");
     assert!(
         measured < bound + 0.1,
@@ -359,9 +358,7 @@ pub fn masks_differ<P: RingPacking, Q: RingPacking>(first: &P, second: &Q) -> bo
             .flat_map(|switch| switch.masks.clone())
             .collect()
     };
-    let (first, second) = (
-        all(first.setup().switches()),
-        all(second.setup().switches()),
-    );
+    let first = all(first.setup().switches());
+    let second = all(second.setup().switches());
     !first.iter().any(|mask| second.contains(mask))
 }

@@ -39,7 +39,8 @@ impl PsiParams {
         // Cuckoo hashing with three functions can fill nine tenths of the bins; small tables need
         // more space.
         let bins = receiver + receiver.div_ceil(2) + HASHES;
-        let (load, modulus_bits) = (load(HASHES * sender, bins).min(sender), MODULUS_BITS);
+        let load = load(HASHES * sender, bins).min(sender);
+        let modulus_bits = MODULUS_BITS;
         Ok(Self {
             receiver,
             sender,

@@ -124,7 +124,8 @@ fn partition(
     items: &[Item],
     rng: &mut dyn CryptoRng,
 ) -> Vec<Zeroizing<Vec<u64>>> {
-    let (limbs, places) = (n.limbs(), params.parts() * params.degree());
+    let limbs = n.limbs();
+    let places = params.parts() * params.degree();
     let mut elements = Zeroizing::new(n.enter(&integers(items), ITEM_WORDS));
     elements.reserve_exact((places - items.len()) * limbs);
     elements.extend_from_slice(&n.random(places - items.len(), rng));

@@ -109,7 +109,8 @@ fn the_intersection_is_correct_with_a_full_length_modulus() {
         .partitioned(2)
         .unwrap()
         .windowed();
-    let (receiver, sender) = (set([7, 100]), set((0..12).map(|i| 9 * i + 1)));
+    let receiver = set([7, 100]);
+    let sender = set((0..12).map(|i| 9 * i + 1));
     assert_eq!(
         run(
             &params,
@@ -161,7 +162,9 @@ fn with_masking_the_sender_still_recovers_the_receivers_set() {
             .map(|number| format!("name {number}").into_bytes())
             .collect()
     };
-    let (receiver, sender, candidates) = (names(40..50), names(45..75), names(0..100));
+    let receiver = names(40..50);
+    let sender = names(45..75);
+    let candidates = names(0..100);
     let key = Key::generate(&mut rng).unwrap();
     let (blinding, blinded) = Blinding::new(&receiver, &mut rng).unwrap();
     let masked = items(&blinding.finish(&key.evaluate(&blinded).unwrap()).unwrap());
@@ -244,7 +247,9 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
     let number = big(n.integer());
     let mut recovered = Vec::new();
     for (bin, parts) in request.bins.iter().zip(&response.bins) {
-        let (u, v, c) = (bin.u.clone(), bin.v.clone(), bin.powers[0].clone());
+        let u = bin.u.clone();
+        let v = bin.v.clone();
+        let c = bin.powers[0].clone();
         let (ring, c) = Ring::of(&n, &Ciphertext { u, v, c });
         let mut powers = vec![ring.one()];
         while powers.len() <= params.degree() {
@@ -273,7 +278,8 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
 
 #[test]
 fn every_answer_has_a_fresh_r() {
-    let (n, params) = (modulus(256, 12), short(3, 3));
+    let n = modulus(256, 12);
+    let params = short(3, 3);
     let receiver = Receiver::new(params.clone(), Arc::clone(&n), &set(0..3), ACKNOWLEDGED).unwrap();
     let sender = Sender::new(params.clone(), &set(3..6), ACKNOWLEDGED).unwrap();
     let (opening, request) = receiver.request(&mut rng(13)).unwrap();
@@ -290,7 +296,8 @@ fn every_answer_has_a_fresh_r() {
 
 #[test]
 fn mismatched_sets_and_messages_are_refused_with_a_reason() {
-    let (n, params) = (modulus(256, 16), short(2, 3));
+    let n = modulus(256, 16);
+    let params = short(2, 3);
     let receiver =
         |items: &[Item]| Receiver::new(params.clone(), Arc::clone(&n), items, ACKNOWLEDGED);
     let error = receiver(&set(0..3)).err().unwrap().to_string();

@@ -225,7 +225,8 @@ impl Structure {
             }
             Some(reduced) => {
                 let smaller = self.levels.reduced[reduced].count;
-                let (primes, small) = (&self.levels.direct[..smaller], &self.small[..smaller]);
+                let primes = &self.levels.direct[..smaller];
+                let small = &self.small[..smaller];
                 let second = Second::new(prime, primes, small, self.simplex.variables);
                 second.evaluate(first, &rows, count)
             }

@@ -55,7 +55,8 @@ impl<'a> Second<'a> {
             rows: rows.iter().map(Vec::as_slice).collect(),
         };
         let mut prefix: Vec<u16> = first.iter().map(|&x| x as u16).collect();
-        let (mut values, mut effort) = (vec![0; count], Effort::default());
+        let mut values = vec![0; count];
+        let mut effort = Effort::default();
         let mut leaves: Vec<Leaf<'_>> = self.small.iter().map(Leaf::new).collect();
         let mut buffers = Buffers::default();
         let mut leaf = |prefix: &[u16], points: &Group<'_>| {

@@ -64,7 +64,8 @@ impl Small {
             order: &order,
             rows: rows.iter().map(Vec::as_slice).collect(),
         };
-        let (mut values, mut effort) = (vec![0; count], Effort::default());
+        let mut values = vec![0; count];
+        let mut effort = Effort::default();
         let mut leaf = Leaf::new(self);
         let enough = |shared: usize, _: usize| match self.is_whole() {
             true => self.table.layout().part_bytes(shared) <= PART_BYTES,
@@ -155,7 +156,8 @@ impl<'a> Leaf<'a> {
         } = self.small;
         let (tabulated, others) = points.rows.split_at(table.tabulated() - prefix.len());
         let mut row = vec![0; terms(others.len(), simplex.degree)];
-        let (mut point, mut prefix) = (vec![0; others.len()], prefix.to_vec());
+        let mut point = vec![0; others.len()];
+        let mut prefix = prefix.to_vec();
         let shared = prefix.len();
         for (place, &which) in points.order.iter().enumerate() {
             prefix.truncate(shared);

@@ -43,7 +43,8 @@ struct Sorted {
 impl Sorted {
     /// Counting sort.
     fn new(prime: u32, points: &Group<'_>) -> Self {
-        let (first, others) = (points.rows[0], &points.rows[1..]);
+        let first = points.rows[0];
+        let others = &points.rows[1..];
         let mut starts = vec![0u32; prime as usize + 1];
         first.iter().for_each(|&x| starts[usize::from(x) + 1] += 1);
         let mut sum = 0;

@@ -40,7 +40,8 @@ impl Layout {
     pub fn new(simplex: Simplex, prime: u32, tabulated: usize, first: Option<u32>) -> Result<Self> {
         let Simplex { variables, degree } = simplex;
         if tabulated > variables {
-            let (found, expected) = (tabulated as u64, format!("at most {variables}"));
+            let found = tabulated as u64;
+            let expected = format!("at most {variables}");
             return Err(Error::out_of_bounds(
                 "the number of tabulated variables",
                 found,
@@ -288,7 +289,8 @@ pub(super) struct Powers {
 
 impl Powers {
     pub(super) fn new(prime: u32, degree: usize) -> Self {
-        let (rows, count) = (degree + 1, prime as usize);
+        let rows = degree + 1;
+        let count = prime as usize;
         let mut by_residue = vec![1; rows * count];
         let mut by_exponent = vec![1; rows * count];
         for x in 0..count {

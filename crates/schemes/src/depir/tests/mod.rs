@@ -92,9 +92,11 @@ fn check_noise(params: DepirParams) {
         .map(|i| i % params.shape().records())
         .collect();
     let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
-    let (ciphertexts, chunk) = (server.expand(&query), 0);
+    let ciphertexts = server.expand(&query);
+    let chunk = 0;
     let (residues, _) = server.evaluate(&server.points(&ciphertexts).unwrap(), chunk);
-    let (n, primes) = (params.ring_degree(), params.bv().ring().primes());
+    let n = params.ring_degree();
+    let primes = params.bv().ring().primes();
     let measured = |ciphertext: &[u32], kept: usize| {
         let lift = Lift::new(&primes[..kept], Modulus::new(65_537));
         let found = secret.key.decrypt(params.bv(), &lift, kept, ciphertext);
@@ -107,7 +109,8 @@ fn check_noise(params: DepirParams) {
                 .flat_map(move |rows| rows[power * n..][..n].iter().copied())
         })
         .collect();
-    let (evaluation, switching) = (params.choice.noise_bits(), params.choice.switching_bits());
+    let evaluation = params.choice.noise_bits();
+    let switching = params.choice.switching_bits();
     let found = measured(&whole, primes.len());
     println!(
         "{}: evaluation 2^{found:.1}, bounded by 2^{evaluation:.1}",
@@ -151,7 +154,8 @@ fn measured_noise_of_the_published_sets_is_within_the_bounds() {
 #[test]
 fn individual_degrees_give_the_same_values() {
     let modulus = Modulus::new(65_537);
-    let (variables, degree) = (3, 4);
+    let variables = 3;
+    let degree = 4;
     let simplex = Simplex { variables, degree };
     let points = exponents(variables, degree);
     let values: Vec<u32> = (0..simplex.len() as u32)
@@ -252,7 +256,8 @@ fn lines_are_evaluated_as_their_points_are() {
         let expected = lines::coefficients(modulus, &nodes, &values);
         assert!(found == expected, "{variables} variables, degree {degree}");
     }
-    let (zero, one) = (vec![0; 3], vec![1; 3]);
+    let zero = vec![0; 3];
+    let one = vec![1; 3];
     assert!(Lines::new(modulus, &[&one], &[&zero]).is_none());
 }
 

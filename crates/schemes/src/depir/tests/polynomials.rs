@@ -52,7 +52,8 @@ fn the_least_degree_is_found() {
 #[test]
 fn rows_of_a_smaller_simplex_are_found_in_a_larger_one() {
     for (variables, small, large) in [(1, 2, 5), (2, 2, 2), (3, 2, 4), (4, 0, 3)] {
-        let (few, many) = (exponents(variables, small), exponents(variables, large));
+        let few = exponents(variables, small);
+        let many = exponents(variables, large);
         let mut seen = 0;
         for_each_row(variables, small, large, &mut |from, to, length| {
             assert_eq!(few[from..][..length], many[to..][..length]);

@@ -121,7 +121,8 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             literal,
             ..
         } = &self.params;
-        let (place, mut rng) = (layout.place(indices[0]), SecretRng::new(rng));
+        let place = layout.place(indices[0]);
+        let mut rng = SecretRng::new(rng);
         let first = Box::new(FirstSecret {
             key: lwe.key(&mut rng),
             slot: place.slot,
@@ -158,7 +159,8 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             ..
         } = &self.params;
         let opened = answer.with_masks(&self.masks).open(selection, &secret.key);
-        let (mask, body) = (literal.digits.of_mask(), literal.digits.of_body());
+        let mask = literal.digits.of_mask();
+        let body = literal.digits.of_body();
         let digits = UnitDigits {
             mask,
             body,

@@ -187,10 +187,8 @@ impl Literal {
 /// Largest distance that decoding accepts at the first level, with `bits` bits of the query; `None`
 /// if the noise may be too large.
 pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u32> {
-    let (mask, body) = (
-        frame.digits.of_mask().dropped_bits(),
-        frame.digits.of_body().dropped_bits(),
-    );
+    let mask = frame.digits.of_mask().dropped_bits();
+    let body = frame.digits.of_body().dropped_bits();
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - bits, mask);
     FIRST.bound(
         deviation,
@@ -295,7 +293,8 @@ pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> R
 /// columns.
 pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
     let all = units_of(shape)?.units();
-    let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+    let least = all.div_ceil(MAX_SIDE);
+    let most = all.min(MAX_SIDE);
     layout_of(shape, least)?;
     let mut units = scaled(least, most, PER_OCTAVE);
     units.push(most);

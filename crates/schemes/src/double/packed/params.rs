@@ -144,7 +144,8 @@ impl<V: Variant> Params<V> {
     /// Work of the verbs.
     fn work(&self) -> Work {
         let Layout { rows, columns, .. } = self.layout;
-        let (database, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
+        let database = matrix_bytes(rows, columns) as f64;
+        let groups = rows.div_ceil(ROWS);
         let selection = &self.selection.counts;
         let hint = transformed_bytes(rows, columns) as f64;
         let words = (2 * columns + selection.singles * selection.columns) as f64;
@@ -301,18 +302,18 @@ impl<V: Variant> Parameters for Params<V> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("parameters of two levels", bytes);
-        let (shape, units) = (read_shape(&mut reader)?, reader.u64()?);
+        let shape = read_shape(&mut reader)?;
+        let units = reader.u64()?;
         let [bits, mask, body] = reader.array::<3>()?;
         let digits = DigitShape {
             bits: bits.into(),
             mask: mask.into(),
             body: body.into(),
         };
-        let (capacity, first_bits) = (reader.u32()? as usize, reader.u8()?.into());
-        let (bits, failure) = (
-            SelectionBits::read(&mut reader, V::MASKS)?,
-            read_failure(&mut reader)?,
-        );
+        let capacity = reader.u32()? as usize;
+        let first_bits = reader.u8()?.into();
+        let bits = SelectionBits::read(&mut reader, V::MASKS)?;
+        let failure = read_failure(&mut reader)?;
         Self::new(Literal {
             shape,
             units,

@@ -129,7 +129,8 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
     }
 
     fn load(params: Params<V>, source: &dyn SectionSource) -> Result<Self> {
-        let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
+        let seed = load_seed(source, SEED)?;
+        let layout = &params.layout;
         let first = FirstLevel::new(
             seed,
             load_matrix(source, DATABASE, layout.rows, layout.columns)?,
@@ -197,10 +198,8 @@ fn split_hint<V: Variant>(
     hint: &[u32],
     progress: &dyn Progress,
 ) -> Result<AlignedBytes> {
-    let (units, words) = (
-        params.layout.units,
-        params.layout.unit_layout.unit_bytes * N,
-    );
+    let units = params.layout.units;
+    let words = params.layout.unit_layout.unit_bytes * N;
     progress.stage("digits", units as u64);
     let mut tiles =
         AlignedBytes::zeroed(matrix_bytes(params.selection.matrix_rows(), units) as usize);
@@ -224,11 +223,13 @@ fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
 /// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each
 /// digit, with a word for each unit.
 pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
-    let (units, bytes) = (params.layout.units, params.layout.unit_layout.unit_bytes);
+    let units = params.layout.units;
+    let bytes = params.layout.unit_layout.unit_bytes;
     let digits = params.literal.digits.of_body();
     let mut rows = vec![0; params.selection.counts.singles * units];
     for (place, &word) in answer.iter().enumerate() {
-        let (unit, byte) = (place / bytes, place % bytes);
+        let unit = place / bytes;
+        let byte = place % bytes;
         for (k, digit) in split(digits, word).enumerate() {
             rows[(byte * digits.count + k) * units + unit] = digit;
         }

@@ -67,10 +67,8 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
 
 /// Differences of phases modulo q from digits times Δ, centred.
 fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
-    let (q, scale) = (
-        params.selection.rlwe().ring().modulus() as i128,
-        params.selection.scale() as i128,
-    );
+    let q = params.selection.rlwe().ring().modulus() as i128;
+    let scale = params.selection.scale() as i128;
     let error = |(&phase, &digit): (&u64, &i16)| {
         let error = (i128::from(phase) - i128::from(digit) * scale).rem_euclid(q);
         (if error > q / 2 { error - q } else { error }) as f64
@@ -85,8 +83,10 @@ fn packed_errors<V: Variant>(
     query: &Query,
     index: u64,
 ) -> Vec<f64> {
-    let (params, ring) = (&server.params, server.params.selection.rlwe().ring());
-    let (packed, counts) = (packed(server, query), params.selection.counts);
+    let params = &server.params;
+    let ring = server.params.selection.rlwe().ring();
+    let packed = packed(server, query);
+    let counts = params.selection.counts;
     let phase = |pack: usize| {
         let phase = server
             .second
@@ -97,10 +97,8 @@ fn packed_errors<V: Variant>(
     let phases: Vec<u64> = (0..counts.sent_packs::<V::Family>())
         .flat_map(phase)
         .collect();
-    let (unit, units) = (
-        params.layout.place(index).unit as usize,
-        params.layout.units,
-    );
+    let unit = params.layout.place(index).unit as usize;
+    let units = params.layout.units;
     let tiles: &[i16] = bytemuck::cast_slice(server.second.tiles());
     let rows = (0..counts.rows).map(|row| tiles[place(units, row, unit)]);
     let singles = split_answer(params, &server.first_level(&[query])[0]);
@@ -116,7 +114,8 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
     let records = extreme_records(Shape::of_bytes(512 * 2048, 1).unwrap());
     let params = Params::<V>::with_digits(records.shape(), 2048, digits, capacity).unwrap();
     let (server, client, mut rng) = setup(&records, params);
-    let (mut all, mut singles) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut singles = Vec::new();
     for i in 0..4 {
         let index = i * 250_007;
         let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
@@ -220,7 +219,8 @@ fn noise_of_the_first_level_is_within_its_bound() {
     let modulo = |digit: i16| mask.uncentred(digit.rem_euclid(128) as u32);
     let digits = |word: u32| split(mask, word).map(modulo).collect::<Vec<_>>();
     let rounded = |word: &u32| mask.join_leading(digits(*word).into_iter());
-    let (mut errors, bits) = (Vec::new(), server.params.literal.first_bits);
+    let mut errors = Vec::new();
+    let bits = server.params.literal.first_bits;
     for i in 0..8 {
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();
         let column = server.params.layout.place(i * 250_007).column as usize;
@@ -266,7 +266,8 @@ fn a_query_is_two_encrypted_unit_vectors() {
     let (secret, query) = client.query(None, &[777 * 3000 + 2222], &mut rng).unwrap();
 
     let dropped = 32 - params.literal.first_bits;
-    let (masks, mut row) = (first_masks(seed), vec![0; N]);
+    let masks = first_masks(seed);
+    let mut row = vec![0; N];
     let first = query.first.iter().enumerate().map(|(i, &word)| {
         masks.row(i, &mut row);
         let unit = if i == 777 { 1 << FIRST.log2_delta } else { 0 };
@@ -282,8 +283,10 @@ fn a_query_is_two_encrypted_unit_vectors() {
         1.12,
     );
 
-    let (selection, rlwe) = (&params.selection, params.selection.rlwe());
-    let (ring, d) = (rlwe.ring(), rlwe.ring().degree());
+    let selection = &params.selection;
+    let rlwe = params.selection.rlwe();
+    let ring = rlwe.ring();
+    let d = rlwe.ring().degree();
     let switch = PowerSwitch::new(ring.modulus(), selection.bits().query);
     let lifted: Vec<u64> = query
         .second
@@ -435,7 +438,8 @@ fn an_update_is_the_setup_of_the_changed_records() {
 
 /// Compares a family's predictions with a packing.
 fn assert_family_is_right<F: Family>(params: &SelectionParams<F>) {
-    let (selection, gadget) = (params.counts, params.bits().gadget);
+    let selection = params.counts;
+    let gadget = params.bits().gadget;
     let packing = params.packing(&Seed([1; 32])).unwrap();
     assert_eq!(
         packing.shape().elements(),

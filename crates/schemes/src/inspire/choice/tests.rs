@@ -118,7 +118,8 @@ fn what_is_found_is_within_a_200th_of_the_best_of_all() {
                 continue;
             };
             assert!(frame.holds(&found) && frame.in_range(&found), "{found:?}");
-            let (bits, best) = (frame.bits(&found), exhaustive(frame));
+            let bits = frame.bits(&found);
+            let best = exhaustive(frame);
             assert!(
                 best <= bits && bits - best <= best / 200,
                 "{shape:?}, t = {points}: {found:?}, {bits}, {best}"

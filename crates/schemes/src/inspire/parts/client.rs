@@ -122,7 +122,8 @@ impl scheme::Client<InspireInParts> for PartsClient {
 impl PartsClient {
     /// Places of one record of each part.
     fn locate(&self, indices: &[u64]) -> Result<Vec<Location>> {
-        let (parts, part) = (self.params.parts, &self.params.part);
+        let parts = self.params.parts;
+        let part = &self.params.part;
         if indices.len() != parts {
             return Err(no_parts(indices.len()));
         }

@@ -191,7 +191,8 @@ impl Parameters for PartsParams {
         let mut reader = Reader::new(WHAT, bytes);
         let shape = read_shape(&mut reader)?;
         let parts = usize::from(reader.u8()?);
-        let (part, below) = (part_layout(shape, parts)?, Params::decode(reader.rest())?);
+        let part = part_layout(shape, parts)?;
+        let below = Params::decode(reader.rest())?;
         let layout = below.layout();
         let expected = (RlweLiteral::DEFAULT.degree, part.columns, part.chunks, 1);
         let found = (layout.degree, layout.columns, layout.chunks, layout.points);

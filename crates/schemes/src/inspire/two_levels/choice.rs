@@ -183,7 +183,8 @@ impl Parameters for Params {
             failure,
             ..
         } = self.literal();
-        let (layout, noise) = (self.layout(), self.noise());
+        let layout = self.layout();
+        let noise = self.noise();
         let log2 = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
         Description {
             scheme: NAME,
@@ -274,11 +275,9 @@ impl Parameters for Params {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         Self::new(read_all("the parameters of InsPIRe(2)", bytes, |reader| {
-            let (shape, rlwe, blocks) = (
-                read_shape(reader)?,
-                read_ring(reader)?,
-                reader.u32()? as usize,
-            );
+            let shape = read_shape(reader)?;
+            let rlwe = read_ring(reader)?;
+            let blocks = reader.u32()? as usize;
             let gammas = [
                 reader.u32()? as usize,
                 reader.u32()? as usize,
@@ -290,7 +289,8 @@ impl Parameters for Params {
                 bits,
                 count: count as usize,
             });
-            let (query_bits, answer) = ([first, second], ResponseBits { a, b });
+            let query_bits = [first, second];
+            let answer = ResponseBits { a, b };
             let failure = read_failure(reader)?;
             Ok(Literal {
                 shape,
@@ -357,15 +357,13 @@ fn digits(bits: u32) -> impl Iterator<Item = (Digits, Digits)> {
 /// for them.
 fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
     let input = NoiseInput::new(&literal, layout);
-    let (
-        noise,
-        Setting {
-            degree,
-            modulus,
-            sigma,
-            ..
-        },
-    ) = (Noise::compute(&input), input.setting);
+    let noise = Noise::compute(&input);
+    let Setting {
+        degree,
+        modulus,
+        sigma,
+        ..
+    } = input.setting;
     // The fewest bits of a selector whose rounding, times the words of a row, adds at most `left`
     // to the variance of the widest selector.
     let query_bits = |level: usize, left: f64| {

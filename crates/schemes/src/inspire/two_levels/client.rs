@@ -59,7 +59,8 @@ impl scheme::Client<Inspire2> for Client {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
-        let (params, seed) = (&self.params, &self.public.seed);
+        let params = &self.params;
+        let seed = &self.public.seed;
         check_indices(NAME, &params.layout().shape(), indices, 1)?;
         let locations = vec![params.layout().locate(indices[0])];
         let mut rng = SecretRng::new(rng);
@@ -105,7 +106,8 @@ impl scheme::Client<Inspire2> for Client {
             .iter()
             .flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
-        let (unit_layout, location) = (&self.params.layout().unit_layout, &secret.locations[0]);
+        let unit_layout = &self.params.layout().unit_layout;
+        let location = &secret.locations[0];
         whiten(
             &self.public.seed,
             location.unit,
@@ -143,10 +145,8 @@ impl Client {
 
     /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
     fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Opened {
-        let (bits, digit) = (
-            self.params.literal().answer,
-            self.params.literal().mask.bits,
-        );
+        let bits = self.params.literal().answer;
+        let digit = self.params.literal().mask.bits;
         let mut all = Opened {
             words: Zeroizing::new(Vec::with_capacity(bodies.len())),
             decodes: true,

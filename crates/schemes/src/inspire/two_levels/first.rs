@@ -88,7 +88,8 @@ impl First {
 
     /// The matrices that a device holds of a whole database.
     pub(super) fn device_matrices(params: &Params) -> Vec<TileShape> {
-        let (layout, gamma) = (params.layout(), params.literal().gammas[0]);
+        let layout = params.layout();
+        let gamma = params.literal().gammas[0];
         let rows = group_rows(layout.blocks * layout.unit_words);
         let selected = TileShape {
             words: Words::Signed16,
@@ -176,7 +177,8 @@ impl Shard<Inspire2> for Inspire2Shard {
     }
 
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
-        let (params, count) = (&self.params, queries.len() as u64);
+        let params = &self.params;
+        let count = queries.len() as u64;
         progress.stage("read_keys", count);
         let role = self.packings.role(0);
         let keys = parallel::try_map(queries, |query| self.packings.key(params, query, role))?;

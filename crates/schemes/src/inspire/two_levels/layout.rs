@@ -148,8 +148,10 @@ pub(super) fn write_unit(
 /// Positions of a unit's words.
 fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
     let blocks = layout.blocks as u64;
-    let (columns, words) = (layout.columns, layout.unit_words);
-    let (column, block) = ((unit / blocks) as usize, (unit % blocks) as usize);
+    let columns = layout.columns;
+    let words = layout.unit_words;
+    let column = (unit / blocks) as usize;
+    let block = (unit % blocks) as usize;
     (block * words..(block + 1) * words).map(move |row| place(columns, row, column))
 }
 

@@ -127,10 +127,8 @@ impl Literal {
             .chain([self.public_words(), self.key_words()]);
         match parts.max() {
             Some(words) if words > MAX_WORDS => {
-                let (what, expected) = (
-                    "the number of words of an answer's part",
-                    format!("at most {MAX_WORDS}"),
-                );
+                let what = "the number of words of an answer's part";
+                let expected = format!("at most {MAX_WORDS}");
                 Err(Error::out_of_bounds(what, words as u64, expected))
             }
             _ => Ok(()),

@@ -71,7 +71,8 @@ impl NoiseInput {
     /// Sum of squares of a row's words: those of D are whitened, so uniform and centred; of digits
     /// at worst.
     pub(super) fn squares(&self, level: usize) -> f64 {
-        let (count, largest) = (self.selectors[level], 2f64.powi(self.plain_bits(level) - 1));
+        let count = self.selectors[level];
+        let largest = 2f64.powi(self.plain_bits(level) - 1);
         if level == 0 {
             return squares_of_whitened(
                 count,
@@ -134,7 +135,8 @@ impl Noise {
             self.second + self.second_switch,
         ];
         let of_level = |level: usize| {
-            let (threshold, coefficients) = (input.threshold(level), input.coefficients()[level]);
+            let threshold = input.threshold(level);
+            let coefficients = input.coefficients()[level];
             input
                 .tails()
                 .failure_log2(threshold, variances[level], coefficients)

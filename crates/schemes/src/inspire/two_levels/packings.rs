@@ -103,7 +103,8 @@ pub(super) fn select(
         .iter()
         .map(|query| query.selectors[level].as_slice())
         .collect();
-    let (ring, bits) = (params.rlwe().ring(), params.literal().query_bits[level]);
+    let ring = params.rlwe().ring();
+    let bits = params.literal().query_bits[level];
     let sums = match held.products(&selectors, bits) {
         Some(products) => matrix.select_from(products, &selectors, bits),
         None => matrix.select(&selectors, bits),

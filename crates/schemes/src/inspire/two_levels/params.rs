@@ -130,15 +130,16 @@ impl Params {
 
     /// Payload bytes of both selectors and of the key material.
     pub fn query_parts(&self) -> [usize; 3] {
-        let ([c, t], [first, second]) = (self.selectors(), self.literal.query_bits);
+        let [c, t] = self.selectors();
+        let [first, second] = self.literal.query_bits;
         let keys = packed_len(self.literal.key_words(), self.literal.key_bits);
         [packed_len(c, first), packed_len(t, second), keys]
     }
 
     /// Payload bytes of an answer.
     pub(super) fn answer_bytes(&self) -> usize {
-        let ([first, masks, second], ResponseBits { a, b }) =
-            (self.literal.answer_words(), self.literal.answer);
+        let [first, masks, second] = self.literal.answer_words();
+        let ResponseBits { a, b } = self.literal.answer;
         packed_len(first, b) + packed_len(masks, a) + packed_len(second, b)
     }
 
@@ -154,11 +155,9 @@ impl Params {
 
     /// Bytes of the matrices of all packs of the first or second packing.
     pub(super) fn pack_bytes(&self, packing: usize) -> u64 {
-        let (gamma, degree, levels) = (
-            self.literal.gammas[packing],
-            self.literal.rlwe.degree,
-            self.literal.gadget.levels,
-        );
+        let gamma = self.literal.gammas[packing];
+        let degree = self.literal.rlwe.degree;
+        let levels = self.literal.gadget.levels;
         let unit = unit_words(degree, gamma, levels);
         let packs = [self.layout.blocks, self.literal.packs()[0]][packing];
         4 * packs.div_ceil(unit / (gamma * degree * levels)) as u64 * unit as u64
@@ -189,13 +188,13 @@ impl Params {
 
     /// Work of the verbs.
     pub(super) fn work(&self) -> Work {
-        let (degree, keys) = (self.literal.rlwe.degree, self.literal.key_words());
-        let ([first, second], [packs, online]) = (self.selectors(), self.literal.packs());
+        let degree = self.literal.rlwe.degree;
+        let keys = self.literal.key_words();
+        let [first, second] = self.selectors();
+        let [packs, online] = self.literal.packs();
         let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + keys / degree;
-        let (setup, database) = (
-            self.material_work(self.layout.blocks),
-            self.layout.matrix_bytes() as f64,
-        );
+        let setup = self.material_work(self.layout.blocks);
+        let database = self.layout.matrix_bytes() as f64;
         Work {
             setup: setup.with(Operation::Encode16, database / 2.0, self.layout.columns),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
@@ -206,18 +205,16 @@ impl Params {
 
     /// Work of an answer. Slices are units of the first level; the second level is the combiner's.
     pub(super) fn answering(&self) -> DividedWork {
-        let ([first, second], [_, online]) = (self.selectors(), self.literal.packs());
-        let (database, groups) = (
-            self.layout.matrix_bytes() as f64,
-            self.layout.rows() / matvec_i16::ROWS,
-        );
-        let (digits, digit_groups) = (2 * self.digit_words(), self.digit_rows() / matvec_i16::ROWS);
+        let [first, second] = self.selectors();
+        let [_, online] = self.literal.packs();
+        let database = self.layout.matrix_bytes() as f64;
+        let groups = self.layout.rows() / matvec_i16::ROWS;
+        let digits = 2 * self.digit_words();
+        let digit_groups = self.digit_rows() / matvec_i16::ROWS;
         let online_packs = online as f64 * self.share_of_a_pack(2);
         // Words of messages are unpacked, split, lifted or rounded.
-        let (keys, answer) = (
-            self.literal.key_words(),
-            self.literal.answer_words().iter().sum::<usize>(),
-        );
+        let keys = self.literal.key_words();
+        let answer = self.literal.answer_words().iter().sum::<usize>();
         let [read, taken, given] = [
             first + keys,
             self.layout.rows(),
@@ -245,7 +242,8 @@ impl Params {
         let [first, second] = self
             .selectors()
             .map(|columns| columns.div_ceil(self.literal.rlwe.degree));
-        let ([packs, _], [unit, ..]) = (self.literal.packs(), self.literal.gammas);
+        let [packs, _] = self.literal.packs();
+        let [unit, ..] = self.literal.gammas;
         let transforms = blocks * unit * first + self.digit_rows() * second;
         let full_packs =
             blocks as f64 * self.share_of_a_pack(0) + packs as f64 * self.share_of_a_pack(1);
@@ -257,10 +255,8 @@ impl Params {
     /// transform of log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the
     /// rest).
     fn share_of_a_pack(&self, packing: usize) -> f64 {
-        let (gamma, degree) = (
-            self.literal.gammas[packing] as f64,
-            self.literal.rlwe.degree as f64,
-        );
+        let gamma = self.literal.gammas[packing] as f64;
+        let degree = self.literal.rlwe.degree as f64;
         gamma / degree * (5.0 + gamma.log2()) / (5.0 + degree.log2())
     }
 

@@ -133,7 +133,8 @@ impl SecondLevel {
         firsts: &[Bodies],
         keys: &[Keys],
     ) -> Result<Vec<Vec<Rlwe>>> {
-        let (packing, masks) = (self.packings.packing(2), &self.online_masks);
+        let packing = self.packings.packing(2);
+        let masks = &self.online_masks;
         let answer = |((query, first), key): ((&&Query, &Bodies), &OnlineKey<Expanded>)| {
             let digits = body_digits(&self.params, first);
             respond(
@@ -153,7 +154,8 @@ impl SecondLevel {
 
     /// Switches masks and bodies to the bits of an answer.
     fn switch(&self, second: &Bodies, third: &[Rlwe]) -> Answer {
-        let (ring, bits) = (self.params.rlwe().ring(), self.params.literal().answer);
+        let ring = self.params.rlwe().ring();
+        let bits = self.params.literal().answer;
         let gamma = self.params.literal().gammas[2];
         let body = |pack: &Rlwe| bits.body(ring, &ring.to_words(&pack.b)[..gamma]);
         Answer {
@@ -170,7 +172,8 @@ impl SecondLevel {
 impl Combiner<Inspire2> for SecondLevel {
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
         let seed = load_seed(source, SEED)?;
-        let (packings, all) = (Packings::new(&params, &seed)?, params.literal().packs()[0]);
+        let packings = Packings::new(&params, &seed)?;
+        let all = params.literal().packs()[0];
         let digits = sized(source, DIGITS, 2 * params.digit_words())?;
         let packs = PreparedPacks::load(PACKS, packings.packing(1), (0..all, all), source)?;
         Ok(Self::new(params, seed, packings, digits, packs))
@@ -189,7 +192,8 @@ impl Combiner<Inspire2> for SecondLevel {
         batch: &[(&Query, &[u64])],
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
-        let (ring, layout) = (self.params.rlwe().ring(), self.params.layout());
+        let ring = self.params.rlwe().ring();
+        let layout = self.params.layout();
         let words = layout.blocks * layout.unit_words;
         let queries: Vec<&Query> = batch.iter().map(|(query, _)| *query).collect();
         let bodies = |(_, first): &(&Query, &[u64])| -> Result<Bodies> {
@@ -206,7 +210,8 @@ impl Combiner<Inspire2> for SecondLevel {
 /// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of
 /// coefficient c is at j·d + c.
 pub(super) fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> {
-    let (ring, digits) = (params.rlwe().ring(), params.literal().mask);
+    let ring = params.rlwe().ring();
+    let digits = params.literal().mask;
     let words = params.literal().first_bits().mask(ring, a);
     let d = ring.degree();
     let mut column = vec![0; params.digit_rows()];
@@ -223,12 +228,15 @@ pub(super) fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> 
 /// is at (j·γ₀ + c)·t + k. Rows are as many as fill the third packing's packs.
 pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let ring = params.rlwe().ring();
-    let (digits, [gamma, _, last]) = (params.literal().body, params.literal().gammas);
-    let (t, [_, packs]) = (params.layout().blocks, params.literal().packs());
+    let digits = params.literal().body;
+    let [gamma, _, last] = params.literal().gammas;
+    let t = params.layout().blocks;
+    let [_, packs] = params.literal().packs();
     let switch = PowerSwitch::new(ring.modulus(), params.literal().first_bits().b);
     let mut rows = vec![0; packs * last * t];
     for (i, word) in bodies.to_words(ring).into_iter().enumerate() {
-        let (unit, c) = (i / gamma, i % gamma);
+        let unit = i / gamma;
+        let c = i % gamma;
         let split = digits.split_centred(switch.down(word)).enumerate();
         split.for_each(|(j, digit)| rows[(j * gamma + c) * t + unit] = digit);
     }
@@ -245,15 +253,11 @@ pub(super) fn respond(
     selector: &[u64],
     key: &OnlineKey<Expanded>,
 ) -> Result<Vec<Rlwe>> {
-    let (ring, gamma, columns) = (
-        params.rlwe().ring(),
-        packing.capacity(),
-        params.layout().blocks,
-    );
-    let (packs, bits) = (
-        digits.len() / (gamma * columns),
-        params.literal().query_bits[1],
-    );
+    let ring = params.rlwe().ring();
+    let gamma = packing.capacity();
+    let columns = params.layout().blocks;
+    let packs = digits.len() / (gamma * columns);
+    let bits = params.literal().query_bits[1];
     let mut words = vec![0; packing.words(packs)];
     let pack_digits = |pack: usize| &digits[pack * gamma * columns..][..gamma * columns];
     let masks = |pack| masks.of_words(ring, pack_digits(pack), columns);

@@ -97,7 +97,8 @@ impl scheme::Server<Inspire2> for Server {
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let (params, layout) = (&self.second.params, self.second.params.layout());
+        let params = &self.second.params;
+        let layout = self.second.params.layout();
         check_changes(&layout.shape(), changes)?;
         let mut touched = vec![false; layout.blocks];
         changes
@@ -169,7 +170,8 @@ impl scheme::Server<Inspire2> for Server {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (layout, seed) = (self.second.params.layout(), &self.second.public.seed);
+        let layout = self.second.params.layout();
+        let seed = &self.second.public.seed;
         read_columns(
             &layout.unit_layout,
             layout.blocks as u64,
@@ -300,10 +302,8 @@ fn row_masks<'a>(
     tiles: &'a [i16],
     progress: &'a dyn Progress,
 ) -> RowMasks<'a> {
-    let (rows, matrix) = (
-        params.literal().gammas[level],
-        WordMatrix::new(params.selectors()[level], tiles),
-    );
+    let rows = params.literal().gammas[level];
+    let matrix = WordMatrix::new(params.selectors()[level], tiles);
     let masks = params.selector(level).masks(seed, rows);
     RowMasks {
         ring: params.rlwe().ring(),
@@ -320,10 +320,8 @@ fn count(touched: &[bool]) -> usize {
 
 /// Writes the digits of the masks of prepared units' encryptions, each a column.
 fn write_digits(params: &Params, prepared: &[Option<Preprocessed>], tiles: &mut [i16]) {
-    let (groups, blocks) = (
-        params.digit_rows() / matvec_i16::ROWS,
-        params.layout().blocks,
-    );
+    let groups = params.digit_rows() / matvec_i16::ROWS;
+    let blocks = params.layout().blocks;
     for (i, packs) in prepared.chunks(BLOCK_COLUMNS).enumerate() {
         let digits =
             |pack: &Option<Preprocessed>| pack.as_ref().map(|pack| digit_column(params, &pack.a));

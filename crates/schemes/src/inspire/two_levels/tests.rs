@@ -78,10 +78,8 @@ impl Case {
 
     /// The mask of block 0, switched, from its digits.
     fn first_mask(&self) -> Vec<u64> {
-        let (digits, d) = (
-            self.params().literal().mask,
-            self.params().literal().rlwe.degree,
-        );
+        let digits = self.params().literal().mask;
+        let d = self.params().literal().rlwe.degree;
         let modulo = |digit: i16| i32::from(digit).rem_euclid(1 << digits.bits) as u32;
         let digit = |j, c| digits.uncentred(modulo(self.digit(j * d + c)));
         let word = |c| digits.join((0..digits.count).map(|j| digit(j, c)));
@@ -90,8 +88,10 @@ impl Case {
 
     /// The errors of the first level's encryption of block 0, in units of q.
     fn first_errors(&self) -> Vec<f64> {
-        let (params, ring) = (self.params(), self.params().rlwe().ring());
-        let (bits, unit) = (params.literal().first_bits(), params.literal().gammas[0]);
+        let params = self.params();
+        let ring = self.params().rlwe().ring();
+        let bits = params.literal().first_bits();
+        let unit = params.literal().gammas[0];
         let body = bits.body(ring, &self.firsts()[0].to_words(ring)[..unit]);
         let phases = bits.phases(ring, self.secret.key(), &self.first_mask(), &body);
         // The words of an all-zero database are the whitening stream.
@@ -168,7 +168,8 @@ fn the_first_level() {
 #[test]
 fn the_second_packing() {
     let case = Case::new();
-    let (params, ring) = (case.params(), case.params().rlwe().ring());
+    let params = case.params();
+    let ring = case.params().rlwe().ring();
     let gamma = params.literal().gammas[1];
     let bodies = case
         .server
@@ -209,7 +210,8 @@ fn the_second_packing() {
 fn the_third_packing() {
     let case = Case::new();
     let params = case.params();
-    let (firsts, gamma) = (case.firsts(), params.literal().gammas[2]);
+    let firsts = case.firsts();
+    let gamma = params.literal().gammas[2];
     let thirds = case
         .server
         .second

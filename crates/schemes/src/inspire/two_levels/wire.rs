@@ -27,7 +27,8 @@ impl Wire<Params> for Public {
     }
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
-        let (what, literal) = ("the public part of InsPIRe(2)", params.literal());
+        let what = "the public part of InsPIRe(2)";
+        let literal = params.literal();
         read_all(what, bytes, |reader| {
             let seed = Seed(reader.array()?);
             let masks = unpack(reader, what, literal.answer.a, literal.public_words())?;
@@ -59,7 +60,8 @@ impl Wire<Params> for Query {
         let what = "a query of InsPIRe(2)";
         Error::check_length(what, bytes.len(), params.query_parts().iter().sum())?;
         let mut reader = Reader::new(what, bytes);
-        let ([first, second], [c, t]) = (params.literal().query_bits, params.selectors());
+        let [first, second] = params.literal().query_bits;
+        let [c, t] = params.selectors();
         let selectors = [
             unpack(&mut reader, what, first, c)?,
             unpack(&mut reader, what, second, t)?,
@@ -89,7 +91,8 @@ pub struct Answer {
 
 impl Wire<Params> for Answer {
     fn encode(&self, params: &Params) -> Vec<u8> {
-        let (widths, mut bytes) = (params.literal().answer, Vec::new());
+        let widths = params.literal().answer;
+        let mut bytes = Vec::new();
         pack(&self.first, widths.b, &mut bytes);
         pack(&self.masks, widths.a, &mut bytes);
         pack(&self.second, widths.b, &mut bytes);
@@ -100,8 +103,8 @@ impl Wire<Params> for Answer {
         let what = "an answer of InsPIRe(2)";
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
         let mut reader = Reader::new(what, bytes);
-        let (widths, [first, masks, second]) =
-            (params.literal().answer, params.literal().answer_words());
+        let widths = params.literal().answer;
+        let [first, masks, second] = params.literal().answer_words();
         Ok(Self {
             first: unpack(&mut reader, what, widths.b, first)?,
             masks: unpack(&mut reader, what, widths.a, masks)?,

@@ -68,7 +68,8 @@ impl Ciphertexts {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let (polys, planes) = (layout.polys(), layout.planes);
+        let polys = layout.polys();
+        let planes = layout.planes;
         let mut parts = Parts::zeroed(polys * planes);
         progress.stage("encrypt", polys as u64);
         for first in (0..polys).step_by(BATCH) {
@@ -91,7 +92,8 @@ impl Ciphertexts {
     /// # Errors
     /// Errors of the source, and [`Error::Length`] unless the lengths are the layout's.
     pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
-        let (seeds, bodies) = (source.get(SEEDS)?, source.get(BODIES)?);
+        let seeds = source.get(SEEDS)?;
+        let bodies = source.get(BODIES)?;
         let count = layout.polys() * layout.planes;
         Error::check_length(
             "the seeds of encrypted records",
@@ -199,13 +201,15 @@ impl Ciphertexts {
         range: (u64, u64),
         out: &mut [u8],
     ) -> Result<()> {
-        let (unit_layout, slots) = (&self.layout.unit_layout, self.layout.slots() as u64);
+        let unit_layout = &self.layout.unit_layout;
+        let slots = self.layout.slots() as u64;
         let one = self.layout.of_one_poly();
         // Neighbours share a polynomial, so the last one decrypted is kept.
         let last = std::cell::RefCell::new((usize::MAX, Zeroizing::new(Vec::new())));
         read_each(&unit_layout.shape, range, out, |index| {
             let (item, slot) = unit_layout.locate(index);
-            let (poly, mut last) = ((item / slots) as usize, last.borrow_mut());
+            let poly = (item / slots) as usize;
+            let mut last = last.borrow_mut();
             if last.0 != poly {
                 *last = (poly, self.decrypt(ring, key, poly));
             }
@@ -279,7 +283,8 @@ fn randomness(fresh: &[u8; FRESH_BYTES], place: usize, plain: &[u8]) -> (Seed, S
         .update(fresh)
         .update(&(place as u64).to_le_bytes())
         .update(plain);
-    let (mut mask, mut errors) = ([0; SEED_BYTES], Zeroizing::new([0; FRESH_BYTES]));
+    let mut mask = [0; SEED_BYTES];
+    let mut errors = Zeroizing::new([0; FRESH_BYTES]);
     let mut output = hasher.finalize_xof();
     output.fill(&mut mask);
     output.fill(errors.as_mut_slice());

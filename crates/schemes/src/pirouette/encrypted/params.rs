@@ -125,7 +125,8 @@ impl Owner {
         let found = KeyId::of(&key);
         match self.id {
             Some(id) if id != found => {
-                let (found, expected) = (format!("key {found}"), format!("its owner's key, {id}"));
+                let found = format!("key {found}");
+                let expected = format!("its owner's key, {id}");
                 Err(Error::OwnerKey { found, expected })
             }
             _ => Ok(Self {
@@ -160,11 +161,14 @@ impl fmt::Debug for Owner {
 
 /// The noise from the query to the item.
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
-    let (ring, gadgets, k) = (chain.setting(), gadgets_of(chain), layout.index_bits());
+    let ring = chain.setting();
+    let gadgets = gadgets_of(chain);
+    let k = layout.index_bits();
     let rotation = ring.rotation(gadgets.bits, chain.bits.switch.dimension);
     let origin = Constants::new(&ring, gadgets.conversion, rotation, 0);
     let record = (RECORD_SIGMA / 2f64.powi(LOG2_MODULUS as i32)).powi(2);
-    let (gate, short) = (gate.params(), &chain.bits.switch);
+    let gate = gate.params();
+    let short = &chain.bits.switch;
     let relative = rotation / (ring.modulus * ring.modulus);
     Noise {
         retrieved: Retrieved::picked(&ring, gadgets.conversion, gate, k, (record, origin)),
@@ -198,10 +202,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
             RECORD_SIGMA,
         )
         .map_err(refused(name))?;
-        let (chain, layout) = (
-            Chain::get::<T>(grain)?,
-            Layout::in_one_column(name, shape, span)?,
-        );
+        let chain = Chain::get::<T>(grain)?;
+        let layout = Layout::in_one_column(name, shape, span)?;
         let gate = gate_gadget(name, &chain, gate)?;
         let noise = noise(&chain, &layout, &gate);
         let common = Common::new(name, shape, chain, layout, gate, &noise)?;
@@ -220,7 +222,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
     /// Work of an answer: bits one after another, the gates' encryptions, then a gate for each
     /// polynomial.
     fn answering(&self) -> Counts {
-        let (chain, layout) = (self.chain(), self.layout());
+        let chain = self.chain();
+        let layout = self.layout();
         let rotations = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digits = layout.index_bits() as usize * self.gate().levels();
         let switch = key_switch(&chain.conversion);
@@ -304,12 +307,10 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         } else {
             ""
         };
-        let (
-            layout,
-            GadgetParams {
-                levels, log_base, ..
-            },
-        ) = (self.layout(), self.gate().params());
+        let layout = self.layout();
+        let GadgetParams {
+            levels, log_base, ..
+        } = self.gate().params();
         let gates = format!("gates of {levels} digits of {log_base} bits{keys}");
         let seeds = seeds(self.literal.seed_bytes);
         format!(
@@ -377,7 +378,8 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             "pirouette-encrypted's parameters",
             numbered(&FORMATS, bytes, UNNUMBERED)?,
             |reader| {
-                let (shape, span) = (read_shape(reader)?, reader.u32()? as usize);
+                let shape = read_shape(reader)?;
+                let span = reader.u32()? as usize;
                 let gate = (reader.u32()? as usize, reader.u32()?);
                 Ok((shape, span, gate, reader.array()?, reader.array()?))
             },

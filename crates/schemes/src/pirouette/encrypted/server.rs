@@ -39,12 +39,11 @@ impl<T: ParameterSet> EncryptedServer<T> {
         query: &PirouetteQuery,
         progress: &dyn Progress,
     ) -> Vec<Rlwe> {
-        let (layout, ring, gadget) = (
-            self.params.layout(),
-            self.params.chain().ring(),
-            self.params.gate(),
-        );
-        let (finder, index) = (Finder::new(&self.params, keys), layout.index_bits());
+        let layout = self.params.layout();
+        let ring = self.params.chain().ring();
+        let gadget = self.params.gate();
+        let finder = Finder::new(&self.params, keys);
+        let index = layout.index_bits();
         progress.stage("bits", 1);
         let bits = finder.bits(
             query.lwe(),
@@ -119,10 +118,8 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
-        let (sizes, setup) = (
-            self.params.describe().sizes,
-            self.params.describe().work.setup,
-        );
+        let sizes = self.params.describe().sizes;
+        let setup = self.params.describe().work.setup;
         let copied = if changes.is_empty() {
             0.0
         } else {
@@ -145,7 +142,8 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
-        let (rlwe, key) = (&self.params.chain().rlwe, self.params.owner.key()?);
+        let rlwe = &self.params.chain().rlwe;
+        let key = self.params.owner.key()?;
         let ciphertexts = self.ciphertexts.update(rlwe, key, changes, rng, progress)?;
         Ok(Self {
             params: self.params.clone(),

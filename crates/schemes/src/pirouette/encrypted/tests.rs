@@ -90,7 +90,8 @@ fn items_are_within_their_bound(literal: Literal) {
         .unwrap();
     let records = random_records(shape);
     let server = set_up(params.clone(), &records);
-    let (ring, layout) = (params.chain().ring(), params.layout());
+    let ring = params.chain().ring();
+    let layout = params.layout();
     let (client, mut state, keys) = register(params.clone());
     let secret =
         |rlwe: &Rlwe| -> Vec<u64> { ring.to_words(&rlwe.phase(ring, params.owner.key().unwrap())) };
@@ -140,7 +141,8 @@ fn a_missing_or_wrong_key_is_refused() {
     let expected = "an encrypted database needs a key of its owner: found none";
     assert_eq!(refused(setup.err()), expected);
     let bound = params.clone().with_owner_key(&key(9)).unwrap();
-    let (id, server) = (bound.owner.id.unwrap(), set_up(bound.clone(), &records));
+    let id = bound.owner.id.unwrap();
+    let server = set_up(bound.clone(), &records);
 
     // A server that knows the identifier but not the key answers, but cannot read, update or
     // register.

@@ -21,7 +21,8 @@ fn records<P: RetrievalParams>(
     traced: usize,
     output: impl Fn(usize) -> usize,
 ) -> RecordBuffer {
-    let (layout, signs) = (params.layout(), signs(traced));
+    let layout = params.layout();
+    let signs = signs(traced);
     let polys = (0..layout.rows).flat_map(|row| {
         let signs = &signs[output(row)];
         // Coefficient 0 of D·e is D[0]·e[0] − Σ D[d − k]·e[k].
@@ -101,7 +102,8 @@ impl<S: Selecting> Chosen<S> {
     /// Compares the variance over queries for all rows with the computed one: of coefficient 0, and
     /// of all coefficients.
     fn measure(mut self, queries: usize) {
-        let (rows, slots) = (self.case.layout().rows, self.case.layout().slots());
+        let rows = self.case.layout().rows;
+        let slots = self.case.layout().slots();
         let squares = |i: usize| -> Vec<f64> {
             let errors = self.case.item_errors((i % rows * slots) as u64);
             errors.into_iter().map(|error| error * error).collect()
@@ -123,12 +125,14 @@ impl<S: Selecting> Chosen<S> {
     /// Counts answers with an error above the limit that one in 2¹² exceeds by the computed noise.
     fn failures(mut self, queries: usize) -> usize {
         let common = self.case.client.params().common();
-        let (bits, layout) = (common.answer_bits, common.layout.clone());
+        let bits = common.answer_bits;
+        let layout = common.layout.clone();
         let beyond = |limit: f64| {
             self.noise
                 .beyond_log2(limit, (&common.chain, layout.span, bits))
         };
-        let (mut low, mut high) = (0.0, 1.0 / 512.0);
+        let mut low = 0.0;
+        let mut high = 1.0 / 512.0;
         for _ in 0..60 {
             let limit = (low + high) / 2.0;
             if beyond(limit) > -12.0 {

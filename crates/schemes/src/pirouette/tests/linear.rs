@@ -134,7 +134,8 @@ fn weighted(weights: &[f64], traced: usize) -> f64 {
 #[test]
 fn the_mean_of_whitened_bytes_meets_no_sign_pattern() {
     let chain = Chain::get::<Standard>(Grain::Coarse).unwrap();
-    let (setting, gadget) = (chain.setting(), chain.conversion.params());
+    let setting = chain.setting();
+    let gadget = chain.conversion.params();
     for traced in [(LOG2_DEGREE - LOG2_DIGIT) as usize, 4] {
         let expanded = LOG2_DEGREE as usize - traced;
         let noise = setting.trace(gadget, LOG2_DEGREE as usize, expanded);
@@ -155,7 +156,8 @@ fn the_mean_of_whitened_bytes_meets_no_sign_pattern() {
 fn chosen_signs_add_errors_up_within_the_largest_variance() {
     let steps = LOG2_DEGREE as usize;
     let chain = Chain::get::<Standard>(Grain::Coarse).unwrap();
-    let (setting, gadget) = (chain.setting(), chain.conversion.params());
+    let setting = chain.setting();
+    let gadget = chain.conversion.params();
     let noise = setting.trace(gadget, steps, 0);
     let [energy, largest] =
         [noise.energy, noise.largest].map(|noise| noise / setting.key_switch(gadget));

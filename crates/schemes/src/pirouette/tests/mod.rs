@@ -150,7 +150,8 @@ fn energy(errors: &[f64]) -> f64 {
 #[track_caller]
 fn check(what: &str, squares: &[f64], computed: f64) {
     let measured = squares.iter().sum::<f64>() / squares.len() as f64;
-    let (found, bound) = (measured.log2() / 2.0, computed.log2() / 2.0);
+    let found = measured.log2() / 2.0;
+    let bound = computed.log2() / 2.0;
     eprintln!("Measured {what} 2^{found:.2}, computed 2^{bound:.2}");
     assert!(
         measured < 1.2 * computed && measured > computed / 16.0,
@@ -181,10 +182,8 @@ fn noise_of_every_stage_is_within_its_bound() {
         params.gate().params(),
     ))
     .retrieved;
-    let (layout, mut case) = (
-        params.layout().clone(),
-        Case::<Pirouette>::new(params.clone()),
-    );
+    let layout = params.layout().clone();
+    let mut case = Case::<Pirouette>::new(params.clone());
     assert_eq!(
         (
             layout.rows,
@@ -195,7 +194,9 @@ fn noise_of_every_stage_is_within_its_bound() {
         (71, 7, 2, 5)
     );
     let q = params.chain().ring().modulus();
-    let (mut selectors, mut rows, mut items) = (Vec::new(), [Vec::new(), Vec::new()], Vec::new());
+    let mut selectors = Vec::new();
+    let mut rows = [Vec::new(), Vec::new()];
+    let mut items = Vec::new();
     for index in [5555, 0, 8999, 3210] {
         let selection = case.select(index);
         let row = (index >> (layout.log2_columns + layout.log2_slots)) as usize;
@@ -498,14 +499,16 @@ fn the_chain_has_the_smallest_keys_near_the_least_work() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
             .unwrap();
-    let (chain, sizes) = (params.common.chain.clone(), [18, 20, 23]);
+    let chain = params.common.chain.clone();
+    let sizes = [18, 20, 23];
     let total = |gadgets| {
         sizes
             .into_iter()
             .map(|k| work(&chain, gadgets, k))
             .sum::<Option<f64>>()
     };
-    let (rotations, switches) = (grid(2..=4), grid(3..=7));
+    let rotations = grid(2..=4);
+    let switches = grid(3..=7);
     let mut closing: Vec<(f64, Gadgets)> = Vec::new();
     for (&bits, &digits) in rotations
         .iter()

@@ -24,7 +24,8 @@ fn trial() -> Trial<Standard> {
 
 #[test]
 fn both_phases_select_the_item_of_the_query() {
-    let (trial, mut rng) = (trial(), ChaCha20Rng::from_seed([9; 32]));
+    let trial = trial();
+    let mut rng = ChaCha20Rng::from_seed([9; 32]);
     for item in [0, 0o25, 0o52, 63] {
         let query = trial.query(item, &mut rng);
         let mut selection = trial.run(&query, &NoProgress).unwrap();
@@ -96,7 +97,8 @@ fn printed_digits_are_closer_than_their_errors() {
 
 #[test]
 fn sizes_beyond_the_keys_are_refused() {
-    let (trial, mut rng) = (trial(), ChaCha20Rng::from_seed([9; 32]));
+    let trial = trial();
+    let mut rng = ChaCha20Rng::from_seed([9; 32]);
     let query = trial.query(1, &mut rng);
     let wrong = [
         Split { digits: 0, ..SPLIT },

@@ -107,15 +107,16 @@ impl<P: Selects> Wire<P> for SelectionQuery {
 
 impl<P: Selects> Wire<P> for SelectionAnswer {
     fn encode(&self, params: &P) -> Vec<u8> {
-        let (mut bytes, bits) = (Vec::new(), params.selection().bits.answer);
+        let mut bytes = Vec::new();
+        let bits = params.selection().bits.answer;
         pack(&self.masks, bits.a, &mut bytes);
         pack(&self.bodies, bits.b, &mut bytes);
         bytes
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        let (what, SelectionParams { counts, bits, .. }) =
-            ("an answer of a selection", params.selection());
+        let what = "an answer of a selection";
+        let SelectionParams { counts, bits, .. } = params.selection();
         Error::check_length(
             what,
             bytes.len(),
@@ -164,7 +165,8 @@ impl<F: Family> SelectionClient<F> {
     ) -> SelectionQuery {
         let selector = params.selector().encrypt(&self.seed, secret, selected, rng);
         let mut keys = self.packing.generate_key(secret, rng).into_elements();
-        let (ring, bits) = (params.rlwe.ring(), params.bits);
+        let ring = params.rlwe.ring();
+        let bits = params.bits;
         let last = keys.split_off(params.key_parts()[0].0 / DEGREE);
         let parts = [
             round_elements(ring, bits.key, keys),
@@ -230,7 +232,8 @@ impl SelectionAnswer {
         params: &SelectionParams<F>,
         secret: &SecretKey,
     ) -> Zeroizing<Vec<u64>> {
-        let (ring, bits) = (params.rlwe.ring(), params.bits.answer);
+        let ring = params.rlwe.ring();
+        let bits = params.bits.answer;
         let selection = params.counts;
         let (packs, singles) = self.masks.split_at(selection.sent_packs::<F>() * DEGREE);
         let (rows, single_bodies) = self.bodies.split_at(selection.sent_rows::<F>());

@@ -165,7 +165,8 @@ impl<F: Family> SelectionParams<F> {
 
     /// Bytes of the prepared packs: words, masks and last digits.
     pub fn packs_bytes(&self) -> u64 {
-        let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.counts, self.bits);
+        let Selection { capacity, .. } = self.counts;
+        let SelectionBits { gadget, .. } = self.bits;
         let last = if F::has_last(DEGREE, capacity) {
             gadget.levels
         } else {
@@ -222,10 +223,8 @@ impl<F: Family> SelectionParams<F> {
 
     /// Adds the work of preparing `packs` packs.
     pub fn count_packs(&self, counts: Counts, packs: usize) -> Counts {
-        let (rows, blocks) = (
-            packs * self.counts.capacity,
-            self.counts.columns.div_ceil(DEGREE),
-        );
+        let rows = packs * self.counts.capacity;
+        let blocks = self.counts.columns.div_ceil(DEGREE);
         let full_packs = rows as f64 / DEGREE as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
         let counts = counts.with(
@@ -252,14 +251,12 @@ impl<F: Family> SelectionParams<F> {
         } = self.bits;
         let ring = self.counts.ring;
         let deviation = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
-        let (
-            noise,
-            GadgetParams {
-                levels,
-                log_base,
-                drop,
-            },
-        ) = (self.noise(), gadget);
+        let noise = self.noise();
+        let GadgetParams {
+            levels,
+            log_base,
+            drop,
+        } = gadget;
         vec![
             ("d", DEGREE.to_string()),
             ("log2 q", format!("{:.2}", ring.modulus().log2())),

@@ -29,7 +29,8 @@ impl<P: Selects> Wire<P> for SelectionPublic {
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        let (what, selection) = ("the public part of a packed selection", params.selection());
+        let what = "the public part of a packed selection";
+        let selection = params.selection();
         Error::check_length(
             what,
             bytes.len(),

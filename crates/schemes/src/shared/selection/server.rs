@@ -70,7 +70,8 @@ impl<F: Family> PackedMatrix<F> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let tiles = checked_tiles(params, tiles)?;
-        let (packing, count) = (params.packing(seed)?, params.counts.packs());
+        let packing = params.packing(seed)?;
+        let count = params.counts.packs();
         progress.stage("pack", count as u64);
         let masks = row_masks(params, seed, &tiles, progress);
         let names = names(params.scheme);
@@ -204,7 +205,8 @@ impl<F: Family> PackedMatrix<F> {
         let SelectionParams {
             counts, bits, rlwe, ..
         } = &self.params;
-        let (ring, bits) = (rlwe.ring(), bits.query);
+        let ring = rlwe.ring();
+        let bits = bits.query;
         let selectors: Vec<&[u64]> = queries
             .iter()
             .map(|query| query.selector.as_slice())
@@ -275,7 +277,8 @@ impl<F: Family> PackedMatrix<F> {
         }
         let mut packs: BTreeMap<usize, Vec<(Leaf, u64)>> = BTreeMap::new();
         for (i, (mask, body)) in selected.singles.drain(..).enumerate() {
-            let (pack, place) = ((rows + i) / capacity, (rows + i) % capacity);
+            let pack = (rows + i) / capacity;
+            let place = (rows + i) % capacity;
             packs.entry(pack).or_default().push(((place, mask), body));
         }
         for (pack, singles) in packs {
@@ -324,7 +327,9 @@ impl<F: Family> PackedMatrix<F> {
         let SelectionParams {
             counts, bits, rlwe, ..
         } = &self.params;
-        let (ring, bits, capacity) = (rlwe.ring(), bits.answer, counts.capacity);
+        let ring = rlwe.ring();
+        let bits = bits.answer;
+        let capacity = counts.capacity;
         let mut masks = match counts.masks {
             Masks::Answers => self.masks.clone(),
             Masks::Public => Vec::new(),
@@ -369,7 +374,8 @@ impl<F: Family> PackedMatrix<F> {
     ) -> Result<Self> {
         let tiles = source.get(MATRIX)?;
         Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
-        let (packing, packs) = (params.packing(seed)?, params.counts.packs());
+        let packing = params.packing(seed)?;
+        let packs = params.counts.packs();
         let packs = PreparedPacks::load(names(params.scheme), &packing, (0..packs, packs), source)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
@@ -390,7 +396,8 @@ fn row_masks<'a, F: Family>(
     tiles: &'a [u8],
     progress: &'a dyn Progress,
 ) -> RowMasks<'a> {
-    let (ring, rows) = (params.rlwe.ring(), params.counts.capacity);
+    let ring = params.rlwe.ring();
+    let rows = params.counts.capacity;
     let masks = params.selector().masks(seed, rows);
     let matrix = params.counts.storage.matrix(params.counts.columns, tiles);
     RowMasks {
@@ -404,7 +411,8 @@ fn row_masks<'a, F: Family>(
 
 /// For each pack, whether two matrices differ in the row groups that hold its rows.
 fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
-    let (capacity, group_rows) = (counts.capacity, counts.storage.group_rows());
+    let capacity = counts.capacity;
+    let group_rows = counts.storage.group_rows();
     let group = counts.storage.matrix_bytes(1, counts.columns) as usize;
     let groups = old.chunks_exact(group).zip(new.chunks_exact(group));
     let differs = parallel::map(groups, |(old, new)| old != new);

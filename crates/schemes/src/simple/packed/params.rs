@@ -163,7 +163,8 @@ impl<F: Form> Params<F> {
 
 /// Numbers of packs in a column that are worth comparing, up to a single column.
 fn pack_counts<F: Form>(shape: &Shape) -> Vec<u64> {
-    let (bytes, total) = (pack_bytes(F::STORAGE, DEGREE) as u64, shape.total_bytes());
+    let bytes = pack_bytes(F::STORAGE, DEGREE) as u64;
+    let total = shape.total_bytes();
     let least = least_packs(F::STORAGE, shape, DEGREE).max(total / (MAX_COLUMNS * bytes));
     let most = total.div_ceil(bytes).clamp(least, MAX_PACKS.max(least));
     scaled(least, most, PER_OCTAVE)
@@ -233,7 +234,8 @@ impl<F: Form> Parameters for Params<F> {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let read = |reader: &mut Reader<'_>| {
-            let (shape, packs) = (read_shape(reader)?, reader.u64()?);
+            let shape = read_shape(reader)?;
+            let packs = reader.u64()?;
             Ok((
                 shape,
                 packs,

@@ -83,7 +83,8 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let (layout, seed) = (&self.params.layout, &self.public.seed);
+        let layout = &self.params.layout;
+        let seed = &self.public.seed;
         check_changes(&layout.shape(), changes)?;
         let mut tiles = AlignedBytes::copy_of(self.matrix.tiles());
         for changes in columns(&self.by_column(changes)) {
@@ -99,7 +100,8 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (layout, seed) = (&self.params.layout, &self.public.seed);
+        let layout = &self.params.layout;
+        let seed = &self.public.seed;
         read_columns(&layout.unit_layout, 1, (first, count), out, |column| {
             layout.read_column(seed, self.matrix.tiles(), column)
         })

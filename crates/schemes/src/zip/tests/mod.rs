@@ -135,8 +135,11 @@ fn noise_over_simple_is_as_computed() {
             rng.fill_bytes(records.packed_mut());
         }
         let mut setup = OverSimple::of_records(records, 20, key_bits, rng);
-        let (params, mut squares, mut count) = (setup.client.params().clone(), 0.0, 0.0);
-        let (columns, bits) = (params.base.layout.columns, params.base.budget.query_bits);
+        let params = setup.client.params().clone();
+        let mut squares = 0.0;
+        let mut count = 0.0;
+        let columns = params.base.layout.columns;
+        let bits = params.base.budget.query_bits;
         let predicted = over_simple::LEVEL.deviation(columns, 1280, bits);
         for index in [0, 399, 57] {
             let (secret, query) = setup.ask(index);
@@ -439,11 +442,9 @@ fn sessions_of_others_are_refused() {
     let mut setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let (_, query) = setup.ask(4);
     let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
-    let (ticket, late, stranger) = (
-        setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap(),
-        setup.server.ticket(&setup.keys, 1, &NoProgress).unwrap(),
-        setup.server.ticket(&others, 0, &NoProgress).unwrap(),
-    );
+    let ticket = setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap();
+    let late = setup.server.ticket(&setup.keys, 1, &NoProgress).unwrap();
+    let stranger = setup.server.ticket(&others, 0, &NoProgress).unwrap();
     let answer = |keys, ticket| setup.server.answer(Session { keys, ticket }, &query);
     let keys = Some(&setup.keys);
     assert!(matches!(
@@ -585,7 +586,8 @@ fn noise_over_double_is_as_computed() {
             // Digits are uniform, not extreme: √((2¹⁴ + 2)/12) instead of 64.
             let bits = params.base.budget.query_bits;
             let deviation = |units| over_double::LEVEL.deviation(units, 1280, bits);
-            let (all, compression) = (deviation(units as usize).powi(2), deviation(0).powi(2));
+            let all = deviation(units as usize).powi(2);
+            let compression = deviation(0).powi(2);
             ((all - compression) * (36.95f64 / 64.0).powi(2) + compression).sqrt()
         };
         let (secret, query) = setup.ask(units * columns - 1);
@@ -625,7 +627,8 @@ fn an_update_over_double_equals_a_setup_of_the_changed_records() {
         changes
             .iter()
             .for_each(|change| setup.records.set(change.index, &change.record).unwrap());
-        let (params, seed) = (server.params.clone(), server.public.seed);
+        let params = server.params.clone();
+        let seed = server.public.seed;
         let again =
             ZipServer::with_seed(params.clone(), seed, &setup.records, &NoProgress).unwrap();
         assert!(

@@ -49,7 +49,8 @@ fn two_queries_under_one_number_reveal_both_indices() {
         "differences of bits"
     );
     let base = &params.base;
-    let (length, bits) = (base.layout.columns, base.budget.query_bits);
+    let length = base.layout.columns;
+    let bits = base.budget.query_bits;
     let nothing = UnitVector {
         selected: u64::MAX,
         length,

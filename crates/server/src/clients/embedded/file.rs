@@ -105,7 +105,8 @@ impl TableFile {
         let Some(tables) = &opened.tables else {
             return Err(StoreError::closed());
         };
-        let (outcome, times) = (work(tables), opened.times);
+        let outcome = work(tables);
+        let times = opened.times;
         drop(opened);
         if outcome.as_ref().is_err_and(StoreError::is_of_tables) {
             self.close(times);
@@ -183,7 +184,8 @@ mod tests {
         let start = Barrier::new(8);
         thread::scope(|scope| {
             for thread in 0..8 {
-                let (file, start) = (&file, &start);
+                let file = &file;
+                let start = &start;
                 scope.spawn(move || {
                     start.wait();
                     (0..20).for_each(|number| {

@@ -46,7 +46,8 @@ pub(super) fn check(client: &mut Client) -> Result<()> {
     if !["on", "remote_apply"].contains(&commit) {
         return unsafe_setting("synchronous_commit", commit, "on");
     }
-    let (synchronous, standbys): (&str, i64) = (row.get(3), row.get(4));
+    let synchronous: &str = row.get(3);
+    let standbys: i64 = row.get(4);
     if standbys > 0 && synchronous.is_empty() {
         let found = format!("'' with {standbys} standby(s)");
         return unsafe_setting("synchronous_standby_names", &found, "a synchronous standby");

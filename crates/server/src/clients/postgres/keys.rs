@@ -60,7 +60,8 @@ impl SharedKeys {
 
         let mut keys = Vec::new();
         for row in rows {
-            let (start, length): (i64, i64) = (row.get(0), row.get(1));
+            let start: i64 = row.get(0);
+            let length: i64 = row.get(1);
             match row.get::<_, Option<&[u8]>>(2) {
                 Some(part) => keys.extend_from_slice(part),
                 None => keys.extend(self.stored(id, start)?),
@@ -119,7 +120,8 @@ impl KeyStorage for SharedKeys {
     }
 
     fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
-        let (client, start) = (bytes(id), offset.cast_signed());
+        let client = bytes(id);
+        let start = offset.cast_signed();
         if self.offset(id)? != offset {
             return Ok(false);
         }

@@ -211,7 +211,8 @@ fn version_of(row: &Found, column: usize) -> Result<Version> {
 
 /// A claim in three columns from `first` on: number, version and hash.
 fn claim_of(row: &Found, first: usize) -> Result<Claim> {
-    let (number, version) = (number_of(row, first), version_of(row, first + 1)?);
+    let number = number_of(row, first);
+    let version = version_of(row, first + 1)?;
     Ok(Claim {
         number,
         version,
@@ -221,7 +222,8 @@ fn claim_of(row: &Found, first: usize) -> Result<Claim> {
 
 /// A ticket in three columns from `first` on: version, number and length.
 fn ticket_key_of(row: &Found, first: usize) -> Result<TicketKey> {
-    let (version, number) = (version_of(row, first)?, number_of(row, first + 1));
+    let version = version_of(row, first)?;
+    let number = number_of(row, first + 1);
     Ok(TicketKey {
         version,
         number,
@@ -357,7 +359,8 @@ impl Tables for Within<'_, '_> {
         const CLAIM: &str = "
             INSERT INTO papir.uses (client, number, version, hash) VALUES ($1, $2, $3, $4)
             ON CONFLICT (client, number) DO NOTHING";
-        let (id, number) = (bytes(id), signed(claim.number));
+        let id = bytes(id);
+        let number = signed(claim.number);
         let inserted = self.execute(
             CLAIM,
             &[
@@ -441,7 +444,8 @@ mod tests {
     #[test]
     fn services_share_the_work_and_know_each_others_versions() {
         let server = Server::start("");
-        let (address, password) = (server.address("papir"), Some(PASSWORD.to_owned()));
+        let address = server.address("papir");
+        let password = Some(PASSWORD.to_owned());
         let login = Login {
             address,
             password,

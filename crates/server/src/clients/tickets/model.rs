@@ -204,7 +204,8 @@ impl World {
 
     /// Every waiting query of the client is answered once its ticket is prepared.
     fn settle(&mut self) {
-        let (id, waiting) = (self.client.id, self.client.waiting.len());
+        let id = self.client.id;
+        let waiting = self.client.waiting.len();
         for _ in 0..200 * (waiting + 1) {
             if self.client.id != id || self.client.waiting.is_empty() {
                 return;

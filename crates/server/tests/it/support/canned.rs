@@ -57,7 +57,8 @@ impl CannedServer {
 /// Reads a request including its body. Returns "METHOD path".
 fn read_request(stream: &TcpStream) -> Option<String> {
     let mut reader = BufReader::new(stream);
-    let (mut first, mut length) = (String::new(), 0);
+    let mut first = String::new();
+    let mut length = 0;
     reader.read_line(&mut first).ok()?;
     loop {
         let mut line = String::new();

@@ -41,7 +41,8 @@ fn build_by(
     (count, salt): (u64, &str),
     sign: Option<Sign>,
 ) -> PathBuf {
-    let (source, out) = (directory.join("source.csv"), directory.join(name));
+    let source = directory.join("source.csv");
+    let out = directory.join(name);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let lines: String = (0..count)
         .map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt))))

@@ -23,7 +23,8 @@ impl Proxy {
         let log = Arc::clone(&traffic);
         thread::spawn(move || {
             for (number, client) in listener.incoming().enumerate() {
-                let (client, server) = (client.unwrap(), TcpStream::connect(target).unwrap());
+                let client = client.unwrap();
+                let server = TcpStream::connect(target).unwrap();
                 log.lock().unwrap().push(vec![0]);
                 relay(
                     client.try_clone().unwrap(),

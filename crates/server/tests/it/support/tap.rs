@@ -26,7 +26,8 @@ impl Tap {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let (log, hook): (_, Hook) = (Arc::clone(&heads), Arc::new(hook));
+        let log: _ = Arc::clone(&heads);
+        let hook: Hook = Arc::new(hook);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let client = client.unwrap();
@@ -78,8 +79,10 @@ pub fn header(head: &str, name: &str) -> String {
 }
 
 fn relay(client: TcpStream, server: TcpStream, log: Arc<Mutex<Vec<String>>>, hook: Hook) {
-    let (mut from_client, mut to_client) = (client.try_clone().unwrap(), client);
-    let (mut to_server, mut from_server) = (server.try_clone().unwrap(), server);
+    let mut from_client = client.try_clone().unwrap();
+    let mut to_client = client;
+    let mut to_server = server.try_clone().unwrap();
+    let mut from_server = server;
     thread::spawn(move || {
         let _ = std::io::copy(&mut from_server, &mut to_client);
         let _ = to_client.shutdown(Shutdown::Both);

@@ -180,7 +180,8 @@ impl BuildFolder {
 
     /// Makes a file of the build that was written under the name of an unfinished part a finished one.
     pub(super) fn finish(&mut self, name: &str) -> CoreResult<Blob> {
-        let (unfinished, path) = (self.unfinished(name), self.path(name));
+        let unfinished = self.unfinished(name);
+        let path = self.path(name);
         let failed = |source| io("writing", &path, source);
         // After a power loss, too, a part with its final name is complete.
         File::options()
@@ -270,7 +271,8 @@ impl Scratch for BuildFolder {
         rng.fill_bytes(&mut seed);
         let absolute =
             |path: &Path| fs::canonicalize(path).map_err(|source| io("finding", path, source));
-        let (folder, records) = (absolute(&self.folder)?, absolute(&records)?);
+        let folder = absolute(&self.folder)?;
+        let records = absolute(&records)?;
         let plan = Plan::new(
             (scheme, parameters),
             (&records, shape),
@@ -325,7 +327,8 @@ fn identity(options: &BuildOptions) -> Option<String> {
         tasks: None,
         ..options.clone()
     };
-    let (program, bytes) = (env!("CARGO_PKG_VERSION"), metadata.len());
+    let program = env!("CARGO_PKG_VERSION");
+    let bytes = metadata.len();
     Some(format!(
         "{program} {bytes} {changed:?} {by_tasks} {options:?}"
     ))

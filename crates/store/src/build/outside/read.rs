@@ -79,7 +79,8 @@ fn raw_stream(
         packed.len() as u64,
         options.record_bytes.unwrap_or_default(),
     )?;
-    let (entries, bytes) = (shape.records(), shape.total_bytes());
+    let entries = shape.records();
+    let bytes = shape.total_bytes();
     let records = Box::new(PackedRecords::new(shape, packed));
     Ok(Content {
         records,
@@ -106,7 +107,8 @@ fn source(
     progress: &dyn Progress,
 ) -> Result<Source> {
     let seed = IdSeed::random(rng);
-    let (mut added, mut entries) = (AddedEntries::new(seed, folder.runs("entries")?), 0);
+    let mut added = AddedEntries::new(seed, folder.runs("entries")?);
+    let mut entries = 0;
     let (bytes, skipped) = rows_each(&options.request(), progress, &mut |entry| {
         entries += 1;
         added.add(&entry).map_err(|error| of_keys(options, error))
@@ -146,10 +148,8 @@ fn keyed(
         skipped,
     } = match (&options.tasks, &options.key) {
         (Some(tasks), Some(key)) if tasks.read_rows => {
-            let (columns, seed) = (
-                (key.as_str(), options.values.as_slice()),
-                IdSeed::random(rng),
-            );
+            let columns = (key.as_str(), options.values.as_slice());
+            let seed = IdSeed::random(rng);
             // Refuses a missing column before any task starts.
             if let Some(given) = &options.given {
                 wanted_columns(given, &options.source, options.request().columns)?;
@@ -229,7 +229,8 @@ impl Values {
             .flush()
             .map_err(Error::io("writing", &self.path))?;
         let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
-        let (mut file, mut length) = (BufReader::new(file), [0; 8]);
+        let mut file = BufReader::new(file);
+        let mut length = [0; 8];
         for record in records.chunks_exact_mut(record_bytes) {
             let mut next = || {
                 file.read_exact(&mut length)?;

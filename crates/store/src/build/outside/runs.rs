@@ -122,10 +122,8 @@ impl Runs for RunFile {
     }
 
     fn copy(&self, run: usize, mut at: u64, mut out: &mut [u8]) {
-        let (sealed, block_bytes) = (
-            self.sealed.as_deref().unwrap_or_default(),
-            self.block_bytes as u64,
-        );
+        let sealed = self.sealed.as_deref().unwrap_or_default();
+        let block_bytes = self.block_bytes as u64;
         let Run { blocks, rest } = &self.runs[run];
         while !out.is_empty() {
             let within = (at % block_bytes) as usize;
@@ -187,7 +185,8 @@ mod tests {
         let mut runs = RunFile::create(path.clone(), 1 << 22).unwrap();
         let mut expected = vec![Vec::new(); RUNS];
         for step in 0..3000usize {
-            let (run, part) = (step * step % 7, vec![step as u8; step % 53]);
+            let run = step * step % 7;
+            let part = vec![step as u8; step % 53];
             runs.append(run, &[&part, b"-"]).unwrap();
             expected[run].extend([&part[..], b"-"].concat());
             if step == 1500 {

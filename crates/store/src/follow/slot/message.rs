@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn messages_are_read_and_torn_ones_refused() {
-        let (key, value) = (Field::Text(b"k"), Field::Text(b"some value"));
+        let key = Field::Text(b"k");
+        let value = Field::Text(b"some value");
         let table = [
             &b"R\0\0\0\x07public\0words\0d\0\x02\x01key\0\0\0\0\x19\xff\xff\xff\xff"[..],
             b"\0value\0\0\0\0\x19\xff\xff\xff\xff",

@@ -231,7 +231,8 @@ impl Slot {
             return Err(self.unreadable(REPLACED));
         }
         if self.deferrable.contains(&columns.key) {
-            let (table, key) = (&self.table, &columns.key);
+            let table = &self.table;
+            let key = &columns.key;
             let expected = "one that is not deferrable, and a database that is built after that";
             return Err(self.unreadable(format!(
                 "`{key}` of {table} is unique by a deferrable constraint: expected {expected}"

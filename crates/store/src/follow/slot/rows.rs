@@ -30,7 +30,9 @@ pub(super) fn transactions(
     messages: &[Vec<u8>],
     followed: &Followed<'_>,
 ) -> Result<Vec<Transaction>, String> {
-    let (mut done, mut open, mut table) = (Vec::new(), Transaction::default(), None);
+    let mut done = Vec::new();
+    let mut open = Transaction::default();
+    let mut table = None;
     let key = followed.columns.key.as_str();
     for bytes in messages {
         let message =
@@ -67,7 +69,8 @@ pub(super) fn transactions(
 
 /// Checks that a table is the followed one and that its rows are identified by key.
 fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
-    let (name, key) = (&found.name, &followed.columns.key);
+    let name = &found.name;
+    let key = &followed.columns.key;
     if name != followed.table {
         return Err(format!(
             "changes of {name}: expected those of {} only",

@@ -94,7 +94,8 @@ pub(super) fn peek(
          'proto_version', '1', 'publication_names', $3)";
     let publication = quoted(publication);
     let parameters: [&(dyn ToSql + Sync); 3] = [slot, &at_once, &publication];
-    let (mut found, mut bytes) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut bytes = 0;
     let mut rows = client.query_raw(PEEK, parameters)?;
     while let Some(row) = rows.next()? {
         let message: Vec<u8> = row.get(0);

@@ -220,7 +220,8 @@ fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
 /// lengths repeat as 31, 30, 31, 30, 31: month m starts on day ⌊(153 m + 2) / 5⌋.
 fn civil(days: i64) -> (i64, u64, u64) {
     let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097) as u64;
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -249,8 +250,11 @@ fn date(days: i64) -> String {
 
 /// `HH:MM:SS.` and the fraction of a second.
 fn clock(value: i64, Unit { per_second, places }: Unit) -> String {
-    let (seconds, fraction) = (value / per_second, value % per_second);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let seconds = value / per_second;
+    let fraction = value % per_second;
+    let hour = seconds / 3600;
+    let minute = seconds / 60 % 60;
+    let second = seconds % 60;
     format!("{hour:02}:{minute:02}:{second:02}.{fraction:0places$}")
 }
 

@@ -31,7 +31,8 @@ impl<T: DataType> Written for Column<T> {
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, File>) {
         let mut column = group.next_column().unwrap().unwrap();
         let levels = |levels: &Vec<i16>| (!levels.is_empty()).then(|| levels.clone());
-        let (defined, repeated) = (levels(&self.1), levels(&self.2));
+        let defined = levels(&self.1);
+        let repeated = levels(&self.2);
         column
             .typed::<T>()
             .write_batch(&self.0, defined.as_deref(), repeated.as_deref())
