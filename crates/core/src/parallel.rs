@@ -92,6 +92,7 @@ fn share(count: usize, work: &(dyn Fn(usize) + Sync)) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
