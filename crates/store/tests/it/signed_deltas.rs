@@ -80,7 +80,7 @@ fn log(file: &Path, leaves: usize, before: Option<&Log>) -> Log {
     assert_eq!(log.leaves().len(), leaves);
     assert!(before.is_none_or(|before| before.first_difference(&log).is_none()));
     log.check_signed().unwrap();
-    let served: _ = Served::open(file);
+    let served = Served::open(file);
     let leaf: &Leaf = log.newest().unwrap();
     leaf.check_public_part(&served.base.bundle().encode())
         .unwrap();

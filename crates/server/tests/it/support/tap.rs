@@ -26,7 +26,7 @@ impl Tap {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let log: _ = Arc::clone(&heads);
+        let log = Arc::clone(&heads);
         let hook: Hook = Arc::new(hook);
         thread::spawn(move || {
             for client in listener.incoming() {
