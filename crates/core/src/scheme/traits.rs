@@ -1,152 +1,20 @@
-//! The typed interface of a scheme: parameters, messages, server and client.
-//!
-//! Hints, registered keys, single-use tickets and batches are optional. SimplePIR has a hint,
-//! ZipPIR has keys and tickets, Pirouette has large keys, and one query of doubly-efficient PIR
-//! holds tens of thousands of indices. InsPIRe has none of these.
+//! The traits of a scheme, which name each other.
 
-use std::fmt::Debug;
 use std::ops::Range;
 
 use rand_core::CryptoRng;
 
-use crate::cost::{Counts, DividedWork};
+use super::changes::UpdateEstimate;
+use super::messages::{Wire, nothing_ahead};
+use super::parameters::Parameters;
+use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
 use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    AlignedBytes, Blob, Change, Description, Division, Error, FailureBound, NoProgress, NotPrivate,
-    OwnerKey, Privacy, Progress, Record, Records, Result, Shape,
+    AlignedBytes, Blob, Change, Division, Error, NoProgress, Privacy, Progress, Record, Records,
+    Result,
 };
-
-pub use crate::choice::{Choice, Goal, Target};
-
-/// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
-/// refuses parameters for which the parameter table does not show 128 bits of security.
-pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
-    /// The best parameters for a shape and a target, or for a goal with the default failure
-    /// probability.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape, or
-    /// if its answers fail more often than the target allows.
-    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
-
-    /// The parameters of a choice. The default implementation supports only choices by goal.
-    ///
-    /// # Errors
-    /// The errors of [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported
-    /// choice.
-    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
-        match choice {
-            Choice::Goal(goal) => Self::choose(shape, goal),
-            other => Err(other.refused_by("this scheme")),
-        }
-    }
-
-    /// All parameters worth comparing for a shape and a failure probability; at least one. By
-    /// default, the distinct choices for all goals.
-    ///
-    /// # Errors
-    /// The errors of [`Parameters::choose`].
-    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
-        of_goals(shape, failure)
-    }
-
-    /// A few words that distinguish these parameters from others for the same shape.
-    fn label(&self) -> String {
-        String::new()
-    }
-
-    /// The shape that the parameters were chosen for.
-    fn shape(&self) -> Shape;
-
-    /// Sizes, security, failure probability, limits, and the values by name.
-    fn describe(&self) -> Description;
-
-    /// Acknowledges that the scheme is not private. A scheme that looks private but is not creates
-    /// no server or client without this; other schemes ignore it. Not part of the encoded
-    /// parameters.
-    #[must_use]
-    fn allow_insecure(self, _acknowledgement: NotPrivate) -> Self {
-        self
-    }
-
-    /// Adds the database owner's key, which schemes with encrypted databases need to set up servers
-    /// and register clients. The encoded parameters contain the key's fingerprint, not the key.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] if the parameters name
-    /// another key.
-    fn with_owner_key(self, _key: &OwnerKey) -> Result<Self> {
-        let scheme = self.describe().scheme;
-        Err(Error::Parameters {
-            scheme,
-            reason: "its databases are not encrypted".to_owned(),
-        })
-    }
-
-    /// Encodes the parameters.
-    fn encode(&self) -> Vec<u8>;
-
-    /// Decodes the parameters and checks them again.
-    ///
-    /// # Errors
-    /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
-    fn decode(bytes: &[u8]) -> Result<Self>;
-}
-
-/// The distinct parameters chosen for all goals.
-///
-/// # Errors
-/// The errors of [`Parameters::choose`].
-pub fn of_goals<P: Parameters>(shape: Shape, failure: FailureBound) -> Result<Vec<P>> {
-    let chosen = Goal::ALL.map(|goal| P::choose(shape, Target { goal, failure }));
-    let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
-    let mut seen: Vec<Vec<u8>> = Vec::new();
-    candidates.retain(|candidate| {
-        let bytes = candidate.encode();
-        let first = !seen.contains(&bytes);
-        seen.push(bytes);
-        first
-    });
-    Ok(candidates)
-}
-
-/// A message with a wire format; its length follows from the parameters.
-pub trait Wire<P>: Sized + Send {
-    /// Encodes the payload, without the envelope.
-    fn encode(&self, params: &P) -> Vec<u8>;
-
-    /// Decodes a payload.
-    ///
-    /// # Errors
-    /// [`Error::Length`] or [`Error::Malformed`].
-    fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
-
-    /// The range of bytes that all queries of one [`Client::query_each`] share; empty by default.
-    fn shared(_params: &P) -> Range<usize> {
-        0..0
-    }
-}
-
-/// The message type of schemes without such a message (client keys, tickets).
-#[derive(Debug, Clone, Copy)]
-pub enum Never {}
-
-impl<P> Wire<P> for Never {
-    fn encode(&self, _params: &P) -> Vec<u8> {
-        match *self {}
-    }
-
-    fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
-        let found = format!("{} bytes", bytes.len());
-        Err(Error::malformed(
-            "client keys or a ticket",
-            found,
-            "no such message in this scheme",
-        ))
-    }
-}
 
 /// The server's data for the querying client: its registered keys and one unused ticket.
 pub struct Session<'a, S: Scheme> {
@@ -154,48 +22,6 @@ pub struct Session<'a, S: Scheme> {
     pub keys: Option<&'a S::ClientKeys>,
     /// A single-use ticket.
     pub ticket: Option<&'a S::Ticket>,
-}
-
-impl<'a, S: Scheme> Session<'a, S> {
-    /// The registered keys, for schemes with client keys.
-    ///
-    /// # Errors
-    /// [`Error::Session`] if there are none.
-    pub fn require_keys(&self) -> Result<&'a S::ClientKeys> {
-        self.keys.ok_or(Error::Session {
-            scheme: S::NAME,
-            what: "client keys",
-        })
-    }
-
-    /// The ticket, for schemes whose queries consume one.
-    ///
-    /// # Errors
-    /// [`Error::Session`] if there is none.
-    pub fn require_ticket(&self) -> Result<&'a S::Ticket> {
-        self.ticket.ok_or(Error::Session {
-            scheme: S::NAME,
-            what: "a ticket",
-        })
-    }
-
-    /// A session of an unregistered client.
-    pub fn anonymous() -> Self {
-        Self {
-            keys: None,
-            ticket: None,
-        }
-    }
-}
-
-/// Predicted cost of an update. It is an upper bound: recomputed parts that turn out unchanged are
-/// not written.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UpdateEstimate {
-    /// The cost of the update.
-    pub update: Counts,
-    /// The cost of a setup of all records, for comparison; reading their source is not included.
-    pub setup: Counts,
 }
 
 /// A private information retrieval scheme.
@@ -218,17 +44,17 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Answer: Wire<Self::Params>;
     /// The secret that decodes one answer. Not `Clone`: [`Client::extract`] consumes it.
     type Secret: Send + 'static;
-    /// The keys that a client registers with the server, or [`Never`].
+    /// The keys that a client registers with the server, or [`Never`](super::Never).
     type ClientKeys: Wire<Self::Params> + Sync + 'static;
-    /// The persistent state of a registered client, or [`Never`]. Its bytes are secret.
+    /// The secret, persistent state of a registered client, or [`Never`](super::Never).
     type ClientState: Wire<Self::Params> + 'static;
-    /// The server's precomputation for one query of a registered client, or [`Never`].
+    /// The server's precomputation for a registered client's query, or [`Never`](super::Never).
     type Ticket: Wire<Self::Params> + Sync;
     /// The server's side.
     type Server: Server<Self>;
-    /// A range of the server's slices, or [`Never`].
+    /// A range of the server's slices, or [`Never`](super::Never).
     type Shard: Shard<Self>;
-    /// The combiner of the shards' words, or [`Never`].
+    /// The combiner of the shards' words, or [`Never`](super::Never).
     type Combiner: Combiner<Self>;
     /// The client's side.
     type Client: Client<Self>;
@@ -236,7 +62,7 @@ pub trait Scheme: Send + Sync + Sized + 'static {
 
 /// A prepared database. Answering never modifies it.
 pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
-    /// True if [`Server::setup_resumable`] takes all memory that grows with the database from its scratch.
+    /// True if the memory of [`Server::setup_resumable`] that grows with records is its scratch.
     const BOUNDED_MEMORY: bool = false;
 
     /// Prepares a database. Draws the public seed from `rng`.
@@ -356,16 +182,9 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// if there are no changes.
     ///
     /// # Errors
-    /// The errors of [`check_changes`].
+    /// The errors of [`check_changes`](super::check_changes).
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        check_changes(&self.params().shape(), changes)?;
-        let setup = self.params().describe().work.setup;
-        let update = if changes.is_empty() {
-            Counts::new()
-        } else {
-            setup.clone()
-        };
-        Ok(UpdateEstimate { update, setup })
+        UpdateEstimate::of_setup(self.params(), changes)
     }
 
     /// Creates a new prepared database with some records changed.
@@ -379,13 +198,13 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         progress: &dyn Progress,
     ) -> Result<Self>;
 
-    /// The matrices that a device holds of a database; none in a scheme that has no work for a device.
+    /// The matrices that a device holds of a database; none in a scheme without work for a device.
     fn device_matrices(_params: &S::Params) -> Vec<TileShape> {
         Vec::new()
     }
 
-    /// The same database, whose matrices a device holds too and multiplies. Answers stay the same bit for
-    /// bit. While the device fails, the CPU multiplies.
+    /// The same database, whose matrices a device holds too and multiplies. Answers stay the same
+    /// bit for bit. While the device fails, the CPU multiplies.
     ///
     /// # Errors
     /// The errors of [`Device::hold`]; by default [`Error::NoSuchParameter`].
@@ -476,8 +295,8 @@ pub trait Shard<S: Scheme>: Send + Sync + Sized + 'static {
         Err(Division::prepared_together(S::NAME))
     }
 
-    /// Prepares slices from the encodings of all ranges of columns. Returns the pieces of all parts that
-    /// [`Server::setup_resumable`] then finds.
+    /// Prepares slices from the encodings of all ranges of columns. Returns the pieces of all parts
+    /// that [`Server::setup_resumable`] then finds.
     ///
     /// # Errors
     /// The errors of [`Server::setup`], [`Self::column_ranges`] and [`Division::words_of`];
@@ -528,62 +347,6 @@ pub trait Combiner<S: Scheme>: Send + Sync + Sized + 'static {
     ) -> Result<Vec<S::Answer>>;
 }
 
-impl<S: Scheme> Shard<S> for Never {
-    fn division(_params: &S::Params) -> Result<Division> {
-        Err(Division::none(S::NAME))
-    }
-
-    fn work(_params: &S::Params) -> Result<DividedWork> {
-        Err(Division::none(S::NAME))
-    }
-
-    fn load(
-        _params: S::Params,
-        _slices: Range<usize>,
-        _source: &dyn SectionSource,
-    ) -> Result<Self> {
-        Err(Division::none(S::NAME))
-    }
-
-    fn params(&self) -> &S::Params {
-        match *self {}
-    }
-
-    fn partial_many(
-        &self,
-        _queries: &[&S::Query],
-        _progress: &dyn Progress,
-    ) -> Result<Vec<Vec<u64>>> {
-        match *self {}
-    }
-}
-
-impl<S: Scheme> Combiner<S> for Never {
-    fn load(_params: S::Params, _source: &dyn SectionSource) -> Result<Self> {
-        Err(Division::none(S::NAME))
-    }
-
-    fn params(&self) -> &S::Params {
-        match *self {}
-    }
-
-    fn public(&self) -> &S::Public {
-        match *self {}
-    }
-
-    fn combine_many(
-        &self,
-        _batch: &[(&S::Query, &[u64])],
-        _progress: &dyn Progress,
-    ) -> Result<Vec<S::Answer>> {
-        match *self {}
-    }
-}
-
-/// Added to the number of a ticket, this is the number of the query whose key was sent ahead with
-/// that ticket. Tickets have smaller numbers.
-pub const SENT_AHEAD: u64 = 1 << 63;
-
 /// A client: makes queries and decodes answers.
 pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// Creates a client for one version of a database.
@@ -628,14 +391,14 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         self.register(rng)
     }
 
-    /// The number of the next unused ticket of this state, below [`SENT_AHEAD`]; `None` in schemes
-    /// without tickets. Never decreases.
+    /// The number of the next unused ticket of this state, which never decreases; below
+    /// [`SENT_AHEAD`](super::SENT_AHEAD). `None` in schemes without tickets.
     fn next_ticket(&self, _state: &S::ClientState) -> Option<u64> {
         None
     }
 
-    /// The number of the next query with this state: that of a held key, with [`SENT_AHEAD`] added,
-    /// or else the next ticket's.
+    /// The number of the next query with this state: that of a held key, with
+    /// [`SENT_AHEAD`](super::SENT_AHEAD) added, or else the next ticket's.
     fn next_number(&self, state: &S::ClientState) -> Option<u64> {
         self.next_ticket(state)
     }
@@ -671,10 +434,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         _state: &mut S::ClientState,
         _rng: &mut dyn CryptoRng,
     ) -> Result<S::Query> {
-        Err(Error::Parameters {
-            scheme: S::NAME,
-            reason: "its clients send nothing ahead".to_owned(),
-        })
+        Err(nothing_ahead(S::NAME))
     }
 
     /// Stores the answer to the key that was sent ahead with this number. A later query for this
@@ -684,10 +444,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// By default [`Error::Parameters`]; [`Error::Malformed`] for an answer to no such key.
     fn hold(&self, _state: &mut S::ClientState, _number: u64, _answer: S::Answer) -> Result<()> {
-        Err(Error::Parameters {
-            scheme: S::NAME,
-            reason: "its clients send nothing ahead".to_owned(),
-        })
+        Err(nothing_ahead(S::NAME))
     }
 
     /// The number of held keys: this many of the next queries need no ticket.
@@ -739,41 +496,4 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::NotDecodable`]. The caller must not reveal it before the exchange is over.
     fn extract(&self, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>>;
-}
-
-/// Checks that a scheme supports this many indices in one query, and that they are in range.
-///
-/// # Errors
-/// [`Error::BatchSize`] or [`Error::IndexOutOfRange`].
-pub fn check_indices(
-    scheme: &'static str,
-    shape: &Shape,
-    indices: &[u64],
-    capacity: usize,
-) -> Result<()> {
-    if indices.is_empty() || indices.len() > capacity {
-        return Err(Error::BatchSize {
-            scheme,
-            found: indices.len(),
-            capacity,
-        });
-    }
-    indices
-        .iter()
-        .try_for_each(|&index| shape.check_index(index))
-}
-
-/// Checks that changes fit a shape.
-///
-/// # Errors
-/// [`Error::IndexOutOfRange`] or [`Error::Length`].
-pub fn check_changes(shape: &Shape, changes: &[Change]) -> Result<()> {
-    changes.iter().try_for_each(|change| {
-        shape.check_index(change.index)?;
-        Error::check_length(
-            "a changed record",
-            change.record.len(),
-            shape.record_bytes(),
-        )
-    })
 }

@@ -1,0 +1,27 @@
+//! Typed interface of a scheme: parameters, messages, server and client.
+//!
+//! Hints, registered keys, single-use tickets and batches are optional. SimplePIR has a hint,
+//! ZipPIR has keys and tickets, Pirouette has large keys, and one query of doubly-efficient PIR
+//! holds tens of thousands of indices. InsPIRe has none of these.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `parameters` | checked parameters |
+//! | `messages` | wire formats, numbers and indices of messages |
+//! | `traits` | the scheme, its server, shard, combiner and client |
+//! | `session` | what a query needs of its client's session |
+//! | `undivided` | the shard and combiner of a scheme without slices |
+//! | `changes` | changes of records, and what they cost |
+
+mod changes;
+mod messages;
+mod parameters;
+mod session;
+mod traits;
+mod undivided;
+
+pub use crate::choice::{Choice, Goal, Target};
+pub use changes::{UpdateEstimate, check_changes};
+pub use messages::{Never, SENT_AHEAD, Wire, check_indices};
+pub use parameters::{Parameters, of_goals};
+pub use traits::{Client, Combiner, Scheme, Server, Session, Shard};

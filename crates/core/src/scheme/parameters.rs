@@ -1,0 +1,98 @@
+//! Checked parameters of a scheme.
+
+use std::fmt::Debug;
+
+use crate::choice::{Choice, Goal, Target};
+use crate::{Description, Error, FailureBound, NotPrivate, OwnerKey, Result, Shape};
+
+/// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
+/// refuses parameters for which the parameter table does not show 128 bits of security.
+pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
+    /// The best parameters for a shape and a target, or for a goal with the default failure
+    /// probability.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape, or
+    /// if its answers fail more often than the target allows.
+    fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self>;
+
+    /// The parameters of a choice. The default implementation supports only choices by goal.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported
+    /// choice.
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            other => Err(other.refused_by("this scheme")),
+        }
+    }
+
+    /// All parameters worth comparing for a shape and a failure probability; at least one. By
+    /// default, the distinct choices for all goals.
+    ///
+    /// # Errors
+    /// The errors of [`Parameters::choose`].
+    fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        of_goals(shape, failure)
+    }
+
+    /// A few words that distinguish these parameters from others for the same shape.
+    fn label(&self) -> String {
+        String::new()
+    }
+
+    /// The shape that the parameters were chosen for.
+    fn shape(&self) -> Shape;
+
+    /// Sizes, security, failure probability, limits, and the values by name.
+    fn describe(&self) -> Description;
+
+    /// Acknowledges that the scheme is not private. A scheme that looks private but is not creates
+    /// no server or client without this; other schemes ignore it. Not part of the encoded
+    /// parameters.
+    #[must_use]
+    fn allow_insecure(self, _acknowledgement: NotPrivate) -> Self {
+        self
+    }
+
+    /// Adds the database owner's key, which schemes with encrypted databases need to set up servers
+    /// and register clients. The encoded parameters contain the key's fingerprint, not the key.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] if the parameters name
+    /// another key.
+    fn with_owner_key(self, _key: &OwnerKey) -> Result<Self> {
+        let scheme = self.describe().scheme;
+        Err(Error::Parameters {
+            scheme,
+            reason: "its databases are not encrypted".to_owned(),
+        })
+    }
+
+    /// Encodes the parameters.
+    fn encode(&self) -> Vec<u8>;
+
+    /// Decodes the parameters and checks them again.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
+    fn decode(bytes: &[u8]) -> Result<Self>;
+}
+
+/// The distinct parameters chosen for all goals.
+///
+/// # Errors
+/// The errors of [`Parameters::choose`].
+pub fn of_goals<P: Parameters>(shape: Shape, failure: FailureBound) -> Result<Vec<P>> {
+    let chosen = Goal::ALL.map(|goal| P::choose(shape, Target { goal, failure }));
+    let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut seen: Vec<Vec<u8>> = Vec::new();
+    candidates.retain(|candidate| {
+        let bytes = candidate.encode();
+        let first = !seen.contains(&bytes);
+        seen.push(bytes);
+        first
+    });
+    Ok(candidates)
+}

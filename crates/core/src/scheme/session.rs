@@ -1,0 +1,36 @@
+//! What a query needs of its client's session.
+
+use super::traits::{Scheme, Session};
+use crate::{Error, Result};
+
+impl<'a, S: Scheme> Session<'a, S> {
+    /// The registered keys, for schemes with client keys.
+    ///
+    /// # Errors
+    /// [`Error::Session`] if there are none.
+    pub fn require_keys(&self) -> Result<&'a S::ClientKeys> {
+        self.keys.ok_or(Error::Session {
+            scheme: S::NAME,
+            what: "client keys",
+        })
+    }
+
+    /// The ticket, for schemes whose queries consume one.
+    ///
+    /// # Errors
+    /// [`Error::Session`] if there is none.
+    pub fn require_ticket(&self) -> Result<&'a S::Ticket> {
+        self.ticket.ok_or(Error::Session {
+            scheme: S::NAME,
+            what: "a ticket",
+        })
+    }
+
+    /// A session of an unregistered client.
+    pub fn anonymous() -> Self {
+        Self {
+            keys: None,
+            ticket: None,
+        }
+    }
+}
