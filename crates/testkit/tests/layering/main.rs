@@ -5,6 +5,7 @@ mod dependencies;
 mod graph;
 mod graph_tests;
 mod modules;
+mod ratchets;
 mod resolve;
 mod tokens;
 
@@ -180,6 +181,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-reference", &[]),
     // Names dependencies only.
     ("papir-features", &[]),
+    ("papir-house", &[]),
     (
         // Fuzzes the parsers of every crate.
         "papir-fuzz",
@@ -211,7 +213,7 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that only tests may use.
-const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
+const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference", "papir-house"];
 
 /// Scheme families that may import another: (importer, imported).
 const COMPOSITIONS: &[(&str, &str)] = &[
