@@ -26,12 +26,18 @@ const SETTINGS: [&str; 6] = [
     "RAY_ADDRESS",
 ];
 
-/// Ray ends what starts slowly, and what runs while little memory is free: both happen on a busy machine.
-const PATIENT_RAY: [(&str, &str); 7] = [
+/// Ray ends what starts or answers slowly, and what runs while little memory is free: all of that
+/// happens on a busy machine. A process that does not reach Ray's own server for a minute exits
+/// without a word.
+const PATIENT_RAY: [(&str, &str); 11] = [
     ("RAY_USAGE_STATS_ENABLED", "0"),
     ("RAY_memory_monitor_refresh_ms", "0"),
     ("RAY_agent_register_timeout_ms", "600000"),
     ("RAY_gcs_server_port_wait_time_s", "600"),
+    ("RAY_gcs_rpc_server_reconnect_timeout_s", "600"),
+    ("RAY_gcs_server_request_timeout_seconds", "600"),
+    ("RAY_health_check_timeout_ms", "600000"),
+    ("RAY_raylet_client_connect_timeout_milliseconds", "600000"),
     ("RAY_worker_register_timeout_seconds", "600"),
     ("RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S", "600"),
     ("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "600"),
