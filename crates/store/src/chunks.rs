@@ -1,8 +1,8 @@
 //! The hash tree over a section's chunks.
 //!
-//! BLAKE3 is the root of a binary tree over its input. The values of the nodes that cover a MiB each are
-//! kept in a section of their own, so that any chunk can be verified without reading the others. Their
-//! tree must have the section's hash as its root, which the table of sections states.
+//! BLAKE3 is the root of a binary tree over its input. The values of the nodes that cover a MiB
+//! each are kept in a section of their own, so that any chunk can be verified without reading the
+//! others. Their tree must have the section's hash as its root, which the table of sections states.
 
 use blake3::Hasher;
 use blake3::hazmat::{
@@ -58,6 +58,7 @@ impl TreeHasher {
             if self.filled == CHUNK {
                 self.close();
             }
+
             let now = match self.whole_chunks(bytes.len()) {
                 0 => {
                     let now = &bytes[..bytes.len().min(CHUNK - self.filled)];
@@ -79,8 +80,8 @@ impl TreeHasher {
         }
     }
 
-    /// Number of chunks to close at once. The first chunk stays open until there are more bytes: without
-    /// any it is the root.
+    /// Number of chunks to close at once. The first chunk stays open until there are more bytes:
+    /// without any it is the root.
     fn whole_chunks(&self, bytes: usize) -> usize {
         match (self.filled, self.chunks.is_empty()) {
             (0, true) => bytes.saturating_sub(1) / CHUNK,
@@ -95,6 +96,7 @@ impl TreeHasher {
         self.filled = 0;
     }
 
+    /// Closes the last chunk, and joins the values of all.
     pub(crate) fn finish(mut self) -> Tree {
         if self.chunks.is_empty() {
             return Tree {
@@ -102,10 +104,12 @@ impl TreeHasher {
                 chunks: Vec::new(),
             };
         }
+
         let bytes = (self.chunks.len() * CHUNK + self.filled) as u64;
         if self.filled > 0 {
             self.chunks.push(self.open.finalize_non_root());
         }
+
         Tree {
             root: root(&self.chunks, bytes),
             chunks: self.chunks,
@@ -130,6 +134,7 @@ fn root(chunks: &[ChainingValue], bytes: u64) -> [u8; 32] {
     *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
 }
 
+/// The value of a subtree over these chunks, `bytes` long.
 fn node(chunks: &[ChainingValue], bytes: u64) -> ChainingValue {
     if let [chunk] = chunks {
         return *chunk;
@@ -138,39 +143,29 @@ fn node(chunks: &[ChainingValue], bytes: u64) -> ChainingValue {
     merge_subtrees_non_root(&left, &right, Mode::Hash)
 }
 
+/// The values of the two subtrees below a node.
 fn children(chunks: &[ChainingValue], bytes: u64) -> (ChainingValue, ChainingValue) {
     let left = left_subtree_len(bytes);
     let (before, after) = chunks.split_at((left / CHUNK as u64) as usize);
     (node(before, left), node(after, bytes - left))
 }
 
-/// The number of values that are kept for a section.
+/// The number of values that are kept for a section: none for the section of values itself.
 fn kept(section: &Section) -> u64 {
-    if section.bytes > CHUNK as u64 {
-        section.bytes.div_ceil(CHUNK as u64)
-    } else {
+    if section.name == CHUNKS || section.bytes <= CHUNK as u64 {
         0
+    } else {
+        section.bytes.div_ceil(CHUNK as u64)
     }
 }
 
-/// Splits the section of chunk values into those of each section before it, and checks each tree against
-/// the section's hash.
-///
-/// # Errors
-/// [`Error::Length`] or [`Error::Checksum`].
+/// Splits the section of chunk values by section, and checks each tree against the section's hash.
 pub(crate) fn decode(bytes: &[u8], sections: &[Section]) -> Result<Vec<Vec<ChainingValue>>> {
     let found = bytes.len() as u64;
-    let kept_of = |section: &Section| {
-        if section.name == CHUNKS {
-            0
-        } else {
-            kept(section)
-        }
-    };
-    let total = sections
+    // Checked sums: a table may state lengths that overflow.
+    let expected = sections
         .iter()
-        .try_fold(0u64, |total, section| total.checked_add(kept_of(section)));
-    let expected = total
+        .try_fold(0u64, |total, section| total.checked_add(kept(section)))
         .and_then(|total| total.checked_mul(VALUE as u64))
         .unwrap_or(u64::MAX);
     if found != expected {
@@ -180,18 +175,20 @@ pub(crate) fn decode(bytes: &[u8], sections: &[Section]) -> Result<Vec<Vec<Chain
             expected,
         });
     }
+
     let mut values = bytes.chunks_exact(VALUE);
-    let of_section = |section: &Section| {
-        let next = values.by_ref().take(kept_of(section) as usize);
+    let mut decoded = Vec::with_capacity(sections.len());
+    for section in sections {
+        let next = values.by_ref().take(kept(section) as usize);
         let chunks: Vec<ChainingValue> = next.filter_map(|value| value.try_into().ok()).collect();
         if !chunks.is_empty() && root(&chunks, section.bytes) != section.hash {
             return Err(Error::Checksum {
                 what: format!("section `chunks` for `{}`", section.name),
             });
         }
-        Ok(chunks)
-    };
-    sections.iter().map(of_section).collect()
+        decoded.push(chunks);
+    }
+    Ok(decoded)
 }
 
 #[cfg(test)]
@@ -233,12 +230,14 @@ mod tests {
                 *blake3::hash(&bytes).as_bytes(),
                 "{length} bytes"
             );
+
             let expected = if length > CHUNK {
                 length.div_ceil(CHUNK)
             } else {
                 0
             };
             assert_eq!(whole.chunks.len(), expected, "{length} bytes");
+
             for step in [1 << 18, CHUNK, CHUNK + 1000, 4 * CHUNK] {
                 let mut hasher = TreeHasher::new();
                 bytes.chunks(step).for_each(|part| hasher.update(part));
@@ -259,6 +258,7 @@ mod tests {
         let tree = Tree::of(&long);
         let sections = [section(&short), section(&long)];
         let decoded = decode(&tree.chunks.concat(), &sections).unwrap();
+
         assert!(decoded[0].is_empty());
         for (index, chunk) in long.chunks(CHUNK).enumerate() {
             assert_eq!(decoded[1][index], value(index, chunk));
@@ -275,6 +275,7 @@ mod tests {
         let long = bytes(2 * CHUNK + 5);
         let sections = [section(&long)];
         let kept = Tree::of(&long).chunks.concat();
+
         for bit in [0, 255, 256, 8 * kept.len() - 1] {
             let mut damaged = kept.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
@@ -283,12 +284,14 @@ mod tests {
                 "bit {bit}"
             );
         }
+
         for length in [0, 32, kept.len() - 1] {
             assert!(matches!(
                 decode(&kept[..length], &sections),
                 Err(Error::Length { .. })
             ));
         }
+
         let endless = [
             Section {
                 bytes: u64::MAX,

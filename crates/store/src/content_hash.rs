@@ -1,4 +1,6 @@
-//! Hash of a prepared database's content, for checkpoints of databases without a root.
+//! Hash of a prepared database's content.
+//!
+//! Checkpoints state it for databases without a root.
 
 use crate::format::Section;
 use crate::snapshot_names::{
@@ -8,9 +10,9 @@ use crate::snapshot_names::{
 /// BLAKE3 context of the hash.
 const CONTEXT: &str = "papir 2026 database content v1";
 
-/// Hashes name, length and BLAKE3 of every section that is served, in the order of the file. The
-/// metadata, what only the owner needs, the checkpoint itself and the values of chunks, which follow from
-/// the other sections, are left out.
+/// Hashes name, length and BLAKE3 of every section that is served, in the order of the file. Left
+/// out are the metadata, the owner's sections, the checkpoint itself, and the values of chunks,
+/// which follow from the other sections.
 pub(crate) fn content_hash(sections: &[Section]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     let left_out = [
@@ -22,10 +24,11 @@ pub(crate) fn content_hash(sections: &[Section]) -> [u8; 32] {
         CHECKPOINT,
         CHUNKS,
     ];
-    for section in sections
-        .iter()
-        .filter(|section| !left_out.contains(&section.name.as_str()))
-    {
+
+    for section in sections {
+        if left_out.contains(&section.name.as_str()) {
+            continue;
+        }
         // Names are at most 255 bytes long: their length fits one byte.
         hasher
             .update(&[section.name.len() as u8])
@@ -55,6 +58,7 @@ mod tests {
         let served = [section("keyword", 1), section("scheme.simple/database", 2)];
         let expected = content_hash(&served);
         let [keyword, database] = &served;
+
         let more = [
             section(METADATA, 3),
             keyword.clone(),
@@ -70,12 +74,14 @@ mod tests {
             section(DELTA_CHANGES, 9),
         ];
         assert_eq!(content_hash(&more), expected);
+
         for other in [
             section("scheme.simple/database", 3),
             section("scheme.simple/database2", 2),
         ] {
             assert_ne!(content_hash(&[keyword.clone(), other]), expected);
         }
+
         assert_ne!(content_hash(&[database.clone(), keyword.clone()]), expected);
         let longer = Section {
             bytes: 8,

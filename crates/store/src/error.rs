@@ -204,6 +204,32 @@ impl Error {
         }
     }
 
+    /// Wraps an error of a snapshot's content with the file's name.
+    pub(crate) fn of_snapshot(path: &Path) -> impl Fn(papir_core::Error) -> Self {
+        let file = path.display().to_string();
+        move |error| Self::Snapshot {
+            file: file.clone(),
+            error,
+        }
+    }
+
+    /// Wraps an error of loading a snapshot or a delta with the file's name.
+    pub(crate) fn of_loading(path: &Path) -> impl Fn(papir_lookup::Error) -> Self {
+        move |error| match error {
+            papir_lookup::Error::Core(error) => Self::of_snapshot(path)(error),
+            other => Self::of_source(path)(other),
+        }
+    }
+
+    /// Wraps an error of a checkpoint with the name of its file.
+    pub(crate) fn of_checkpoint(path: &Path) -> impl Fn(papir_checkpoint::Error) -> Self {
+        let file = path.display().to_string();
+        move |error| Self::Checkpoint {
+            file: file.clone(),
+            error,
+        }
+    }
+
     /// The error for a file with invalid content.
     pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unreadable {

@@ -49,12 +49,10 @@ pub(crate) struct Section {
 impl Header {
     /// The header for a file that ends with this table.
     pub(crate) fn of(sections: usize, table_offset: u64, table: &[u8]) -> Self {
-        let sections = sections as u32;
-        let table_bytes = table.len() as u64;
         Self {
-            sections,
+            sections: sections as u32,
             table_offset,
-            table_bytes,
+            table_bytes: table.len() as u64,
             table_hash: prefix(table),
         }
     }
@@ -71,17 +69,15 @@ impl Header {
             .u64(self.table_offset + self.table_bytes)
             .raw(&self.table_hash);
         let body = writer.finish();
+
         let mut bytes = [0; HEADER_BYTES];
         bytes[..56].copy_from_slice(&body);
         bytes[56..].copy_from_slice(&prefix::<8>(&body));
         bytes
     }
 
-    /// Decodes the header of a file. `file` is the whole file, so that its length can be checked.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for another kind of file, [`Error::Format`], [`Error::Checksum`],
-    /// [`Error::Length`] for a truncated or extended file.
+    /// Decodes the header of a file. `file` is the whole file: a truncated or extended one is
+    /// refused.
     pub(crate) fn decode(file: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("the snapshot file", file);
         let magic: [u8; 8] = reader.array()?;
@@ -93,14 +89,17 @@ impl Header {
                 expected,
             ));
         }
+
         // Checked before the checksum, which another format may place elsewhere.
         SNAPSHOT.check(reader.u32()?)?;
+
         let sections = reader.u32()?;
         let table_offset = reader.u64()?;
         let table_bytes = reader.u64()?;
         let file_bytes = reader.u64()?;
         let table_hash = reader.array()?;
         let sum = reader.array::<8>()?;
+
         if sum != prefix::<8>(&file[..56]) {
             return Err(Error::Checksum {
                 what: "the header".to_owned(),
@@ -117,6 +116,7 @@ impl Header {
                 expected,
             });
         }
+
         Ok(Self {
             sections,
             table_offset,
@@ -126,9 +126,6 @@ impl Header {
     }
 
     /// Decodes the table of sections of the file with this header.
-    ///
-    /// # Errors
-    /// [`Error::Checksum`], [`Error::OutOfBounds`], [`Error::Length`] or [`Error::Malformed`].
     pub(crate) fn table(&self, file: &[u8]) -> Result<Vec<Section>> {
         if self.sections > MAX_SECTIONS {
             let expected = format!("at most {MAX_SECTIONS}");
@@ -138,12 +135,14 @@ impl Header {
                 expected,
             ));
         }
+
         let table = part(file, self.table_offset, self.table_bytes)?;
         if prefix::<16>(table) != self.table_hash {
             return Err(Error::Checksum {
                 what: "the table of sections".to_owned(),
             });
         }
+
         let mut reader = Reader::new("the table of sections", table);
         let sections = (0..self.sections)
             .map(|_| Section::read(&mut reader))
@@ -157,14 +156,11 @@ impl Header {
     fn check_order(&self, sections: &[Section]) -> Result<()> {
         let mut end = HEADER_BYTES as u64;
         for section in sections {
-            let next = section.offset.checked_add(section.bytes);
-            let (Some(next), true) = (
-                next,
-                section.offset >= end && section.offset % ALIGNMENT == 0,
-            ) else {
-                return Err(misplaced(section));
-            };
-            end = next;
+            let placed = section.offset >= end && section.offset % ALIGNMENT == 0;
+            match section.offset.checked_add(section.bytes) {
+                Some(next) if placed => end = next,
+                _ => return Err(misplaced(section)),
+            }
         }
         match sections.last() {
             Some(last) if end > self.table_offset => Err(misplaced(last)),
@@ -203,6 +199,7 @@ fn misplaced(section: &Section) -> Error {
         bytes,
         ..
     } = section;
+
     let found = format!("`{name}` at {offset}, {bytes} bytes long");
     Error::malformed(
         "the table of sections",
@@ -211,20 +208,18 @@ fn misplaced(section: &Section) -> Error {
     )
 }
 
-/// Returns a range of the file.
-///
-/// # Errors
-/// [`Error::Length`] if it extends beyond the file.
+/// Returns a range of the file. Refuses one that extends beyond the file.
 pub(crate) fn part(file: &[u8], offset: u64, bytes: u64) -> Result<&[u8]> {
     let end = offset.saturating_add(bytes);
-    let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
-    range
-        .and_then(|(start, end)| file.get(start..end))
-        .ok_or(Error::Length {
-            what: "the snapshot file",
-            found: file.len() as u64,
-            expected: end,
-        })
+    let range = match (usize::try_from(offset), usize::try_from(end)) {
+        (Ok(start), Ok(end)) => file.get(start..end),
+        _ => None,
+    };
+    range.ok_or(Error::Length {
+        what: "the snapshot file",
+        found: file.len() as u64,
+        expected: end,
+    })
 }
 
 /// The first bytes of BLAKE3.

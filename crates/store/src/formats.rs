@@ -1,4 +1,4 @@
-//! Format numbers of files: which are written and which are read.
+//! Format numbers of files, written and read.
 //!
 //! To change a format, raise `written` here, keep the reader of the older numbers, and record
 //! fixtures: see "Compatibility" in `docs/formats.md`.

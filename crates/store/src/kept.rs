@@ -14,7 +14,6 @@ use papir_core::Version;
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::publish::{copy, split};
-use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
 
 /// Hexadecimal digits of a version.
@@ -68,6 +67,7 @@ pub fn replaced(file: &Path, within: Duration) -> Result<Vec<ReplacedVersion>> {
     if within.is_zero() {
         return Ok(Vec::new());
     }
+
     let found = versions(file)?;
     let mut replaced = Vec::new();
     for pair in found.windows(2) {
@@ -83,6 +83,7 @@ pub fn replaced(file: &Path, within: Duration) -> Result<Vec<ReplacedVersion>> {
     Ok(replaced)
 }
 
+/// The time at which a file was last written.
 fn written(path: &Path) -> Result<SystemTime> {
     let metadata = fs::metadata(path).map_err(Error::io("reading", path))?;
     metadata.modified().map_err(Error::io("reading", path))
@@ -90,9 +91,10 @@ fn written(path: &Path) -> Result<SystemTime> {
 
 /// Removes the files of all versions kept next to `file`, except `wanted`.
 pub(crate) fn remove_others(file: &Path, wanted: Option<&Path>) -> Result<()> {
-    let others = kept_files(file)?.into_iter().map(|(path, _)| path);
-    for old in others.filter(|path| Some(path.as_path()) != wanted) {
-        fs::remove_file(&old).map_err(Error::io("removing", &old))?;
+    for old in kept_files(file)? {
+        if Some(old.path.as_path()) != wanted {
+            fs::remove_file(&old.path).map_err(Error::io("removing", &old.path))?;
+        }
     }
     Ok(())
 }
@@ -102,8 +104,8 @@ pub(crate) fn keep(file: &Path, version: Version) -> Result<()> {
     let kept = kept_path(file, &version.to_string())?;
     match fs::hard_link(file, &kept) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        // A file system without hard links. No two copies of a version are made at a time, so its number can serve as
-        // the nonce.
+        // A file system without hard links. No two copies of a version are made at a time, so its
+        // number can serve as the nonce.
         Err(_) => copy(file, &kept, u64::from_be_bytes(version.0)),
         Ok(()) => Ok(()),
     }
@@ -114,6 +116,7 @@ pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
     let kept = versions(file)?
         .into_iter()
         .filter(|version| !version.current);
+
     for old in kept.skip(most) {
         fs::remove_file(&old.path).map_err(Error::io("removing", &old.path))?;
         // A version is kept with its delta.
@@ -130,25 +133,25 @@ pub(crate) fn prune(file: &Path, most: usize) -> Result<()> {
 /// out.
 pub fn versions(file: &Path) -> Result<Vec<KeptVersion>> {
     let current = read(file, true)?;
-    let earlier = kept_files(file)?
-        .into_iter()
-        .filter(|(_, version)| *version != current.metadata.version);
-    let mut kept: Vec<_> = earlier
-        .filter_map(|(path, _)| read(&path, false).ok())
-        .collect();
+    let mut kept = Vec::new();
+    for earlier in kept_files(file)? {
+        if earlier.version != current.metadata.version {
+            kept.extend(read(&earlier.path, false).ok());
+        }
+    }
+
     kept.sort_by_key(|version| std::cmp::Reverse(order(version)));
-    Ok(std::iter::once(current).chain(kept).collect())
+    kept.insert(0, current);
+    Ok(kept)
 }
 
-/// The kept version with this number, by default the newest.
-///
-/// # Errors
-/// [`Error::Options`] if it is not kept; errors of [`versions`].
+/// The kept version with this number, by default the newest. Refuses one that is not kept.
 pub(crate) fn find(file: &Path, wanted: Option<&str>) -> Result<KeptVersion> {
     let mut kept = versions(file)?
         .into_iter()
         .filter(|version| !version.current);
     let found = kept.find(|kept| wanted.is_none_or(|wanted| wanted == kept.metadata.version));
+
     found.ok_or_else(|| {
         let wanted = wanted.map_or("an earlier version".to_owned(), |version| {
             format!("version {version}")
@@ -167,20 +170,15 @@ fn order(version: &KeptVersion) -> (String, u64) {
 }
 
 fn read(path: &Path, current: bool) -> Result<KeptVersion> {
-    let options = OpenOptions {
-        verify: Verify::Lazy,
-        ..OpenOptions::default()
+    let snapshot = Snapshot::open_with(path, OpenOptions::lazy())?;
+    let sequence = match &snapshot.checkpoint {
+        Some(log) => {
+            let leaf = log.newest().map_err(Error::of_checkpoint(path))?;
+            Some(leaf.sequence)
+        }
+        None => None,
     };
-    let snapshot = Snapshot::open_with(path, options)?;
-    let newest = snapshot
-        .checkpoint
-        .as_ref()
-        .map(|log| log.newest().map(|leaf| leaf.sequence));
-    let failed = |error| Error::Checkpoint {
-        file: path.display().to_string(),
-        error,
-    };
-    let sequence = newest.transpose().map_err(failed)?;
+
     Ok(KeptVersion {
         path: path.to_owned(),
         metadata: snapshot.metadata,
@@ -189,15 +187,21 @@ fn read(path: &Path, current: bool) -> Result<KeptVersion> {
     })
 }
 
-/// The files named like kept versions of `file`, with their versions.
-fn kept_files(file: &Path) -> Result<Vec<(PathBuf, String)>> {
+/// A file named like that of a kept version.
+struct VersionFile {
+    path: PathBuf,
+    version: String,
+}
+
+/// The files named like kept versions of `file`.
+fn kept_files(file: &Path) -> Result<Vec<VersionFile>> {
     files_of_versions(file, "")
 }
 
-/// Removes the deltas next to `file` that belong neither to the version `current` nor to a kept one. A merge
-/// that was killed before its last step leaves one.
+/// Removes the deltas next to `file` that belong neither to the version `current` nor to a kept
+/// one. A merge that was killed before its last step leaves one.
 pub(crate) fn remove_stray_deltas(file: &Path, current: Version) -> Result<()> {
-    for (path, version) in files_of_versions(file, DELTA_SUFFIX)? {
+    for VersionFile { path, version } in files_of_versions(file, DELTA_SUFFIX)? {
         if version != current.to_string() && !kept_path(file, &version)?.exists() {
             fs::remove_file(&path).map_err(Error::io("removing", &path))?;
         }
@@ -205,13 +209,19 @@ pub(crate) fn remove_stray_deltas(file: &Path, current: Version) -> Result<()> {
     Ok(())
 }
 
-/// The files next to `file` named `FILE.VERSION`, with this end, and their versions.
-fn files_of_versions(file: &Path, end: &str) -> Result<Vec<(PathBuf, String)>> {
+/// The files next to `file` named `FILE.VERSION`, with this end.
+fn files_of_versions(file: &Path, end: &str) -> Result<Vec<VersionFile>> {
     let (directory, name) = split(file)?;
     let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
-    let found =
-        |entry: fs::DirEntry| Some((entry.path(), version_in(&name, &entry.file_name(), end)?));
-    Ok(entries.flatten().filter_map(found).collect())
+
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        if let Some(version) = version_in(&name, &entry.file_name(), end) {
+            let path = entry.path();
+            found.push(VersionFile { path, version });
+        }
+    }
+    Ok(found)
 }
 
 /// The path at which a version of `file` is kept.

@@ -1,18 +1,18 @@
-//! Snapshots: databases prepared from source files, each in one file that is mapped for serving.
+//! Snapshots: prepared databases, each in one file mapped for serving.
 //!
 //! | step | function |
 //! |---|---|
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
-//! | rows or records of a program → snapshot file | [`build()`] with [`Given`] rows, [`build_records`] |
-//! | the plan of a build with [`TaskOptions`] → columns, then slices, on many machines | [`encode_task`], [`prepare_task`] |
-//! | file, folder, table or standard input → shape of the database, without preparing it | [`survey()`] |
+//! | rows or records of a program → snapshot file | [`build()`] of [`Given`], [`build_records`] |
+//! | plan of a build → columns, then slices, by [`Tasks`] | [`encode_task`], [`prepare_task`] |
+//! | file, folder, table or standard input → shape of its database | [`survey()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
-//! | snapshot and changes, or further records → a delta beside it | [`update_delta()`], [`append()`] |
+//! | snapshot and changes, or more records → delta beside it | [`update_delta()`], [`append()`] |
 //! | snapshot and a source that grows → one delta after another | [`Follower`] |
 //! | snapshot and its delta → next snapshot | [`merge()`] |
-//! | snapshot and an earlier version of it → next snapshot with the earlier records | [`rollback()`] |
+//! | snapshot and an earlier version → next snapshot with its records | [`rollback()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
-//! | snapshot file → a shard of it, and the combiner of all shards | [`open_shard`], [`Snapshot::open_divided`] |
+//! | snapshot file → shard, combiner of shards | [`open_shard`], [`Snapshot::open_divided`] |
 //! | snapshot → bundle for clients | [`Snapshot::bundle`] |
 //! | snapshot → the same version, signed again or cosigned | [`sign()`], [`attach`] |
 //! | snapshot file ↔ object store | [`remote`] |

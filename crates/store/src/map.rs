@@ -8,16 +8,13 @@ use std::sync::Arc;
 use memmap2::{Mmap, MmapMut};
 use papir_core::{Blob, Error as CoreError};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io};
 use crate::memory::free_memory;
 
-/// Maps a whole file for reading.
-///
-/// # Errors
-/// [`CoreError::Io`] for an unreadable file, [`Error::Source`] with [`CoreError::EmptyDatabase`]
-/// for an empty one.
+/// Maps a whole file for reading. Refuses an empty one.
 pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     let (file, _) = open(path)?;
+
     // SAFETY: reading a mapping is undefined behaviour if the file changes meanwhile, and no
     // program can keep others from changing it. papir itself never writes to a finished file: it
     // replaces snapshots by renaming, which leaves the mapped file unchanged. The documentation of
@@ -28,27 +25,19 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
 }
 
 /// Maps a whole file for reading; no bytes for an empty one.
-///
-/// # Errors
-/// [`CoreError::Io`].
 pub(crate) fn map_blob(path: &Path) -> papir_core::Result<Blob> {
-    let failed = |source| CoreError::Io {
-        what: format!("mapping {}", path.display()),
-        source,
-    };
-    if std::fs::metadata(path).map_err(failed)?.len() == 0 {
+    let metadata = std::fs::metadata(path).map_err(|source| io("mapping", path, source))?;
+    if metadata.len() == 0 {
         return Ok(Blob::copy_of(&[]));
     }
-    let map = map(path).map_err(|error| failed(std::io::Error::other(error)))?;
+
+    let map = map(path).map_err(|error| io("mapping", path, std::io::Error::other(error)))?;
     let bytes = 0..map.len();
     Blob::part_of(map, bytes)
 }
 
-/// Reads a whole file into memory, in huge pages where the system has them. Whatever happens to the
-/// file later does not change these bytes.
-///
-/// # Errors
-/// The errors of [`map`], and [`Error::Memory`] if the file does not fit into the free memory.
+/// Reads a whole file into memory, in huge pages where the system has them. Later changes of the
+/// file do not change these bytes. Refuses a file that does not fit into the free memory.
 pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
     let (mut file, bytes) = open(path)?;
     let free = free_memory();
@@ -57,25 +46,23 @@ pub(crate) fn read(path: &Path) -> Result<Arc<Mmap>> {
         let free = free.unwrap_or_default();
         return Err(Error::Memory { file, bytes, free });
     }
+
     let length = usize::try_from(bytes).unwrap_or(usize::MAX);
     let mut memory = MmapMut::map_anon(length).map_err(Error::io("reserving memory for", path))?;
     // Without huge pages, the memory is only a little slower.
     #[cfg(target_os = "linux")]
     let _ = memory.advise(memmap2::Advice::HugePage);
+
     file.read_exact(&mut memory)
         .map_err(Error::io("reading", path))?;
-    Ok(Arc::new(
-        memory
-            .make_read_only()
-            .map_err(Error::io("reading", path))?,
-    ))
+    let memory = memory
+        .make_read_only()
+        .map_err(Error::io("reading", path))?;
+    Ok(Arc::new(memory))
 }
 
-/// Creates a file of zeros and maps it for writing. Its blocks are reserved, so that a full disk is found
-/// here and not by a write to memory.
-///
-/// # Errors
-/// Errors of the file system.
+/// Creates a file of zeros and maps it for writing. Its blocks are reserved, so that a full disk is
+/// found here and not by a write to memory.
 pub(crate) fn create_mapped(path: &Path, bytes: usize) -> std::io::Result<MmapMut> {
     let file = File::options()
         .read(true)
@@ -84,14 +71,16 @@ pub(crate) fn create_mapped(path: &Path, bytes: usize) -> std::io::Result<MmapMu
         .truncate(true)
         .open(path)?;
     reserve(&file, bytes as u64)?;
-    // SAFETY: the file was created by this build in a folder of its own, which it has locked. That others
-    // leave it alone is asked of operators in the documentation of `BuildOptions::memory`.
+
+    // SAFETY: the file was created by this build in a folder of its own, which it has locked. That
+    // others leave it alone is asked of operators in the documentation of `BuildOptions::memory`.
     #[allow(unsafe_code)]
     unsafe {
         MmapMut::map_mut(&file)
     }
 }
 
+/// Reserves the blocks of a file. Where the file system cannot, only sets its length.
 fn reserve(file: &File, bytes: u64) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
@@ -105,6 +94,7 @@ fn reserve(file: &File, bytes: u64) -> std::io::Result<()> {
 fn open(path: &Path) -> Result<(File, u64)> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
+
     if metadata.is_dir() {
         let directory = std::io::Error::from(std::io::ErrorKind::IsADirectory);
         return Err(Error::io("opening", path)(directory));
@@ -125,13 +115,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, [7; 10_000]).unwrap();
+
         let bytes = read(&path).unwrap();
         std::fs::write(&path, [8; 10]).unwrap();
         assert_eq!(bytes[..], [7; 10_000]);
+
         assert!(matches!(
             read(folder.path()),
             Err(Error::Core(CoreError::Io { .. }))
         ));
+
         std::fs::write(&path, []).unwrap();
         assert!(matches!(read(&path), Err(Error::Source { .. })));
     }

@@ -1,4 +1,4 @@
-//! Refuses a new version if another program has published one while it was prepared.
+//! Versions that another program publishes meanwhile.
 
 use std::path::Path;
 
@@ -7,7 +7,6 @@ use papir_core::Version;
 
 use crate::delta::Delta;
 use crate::error::{Error, Result};
-use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::stored_log::stored_log;
 
@@ -21,16 +20,10 @@ pub(crate) struct Newest {
 
 impl Newest {
     /// Reads the snapshot's and the delta's versions, and the newer log of both.
-    ///
-    /// # Errors
-    /// The errors of [`stored_log`], and of a damaged delta.
     pub(crate) fn of(file: &Path) -> Result<Self> {
         let base = Snapshot::version_in(file)?;
-        let lazily = OpenOptions {
-            verify: Verify::Lazy,
-            ..OpenOptions::default()
-        };
-        let delta = Delta::of(file, base, &lazily)?.map(|delta| delta.server.version());
+        let delta = Delta::of(file, base, &OpenOptions::lazy())?;
+        let delta = delta.map(|delta| delta.server.version());
         Ok(Self {
             base,
             delta,
@@ -39,16 +32,14 @@ impl Newest {
     }
 }
 
-/// Refuses a version of `file` that was prepared from `begun` if that is no longer so: the version would undo
-/// the others, and its log would fork. The caller has locked the deltas, and keeps the lock until the file has
-/// appeared.
-///
-/// # Errors
-/// [`Error::Options`].
+/// Refuses a version of `file` if `now` differs from `begun`, the state that it was prepared from:
+/// the version would undo the others, and its log would fork. The caller has locked the deltas, and
+/// keeps the lock until the file has appeared.
 pub(crate) fn refuse_published<T: PartialEq>(file: &Path, begun: &T, now: &T) -> Result<()> {
     if begun == now {
         return Ok(());
     }
+
     let found = format!(
         "a version, delta or signature of {} that was published meanwhile",
         file.display()

@@ -6,14 +6,15 @@ use std::path::Path;
 /// The folder of control groups, version 2.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes of memory that this process can use without swapping and within the limits of its control groups
-/// (version 2), as in a container; `None` if the system does not say.
+/// Bytes of memory that this process can use without swapping and within the limits of its control
+/// groups (version 2), as in a container; `None` if the system does not say.
 pub fn free_memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok();
     let in_groups = groups.and_then(|groups| free_in_groups(Path::new(GROUPS), &groups));
     [free_in_machine(), in_groups].into_iter().flatten().min()
 }
 
+/// The memory that the system reports as available.
 fn free_in_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -27,7 +28,7 @@ fn free_in_machine() -> Option<u64> {
         .checked_mul(1024)
 }
 
-/// The least memory that is free in a group or one above it. `groups` are those of a process, as in
+/// The least memory that is free in the group of a process or one above it. `groups` is the text of
 /// `/proc/self/cgroup`.
 fn free_in_groups(root: &Path, groups: &str) -> Option<u64> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -38,26 +39,28 @@ fn free_in_groups(root: &Path, groups: &str) -> Option<u64> {
         .min()
 }
 
-/// Memory that is free in a group; `None` if it has no limit. Pages of files do not count as used, since
-/// the system takes them back first.
+/// Memory that is free in a group; `None` if it has no limit. Pages of files do not count as used,
+/// since the system takes them back first.
 fn free_in_group(group: &Path) -> Option<u64> {
-    let number = |name: &str| {
-        fs::read_to_string(group.join(name))
-            .ok()?
-            .trim()
-            .parse::<u64>()
-            .ok()
-    };
-    let limit = number("memory.max")?;
-    let used = number("memory.current")?;
+    let limit = number_in(&group.join("memory.max"))?;
+    let used = number_in(&group.join("memory.current"))?;
+
     let statistics = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
-    let pages = |name: &str| {
-        let line = statistics.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|bytes| bytes.trim().parse::<u64>().ok())
-            .unwrap_or_default()
-    };
-    let files = pages("inactive_file ").saturating_add(pages("active_file "));
+    let files = bytes_of(&statistics, "inactive_file ")
+        .saturating_add(bytes_of(&statistics, "active_file "));
     Some(limit.saturating_sub(used.saturating_sub(files)))
+}
+
+/// The number in a file; `None` for a file without one.
+fn number_in(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The number after a name in statistics; 0 without that name.
+fn bytes_of(statistics: &str, name: &str) -> u64 {
+    let line = statistics.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|bytes| bytes.trim().parse().ok())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -70,6 +73,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let own = root.path().join("pods/one");
         fs::create_dir_all(&own).unwrap();
+
         let write = |group: &Path, max: &str, current: u64, stat: &str| {
             for (name, text) in [
                 ("max", max),
@@ -80,6 +84,7 @@ mod tests {
             }
         };
         let free = || free_in_groups(root.path(), "1:name=systemd:/\n0::/pods/one\n");
+
         assert_eq!(free(), None);
         write(&own, "max", 700, "");
         assert_eq!(free(), None, "no limit");
@@ -90,8 +95,10 @@ mod tests {
             "anon 500\nactive_file 50\ninactive_file 100",
         );
         assert_eq!(free(), Some(450));
+
         write(own.parent().unwrap(), "2000", 1900, "");
         assert_eq!(free(), Some(100));
+
         assert_eq!(free_in_groups(root.path(), "0::/\n"), None);
         assert_eq!(free_in_groups(root.path(), ""), None);
     }

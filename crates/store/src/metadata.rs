@@ -33,7 +33,7 @@ pub struct Metadata {
     pub root: Option<String>,
     /// The keyword table; absent if records are looked up by index.
     pub keyword: Option<KeywordSummary>,
-    /// The goal that the scheme's parameters were chosen for, if any.
+    /// The goal that the scheme's parameters were chosen for; absent without one.
     #[serde(default)]
     pub goal: Option<String>,
     /// Time of the last update, in the format of `created`.
@@ -42,8 +42,8 @@ pub struct Metadata {
     /// Number of updates since the build.
     #[serde(default)]
     pub updates: u64,
-    /// The place in a followed source up to which its changes are in this version; absent if none is
-    /// followed.
+    /// The place in a followed source up to which its changes are in this version; absent if none
+    /// is followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followed: Option<Followed>,
 }
@@ -74,7 +74,7 @@ pub struct SourceSummary {
     /// Number of bad rows skipped; 0 in files from before this field existed.
     #[serde(default)]
     pub skipped: u64,
-    /// The key column, if any.
+    /// The key column; absent without keys.
     #[serde(default)]
     pub key: Option<String>,
     /// The value columns.
@@ -176,8 +176,8 @@ impl KeywordSummary {
     }
 }
 
-/// Formats a time as RFC 3339 in UTC, to the second. Times before 1970 and after 9999 become the first
-/// and the last second of these years.
+/// Formats a time as RFC 3339 in UTC, to the second. Times before 1970 and after 9999 become the
+/// first and the last second of these years.
 pub fn timestamp(time: SystemTime) -> String {
     let since = time
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! Names of files in errors and metadata, and the path for standard input.
+//! Names of files in errors and metadata, and standard input.
 
 use std::path::Path;
 

@@ -7,9 +7,6 @@ use papir_lookup::{Commitment, ProvenRecords};
 use crate::error::Result;
 
 /// Prepares records. If `verifiable`, adds a proof to each record and returns the commitment.
-///
-/// # Errors
-/// Errors of [`ProvenRecords::new`] and of `prepare`.
 pub(crate) fn prove(
     verifiable: bool,
     records: &dyn Records,
@@ -19,6 +16,7 @@ pub(crate) fn prove(
     if !verifiable {
         return Ok((prepare(records)?, None));
     }
+
     progress.stage("committing", 1);
     let proven = ProvenRecords::new(records)?;
     progress.advance(1);

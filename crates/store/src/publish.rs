@@ -1,4 +1,4 @@
-//! Atomic publication of files: complete under their name, or not at all.
+//! Atomic publication of files.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -12,7 +12,7 @@ use crate::writer::SnapshotWriter;
 /// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".papir-partial";
 
-/// Who may read a new file. Other systems than Unix keep their default.
+/// The readers of a new file. Other systems than Unix keep their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers<'a> {
     /// The readers of the file that it replaces, or the system's default if it replaces none.
@@ -25,11 +25,8 @@ pub(crate) enum Readers<'a> {
 
 /// Writes a snapshot to a temporary file in the directory of `path`, makes it durable, and renames
 /// it. `nonce` distinguishes the temporary files of different builds. Returns the snapshot's length
-/// in bytes.
-///
-/// # Errors
-/// Errors of `write` and of the file system, such as a full disk. On error the temporary file is
-/// removed and an existing file at `path` stays unchanged.
+/// in bytes. On error the temporary file is removed, and an existing file at `path` stays
+/// unchanged.
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,
@@ -43,20 +40,21 @@ pub(crate) fn publish(
         .file
         .try_clone()
         .map_err(Error::io("writing", path))?;
+
     let mut writer = SnapshotWriter::new(file, path.display().to_string())?;
     write(&mut writer)?;
     let (file, length) = writer.finish()?;
+
+    // Synced before the rename: after a power loss the name must not stand for missing bytes.
     file.sync_all().map_err(Error::io("writing", path))?;
     fs::rename(&partial.path, path).map_err(Error::io("naming", path))?;
     sync_directory(&directory)?;
     Ok(length)
 }
 
-/// Copies a file. The copy appears under its name once it is complete and durable. `nonce` distinguishes the
-/// temporary files of different copies.
-///
-/// # Errors
-/// [`papir_core::Error::Io`]. The temporary file is then removed, and an existing file at `to` stays.
+/// Copies a file. The copy appears under its name once it is complete and durable. `nonce`
+/// distinguishes the temporary files of different copies. On error the temporary file is removed,
+/// and an existing file at `to` stays unchanged.
 pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
     let (directory, name) = split(to)?;
     remove_stale(&directory, &name);
@@ -65,27 +63,32 @@ pub(crate) fn copy(from: &Path, to: &Path, nonce: u64) -> Result<()> {
         to,
         Readers::Of(from),
     )?;
-    let copied = File::open(from).and_then(|mut from| std::io::copy(&mut from, &mut partial.file));
-    copied
-        .and_then(|_| partial.file.sync_all())
-        .map_err(Error::io("copying to", to))?;
+
+    let copied = File::open(from)
+        .and_then(|mut from| std::io::copy(&mut from, &mut partial.file))
+        .and_then(|_| partial.file.sync_all());
+    copied.map_err(Error::io("copying to", to))?;
+
     fs::rename(&partial.path, to).map_err(Error::io("naming", to))?;
     sync_directory(&directory)
 }
 
-/// Gives a new file the mode of an old one, if there is one, and its owner and group as far as the system
-/// allows it. A snapshot contains all records: an update must neither expose them to other users nor make
-/// them unreadable to the service.
+/// Gives a new file the mode of an old one, and its owner and group as far as the system allows it.
+/// Does nothing without an old file. A snapshot contains all records: an update must neither expose
+/// them to other users nor make them unreadable to the service.
 #[cfg(unix)]
 pub(crate) fn keep_access(old: &Path, new: &Path) -> Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
     let Ok(found) = fs::metadata(old) else {
         return Ok(());
     };
+
     // Only root may give a file away; others may choose among their groups.
     if chown(new, Some(found.uid()), Some(found.gid())).is_err() {
         let _ = chown(new, None, Some(found.gid()));
     }
+
     let mut permissions = found.permissions();
     let own = fs::metadata(new).map_err(Error::io("reading", new))?;
     if own.gid() != found.gid() {
@@ -108,6 +111,7 @@ pub(crate) fn split(path: &Path) -> Result<(PathBuf, OsString)> {
             "a path that ends with a file name",
         )
     })?;
+
     let directory = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -146,6 +150,7 @@ impl Partial {
             Readers::Owner => None,
         };
         let model = model.filter(|model| model.exists());
+
         let mut options = File::options();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -154,6 +159,7 @@ impl Partial {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let file = options.open(&path).map_err(Error::io("creating", &path))?;
+
         // The lock keeps a second build of the same name from removing this file as stale. On a
         // file system without locks it may be removed: then the rename fails, and nothing else is
         // lost.
@@ -166,7 +172,10 @@ impl Partial {
             file,
             _lock: lock,
         };
-        model.map_or(Ok(()), |model| keep_access(model, &partial.path))?;
+
+        if let Some(model) = model {
+            keep_access(model, &partial.path)?;
+        }
         Ok(partial)
     }
 }
@@ -184,6 +193,7 @@ fn remove_stale(directory: &Path, name: &OsString) {
     let Ok(files) = fs::read_dir(directory) else {
         return;
     };
+
     for file in files.flatten() {
         let found = file.file_name();
         let found = found.as_encoded_bytes();
@@ -206,15 +216,12 @@ fn abandoned(path: &Path) -> bool {
 /// two updates would undo the earlier. On a file system without locks, an update detects most
 /// conflicts before it renames its file.
 pub(crate) fn lock(file: &Path) -> Result<Option<FileLock>> {
-    only_one(
-        "update",
-        file,
-        File::open(file).map_err(Error::io("opening", file))?,
-    )
+    let opened = File::open(file).map_err(Error::io("opening", file))?;
+    only_one("update", file, opened)
 }
 
-/// Locks `lock`. Refuses a second work (`update`, `build`) on `file` while it is locked. On a file system
-/// without locks, nothing is refused: `None`.
+/// Locks `lock`. Refuses a second work (`update`, `build`) on `file` while it is locked. Returns
+/// `None` on a file system without locks, where nothing is refused.
 pub(crate) fn only_one(work: &str, file: &Path, lock: File) -> Result<Option<FileLock>> {
     match FileLock::try_new(lock) {
         Err(TryLockError::WouldBlock) => {
@@ -265,6 +272,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         fs::write(&path, "old").unwrap();
+
         let failed = publish(&path, 1, Readers::Kept, |sink| {
             put(sink)?;
             assert_eq!(
@@ -273,9 +281,11 @@ mod tests {
             );
             Err(CoreError::NotDecodable.into())
         });
+
         assert_eq!(failed.unwrap_err().code(), "not_decodable");
         assert_eq!(names(folder.path()), ["a.pir"]);
         assert_eq!(fs::read(&path).unwrap(), b"old");
+
         assert_eq!(
             publish(&path, 2, Readers::Kept, put).unwrap(),
             fs::metadata(&path).unwrap().len()
@@ -287,10 +297,12 @@ mod tests {
     #[test]
     fn a_file_keeps_the_readers_of_the_one_before() {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
         let folder = tempfile::tempdir().unwrap();
         let [path, beside, secret] =
             ["a.pir", "a.delta", "a.psi"].map(|name| folder.path().join(name));
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+
         publish(&path, 1, Readers::Kept, put).unwrap();
         for wanted in [0o640, 0o600] {
             fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
@@ -303,6 +315,7 @@ mod tests {
                 put(sink)
             })
             .unwrap();
+
             publish(&beside, 3, Readers::Of(&path), put).unwrap();
             for path in [&path, &beside] {
                 let found = fs::metadata(path).unwrap();
@@ -310,6 +323,7 @@ mod tests {
                 assert!(!given || (found.uid(), found.gid()) == (12, 34));
             }
         }
+
         publish(&secret, 4, Readers::Owner, put).unwrap();
         assert_eq!(mode(&secret), 0o600);
     }
@@ -322,12 +336,14 @@ mod tests {
             put(sink).and_then(|()| put(sink))
         });
         assert_eq!(twice.unwrap_err().code(), "malformed");
+
         assert_eq!(
             publish(Path::new("/"), 1, Readers::Kept, put)
                 .unwrap_err()
                 .code(),
             "options"
         );
+
         let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, Readers::Kept, put);
         assert_eq!(nowhere.unwrap_err().code(), "io");
     }
@@ -346,6 +362,7 @@ mod tests {
             "ver",
         )
         .unwrap();
+
         copy(&from, &to, 7).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"version");
         // A file that can be opened, but not read.
@@ -354,6 +371,7 @@ mod tests {
             let failed = copy(Path::new("/proc/self/mem"), &folder.path().join(name), 8);
             assert_eq!(failed.unwrap_err().code(), "io");
         }
+
         assert_eq!(names(folder.path()), ["a.pir", "a.pir.0123456789abcdef"]);
         assert_eq!(fs::read(&to).unwrap(), b"version");
     }
@@ -384,6 +402,7 @@ mod tests {
         if let Some(path) = std::env::var_os(KILLED) {
             return abort_during_build(Path::new(&path));
         }
+
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         let killed = Command::new(std::env::current_exe().unwrap())
@@ -395,6 +414,7 @@ mod tests {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
+
         assert!(!killed.unwrap().success());
         let stale = ".a.pir.0000000000000007.papir-partial";
         assert_eq!(names(folder.path()), [stale]);
@@ -403,6 +423,7 @@ mod tests {
         // A build of another file does not remove it, and a running build keeps its own.
         publish(&folder.path().join("b.pir"), 8, Readers::Kept, put).unwrap();
         assert_eq!(names(folder.path()), [stale, "b.pir"]);
+
         publish(&path, 9, Readers::Kept, |sink| {
             publish(&path, 10, Readers::Kept, put)?;
             put(sink)

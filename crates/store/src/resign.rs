@@ -1,8 +1,8 @@
-//! Changes the signature of a finished snapshot: signs it again, adds cosignatures.
+//! New signatures and cosignatures for a finished snapshot.
 
 use std::path::{Path, PathBuf};
 
-use papir_checkpoint::{Certificate, Leaf, Log, VerifyingKey, cosigned};
+use papir_checkpoint::{Certificate, Leaf, VerifyingKey, cosigned};
 use papir_core::sections::SectionSink;
 use papir_core::{Progress, Result as CoreResult};
 use rand_core::CryptoRng;
@@ -33,11 +33,13 @@ pub fn sign(
     // A delta that is published meanwhile waits: it is beside a signed version then.
     let _lock = lock(file)?;
     let _deltas = lock_deltas(file)?;
+
     progress.stage("opening", 1);
     let snapshot = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);
     psi::refuse(&snapshot, file, "a set has no checkpoint")?;
     refuse_with_delta(&snapshot, file)?;
+
     let signing = Signing::new(sign, stored_log(file)?, &snapshot.metadata.name, file)?;
     let commitment = snapshot.commitment()?;
     let version = Signed {
@@ -46,14 +48,11 @@ pub fn sign(
         keyword: snapshot.keyword.as_ref(),
         commitment: commitment.as_ref(),
     };
+
     let log = rewrite(file, rng.next_u64(), |sections, sink| {
         signing.put(&version, sections.table(), sink)
     })?;
-    let failed = |error| Error::Checkpoint {
-        file: file.display().to_string(),
-        error,
-    };
-    log.newest().cloned().map_err(failed)
+    log.newest().cloned().map_err(Error::of_checkpoint(file))
 }
 
 /// Adds what witnesses and the owner have signed since: cosignatures, as signature lines or whole
@@ -70,26 +69,27 @@ pub fn attach(
     certificates: &[Certificate],
     rng: &mut dyn CryptoRng,
 ) -> Result<usize> {
+    // Locked before the log is read: a leaf that is appended until it is written would be lost.
     let _lock = lock(file)?;
     let _deltas = lock_deltas(file)?;
-    let log = stored_log(file)?;
-    let mut log = log.ok_or_else(|| {
+    let mut log = stored_log(file)?.ok_or_else(|| {
         Error::options(
             format!("{} without a checkpoint", file.display()),
             "a signed database",
         )
     })?;
-    let failed = |error| Error::Checkpoint {
-        file: file.display().to_string(),
-        error,
-    };
-    log.add_certificates(certificates).map_err(failed)?;
+
+    log.add_certificates(certificates)
+        .map_err(Error::of_checkpoint(file))?;
     let mut added = 0;
     for text in cosignatures {
-        added += log.add_cosignatures(text).map_err(failed)?;
+        added += log
+            .add_cosignatures(text)
+            .map_err(Error::of_checkpoint(file))?;
     }
-    cosigned(log.note(), witnesses).map_err(failed)?;
-    let bytes = encoded(&log, file)?;
+    cosigned(log.note(), witnesses).map_err(Error::of_checkpoint(file))?;
+
+    let bytes = log.encode().map_err(Error::of_checkpoint(file))?;
     let written = newest_file(file)?;
     rewrite(&written, rng.next_u64(), |_, sink| {
         Ok(sink.put(CHECKPOINT, &[&bytes])?)
@@ -97,7 +97,7 @@ pub fn attach(
     Ok(added)
 }
 
-/// The file that has the newest log: the delta beside the snapshot, if there is one.
+/// The file that has the newest log: the delta beside the snapshot, or else the snapshot.
 fn newest_file(file: &Path) -> Result<PathBuf> {
     let delta = delta_file(file, Snapshot::version_in(file)?)?;
     Ok(if delta.exists() {
@@ -107,26 +107,16 @@ fn newest_file(file: &Path) -> Result<PathBuf> {
     })
 }
 
-fn encoded(log: &Log, file: &Path) -> Result<Vec<u8>> {
-    log.encode().map_err(|error| Error::Checkpoint {
-        file: file.display().to_string(),
-        error,
-    })
-}
-
 /// Writes the snapshot again with all sections but the checkpoint, and then what `last` adds.
 fn rewrite<T>(
     file: &Path,
     nonce: u64,
     last: impl FnOnce(&Sections, &mut SnapshotWriter<std::fs::File>) -> Result<T>,
 ) -> Result<T> {
-    let named = |error| Error::Snapshot {
-        file: file.display().to_string(),
-        error,
-    };
-    let sections = Sections::read(map(file)?).map_err(named)?;
+    let sections = Sections::read(map(file)?).map_err(Error::of_snapshot(file))?;
     // A damaged section must not get a new, valid checksum.
-    sections.verify().map_err(named)?;
+    sections.verify().map_err(Error::of_snapshot(file))?;
+
     let mut made = None;
     publish(file, nonce, Readers::Kept, |sink| {
         copy(&sections, sink)?;
@@ -134,18 +124,20 @@ fn rewrite<T>(
         Ok(())
     })?;
     made.ok_or_else(|| {
-        named(papir_core::Error::MissingSection {
+        Error::of_snapshot(file)(papir_core::Error::MissingSection {
             name: CHECKPOINT.to_owned(),
         })
     })
 }
 
+/// Copies all sections but the checkpoint.
 fn copy(sections: &Sections, sink: &mut dyn SectionSink) -> CoreResult<()> {
     // The sink writes the values of chunks itself.
     let made = [CHECKPOINT, CHUNKS];
-    let mut kept = sections
-        .table()
-        .iter()
-        .filter(|section| !made.contains(&section.name.as_str()));
-    kept.try_for_each(|section| sink.put(&section.name, &[&sections.blob(&section.name)?]))
+    for section in sections.table() {
+        if !made.contains(&section.name.as_str()) {
+            sink.put(&section.name, &[&sections.blob(&section.name)?])?;
+        }
+    }
+    Ok(())
 }

@@ -39,8 +39,8 @@ impl Prepared<'_> {
     }
 }
 
-/// The layout of the keys, and their ids. Only the owner needs the ids, for updates; those of an
-/// encrypted database are sealed.
+/// The layout of the keys, and their ids. Only the owner needs the ids, for updates. In an
+/// encrypted database they are sealed.
 pub(crate) struct Keyword<'a> {
     layout: &'a KeywordLayout,
     section: &'static str,
@@ -48,10 +48,7 @@ pub(crate) struct Keyword<'a> {
 }
 
 impl<'a> Keyword<'a> {
-    /// Encodes the ids, sealed under the owner's key if there is one.
-    ///
-    /// # Errors
-    /// The errors of [`seal`].
+    /// Encodes the ids, sealed under the owner's key of an encrypted database.
     pub(crate) fn new(
         owner: Option<&OwnerKey>,
         layout: &'a KeywordLayout,
@@ -62,6 +59,7 @@ impl<'a> Keyword<'a> {
             Some(key) => (SEALED_OWNER_KEYS, seal(key, layout, ids, rng)?),
             None => (OWNER_KEYS, ids.encode()),
         };
+
         Ok(Self {
             layout,
             section,
@@ -83,13 +81,12 @@ impl<'a> Keyword<'a> {
 pub(crate) type SnapshotFile = SnapshotWriter<File>;
 
 /// Writes a snapshot. The file appears under its name once it is complete and durable. `nonce`
-/// distinguishes temporary files. `seal` runs once everything else is written, and can refuse it: it signs
-/// the version, and returns the log of a signed one. Returns the file's length in bytes, and that log.
-///
-/// # Errors
-/// Errors of [`publish`] and of `seal`.
+/// distinguishes temporary files. `seal` runs once everything else is written, and can refuse it:
+/// it signs the version, and returns the log of a signed one. Returns the file's length in bytes,
+/// and that log.
 pub(crate) fn save(
-    (path, readers): (&Path, Readers<'_>),
+    path: &Path,
+    readers: Readers<'_>,
     nonce: u64,
     prepared: &Prepared<'_>,
     seal: impl FnOnce(&Signed<'_>, &mut SnapshotFile) -> Result<Option<Log>>,
@@ -101,13 +98,11 @@ pub(crate) fn save(
         log = seal(&prepared.stated(), sink)?;
         Ok(())
     })?;
+
     Ok((bytes, log))
 }
 
-/// Signs a version that is written, if it is to be signed.
-///
-/// # Errors
-/// The errors of [`Signing::put`].
+/// Signs a version that is written; `None` if it stays unsigned.
 pub(crate) fn sign(
     signing: Option<&Signing<'_>>,
     version: &Signed<'_>,
@@ -116,14 +111,12 @@ pub(crate) fn sign(
     let Some(signing) = signing else {
         return Ok(None);
     };
+    // A copy, since the sink cannot be read while the log is written to it.
     let sections = sink.sections().to_vec();
     signing.put(version, &sections, sink).map(Some)
 }
 
 /// Writes all sections of a snapshot.
-///
-/// # Errors
-/// Errors of the sink.
 pub(crate) fn put(
     sink: &mut dyn SectionSink,
     prepared: &Prepared<'_>,
@@ -131,10 +124,12 @@ pub(crate) fn put(
 ) -> Result<()> {
     let sizes = prepared.server.describe().sizes;
     progress.stage("writing", sizes.database + sizes.material + sizes.hint);
+
     let json = serde_json::to_vec_pretty(prepared.metadata).map_err(|error| {
         CoreError::malformed("the metadata", error, "values that JSON can represent")
     })?;
     sink.put(METADATA, &[&json])?;
+
     if let Some(Keyword {
         layout,
         section,
@@ -144,9 +139,9 @@ pub(crate) fn put(
         sink.put(KEYWORD, &[&layout.encode()])?;
         sink.put(section, &[ids])?;
     }
-    prepared.commitment.map_or(Ok(()), |commitment| {
-        sink.put(COMMITMENT, &[commitment.top()])
-    })?;
+    if let Some(commitment) = prepared.commitment {
+        sink.put(COMMITMENT, &[commitment.top()])?;
+    }
     Ok(prepared
         .server
         .save(&mut SchemeSections { sink, progress })?)

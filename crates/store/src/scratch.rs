@@ -11,7 +11,7 @@ use papir_core::scratch::Scratch;
 use papir_core::sections::SectionSink;
 use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 
-use crate::error::Error;
+use crate::error::{Error, io};
 use crate::map::map;
 use crate::memory::free_memory;
 use crate::publish::{Readers, publish};
@@ -20,8 +20,8 @@ use crate::sections::Sections;
 const NAME: &str = "name";
 const PART: &str = "part";
 
-/// Checks that this machine has enough free memory for the parts of a preparation: for all of them or, if
-/// a folder keeps them, for the longest.
+/// Checks that this machine has enough free memory for the parts of a preparation: for all of them
+/// or, if a folder keeps them, for the longest.
 ///
 /// # Errors
 /// [`papir_core::Error::OutOfBounds`].
@@ -31,19 +31,18 @@ pub fn check_memory(lengths: &[u64], kept: bool) -> CoreResult<()> {
     } else {
         lengths.iter().sum()
     };
-    match free_memory().filter(|&free| needed > free) {
-        None => Ok(()),
-        Some(free) => {
-            let expected = format!(
-                "at most {free}, the free memory, for all tables or, with a folder to keep them, for the longest"
-            );
-            Err(papir_core::Error::out_of_bounds(
-                "the number of bytes of tables",
-                needed,
-                expected,
-            ))
-        }
-    }
+
+    let Some(free) = free_memory().filter(|&free| needed > free) else {
+        return Ok(());
+    };
+    let expected = format!(
+        "at most {free}, the free memory, for all tables or, with a folder to keep them, for the longest"
+    );
+    Err(papir_core::Error::out_of_bounds(
+        "the number of bytes of tables",
+        needed,
+        expected,
+    ))
 }
 
 /// A folder of parts.
@@ -57,15 +56,13 @@ impl ScratchFolder {
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub fn open(folder: &Path) -> CoreResult<Self> {
-        std::fs::create_dir_all(folder).map_err(|source| papir_core::Error::Io {
-            what: format!("creating {}", folder.display()),
-            source,
-        })?;
+        std::fs::create_dir_all(folder).map_err(|source| io("creating", folder, source))?;
         Ok(Self {
             folder: folder.to_owned(),
         })
     }
 
+    /// The path of the file of a part.
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.papir-part"))
     }
@@ -75,6 +72,7 @@ impl ScratchFolder {
         let Ok(map) = map(&self.path(name)) else {
             return Ok(None);
         };
+
         let sections = Sections::read(map)?;
         sections.verify()?;
         if *sections.blob(NAME)? != *name.as_bytes() {
@@ -91,10 +89,11 @@ impl Scratch for ScratchFolder {
     }
 
     fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let path = self.path(name);
         // Process id and counter: unique among processes, and among the threads of one process.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
+
         let published = publish(&path, nonce, Readers::Kept, |writer| {
             writer.put(NAME, &[name.as_bytes()])?;
             Ok(writer.put(PART, &[part.as_ref()])?)
@@ -104,12 +103,11 @@ impl Scratch for ScratchFolder {
             Err(Error::Core(error)) => return Err(error),
             Err(error) => {
                 let source = std::io::Error::other(error.to_string());
-                return Err(papir_core::Error::Io {
-                    what: format!("writing {}", path.display()),
-                    source,
-                });
+                return Err(io("writing", &path, source));
             }
         }
+
+        // Freed before the file is read: only one copy of a part is in memory.
         drop(part);
         self.read(name)?.ok_or_else(|| papir_core::Error::Checksum {
             what: path.display().to_string(),
@@ -129,6 +127,7 @@ mod tests {
     #[test]
     fn parts_longer_than_the_memory_are_refused() {
         assert!(check_memory(&[1 << 10; 3], false).is_ok());
+
         let Some(free) = free_memory() else { return };
         let error = check_memory(&[free, free], false).unwrap_err().to_string();
         assert!(error.contains("the free memory"), "{error}");
@@ -143,6 +142,7 @@ mod tests {
         assert!(scratch.find("a").unwrap().is_none());
         assert_eq!(*scratch.keep("a", part(1)).unwrap(), [1; 1000]);
         assert_eq!(*scratch.keep("b", part(2)).unwrap(), [2; 1000]);
+
         let again = ScratchFolder::open(folder.path()).unwrap();
         assert_eq!(*again.find("a").unwrap().unwrap(), [1; 1000]);
         assert!(again.find("c").unwrap().is_none());
@@ -153,10 +153,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut scratch = ScratchFolder::open(folder.path()).unwrap();
         scratch.keep("a", part(1)).unwrap();
+
         let path = scratch.path("a");
         let bytes = std::fs::read(&path).unwrap();
         let mut damaged = bytes.clone();
         *damaged.last_mut().unwrap() ^= 1;
+
         for wrong in [&damaged[..], &bytes[..bytes.len() / 2], b"half", b""] {
             std::fs::write(&path, wrong).unwrap();
             assert!(
@@ -165,11 +167,13 @@ mod tests {
                 wrong.len()
             );
         }
+
         std::fs::write(scratch.path("b"), &bytes).unwrap();
         assert!(
             scratch.find("b").unwrap().is_none(),
             "the file of another part"
         );
+
         scratch.keep("a", part(1)).unwrap();
         assert!(scratch.find("a").unwrap().is_some());
     }

@@ -19,15 +19,13 @@ use zeroize::Zeroizing;
 const CONTEXT: &str = "papir 2026 owner's ids v1";
 const NONCE: usize = 24;
 
+/// The cipher with the key that is derived from the owner's.
 fn cipher(key: &OwnerKey) -> XChaCha20Poly1305 {
     let key = Zeroizing::new(blake3::derive_key(CONTEXT, key.bytes()));
     XChaCha20Poly1305::new(&Key::from(*key))
 }
 
-/// Seals ids.
-///
-/// # Errors
-/// None in practice: only messages larger than memory are refused.
+/// Seals ids. Only ids longer than the cipher's longest message are refused.
 pub(crate) fn seal(
     key: &OwnerKey,
     layout: &KeywordLayout,
@@ -36,9 +34,11 @@ pub(crate) fn seal(
 ) -> CoreResult<Vec<u8>> {
     let mut nonce = [0; NONCE];
     rng.fill_bytes(&mut nonce);
+
     // Room for the tag: growing would leave a copy of the ids in freed memory.
     let mut sealed = Vec::with_capacity(ids.encode().len() + 16);
     sealed.extend_from_slice(&ids.encode());
+
     cipher(key)
         .encrypt_in_place(&XNonce::from(nonce), &layout.encode(), &mut sealed)
         .map_err(|_| {
@@ -47,23 +47,23 @@ pub(crate) fn seal(
     Ok([&nonce[..], &sealed].concat())
 }
 
-/// Opens ids sealed by [`seal`].
-///
-/// # Errors
-/// [`CoreError::Malformed`] for another key or layout, or modified bytes.
+/// Opens ids sealed by [`seal`]. Refuses another key or layout, and modified bytes.
 pub(crate) fn open(key: &OwnerKey, layout: &KeywordLayout, section: &[u8]) -> CoreResult<KeyIds> {
-    let other = |found| {
-        CoreError::malformed(
-            "the sealed ids of keys",
-            found,
-            "those of this database's owner",
-        )
-    };
     let (nonce, sealed) = section
         .split_first_chunk::<NONCE>()
-        .ok_or_else(|| other("too few bytes"))?;
+        .ok_or_else(|| foreign_ids("too few bytes"))?;
+
     let mut ids = Zeroizing::new(sealed.to_vec());
     let opened = cipher(key).decrypt_in_place(&XNonce::from(*nonce), &layout.encode(), &mut *ids);
-    opened.map_err(|_| other("those of another owner, or modified ones"))?;
+    opened.map_err(|_| foreign_ids("those of another owner, or modified ones"))?;
     KeyIds::decode(&ids)
+}
+
+/// The error for sealed ids that do not open.
+fn foreign_ids(found: &str) -> CoreError {
+    CoreError::malformed(
+        "the sealed ids of keys",
+        found,
+        "those of this database's owner",
+    )
 }

@@ -22,7 +22,7 @@ pub enum Verify {
     /// All at opening.
     #[default]
     Load,
-    /// At opening those of the header, of the table and of sections of at most 4 MiB, which takes almost no
+    /// At opening only the header, the table and sections of at most 4 MiB, which takes almost no
     /// time. A [`Verifier`](crate::Verifier) can verify the others while the snapshot is used.
     Lazy,
 }
@@ -48,9 +48,6 @@ pub(crate) enum Piece<'a> {
 
 impl Sections {
     /// Reads the table of sections and the values of their chunks, and verifies both.
-    ///
-    /// # Errors
-    /// The errors of [`Header::decode`], [`Header::table`] and [`chunks::decode`].
     pub(crate) fn read(map: Arc<Mmap>) -> Result<Self> {
         let header = Header::decode(&map)?;
         let table = header.table(&map)?;
@@ -60,6 +57,8 @@ impl Sections {
             table,
             chunks: Vec::new(),
         };
+
+        // Verified before it is decoded: all later chunks are compared with these values.
         if let Some(section) = sections.find(CHUNKS) {
             sections.verify_piece(&Piece::Whole(section))?;
             sections.chunks = chunks::decode(&sections.blob(CHUNKS)?, &sections.table)?;
@@ -67,10 +66,7 @@ impl Sections {
         Ok(sections)
     }
 
-    /// Verifies what is to be verified at opening.
-    ///
-    /// # Errors
-    /// [`Error::Checksum`].
+    /// Verifies the checksums that are due at opening.
     pub(crate) fn verify_at(&self, when: Verify) -> Result<()> {
         match when {
             Verify::Load => self.verify(),
@@ -81,8 +77,8 @@ impl Sections {
         }
     }
 
-    /// Verifies every byte of the file on all cores: the checksums of all sections, and the zeros between
-    /// them.
+    /// Verifies every byte of the file on all cores: the checksums of all sections, and the zeros
+    /// between them.
     pub(crate) fn verify(&self) -> Result<()> {
         let small = self.small_pieces();
         let large = self.large_pieces();
@@ -94,13 +90,14 @@ impl Sections {
 
     /// Verifies the checksums of the sections with these names; missing ones are skipped.
     pub(crate) fn verify_named(&self, names: &[&str]) -> Result<()> {
-        let named = self
-            .table
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| names.contains(&one.name.as_str()));
-        let mut pieces = named.flat_map(|(index, _)| self.pieces_of(index));
-        pieces.try_for_each(|piece| self.verify_piece(&piece))
+        for (index, section) in self.table.iter().enumerate() {
+            if names.contains(&section.name.as_str()) {
+                for piece in self.pieces_of(index) {
+                    self.verify_piece(&piece)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The short sections, and the zeros between sections.
@@ -118,6 +115,7 @@ impl Sections {
             }
             end = section.offset + section.bytes;
         }
+
         let next = "the table of sections";
         pieces.push(Piece::Gap {
             start: end,
@@ -143,17 +141,13 @@ impl Sections {
             [] => vec![Piece::Whole(section)],
             values => {
                 let chunks = values.iter().enumerate();
-                chunks
-                    .map(|(index, value)| Piece::Chunk(section, index, value))
-                    .collect()
+                let pieces = chunks.map(|(index, value)| Piece::Chunk(section, index, value));
+                pieces.collect()
             }
         }
     }
 
-    /// Verifies a piece of this file.
-    ///
-    /// # Errors
-    /// [`Error::Checksum`], which names the place.
+    /// Verifies a piece of this file. The error names the place.
     pub(crate) fn verify_piece(&self, piece: &Piece<'_>) -> Result<()> {
         let bytes = part(&self.map, piece.offset(), piece.bytes())?;
         let (valid, what) = match piece {
@@ -175,6 +169,7 @@ impl Sections {
                 (chunks::value(*index, bytes) == **expected, what)
             }
         };
+
         if valid {
             Ok(())
         } else {
@@ -200,8 +195,9 @@ impl Sections {
         let section = self.find(name).ok_or_else(|| Error::MissingSection {
             name: name.to_owned(),
         })?;
-        // Checks that the range lies inside the file.
+        // Refuses a range that extends beyond the file.
         part(&self.map, section.offset, section.bytes)?;
+
         let start = section.offset as usize;
         let end = (section.offset + section.bytes) as usize;
         Blob::part_of(self.map.clone(), start..end)
@@ -242,11 +238,12 @@ impl SectionSource for VerifiedParts<'_> {
 
     fn get_range(&self, name: &str, bytes: Range<usize>) -> Result<Blob> {
         let (index, section) = self.entry(name)?;
-        let within = |piece: &Piece<'_>| {
+        let mut pieces = self.0.pieces_of(index);
+        pieces.retain(|piece| {
             let start = (piece.offset() - section.offset) as usize;
             start < bytes.end && bytes.start < start + piece.bytes() as usize
-        };
-        let pieces: Vec<_> = self.0.pieces_of(index).into_iter().filter(within).collect();
+        });
+
         pieces
             .par_iter()
             .try_for_each(|piece| self.0.verify_piece(piece))?;
@@ -318,6 +315,7 @@ mod tests {
                 .sum::<u64>(),
             (5 << 20) + 7
         );
+
         for (offset, what) in [
             (4096, "0 to 1048576"),
             (4096 + (5 << 20), "5242880 to 5242887"),
@@ -327,12 +325,14 @@ mod tests {
             fs::write(&path, &damaged).unwrap();
             let sections = read(&path).unwrap();
             sections.verify_at(Verify::Lazy).unwrap();
+
             let large = sections.large_pieces();
             let later = large
                 .iter()
                 .find_map(|piece| sections.verify_piece(piece).err())
                 .unwrap()
                 .to_string();
+
             assert!(
                 later.starts_with(&format!("section `long` at bytes {what} is damaged")),
                 "{later}"
@@ -347,6 +347,7 @@ mod tests {
             );
             sections.verify_named(&["short"]).unwrap();
         }
+
         // Short sections, zeros and the values of chunks are verified at every opening.
         let of_chunks = sections.find(CHUNKS).unwrap().offset as usize;
         let of_short = sections.find("short").unwrap().offset as usize;
@@ -369,17 +370,21 @@ mod tests {
         let path = file(folder.path());
         let sections = read(&path).unwrap();
         let (kept, left) = sections.table().split_at(2);
+
         let mut table = Writer::new();
         kept.iter().for_each(|section| section.write(&mut table));
         let table = table.finish();
         let end = left[0].offset;
+
         let mut bytes = fs::read(&path).unwrap()[..end as usize].to_vec();
         bytes[..HEADER_BYTES].copy_from_slice(&Header::of(2, end, &table).encode());
         bytes.extend(&table);
         fs::write(&path, &bytes).unwrap();
+
         let older = read(&path).unwrap();
         older.verify().unwrap();
         assert_eq!(older.large_pieces().len(), 1);
+
         bytes[5000] ^= 1;
         fs::write(&path, &bytes).unwrap();
         let damaged = read(&path).unwrap();

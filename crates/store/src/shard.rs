@@ -1,4 +1,4 @@
-//! Shards of a snapshot: a range of its slices, for one of several machines.
+//! Shards of a snapshot: ranges of its slices.
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub fn division_of(path: &Path) -> Result<(Version, Division)> {
     })
 }
 
-/// Opens these slices of a snapshot. Only they are read, and verified first. The file stays mapped, as
-/// in [`Snapshot::open`](crate::Snapshot::open).
+/// Opens these slices of a snapshot. Only they are read, and verified first. The file stays mapped,
+/// as in [`Snapshot::open`](crate::Snapshot::open).
 ///
 /// # Errors
 /// The errors of [`division_of`]; [`papir_core::Error::OutOfBounds`] for slices that do not exist.
@@ -41,12 +41,8 @@ fn with_sections<T>(
     path: &Path,
     read: impl FnOnce(&Sections) -> papir_core::Result<T>,
 ) -> Result<T> {
-    let named = |error| Error::Snapshot {
-        file: path.display().to_string(),
-        error,
-    };
-    let file = Sections::read(map(path)?).map_err(named)?;
+    let file = Sections::read(map(path)?).map_err(Error::of_snapshot(path))?;
     file.verify_at(Verify::Lazy)
         .and_then(|()| read(&file))
-        .map_err(named)
+        .map_err(Error::of_snapshot(path))
 }

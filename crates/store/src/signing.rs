@@ -1,4 +1,4 @@
-//! Signs the version in a snapshot: appends it to the database's log.
+//! Signatures of versions, appended to the database's log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::snapshot_names::CHECKPOINT;
 pub struct Sign {
     /// The owner's key, or that of a publisher.
     pub key: Arc<SigningKey>,
-    /// Certificates to add to those of the log: delegations and rotations.
+    /// Certificates to add to the log: delegations and rotations.
     pub certificates: Vec<Certificate>,
     /// Time of signing, seconds since 1970, UTC; `None` for the clock when the file is written.
     pub time: Option<u64>,
@@ -65,9 +65,6 @@ pub(crate) struct Signed<'a> {
 impl<'a> Signing<'a> {
     /// Prepares to sign the next version of `database`, to be written to `file`. Signs a trial
     /// version, so that a key without a certificate is refused before the database is prepared.
-    ///
-    /// # Errors
-    /// [`Error::Checkpoint`].
     pub(crate) fn new(
         sign: &'a Sign,
         former: Option<Log>,
@@ -79,24 +76,31 @@ impl<'a> Signing<'a> {
             former,
             file: file.display().to_string(),
         };
-        let base = Base::Content([0; 32]);
-        let public_part = [0; 32];
-        let database = database.to_owned();
-        let time = sign.time();
+
         signing.append(&Statement {
-            database,
-            time,
-            base,
+            database: database.to_owned(),
+            time: sign.time(),
+            base: Base::Content([0; 32]),
             delta_root: None,
-            public_part,
+            public_part: [0; 32],
         })?;
         Ok(signing)
     }
 
+    /// Like [`Self::new`]; `None` without a key.
+    pub(crate) fn of(
+        sign: Option<&'a Sign>,
+        former: Option<Log>,
+        database: &str,
+        file: &Path,
+    ) -> Result<Option<Self>> {
+        match sign {
+            Some(sign) => Self::new(sign, former, database, file).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Signs a version, and writes the section of its log after all others. Returns the log.
-    ///
-    /// # Errors
-    /// [`Error::Checkpoint`]; errors of the sink.
     pub(crate) fn put(
         &self,
         version: &Signed<'_>,
@@ -107,36 +111,26 @@ impl<'a> Signing<'a> {
             Some(commitment) => Base::Root(commitment.root(version.keyword).0),
             None => Base::Content(content_hash(sections)),
         };
-        let keyword = version.keyword.cloned();
-        let commitment_top = version.commitment.map(|one| *one.top());
         let bundle = Bundle {
             scheme_public: version.public.clone(),
-            keyword,
-            commitment_top,
-        }
-        .encode();
-        let database = version.database.to_owned();
-        let time = self.sign.time();
-        let public_part = public_part_hash(&bundle);
-        self.write(
-            &Statement {
-                database,
-                time,
-                base,
-                delta_root: None,
-                public_part,
-            },
-            sink,
-        )
+            keyword: version.keyword.cloned(),
+            commitment_top: version.commitment.map(|one| *one.top()),
+        };
+        let public = bundle.encode();
+
+        let statement = Statement {
+            database: version.database.to_owned(),
+            time: self.sign.time(),
+            base,
+            delta_root: None,
+            public_part: public_part_hash(&public),
+        };
+        self.write(&statement, sink)
     }
 
-    /// Signs a delta with this public part, beside the base that the newest leaf states. Writes the section
-    /// of the log, and returns the log.
-    ///
-    /// # Errors
-    /// The errors of [`Self::put`].
+    /// Signs a delta with this public part, beside the base that the newest leaf states. Writes the
+    /// section of the log, and returns the log.
     pub(crate) fn put_delta(&self, part: &[u8], sink: &mut dyn SectionSink) -> Result<Log> {
-        let failed = |error| self.failed(error);
         let former = self
             .former
             .as_ref()
@@ -146,27 +140,23 @@ impl<'a> Signing<'a> {
             base,
             public_part,
             ..
-        } = former.newest().map_err(failed)?.clone();
-        let time = self.sign.time();
-        let delta_root = Some(public_part_hash(part));
-        self.write(
-            &Statement {
-                database,
-                time,
-                base,
-                delta_root,
-                public_part,
-            },
-            sink,
-        )
+        } = former.newest().map_err(|error| self.failed(error))?.clone();
+
+        let statement = Statement {
+            database,
+            time: self.sign.time(),
+            base,
+            delta_root: Some(public_part_hash(part)),
+            public_part,
+        };
+        self.write(&statement, sink)
     }
 
+    /// Appends a leaf to the log, and writes the section of the log.
     fn write(&self, statement: &Statement, sink: &mut dyn SectionSink) -> Result<Log> {
         let log = self.append(statement)?;
-        sink.put(
-            CHECKPOINT,
-            &[&log.encode().map_err(|error| self.failed(error))?],
-        )?;
+        let bytes = log.encode().map_err(|error| self.failed(error))?;
+        sink.put(CHECKPOINT, &[&bytes])?;
         Ok(log)
     }
 

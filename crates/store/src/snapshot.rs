@@ -32,8 +32,8 @@ pub struct OpenOptions {
     pub verify: Verify,
     /// The owner's key, to read or update an encrypted database. Serving does not need it.
     pub owner: Option<OwnerKey>,
-    /// Reads the whole file into memory. Otherwise (the default) it is mapped: a program that writes
-    /// to it or truncates it later changes the database, or ends this process.
+    /// Reads the whole file into memory. Otherwise (the default) it is mapped: a program that
+    /// writes to it or truncates it later changes the database, or ends this process.
     pub in_memory: bool,
 }
 
@@ -47,6 +47,16 @@ impl Default for OpenOptions {
     }
 }
 
+impl OpenOptions {
+    /// Options that leave the long sections unverified.
+    pub(crate) fn lazy() -> Self {
+        Self {
+            verify: Verify::Lazy,
+            ..Self::default()
+        }
+    }
+}
+
 /// Name and length of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionInfo {
@@ -54,6 +64,15 @@ pub struct SectionInfo {
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,
+}
+
+impl SectionInfo {
+    fn of(section: &Section) -> Self {
+        Self {
+            name: section.name.clone(),
+            bytes: section.bytes,
+        }
+    }
 }
 
 /// A prepared database in a snapshot file.
@@ -84,17 +103,14 @@ impl Snapshot {
     /// combiner. Only these are read, and verified first.
     ///
     /// # Errors
-    /// The errors of [`Snapshot::open`]; [`CoreError::Parameters`] for a scheme whose databases have no
-    /// slices.
+    /// The errors of [`Snapshot::open`]; [`CoreError::Parameters`] for a scheme whose databases
+    /// have no slices.
     pub fn open_divided(path: &Path, shards: Box<dyn Shards>) -> Result<Self> {
-        let options = OpenOptions {
-            verify: Verify::Lazy,
-            ..OpenOptions::default()
-        };
-        let opened = Self::of_sections(map(path)?, path, options, |scheme, file| {
+        let opened = Self::of_sections(map(path)?, path, OpenOptions::lazy(), |scheme, file| {
             let combiner = scheme.load_combiner(&VerifiedParts(file))?;
             Ok(Box::new(Combined::new(combiner, shards)))
         })?;
+
         // The slices are verified where they are.
         Ok(Self {
             verifier: None,
@@ -123,15 +139,14 @@ impl Snapshot {
             map(path)
         };
         let bytes = bytes.map_err(|error| match error {
-            Error::Source { .. } => {
-                let error = CoreError::malformed("a snapshot", "an empty file", "a header");
-                Error::Snapshot {
-                    file: path.display().to_string(),
-                    error,
-                }
-            }
+            Error::Source { .. } => Error::of_snapshot(path)(CoreError::malformed(
+                "a snapshot",
+                "an empty file",
+                "a header",
+            )),
             other => other,
         })?;
+
         Self::of_bytes(bytes, path, options)
     }
 
@@ -150,26 +165,22 @@ impl Snapshot {
         options: OpenOptions,
         load_server: impl FnOnce(&dyn ErasedScheme, &Sections) -> CoreResult<Box<dyn ErasedServer>>,
     ) -> Result<Self> {
-        let named = |error| Error::Snapshot {
-            file: path.display().to_string(),
-            error,
-        };
-        let file = Sections::read(bytes).map_err(named)?;
-        file.verify_at(options.verify).map_err(named)?;
+        let file = Sections::read(bytes).map_err(Error::of_snapshot(path))?;
+        file.verify_at(options.verify)
+            .map_err(Error::of_snapshot(path))?;
+
         let loaded = load(Arc::new(file), options.owner, load_server);
-        let snapshot = loaded.map_err(|error| match error {
-            papir_lookup::Error::Core(error) => named(error),
-            other => Error::of_source(path)(other),
-        })?;
-        let failed = |error| Error::Checkpoint {
-            file: path.display().to_string(),
-            error,
-        };
-        let checkpoint = snapshot.log(options.verify).map_err(failed)?;
+        let snapshot = loaded.map_err(Error::of_loading(path))?;
+        let checkpoint = snapshot
+            .log(options.verify)
+            .map_err(Error::of_checkpoint(path))?;
+
+        // `Verify::Load` leaves nothing to verify later.
         let verifier = (options.verify == Verify::Lazy).then(|| {
             let leaf = checkpoint.as_ref().and_then(|log| log.newest().ok());
             Verifier::new(Arc::clone(&snapshot.file), leaf.cloned(), path)
         });
+
         Ok(Self {
             checkpoint,
             verifier,
@@ -178,19 +189,13 @@ impl Snapshot {
     }
 
     /// The version in a file. Reads the metadata only.
-    ///
-    /// # Errors
-    /// The errors of [`Snapshot::open`].
     pub(crate) fn version_in(path: &Path) -> Result<Version> {
-        let named = |error| Error::Snapshot {
-            file: path.display().to_string(),
-            error,
-        };
-        let file = Sections::read(map(path)?).map_err(named)?;
-        file.verify_named(&[METADATA]).map_err(named)?;
+        let file = Sections::read(map(path)?).map_err(Error::of_snapshot(path))?;
+        file.verify_named(&[METADATA])
+            .map_err(Error::of_snapshot(path))?;
         metadata(&file)
             .and_then(|metadata| metadata.version.parse())
-            .map_err(named)
+            .map_err(Error::of_snapshot(path))
     }
 
     /// Takes the verification of what the opening did not verify; `None` if there is nothing left.
@@ -198,34 +203,35 @@ impl Snapshot {
         self.verifier.take()
     }
 
-    /// Reads the log, and checks that its newest leaf states this version. The public part is compared
-    /// for [`Verify::Load`] only, because it takes long to encode a large hint.
+    /// Reads the log, and checks that its newest leaf states this version. The public part is
+    /// compared for [`Verify::Load`] only, because it takes long to encode a large hint.
     fn log(&self, verify: Verify) -> papir_checkpoint::Result<Option<Log>> {
         if self.file.find(CHECKPOINT).is_none() {
             return Ok(None);
         }
+
         let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
         let leaf = log.newest()?;
         let base = match self.commitment()? {
             Some(commitment) => Base::Root(commitment.root(self.keyword.as_ref()).0),
             None => Base::Content(content_hash(self.file.table())),
         };
+
         if (leaf.database.as_str(), leaf.base) != (self.metadata.name.as_str(), base) {
             let found = format!("`{}` with {}", leaf.database, leaf.base);
             let expected = format!("`{}` with {base}, as in the file", self.metadata.name);
             return Err(CoreError::malformed("section `checkpoint`", found, expected).into());
         }
+
         if verify == Verify::Load {
             leaf.check_public_part(&self.bundle().encode())?;
         }
+
         Ok(Some(log))
     }
 
-    /// The ids of the keys, for updates; `None` if the file does not contain them.
-    ///
-    /// # Errors
-    /// Errors of [`KeyIds::decode`]; [`CoreError::OwnerKey`] if the ids are sealed and no key was
-    /// given at opening.
+    /// The ids of the keys, for updates; `None` if the file does not contain them. Sealed ids need
+    /// the owner's key, given at opening.
     pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
         let sealed = self.file.find(SEALED_OWNER_KEYS);
         if let (Some(_), Some(layout)) = (sealed, &self.keyword) {
@@ -235,16 +241,14 @@ impl Snapshot {
             })?;
             return sealed_ids::open(key, layout, &self.file.blob(SEALED_OWNER_KEYS)?).map(Some);
         }
-        self.file
-            .find(OWNER_KEYS)
-            .map(|_| KeyIds::decode(&self.file.blob(OWNER_KEYS)?))
-            .transpose()
+
+        match self.file.find(OWNER_KEYS) {
+            Some(_) => KeyIds::decode(&self.file.blob(OWNER_KEYS)?).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The scheme's parameters, encoded.
-    ///
-    /// # Errors
-    /// Errors of the scheme's identity section.
     pub(crate) fn parameters(&self) -> CoreResult<Vec<u8>> {
         parameters_of(&*self.file)
     }
@@ -252,18 +256,18 @@ impl Snapshot {
     /// The commitment of a verifiable database.
     pub(crate) fn commitment(&self) -> CoreResult<Option<Commitment>> {
         let shape = self.server.describe().shape;
-        self.commitment_top
-            .map(|top| Commitment::of_prepared(&shape, top))
-            .transpose()
+        match self.commitment_top {
+            Some(top) => Commitment::of_prepared(&shape, top).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The shape of the owner's records, without proofs.
     pub(crate) fn shape(&self) -> CoreResult<Shape> {
-        Ok(self
-            .commitment()?
-            .map_or(self.server.describe().shape, |commitment| {
-                *commitment.shape()
-            }))
+        match self.commitment()? {
+            Some(commitment) => Ok(*commitment.shape()),
+            None => Ok(self.server.describe().shape),
+        }
     }
 
     /// The owner's records without proofs, read back from the prepared database.
@@ -279,11 +283,9 @@ impl Snapshot {
 
     /// The bundle that clients fetch once per version.
     pub fn bundle(&self) -> Bundle {
-        let scheme_public = self.server.public();
-        let keyword = self.keyword.clone();
         Bundle {
-            scheme_public,
-            keyword,
+            scheme_public: self.server.public(),
+            keyword: self.keyword.clone(),
             commitment_top: self.commitment_top,
         }
     }
@@ -303,17 +305,14 @@ fn load(
     };
     let commitment_top = commitment_top(&file)?;
     check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
-    let info = |section: &Section| SectionInfo {
-        name: section.name.clone(),
-        bytes: section.bytes,
-    };
+
     Ok(Snapshot {
         metadata,
         server,
         keyword,
         commitment_top,
         checkpoint: None,
-        sections: file.table().iter().map(info).collect(),
+        sections: file.table().iter().map(SectionInfo::of).collect(),
         file_bytes: file.file_bytes(),
         owner,
         file,
@@ -332,6 +331,7 @@ pub(crate) fn commitment_top(file: &Sections) -> CoreResult<Option<[u8; 32]>> {
     let Some(section) = file.find(COMMITMENT) else {
         return Ok(None);
     };
+
     let mut top = [0; 32];
     CoreError::check_length("section `commitment`", section.bytes as usize, top.len())?;
     top.copy_from_slice(&file.blob(COMMITMENT)?);
@@ -347,6 +347,7 @@ fn metadata(file: &Sections) -> CoreResult<Metadata> {
         let found = "a delta, which is served beside its base";
         return Err(CoreError::malformed("a snapshot", found, "a database"));
     }
+
     serde_json::from_slice(&file.blob(METADATA)?).map_err(|error| {
         CoreError::malformed("section `metadata`", error, "the metadata of a snapshot")
     })
@@ -364,12 +365,14 @@ fn check_agreement(
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
         None => prepared,
     };
+
     check_shape(
         "section `metadata`",
         metadata.records,
         metadata.record_bits,
         &prepared,
     )?;
+    // A proof is part of a prepared record, but not of the table's.
     match keyword {
         Some(layout) => {
             let bits = 8 * layout.record_bytes() as u64;
@@ -383,6 +386,7 @@ fn check_shape(what: &'static str, records: u64, bits: u64, expected: &Shape) ->
     if (records, bits) == (expected.records(), expected.record_bits()) {
         return Ok(());
     }
+
     let expected = format!(
         "{} records of {} bits",
         expected.records(),

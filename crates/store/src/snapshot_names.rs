@@ -20,5 +20,6 @@ pub(crate) const SCHEME: &str = "scheme.";
 pub(crate) const CHUNKS: &str = "chunks";
 /// The section of a delta's metadata, in the delta's own file.
 pub(crate) const DELTA: &str = "delta";
-/// The section of all changes in a delta. Only the owner needs them, for the next delta and the merge.
+/// The section of all changes in a delta. Only the owner needs them, for the next delta and the
+/// merge.
 pub(crate) const DELTA_CHANGES: &str = "delta.changes";

@@ -1,4 +1,4 @@
-//! The log that a database has: in its snapshot or, with newer leaves, in the delta beside it.
+//! The newest log of a database.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::signing::Sign;
 use crate::snapshot::Snapshot;
 use crate::snapshot_names::CHECKPOINT;
 
-/// The newest log of a database: that of the delta beside the file, if there is one. `None` if the database
-/// is not signed. Verifies the checksums of metadata and logs only.
+/// The newest log of a database: in its delta or, without a delta, in the file. `None` if the
+/// database is not signed. Verifies the checksums of metadata and logs only.
 ///
 /// # Errors
 /// [`Error::Snapshot`], [`Error::Checkpoint`], [`papir_core::Error::Io`].
@@ -21,6 +21,7 @@ pub fn stored_log(path: &Path) -> Result<Option<Log>> {
     let Some(log) = log_in(path)? else {
         return Ok(None);
     };
+
     let delta = delta_file(path, Snapshot::version_in(path)?)?;
     let newer = if delta.exists() {
         log_in(&delta)?
@@ -32,27 +33,24 @@ pub fn stored_log(path: &Path) -> Result<Option<Log>> {
 
 /// The log in a file; `None` if there is none.
 fn log_in(path: &Path) -> Result<Option<Log>> {
-    let named = |error| Error::Snapshot {
-        file: path.display().to_string(),
-        error,
-    };
-    let sections = Sections::read(map(path)?).map_err(named)?;
-    sections.verify_named(&[CHECKPOINT]).map_err(named)?;
+    let sections = Sections::read(map(path)?).map_err(Error::of_snapshot(path))?;
+    sections
+        .verify_named(&[CHECKPOINT])
+        .map_err(Error::of_snapshot(path))?;
     let Some(section) = sections.find(CHECKPOINT) else {
         return Ok(None);
     };
-    let bytes = sections.blob(&section.name).map_err(named)?;
-    let failed = |error| Error::Checkpoint {
-        file: path.display().to_string(),
-        error,
-    };
-    Log::decode(&bytes).map(Some).map_err(failed)
+
+    let bytes = sections
+        .blob(&section.name)
+        .map_err(Error::of_snapshot(path))?;
+    Log::decode(&bytes)
+        .map(Some)
+        .map_err(Error::of_checkpoint(path))
 }
 
-/// The log that the next version at `path` continues: that of the version before, if it may.
-///
-/// # Errors
-/// The errors of [`continued`], and [`Error::Options`].
+/// The log that the next version at `path` continues. Refuses a signed file without a key, except
+/// for an explicitly unsigned version.
 pub(crate) fn log_to_continue(
     log: Option<Log>,
     path: &Path,
@@ -65,6 +63,7 @@ pub(crate) fn log_to_continue(
             "one of them",
         ));
     }
+
     if unsigned {
         Ok(log)
     } else {
@@ -72,20 +71,14 @@ pub(crate) fn log_to_continue(
     }
 }
 
-/// Refuses a signed file if there is no key: a version without a signature would lock out the clients that
-/// pin its owner's key.
-///
-/// # Errors
-/// [`Error::Signed`].
+/// Refuses a signed file without a key: a version without a signature would lock out the clients
+/// that pin its owner's key.
 pub(crate) fn continued(log: Option<Log>, path: &Path, sign: Option<&Sign>) -> Result<Option<Log>> {
     match log {
-        Some(log) if sign.is_none() => {
-            let file = path.display().to_string();
-            Err(Error::Signed {
-                file,
-                sequence: log.leaves().len() as u64 - 1,
-            })
-        }
+        Some(log) if sign.is_none() => Err(Error::Signed {
+            file: path.display().to_string(),
+            sequence: log.leaves().len() as u64 - 1,
+        }),
         log => Ok(log),
     }
 }

@@ -34,32 +34,37 @@ impl Verifier {
     /// # Errors
     /// [`Error::Checkpoint`].
     pub fn check_public_part(&self, bundle: &[u8]) -> Result<()> {
-        let failed = |error| Error::Checkpoint {
-            file: self.file.clone(),
-            error,
+        let Some(leaf) = &self.leaf else {
+            return Ok(());
         };
-        self.leaf
-            .as_ref()
-            .map_or(Ok(()), |leaf| leaf.check_public_part(bundle))
-            .map_err(failed)
+        leaf.check_public_part(bundle)
+            .map_err(|error| Error::Checkpoint {
+                file: self.file.clone(),
+                error,
+            })
     }
 
-    /// Verifies one chunk after another on this thread, and passes the length of each to `go_on`, which
-    /// ends the work by returning false. Returns whether all chunks were verified.
+    /// Verifies one chunk after another on this thread, and passes the length of each to `go_on`,
+    /// which ends the work by returning false. Returns whether all chunks were verified.
     ///
     /// # Errors
     /// [`Error::Snapshot`], which names the file and the damaged place.
     pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool> {
         for piece in self.sections.large_pieces() {
-            let named = |error| Error::Snapshot {
-                file: self.file.clone(),
-                error,
-            };
-            self.sections.verify_piece(&piece).map_err(named)?;
+            self.sections
+                .verify_piece(&piece)
+                .map_err(|error| self.damaged(error))?;
             if !go_on(piece.bytes()) {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn damaged(&self, error: papir_core::Error) -> Error {
+        Error::Snapshot {
+            file: self.file.clone(),
+            error,
+        }
     }
 }

@@ -53,14 +53,17 @@ impl<W: Write + Seek> SnapshotWriter<W> {
             self.put(CHUNKS, &[&chunks])?;
         }
         self.pad()?;
+
         let mut table = Writer::new();
-        self.sections
-            .iter()
-            .for_each(|section| section.write(&mut table));
+        for section in &self.sections {
+            section.write(&mut table);
+        }
         let table = table.finish();
         let header = Header::of(self.sections.len(), self.position, &table);
         self.write(&table)?;
         let length = self.position;
+
+        // Written last: without a header, an unfinished file is not a snapshot.
         self.output
             .seek(SeekFrom::Start(0))
             .map_err(|source| self.failed(source))?;
@@ -69,6 +72,7 @@ impl<W: Write + Seek> SnapshotWriter<W> {
         Ok((self.output, length))
     }
 
+    /// Writes zeros up to the next section's place.
     fn pad(&mut self) -> Result<()> {
         let gap = self.position.next_multiple_of(ALIGNMENT) - self.position;
         self.write(&[0; ALIGNMENT as usize][..gap as usize])
@@ -97,6 +101,7 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
             return Err(Error::malformed("a section's name", name, expected));
         }
         self.pad()?;
+
         let offset = self.position;
         let mut hasher = TreeHasher::new();
         for step in parts.iter().flat_map(|part| part.chunks(STEP)) {
@@ -104,14 +109,13 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
             self.write(step)?;
         }
         let tree = hasher.finish();
-        let bytes = self.position - offset;
-        let hash = tree.root;
+
         self.chunks.extend(tree.chunks.iter().flatten());
         self.sections.push(Section {
             name: name.to_owned(),
             offset,
-            bytes,
-            hash,
+            bytes: self.position - offset,
+            hash: tree.root,
         });
         Ok(())
     }

@@ -56,10 +56,7 @@ pub(super) fn target_for(
     })
 }
 
-/// Reads the source.
-///
-/// # Errors
-/// Errors of the source, of the keyword table, and of `choose`.
+/// Reads the source, and arranges its keys.
 pub(super) fn read(
     options: &BuildOptions,
     choose: &ChooseBucket<'_>,
@@ -69,6 +66,7 @@ pub(super) fn read(
     if options.format() == Format::Raw {
         return read_raw(options, progress);
     }
+
     let Rows {
         entries: rows,
         bytes,
@@ -85,44 +83,53 @@ pub(super) fn read(
             keyword: None,
         });
     }
-    let BuildOptions {
-        on_duplicate, room, ..
-    } = *options;
-    let of_table = |error| of_keys(options, error);
-    let lengths = Lengths::of(rows.iter().map(|row| row.value.len()));
-    let lengths = lengths.ok_or_else(|| of_table(CoreError::EmptyDatabase.into()))?;
-    let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
+
+    let (records, keys) = arrange_keys(options, rows, choose, rng, progress)?;
+    Ok(Content {
+        records: Box::new(records),
+        entries,
+        bytes,
+        skipped,
+        keyword: Some(keys),
+    })
+}
+
+/// Arranges rows in the buckets of a keyword table.
+fn arrange_keys(
+    options: &BuildOptions,
+    rows: Vec<Entry>,
+    choose: &ChooseBucket<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<(RecordBuffer, Keys)> {
+    let lengths = Lengths::of(rows.iter().map(|row| row.value.len()))
+        .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
+    let bucket = target_for(options, &lengths, choose).map_err(|error| of_keys(options, error))?;
+
     let table = TableOptions {
         bucket,
-        on_duplicate,
-        room,
+        on_duplicate: options.on_duplicate,
+        room: options.room,
     };
     let KeywordTable {
         layout,
         ids,
         report,
         records,
-    } = papir_lookup::build(rows, &table, rng, progress).map_err(of_table)?;
-    let keyword = Some(Keys {
+    } = papir_lookup::build(rows, &table, rng, progress)
+        .map_err(|error| of_keys(options, error))?;
+
+    let keys = Keys {
         layout,
         ids: Ids::InMemory(ids),
         report,
         lengths,
         bucket,
-    });
-    Ok(Content {
-        records: Box::new(records),
-        entries,
-        bytes,
-        skipped,
-        keyword,
-    })
+    };
+    Ok((records, keys))
 }
 
 /// Opens the records of a raw source.
-///
-/// # Errors
-/// The errors of [`raw_records`].
 pub(super) fn read_raw(
     options: &BuildOptions,
     progress: &dyn Progress,
@@ -132,19 +139,18 @@ pub(super) fn read_raw(
         options.record_bytes.unwrap_or_default(),
         progress,
     )?;
-    let entries = records.shape().records();
-    let bytes = records.shape().total_bytes();
+
     Ok(Content {
+        entries: records.shape().records(),
+        bytes: records.shape().total_bytes(),
         records,
-        entries,
-        bytes,
         skipped: Vec::new(),
         keyword: None,
     })
 }
 
-/// Converts an error of the keyword table: in Parquet, SQLite and given sources, entries are rows, not
-/// lines.
+/// Converts an error of the keyword table: in Parquet, SQLite and given sources, entries are rows,
+/// not lines.
 pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
     match (options.format(), error) {
         (
@@ -160,11 +166,9 @@ pub(super) fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Err
     }
 }
 
-/// The shape of records that hold `entries` values of at most `longest` bytes: of the length in the options,
-/// or by default that of the longest value and at least one byte.
-///
-/// # Errors
-/// [`Error::Source`] if there are no values, or with the errors of [`Shape::of_bytes`].
+/// The shape of records that hold `entries` values of at most `longest` bytes, of the length in the
+/// options. The default length is that of the longest value, and at least one byte. Fails without
+/// values.
 pub(super) fn shape_of_values(options: &BuildOptions, entries: u64, longest: u64) -> Result<Shape> {
     let shape = match entries {
         0 => Err(CoreError::EmptyDatabase),
@@ -173,11 +177,8 @@ pub(super) fn shape_of_values(options: &BuildOptions, entries: u64, longest: u64
     shape.map_err(|error| Error::of_source(&options.source)(error.into()))
 }
 
-/// Packs values into records. Shorter values are padded with zeros. No value is longer than a record: the
-/// source was read with that limit.
-///
-/// # Errors
-/// The errors of [`shape_of_values`].
+/// Packs values into records. Shorter values are padded with zeros. No value is longer than a
+/// record: the source was read with that limit.
 fn padded(options: &BuildOptions, rows: &[Entry]) -> Result<RecordBuffer> {
     let longest = rows
         .iter()
@@ -185,6 +186,7 @@ fn padded(options: &BuildOptions, rows: &[Entry]) -> Result<RecordBuffer> {
         .max()
         .unwrap_or(0);
     let shape = shape_of_values(options, rows.len() as u64, longest)?;
+
     let length = shape.record_bytes();
     let mut records = RecordBuffer::zeroed(shape);
     for (record, row) in records.packed_mut().chunks_mut(length).zip(rows) {

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 pub(super) struct StoredLengths(u64, usize, usize, u64);
 
 impl From<Lengths> for StoredLengths {
-    fn from(
-        Lengths {
+    fn from(lengths: Lengths) -> Self {
+        let Lengths {
             count,
             shortest,
             longest,
             total,
-        }: Lengths,
-    ) -> Self {
+        } = lengths;
         Self(count, shortest, longest, total)
     }
 }
 
 impl From<StoredLengths> for Lengths {
-    fn from(StoredLengths(count, shortest, longest, total): StoredLengths) -> Self {
+    fn from(stored: StoredLengths) -> Self {
+        let StoredLengths(count, shortest, longest, total) = stored;
         Self {
             count,
             shortest,

@@ -25,9 +25,9 @@ use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::publish::Readers;
-use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
+use crate::save::{Keyword, Prepared, save, sign};
 use crate::scratch::ScratchFolder;
-use crate::signing::{Signed, Signing, newest_leaf};
+use crate::signing::{Signing, newest_leaf};
 use crate::source::{Format, SkippedRow};
 use choice::ByOptions;
 use content::{Content, Ids, Keys, read};
@@ -67,8 +67,8 @@ pub struct BuildReport {
 /// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], and
 /// [`crate::Error::Options`] and [`crate::Error::MissingFeature`]. Errors of the source:
 /// [`crate::Error::MissingColumn`], [`crate::Error::Line`], [`crate::Error::Row`],
-/// [`crate::Error::Unreadable`], [`crate::Error::PartialRecord`], [`crate::Error::DuplicateKey`], and
-/// [`crate::Error::Source`], which names duplicate keys by line. Errors of the scheme, and
+/// [`crate::Error::Unreadable`], [`crate::Error::PartialRecord`], [`crate::Error::DuplicateKey`],
+/// and [`crate::Error::Source`], which names duplicate keys by line. Errors of the scheme, and
 /// [`papir_core::Error::Io`].
 pub fn build(
     options: &BuildOptions,
@@ -78,8 +78,8 @@ pub fn build(
     build_announced(options, &|_| Ok(()), rng, progress)
 }
 
-/// Like [`build()`], and passes the sizes of the database to `announce` once the source is read, before
-/// it is prepared.
+/// Like [`build()`], and passes the sizes of the database to `announce` once the source is read,
+/// before it is prepared.
 ///
 /// # Errors
 /// Errors of [`build()`] and of `announce`.
@@ -94,6 +94,7 @@ pub fn build_announced(
     let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
         choice.prepare(records, announce, scratch, rng, progress)
     };
+
     build_for(
         options,
         goal_of(options),
@@ -103,8 +104,8 @@ pub fn build_announced(
     )
 }
 
-/// Like [`build()`], from records of a program, looked up by index. The options' source names them in
-/// errors and metadata, and their columns and format do not matter.
+/// Like [`build()`], from records of a program, looked up by index. The options' source names them
+/// in errors and metadata, and their columns and format do not matter.
 ///
 /// # Errors
 /// Errors of [`build()`], and [`crate::Error::Options`] with a limit of memory.
@@ -116,14 +117,15 @@ pub fn build_records(
 ) -> Result<BuildReport> {
     let options = &of_records(options, records);
     let choice = ByOptions::new(options)?;
+
     let prepare: &Prepare<'_> = &|records, scratch, rng, progress| {
         choice.prepare(records, &|_| Ok(()), scratch, rng, progress)
     };
     build_records_for(options, goal_of(options), records, prepare, rng, progress)
 }
 
-/// Like [`build_records`], but prepares the database with `prepare` instead of the options' scheme and goal.
-/// The caller must check that its scheme is private.
+/// Like [`build_records`], but prepares the database with `prepare` instead of the options' scheme
+/// and goal. The caller must check that its scheme is private.
 ///
 /// # Errors
 /// Errors of [`build_records`] and of `prepare`.
@@ -156,6 +158,7 @@ fn of_records(options: &BuildOptions, records: &dyn Records) -> BuildOptions {
     }
 }
 
+/// Builds a snapshot of records in memory. `goal` is recorded in the metadata.
 fn build_records_for(
     options: &BuildOptions,
     goal: Option<Goal>,
@@ -171,9 +174,10 @@ fn build_records_for(
             "a file, or no limit",
         ));
     }
+
     let former = options.former_log()?;
-    let shape = records.shape();
     let signing = options.signing(former.clone())?;
+    let shape = records.shape();
     let content = Content {
         records: Box::new(records),
         entries: shape.records(),
@@ -181,6 +185,7 @@ fn build_records_for(
         skipped: Vec::new(),
         keyword: None,
     };
+
     let finish = Finish {
         options,
         goal,
@@ -196,8 +201,8 @@ fn goal_of(options: &BuildOptions) -> Option<Goal> {
     (options.params.is_none() && options.tables.is_none()).then_some(options.goal)
 }
 
-/// Prepares the scheme's database, with memory of the scratch. Called once the records are read, since a
-/// setup needs their shape.
+/// Prepares the scheme's database, with memory of the scratch. Called once the records are read,
+/// since a setup needs their shape.
 pub type Prepare<'a> = dyn Fn(&dyn Records, &mut dyn Scratch, &mut dyn CryptoRng, &dyn Progress) -> PreparedServer
     + 'a;
 
@@ -212,8 +217,8 @@ pub struct Preparation<'a> {
     pub prepare: &'a Prepare<'a>,
 }
 
-/// Like [`build()`], but chooses buckets and prepares the database with `preparation` instead of the
-/// options' scheme and goal. The caller must check that its scheme is private.
+/// Like [`build()`], but chooses buckets and prepares the database with `preparation` instead of
+/// the options' scheme and goal. The caller must check that its scheme is private.
 ///
 /// # Errors
 /// Errors of [`build()`] and of `preparation`.
@@ -237,6 +242,7 @@ fn build_for(
     options.check()?;
     let former = options.former_log()?;
     let signing = options.signing(former.clone())?;
+
     let finish = Finish {
         options,
         goal,
@@ -248,9 +254,12 @@ fn build_for(
         let content = read(options, preparation.bucket, rng, progress)?;
         return finish.run_in_memory(content, rng, progress);
     };
+
     let mut folder = BuildFolder::open(options, memory, rng)?;
+    // Drawn from the folder's seed: an interrupted build draws the same bytes again.
     let mut rng = folder.rng();
     let content = outside::read(options, preparation.bucket, &mut folder, &mut rng, progress)?;
+
     folder.divide_by(
         options,
         outside::records_part(options),
@@ -294,6 +303,7 @@ impl Finish<'_> {
         progress: &dyn Progress,
     ) -> Result<BuildReport> {
         let options = self.options;
+
         check_proofs(options, content.records.as_ref())?;
         let (server, commitment) = prove(
             options.verifiable,
@@ -308,6 +318,7 @@ impl Finish<'_> {
             server.as_ref(),
             commitment.as_ref(),
         );
+
         let Content {
             records,
             keyword,
@@ -316,43 +327,56 @@ impl Finish<'_> {
         } = content;
         // The scheme has its own copy by now. Free this one before the snapshot is written.
         drop(records);
-        let owned = keyword
-            .as_ref()
-            .map(|keys| owned(options, keys, rng))
-            .transpose()?;
-        let commitment = commitment.as_ref();
+        let owned = match &keyword {
+            Some(keys) => Some(owned(options, keys, rng)?),
+            None => None,
+        };
         let prepared = Prepared {
             metadata: &metadata,
             keyword: owned,
-            commitment,
+            commitment: commitment.as_ref(),
             server: server.as_ref(),
         };
-        let mut alone = None;
-        let seal = |version: &Signed<'_>, sink: &mut SnapshotFile| {
-            alone = options.exclude_others(&self.former)?;
-            // A build that continues one that was killed once its file had appeared makes the same version
-            // again. The changes beside it belong to that file.
-            delta::remove(&options.out, server.version())?;
-            sign(self.signing, version, sink)
-        };
-        let (snapshot_bytes, log) = save(
-            (&options.out, Readers::Kept),
-            rng.next_u64(),
-            &prepared,
-            seal,
-            progress,
-        )?;
-        drop(alone);
-        let checkpoint = newest_leaf(log.as_ref());
-        let table = keyword.map(|keys| keys.report);
+
+        let (snapshot_bytes, log) = self.write(&prepared, rng, progress)?;
         Ok(BuildReport {
             metadata,
             description: server.describe(),
-            table,
+            table: keyword.map(|keys| keys.report),
             skipped,
             snapshot_bytes,
-            checkpoint,
+            checkpoint: newest_leaf(log.as_ref()),
         })
+    }
+
+    /// Writes the snapshot. Returns its length in bytes, and the log of a signed one.
+    fn write(
+        &self,
+        prepared: &Prepared<'_>,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<(u64, Option<Log>)> {
+        let options = self.options;
+        let mut alone = None;
+
+        let saved = save(
+            &options.out,
+            Readers::Kept,
+            rng.next_u64(),
+            prepared,
+            |version, sink| {
+                // Locked until the file has appeared: nobody publishes between check and rename.
+                alone = options.exclude_others(&self.former)?;
+                // A build that continues one that was killed once its file had appeared makes the
+                // same version again. The changes beside it belong to that file.
+                delta::remove(&options.out, prepared.server.version())?;
+                sign(self.signing, version, sink)
+            },
+            progress,
+        )?;
+
+        drop(alone);
+        Ok(saved)
     }
 }
 
@@ -370,24 +394,25 @@ fn owned<'a>(
 
 /// Refuses proofs whose tree does not fit in the memory of the build.
 fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
+    let Some(memory) = options.memory else {
+        return Ok(());
+    };
+    let half = memory / 2;
     let needed = records.shape().records().saturating_mul(TREE_BYTES);
-    let allowed = options.memory;
-    match allowed
-        .map(|memory| memory / 2)
-        .filter(|&half| options.verifiable && needed > half)
-    {
-        None => Ok(()),
-        Some(half) => {
-            let expected = format!("at most {half}, half of the memory allowed");
-            Err(CoreError::out_of_bounds(
-                "the number of bytes of all proofs' hashes",
-                needed,
-                expected,
-            )
-            .into())
-        }
+    if !options.verifiable || needed <= half {
+        return Ok(());
     }
+
+    let expected = format!("at most {half}, half of the memory allowed");
+    Err(CoreError::out_of_bounds(
+        "the number of bytes of all proofs' hashes",
+        needed,
+        expected,
+    )
+    .into())
 }
+
+/// The metadata of a new snapshot.
 
 fn metadata(
     options: &BuildOptions,
@@ -398,45 +423,53 @@ fn metadata(
 ) -> Metadata {
     let layout = content.keyword.as_ref().map(|keys| &keys.layout);
     let description = server.describe();
+    let keyword = content.keyword.as_ref().map(|keys| {
+        let summary = KeywordSummary::new(&keys.report, keys.bucket);
+        if options.encrypt.is_some() {
+            summary.concealed()
+        } else {
+            summary
+        }
+    });
+
     Metadata {
         name: options.name(),
         created: timestamp(SystemTime::now()),
         papir: env!("CARGO_PKG_VERSION").to_owned(),
-        source: SourceSummary {
-            file: match options.source.file_name() {
-                Some(name) if !is_standard_input(&options.source) => {
-                    name.to_string_lossy().into_owned()
-                }
-                _ => name_of(&options.source),
-            },
-            format: options.format().name().to_owned(),
-            // The length of the source would reveal the lengths of encrypted keys and values.
-            bytes: if options.encrypt.is_some() {
-                0
-            } else {
-                content.bytes
-            },
-            entries: content.entries,
-            skipped: content.skipped.len() as u64,
-            key: options.key.clone(),
-            values: options.values.clone(),
-        },
+        source: source_of(options, content),
         scheme: description.scheme.to_owned(),
         version: server.version().to_string(),
         records: description.shape.records(),
         record_bits: description.shape.record_bits(),
         root: commitment.map(|commitment| commitment.root(layout).to_string()),
-        keyword: content.keyword.as_ref().map(|keys| {
-            let summary = KeywordSummary::new(&keys.report, keys.bucket);
-            if options.encrypt.is_some() {
-                summary.concealed()
-            } else {
-                summary
-            }
-        }),
+        keyword,
         goal: goal.map(|goal| goal.name().to_owned()),
         updated: None,
         updates: 0,
         followed: None,
+    }
+}
+
+/// The source in the metadata of a new snapshot.
+fn source_of(options: &BuildOptions, content: &Content<'_>) -> SourceSummary {
+    let file = match options.source.file_name() {
+        Some(name) if !is_standard_input(&options.source) => name.to_string_lossy().into_owned(),
+        _ => name_of(&options.source),
+    };
+    // The length of the source would reveal the lengths of encrypted keys and values.
+    let bytes = if options.encrypt.is_some() {
+        0
+    } else {
+        content.bytes
+    };
+
+    SourceSummary {
+        file,
+        format: options.format().name().to_owned(),
+        bytes,
+        entries: content.entries,
+        skipped: content.skipped.len() as u64,
+        key: options.key.clone(),
+        values: options.values.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use papir_checkpoint::Log;
+use papir_checkpoint::{Certificate, Leaf, Log};
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, FailureBound, FileLock, Goal, NotPrivate, OwnerKey, Privacy};
 use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
@@ -19,8 +19,8 @@ use crate::signing::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
 use crate::stored_log::{log_to_continue, stored_log};
 
-/// The least memory of a build in bytes: buffers, and a pack with its masks for each of this machine's
-/// threads (`RAYON_NUM_THREADS`).
+/// The least memory of a build in bytes: buffers, and a pack with its masks for each thread of this
+/// machine (`RAYON_NUM_THREADS`).
 pub fn least_memory() -> u64 {
     const BUFFERS: u64 = 64 << 20;
     const PACK: u64 = 96 << 20;
@@ -33,8 +33,8 @@ pub struct BuildOptions {
     /// The source: a file, a folder, or `-` for standard input. It must not change during the
     /// build.
     pub source: PathBuf,
-    /// The rows of a table in this program, instead of a source to read. `source` then names them in
-    /// errors and metadata.
+    /// The rows of a table in this program, instead of a source to read. `source` then names them
+    /// in errors and metadata.
     pub given: Option<Given>,
     /// Its format; `None` detects it by name. Standard input needs a format.
     pub format: Option<Format>,
@@ -64,20 +64,20 @@ pub struct BuildOptions {
     pub on_duplicate: OnDuplicate,
     /// Length of a bucket of keys; `None` chooses it for the scheme and the goal.
     pub bucket: Option<BucketTarget>,
-    /// Label of the scheme's parameters, one of those that the planner prints; `None` chooses them for
-    /// the goal.
+    /// Label of the scheme's parameters, one of those that the planner prints; `None` chooses them
+    /// for the goal.
     pub params: Option<String>,
     /// Evaluates by tables of these variables, in schemes that have tables.
     pub tables: Option<Tables>,
     /// Keeps finished tables in this folder, from which an interrupted build continues.
     pub scratch: Option<PathBuf>,
-    /// The memory of the build in bytes, at least [`least_memory`], without pages of
-    /// mapped files; `None` for as much as it needs. Everything that grows with the database is then in
-    /// a folder beside `out`, which nobody else may change during the build. An interrupted build
+    /// The memory of the build in bytes, at least [`least_memory`], without pages of mapped files;
+    /// `None` for as much as it needs. Everything that grows with the database is then in a folder
+    /// beside `out`, which no other program may change during the build. An interrupted build
     /// continues there.
     pub memory: Option<u64>,
-    /// Has tasks on many machines prepare the matrices, for a build with a limit of memory; all machines
-    /// have the folder of `out`.
+    /// Has tasks on many machines prepare the matrices, for a build with a limit of memory; all
+    /// machines have the folder of `out`.
     pub tasks: Option<TaskOptions>,
     /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
     pub verifiable: bool,
@@ -94,7 +94,8 @@ pub struct BuildOptions {
     pub encrypt: Option<OwnerKey>,
     /// Signs the version with this key; `None` for an unsigned one.
     pub sign: Option<Sign>,
-    /// The signed snapshot whose log this version extends; `None` for the file at `out`, if it exists.
+    /// The signed snapshot whose log this version extends; `None` for the file at `out`, if it
+    /// exists.
     pub former: Option<PathBuf>,
     /// Allows an unsigned version in place of a signed one. Clients that pin its owner's key
     /// refuse it.
@@ -142,63 +143,55 @@ impl BuildOptions {
         self.name.clone().unwrap_or_else(|| stem_of(&self.out))
     }
 
-    /// The log of the former version, which this one continues if it is signed.
-    ///
-    /// # Errors
-    /// [`Error::Signed`] for an unsigned version in place of a signed one; [`Error::Options`] for a
-    /// former version without a log.
+    /// The log of the former version, which this one continues if it is signed. Refuses an unsigned
+    /// version in place of a signed one, and a former version without a log.
     pub(super) fn former_log(&self) -> Result<Option<Log>> {
         let sign = self.sign.as_ref();
-        match &self.former {
-            Some(former) if sign.is_some() => {
-                let log = log_to_continue(stored_log(former)?, former, sign, self.unsigned)?;
-                let found = || format!("{} without a checkpoint", former.display());
-                let log = log.ok_or_else(|| {
-                    Error::options(found(), "a signed database, to continue its log")
-                });
-                log.map(Some)
-            }
-            Some(_) => Err(Error::options(
-                "a log to continue without a key",
-                "a key to sign with",
-            )),
-            None => match stored_log(&self.out) {
+        let Some(former) = &self.former else {
+            return match stored_log(&self.out) {
                 Ok(log) => log_to_continue(log, &self.out, sign, self.unsigned),
                 Err(error) if self.replaces(&error) => {
                     log_to_continue(None, &self.out, sign, self.unsigned)
                 }
                 Err(error) => Err(error),
-            },
+            };
+        };
+        if sign.is_none() {
+            return Err(Error::options(
+                "a log to continue without a key",
+                "a key to sign with",
+            ));
         }
+
+        let log = log_to_continue(stored_log(former)?, former, sign, self.unsigned)?;
+        let log = log.ok_or_else(|| {
+            Error::options(
+                format!("{} without a checkpoint", former.display()),
+                "a signed database, to continue its log",
+            )
+        })?;
+        Ok(Some(log))
     }
 
-    /// The signature to be made, if any, as the next one of the former version's log.
-    ///
-    /// # Errors
-    /// [`Error::Checkpoint`] for a key that may not sign.
+    /// The signature to be made as the next one of the former version's log; `None` without a key.
     pub(super) fn signing(&self, former: Option<Log>) -> Result<Option<Signing<'_>>> {
-        let sign = self.sign.as_ref();
-        sign.map(|sign| Signing::new(sign, former, &self.name(), &self.out))
-            .transpose()
+        Signing::of(self.sign.as_ref(), former, &self.name(), &self.out)
     }
 
-    /// Waits until nobody publishes at `out`, and refuses this version if the log that it continues, `former`,
-    /// has changed meanwhile. Others wait until the result is dropped.
-    ///
-    /// # Errors
-    /// The errors of [`Self::former_log`] and [`refuse_published`].
+    /// Waits until no other program publishes at `out`, and refuses this version if the log that it
+    /// continues, `former`, has changed meanwhile. Others wait until the result is dropped.
     pub(super) fn exclude_others(&self, former: &Option<Log>) -> Result<Option<FileLock>> {
         // A first version has no delta, and without a signature no log.
-        let lock = self.sign.is_some() || self.out.exists();
-        let lock = if lock { lock_deltas(&self.out)? } else { None };
-        let now = self.former_log()?;
-        // Cosignatures of the former version may arrive meanwhile: the next leaf does not continue them.
-        let continued = |log: &Option<Log>| {
-            log.as_ref()
-                .map(|log| (log.leaves().to_vec(), log.certificates().to_vec()))
+        let needed = self.sign.is_some() || self.out.exists();
+        let lock = if needed {
+            lock_deltas(&self.out)?
+        } else {
+            None
         };
+
+        let now = self.former_log()?;
         let file = self.former.as_deref().unwrap_or(&self.out);
-        refuse_published(file, &continued(former), &continued(&now))?;
+        refuse_published(file, &continued(former.as_ref()), &continued(now.as_ref()))?;
         Ok(lock)
     }
 
@@ -215,6 +208,7 @@ impl BuildOptions {
         }
     }
 
+    /// The format of the source.
     pub(super) fn format(&self) -> Format {
         match self.given {
             Some(_) => Format::Given,
@@ -242,6 +236,7 @@ impl BuildOptions {
     /// encrypted records.
     fn check_key(&self) -> Result<()> {
         let encrypted = self.scheme == registry::ENCRYPTED;
+
         match &self.encrypt {
             None if encrypted => Err(Error::options(
                 format!("{} without a key", self.scheme),
@@ -284,6 +279,7 @@ impl BuildOptions {
         } else {
             self.record_bytes
         };
+
         Request {
             path: &self.source,
             format: self.format(),
@@ -300,9 +296,16 @@ impl BuildOptions {
         self.check_key()?;
         self.check_tasks()?;
         self.check_memory()?;
+
         let format = self.format();
-        let columns = self.key.is_some() || !self.values.is_empty();
-        let source = format!("a {} source", format.name());
+        self.check_source(format)?;
+        self.check_table()?;
+        self.check_record_bytes(format)?;
+        self.check_selection(format)
+    }
+
+    /// Refuses a source that does not fit its format or its columns.
+    fn check_source(&self, format: Format) -> Result<()> {
         if self.given.is_some() && self.format.is_some() {
             return Err(Error::options(
                 "a format of given rows",
@@ -311,24 +314,32 @@ impl BuildOptions {
         }
         self.check_stream(format)?;
         format.check_support(&self.source)?;
+
+        let columns = self.key.is_some() || !self.values.is_empty();
         if !format.has_columns() && columns {
             return Err(Error::options(
-                format!("key or value columns of {source}"),
+                format!("key or value columns of a {} source", format.name()),
                 "a source of columns",
             ));
         }
         if format.has_columns() && !columns {
             return Err(Error::options(
-                format!("{source} without columns"),
+                format!("a {} source without columns", format.name()),
                 "a key column, value columns, or both",
             ));
         }
+        Ok(())
+    }
+
+    /// Refuses options of a keyed table without keys, and of the scheme's tables without tables.
+    fn check_table(&self) -> Result<()> {
         if self.room > 0 && !self.keyed() {
             return Err(Error::options(
                 "room for new keys in a database without keys",
                 "a key column",
             ));
         }
+
         if self.tables.is_some() && (self.params.is_some() || self.batch.is_some()) {
             return Err(Error::options(
                 "tables beside parameters by label or batches",
@@ -341,38 +352,43 @@ impl BuildOptions {
                 "tables to keep there",
             ));
         }
+
         if self.bucket.is_some() && !self.keyed() {
             return Err(Error::options(
                 "a bucket length for a database without keys",
                 "a key column",
             ));
         }
+        Ok(())
+    }
+
+    /// Refuses a raw source without a record length, and a record length for a database of keys.
+    fn check_record_bytes(&self, format: Format) -> Result<()> {
         match self.record_bytes {
-            None if format == Format::Raw => {
-                Err(Error::options(source, "its record length in bytes"))
-            }
-            Some(_) if self.keyed() => {
-                let expected = "none: it is chosen from the values";
-                Err(Error::options(
-                    "a record length for a database of keys",
-                    expected,
-                ))
-            }
+            None if format == Format::Raw => Err(Error::options(
+                format!("a {} source", format.name()),
+                "its record length in bytes",
+            )),
+            Some(_) if self.keyed() => Err(Error::options(
+                "a record length for a database of keys",
+                "none: it is chosen from the values",
+            )),
             _ => Ok(()),
-        }?;
-        self.check_selection(format)
+        }
     }
 
     /// Refuses a limit of memory where it would not hold.
     fn check_memory(&self) -> Result<()> {
         let Some(memory) = self.memory else {
-            let alone = Error::options("tasks without a limit of memory", "that of each task");
-            return if self.tasks.is_some() {
-                Err(alone)
-            } else {
-                Ok(())
+            return match &self.tasks {
+                Some(_) => Err(Error::options(
+                    "tasks without a limit of memory",
+                    "that of each task",
+                )),
+                None => Ok(()),
             };
         };
+
         let least = least_memory();
         if memory < least {
             let expected = format!(
@@ -386,19 +402,18 @@ impl BuildOptions {
             )
             .into());
         }
+
         let found = match (self.batch, &self.tables, self.scheme()?.bounded_memory()) {
             (Some(_), ..) => "batches with a limit of memory".to_owned(),
             (_, Some(_), _) => "tables with a limit of memory".to_owned(),
             (_, _, false) => format!("{} with a limit of memory", self.scheme),
             _ => return Ok(()),
         };
-        let bounded = registry::all()
-            .into_iter()
-            .filter(|scheme| scheme.bounded_memory());
-        let names: Vec<_> = bounded.map(|scheme| scheme.name()).collect();
+
+        let names = names_of(|scheme| scheme.bounded_memory());
         Err(Error::options(
             found,
-            format!("{}, without batches or tables", names.join(" or ")),
+            format!("{names}, without batches or tables"),
         ))
     }
 
@@ -416,16 +431,12 @@ impl BuildOptions {
             Some(_) if !self.scheme()?.by_tasks() => format!("tasks for {}", self.scheme),
             _ => return Ok(()),
         };
-        let able = registry::all()
-            .into_iter()
-            .filter(|scheme| scheme.by_tasks());
-        let names: Vec<_> = able.map(|scheme| scheme.name()).collect();
-        Err(Error::options(
-            found,
-            format!("{}, not verifiable", names.join(" or ")),
-        ))
+
+        let names = names_of(|scheme| scheme.by_tasks());
+        Err(Error::options(found, format!("{names}, not verifiable")))
     }
 
+    /// Refuses a table or a query where there is none to select.
     fn check_selection(&self, format: Format) -> Result<()> {
         match (&self.table, &self.query) {
             (Some(_), Some(_)) => Err(Error::options("a table and a query", "one of them")),
@@ -438,15 +449,30 @@ impl BuildOptions {
         }
     }
 
+    /// Refuses standard input without a format that can be read from a stream.
     fn check_stream(&self, format: Format) -> Result<()> {
         let named = self.given.is_some() || !is_standard_input(&self.source);
         if named || self.format.is_some() && format.streams() {
             return Ok(());
         }
+
         let found = self.format.map_or("no format", Format::name);
         Err(Error::options(
             format!("{found} for standard input"),
             "csv, jsonl or raw",
         ))
     }
+}
+
+/// The parts of a log that the next leaf continues. Cosignatures are left out: they may arrive
+/// during a build.
+fn continued(log: Option<&Log>) -> Option<(&[Leaf], &[Certificate])> {
+    log.map(|log| (log.leaves(), log.certificates()))
+}
+
+/// The names of the schemes with a property, joined by `or`.
+fn names_of(has: impl Fn(&dyn ErasedScheme) -> bool) -> String {
+    let schemes = registry::all().into_iter().filter(|scheme| has(*scheme));
+    let names: Vec<_> = schemes.map(|scheme| scheme.name()).collect();
+    names.join(" or ")
 }

@@ -5,7 +5,7 @@
 //! | step | by | files |
 //! |---|---|---|
 //! | draw the seed of the keys' ids | the build | `rows.json` |
-//! | read rows, hash keys, partition the rows by id | [`add_rows`], in a task for each part | `rows-PART`, `summary-PART.json` |
+//! | read and partition rows | [`add_rows`], a task a part | `rows-PART`, `summary-PART.json` |
 //! | map the parts | the build | |
 
 use std::fs;
@@ -49,6 +49,13 @@ struct Summary {
     bytes: u64,
 }
 
+/// The columns of rows that tasks read.
+#[derive(Clone, Copy)]
+pub(super) struct RowColumns<'a> {
+    pub(super) key: &'a str,
+    pub(super) values: &'a [String],
+}
+
 /// All parts that tasks have read.
 pub(super) struct RowParts {
     pub(super) seed: IdSeed,
@@ -58,59 +65,62 @@ pub(super) struct RowParts {
 }
 
 impl RowParts {
-    /// Has tasks read the rows with these columns of keys and values, for a build with `memory` bytes.
-    ///
-    /// # Errors
-    /// Errors of the tasks; [`CoreError::Io`]; [`CoreError::Malformed`] and [`CoreError::Length`] for parts
-    /// that are not those of [`add_rows`].
+    /// Has tasks read the rows with these columns, for a build with `memory` bytes.
     pub(super) fn read(
         folder: PathBuf,
-        ((key, values), seed): ((&str, &[String]), IdSeed),
+        columns: RowColumns<'_>,
+        seed: IdSeed,
         memory: u64,
-        (runner, progress): (&dyn RunTasks, &dyn Progress),
+        runner: &dyn RunTasks,
+        progress: &dyn Progress,
     ) -> Result<Self> {
-        write(
-            &folder,
-            PLAN,
-            &Plan {
-                seed: seed.0,
-                key: key.to_owned(),
-                values: values.to_vec(),
-            },
-        )?;
+        let plan = Plan {
+            seed: seed.0,
+            key: columns.key.to_owned(),
+            values: columns.values.to_vec(),
+        };
+        write(&folder, PLAN, &plan)?;
+
         let mut all = Self {
             seed,
             parts: Vec::new(),
             bytes: 0,
         };
         for name in runner.read_rows(&folder, progress)? {
-            let Summary {
-                ends,
-                lengths,
-                bytes,
-            } = read(&folder, &summary_of(&name))?;
-            let path = folder.join(rows_of(&name));
-            let rows = map_blob(&path)?;
-            CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
-            CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
-            let runs = Box::new(PartFile {
-                path,
-                rows,
-                ends,
-                most: most_bytes(memory),
-            });
-            all.parts.push(EntryPart {
-                runs,
-                lengths: lengths.map(Lengths::from),
-            });
-            all.bytes = all.bytes.saturating_add(bytes);
+            all.add(&folder, &name, memory)?;
         }
         Ok(all)
     }
+
+    /// Maps a part. Refuses a part whose files do not fit each other.
+    fn add(&mut self, folder: &Path, name: &str, memory: u64) -> Result<()> {
+        let Summary {
+            ends,
+            lengths,
+            bytes,
+        } = read(folder, &summary_of(name))?;
+        let path = folder.join(rows_of(name));
+        let rows = map_blob(&path)?;
+        CoreError::check_length("the ends of a part's runs", ends.len(), RUNS)?;
+        CoreError::check_length(NAME, rows.len(), ends.last().copied().unwrap_or_default())?;
+
+        let runs = Box::new(PartFile {
+            path,
+            rows,
+            ends,
+            most: most_bytes(memory),
+        });
+        self.parts.push(EntryPart {
+            runs,
+            lengths: lengths.map(Lengths::from),
+        });
+        self.bytes = self.bytes.saturating_add(bytes);
+        Ok(())
+    }
 }
 
-/// Reads the rows of a part for the build in `folder`, and partitions them in memory. The name of a part
-/// has letters and digits of ASCII; the same rows may be added again under the same name.
+/// Reads the rows of a part for the build in `folder`, and partitions them in memory. The name of a
+/// part has letters and digits of ASCII; the same rows may be added again under the same name.
 ///
 /// # Errors
 /// Errors of the rows, [`CoreError::Malformed`] for another name, and [`CoreError::Io`].
@@ -123,6 +133,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         )
         .into());
     }
+
     let Plan { seed, key, values } = read(folder, PLAN)?;
     let path = Path::new(NAME);
     let request = Request {
@@ -138,10 +149,23 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         longest: MAX_VALUE_BYTES as u64,
         skip_bad: 0,
     };
+
     let mut added = AddedEntries::new(IdSeed(seed), Box::<HeapRuns>::default());
-    let each = &mut |entry| added.add(&entry).map_err(Error::of_source(path));
-    let (bytes, _) = rows_each(&request, &NoProgress, each)?;
-    let EntryPart { mut runs, lengths } = added.finish();
+    let (bytes, _) = rows_each(&request, &NoProgress, &mut |entry| {
+        added.add(&entry).map_err(Error::of_source(path))
+    })?;
+    let EntryPart { runs, lengths } = added.finish();
+
+    let summary = Summary {
+        ends: write_runs(folder, name, runs)?,
+        lengths: lengths.map(StoredLengths::from),
+        bytes,
+    };
+    write(folder, &summary_of(name), &summary)
+}
+
+/// Writes all runs of a part to one file. Returns their ends.
+fn write_runs(folder: &Path, name: &str, mut runs: Box<dyn ReadRuns>) -> Result<Vec<usize>> {
     let mut ends = Vec::with_capacity(RUNS);
     publish_with(folder, &rows_of(name), &mut |file| {
         let mut end = 0;
@@ -154,16 +178,7 @@ pub fn add_rows(folder: &Path, name: &str, rows: &Given) -> Result<()> {
         }
         Ok(())
     })?;
-    let lengths = lengths.map(StoredLengths::from);
-    write(
-        folder,
-        &summary_of(name),
-        &Summary {
-            ends,
-            lengths,
-            bytes,
-        },
-    )
+    Ok(ends)
 }
 
 fn rows_of(name: &str) -> String {
@@ -183,8 +198,9 @@ fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<()> {
 fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T> {
     let path = folder.join(name);
     let json = fs::read(&path).map_err(|source| io("reading", &path, source))?;
-    let found = serde_json::from_slice(&json);
-    Ok(found.map_err(|error| CoreError::malformed(NAME, error, "that of this version"))?)
+    let found = serde_json::from_slice(&json)
+        .map_err(|error| CoreError::malformed(NAME, error, "that of this version"))?;
+    Ok(found)
 }
 
 /// The runs of a part, in a file that is removed with them. Its pages are not memory of the build.
@@ -199,9 +215,11 @@ struct PartFile {
 impl ReadRuns for PartFile {
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()> {
         let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let found = self.rows.get(start..self.ends[run]);
-        let found = found
+        let found = self
+            .rows
+            .get(start..self.ends[run])
             .ok_or_else(|| CoreError::malformed(NAME, "runs out of order", "ascending ends"))?;
+
         check_memory(out.len() + found.len(), self.most)?;
         out.extend_from_slice(found);
         Ok(())

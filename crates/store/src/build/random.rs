@@ -68,6 +68,7 @@ mod tests {
         first.fill_bytes(&mut words);
         first.next_u64();
         first.next_u32();
+
         let mut second = BuildRng::new([7; SEED_BYTES]);
         second.skip_to(first.drawn());
         assert_eq!((second.drawn(), second.next_u64()), (48, first.next_u64()));

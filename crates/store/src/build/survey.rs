@@ -12,7 +12,7 @@ use crate::source::{Format, csv_columns};
 /// The shape of the database that a build would prepare.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// The records of the scheme's database; of a keyed one, its buckets.
+    /// The records of the scheme's database, which are the buckets of a keyed one.
     pub shape: Shape,
     /// Bytes of all records, compressed, as the scheme `download` sends them; estimated.
     pub compressed_bytes: u64,
@@ -58,17 +58,18 @@ pub fn survey(
         options.key = columns.next();
         options.values = columns.collect();
     }
+
     options.check()?;
-    let default = |_: &Lengths| Ok(BucketTarget::default());
     let Content {
         records,
         entries,
         keyword,
         ..
-    } = read(&options, &default, rng, progress)?;
+    } = read(&options, &|_| Ok(BucketTarget::default()), rng, progress)?;
     if entries == 0 {
         return Err(Error::Core(papir_core::Error::EmptyDatabase));
     }
+
     let keyword = keyword.map(|keys| SurveyedKeys {
         keys: keys.report.entries,
         layout_bytes: keys.report.layout_bytes,
@@ -77,6 +78,7 @@ pub fn survey(
         lengths: keys.lengths,
     });
     let compressed_bytes = papir_schemes::download::estimate(records.as_ref())?;
+
     Ok(Survey {
         shape: records.shape(),
         compressed_bytes,

@@ -1,18 +1,18 @@
 //! Builds whose matrices are prepared by tasks on many machines.
 //!
-//! All machines have the folder of the build. The build arranges the records and writes the plan; the tasks
-//! do the rest, and the build joins what they made.
+//! All machines have the folder of the build. The build arranges the records and writes the plan;
+//! the tasks do the rest, and the build joins what they made.
 //!
 //! | step | by | files |
 //! |---|---|---|
 //! | read rows of keys | tasks, if the build has no source of its own | see [`super::parts`] |
 //! | read the source, arrange the keys | the build | the records, `tasks.json` |
 //! | encode a range of columns | a task each | `columns-I-of-N` |
-//! | prepare a range of slices | a task each | `PART.slices-J-of-M`, then `slices-J-of-M` with the names of parts |
+//! | prepare a range of slices | a task each | `PART.slices-J-of-M`, then `slices-J-of-M` |
 //! | join the slices of each part | the build | the parts |
 //!
-//! The names have the numbers of tasks, so that a build which continues with other numbers finds nothing
-//! that belongs to other ranges.
+//! `slices-J-of-M` has the names of the parts. The names have the numbers of tasks, so that a build
+//! which continues with other numbers finds nothing that belongs to other ranges.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -39,17 +39,17 @@ const PLAN: &str = "tasks.json";
 
 /// Runs the tasks of a build.
 pub trait RunTasks: Send + Sync {
-    /// Has the rows of the source read in parts, each by [`add_rows`](super::add_rows) with `folder`, on any
-    /// machine. Returns the names of the parts in the order of the source. Called only with
-    /// [`TaskOptions::read_rows`]. Reports to `progress` how many parts are read.
+    /// Has the rows of the source read in parts, each by [`add_rows`](super::add_rows) with
+    /// `folder`, on any machine. Returns the names of the parts in the order of the source. Called
+    /// only with [`TaskOptions::read_rows`]. Reports to `progress` how many parts are read.
     ///
     /// # Errors
     /// The first error of a task.
     fn read_rows(&self, folder: &Path, progress: &dyn Progress) -> CoreResult<Vec<String>>;
 
     /// Calls [`encode_task`] for all numbers below `tasks.encode`, on any machine, and once all of
-    /// them have ended, [`prepare_task`] for all below `tasks.prepare`. Reports to `progress` how many
-    /// are done.
+    /// them have ended, [`prepare_task`] for all below `tasks.prepare`. Reports to `progress` how
+    /// many are done.
     ///
     /// # Errors
     /// The first error of a task.
@@ -67,13 +67,14 @@ pub struct Tasks {
     pub prepare: usize,
 }
 
-/// Tasks for a build, as an option.
+/// Options of the tasks of a build.
 #[derive(Clone)]
 pub struct TaskOptions {
-    /// The machines that the database is for. Each kind has at least as many tasks, and more if the memory
-    /// of the build does not suffice for one.
+    /// Number of machines that the database is for. Each kind has at least as many tasks, and more
+    /// if the memory of the build does not suffice for one.
     pub shards: usize,
-    /// Tasks also read the rows of keys. [`super::BuildOptions::given`] then only names the columns.
+    /// Tasks also read the rows of keys. [`super::BuildOptions::given`] then only names the
+    /// columns.
     pub read_rows: bool,
     /// Runs the tasks.
     pub runner: Arc<dyn RunTasks>,
@@ -96,6 +97,15 @@ impl fmt::Debug for TaskOptions {
     }
 }
 
+/// The preparation that the tasks of a build share.
+pub(super) struct Work<'a> {
+    pub(super) scheme: &'static str,
+    pub(super) parameters: &'a [u8],
+    /// The file with the packed records.
+    pub(super) records: &'a Path,
+    pub(super) shape: Shape,
+}
+
 /// The plan of the tasks.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Plan {
@@ -111,30 +121,28 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans as many tasks of each kind as there are shards; more if the share of one in the records is
-    /// longer than a quarter of `memory` bytes.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedScheme::division`], [`ErasedScheme::column_ranges`] and
-    /// [`papir_core::Division::split`].
+    /// Plans as many tasks of each kind as there are shards; more if the share of one in the
+    /// records is longer than a quarter of `memory` bytes.
     pub(super) fn new(
-        (scheme, parameters): (&'static str, &[u8]),
-        (records, shape): (&Path, Shape),
+        work: &Work<'_>,
         seed: [u8; SEED_BYTES],
-        (shards, memory): (usize, u64),
+        shards: usize,
+        memory: u64,
     ) -> CoreResult<Self> {
-        let of_name = registry::by_name(scheme)?;
-        let division = of_name.division(parameters)?;
+        let scheme = registry::by_name(work.scheme)?;
+        let division = scheme.division(work.parameters)?;
+        // Fails if there are more shards than slices.
         division.split(shards)?;
-        let for_memory = (shape.total_bytes() / (memory / 4).max(1)) as usize + 1;
+        let for_memory = (work.shape.total_bytes() / (memory / 4).max(1)) as usize + 1;
         let tasks = shards.max(for_memory);
+
         Ok(Self {
-            scheme: scheme.to_owned(),
-            parameters: parameters.to_vec(),
-            records: records.to_owned(),
-            shape: (shape.records(), shape.record_bits()),
+            scheme: work.scheme.to_owned(),
+            parameters: work.parameters.to_vec(),
+            records: work.records.to_owned(),
+            shape: (work.shape.records(), work.shape.record_bits()),
             seed,
-            encode: of_name.column_ranges(parameters, tasks)?.len(),
+            encode: scheme.column_ranges(work.parameters, tasks)?.len(),
             prepare: tasks.min(division.slices()),
         })
     }
@@ -157,23 +165,27 @@ impl Plan {
         registry::by_name(&self.scheme)
     }
 
+    /// The random bytes of all tasks, from the first on.
     pub(super) fn rng(&self) -> BuildRng {
         BuildRng::new(self.seed)
     }
 
+    /// Maps the records.
     fn records(&self) -> CoreResult<PackedRecords> {
         let (records, bits) = self.shape;
         let shape = Shape::new(records, bits)?;
+
         let packed = map_blob(&self.records)?;
         CoreError::check_length(
             "the records of a build",
             packed.len(),
             shape.total_bytes() as usize,
         )?;
+
         Ok(PackedRecords::new(shape, packed))
     }
 
-    /// Has all tasks run whose results are missing. Returns the names of the parts.
+    /// Has the tasks run if results are missing. Returns the names of the parts.
     pub(super) fn run(
         &self,
         folder: &Path,
@@ -181,8 +193,8 @@ impl Plan {
         progress: &dyn Progress,
     ) -> CoreResult<Vec<String>> {
         self.write(folder)?;
-        let done = |task: usize| folder.join(self.slices_file(task)).exists();
-        if !(0..self.prepare).all(done) {
+        let done = (0..self.prepare).all(|task| folder.join(self.slices_file(task)).exists());
+        if !done {
             let tasks = Tasks {
                 folder: folder.to_owned(),
                 encode: self.encode,
@@ -238,20 +250,23 @@ impl Plan {
     }
 }
 
-/// Encodes the columns of a task of the build in this folder. Does nothing if they are encoded already.
+/// Encodes the columns of a task of the build in this folder. Does nothing if they are encoded
+/// already.
 ///
 /// # Errors
-/// The errors of [`ErasedScheme::encode_columns`], [`CoreError::OutOfBounds`] for a task that does not
-/// exist, and [`CoreError::Io`].
+/// The errors of [`ErasedScheme::encode_columns`], [`CoreError::OutOfBounds`] for a task that does
+/// not exist, and [`CoreError::Io`].
 pub fn encode_task(folder: &Path, task: usize, progress: &dyn Progress) -> CoreResult<()> {
     let plan = Plan::read(folder)?;
     let name = plan.columns_file(task);
     if folder.join(&name).exists() {
         return Ok(());
     }
+
     let scheme = plan.scheme()?;
     let parameters = &plan.parameters;
     let columns = range(scheme.column_ranges(parameters, plan.encode)?, task)?;
+
     let records = plan.records()?;
     let encoded =
         scheme.encode_columns(parameters, columns, &records, &mut plan.rng(), progress)?;
@@ -269,20 +284,26 @@ pub fn prepare_task(folder: &Path, task: usize, progress: &dyn Progress) -> Core
     if folder.join(&name).exists() {
         return Ok(());
     }
+
     let scheme = plan.scheme()?;
     let parameters = &plan.parameters;
     let slices = range(scheme.division(parameters)?.split(plan.prepare)?, task)?;
-    let encoded = (0..plan.encode).map(|task| map_blob(&folder.join(plan.columns_file(task))));
-    let encoded = encoded.collect::<CoreResult<Vec<Blob>>>()?;
+    let encoded = (0..plan.encode)
+        .map(|task| map_blob(&folder.join(plan.columns_file(task))))
+        .collect::<CoreResult<Vec<Blob>>>()?;
+
     let pieces = scheme.prepare_slices(parameters, slices, &encoded, &mut plan.rng(), progress)?;
     let mut parts = Vec::with_capacity(pieces.len());
     for Piece { part, bytes } in pieces {
         publish(folder, &plan.piece_file(&part, task), &bytes)?;
         parts.push(part);
     }
+
+    // Written last: it tells the build that all pieces of this task are complete.
     publish(folder, &name, parts.join("\n").as_bytes())
 }
 
+/// The range of a task. Refuses the number of a task that does not exist.
 fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
     let all = ranges.len();
     let found = ranges.into_iter().nth(task);
@@ -291,18 +312,20 @@ fn range<T>(ranges: Vec<T>, task: usize) -> CoreResult<T> {
     })
 }
 
-/// Writes a file that appears once it is complete and durable. Several tasks may write the same one.
+/// Writes a file that appears once it is complete and durable. Several tasks may write the same
+/// one.
 pub(super) fn publish(folder: &Path, name: &str, bytes: &[u8]) -> CoreResult<()> {
     publish_with(folder, name, &mut |file| file.write_all(bytes))
 }
 
-/// [`publish`], with what `write` writes.
+/// Like [`publish`], with the bytes that `write` writes.
 pub(super) fn publish_with(
     folder: &Path,
     name: &str,
     write: &mut dyn FnMut(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> CoreResult<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
+    // A name of its own: several tasks may write the same file.
     let own = format!(
         "{name}.{}-{}{UNFINISHED}",
         std::process::id(),
@@ -310,11 +333,17 @@ pub(super) fn publish_with(
     );
     let own = folder.join(own);
     let path = folder.join(name);
-    let written = File::create(&own).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        write(&mut file)?;
-        file.into_inner()?.sync_all()?;
-        fs::rename(&own, &path)
-    });
-    written.map_err(|source| io("writing", &path, source))
+    write_and_rename(&own, &path, write).map_err(|source| io("writing", &path, source))
+}
+
+/// Writes the file `own`, makes it durable, and renames it to `path`.
+fn write_and_rename(
+    own: &Path,
+    path: &Path,
+    write: &mut dyn FnMut(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let mut file = BufWriter::new(File::create(own)?);
+    write(&mut file)?;
+    file.into_inner()?.sync_all()?;
+    fs::rename(own, path)
 }

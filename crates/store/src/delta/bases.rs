@@ -7,56 +7,45 @@ use papir_lookup::delta::refusal;
 use super::file::{Delta, delta_file};
 use crate::error::{Error, Result};
 use crate::psi;
-use crate::sections::Verify;
 use crate::snapshot::{OpenOptions, Snapshot};
 
 /// Refuses a base that cannot have a delta yet.
-///
-/// # Errors
-/// [`Error::Options`] with the reason.
 pub(crate) fn check_base(base: &Snapshot, file: &Path) -> Result<()> {
     psi::refuse(base, file, "prepare it again with `papir psi prepare`")?;
-    let description = base.server.describe();
-    let reason = match () {
-        () if base.commitment_top.is_some() && base.checkpoint.is_none() => {
-            Some("a verifiable database without a signature: its root states no delta")
-        }
-        () => refusal(&description),
+
+    let unsigned = base.commitment_top.is_some() && base.checkpoint.is_none();
+    let reason = if unsigned {
+        Some("a verifiable database without a signature: its root states no delta")
+    } else {
+        refusal(&base.server.describe())
     };
-    reason.map_or(Ok(()), |reason| {
-        let found = format!("a delta beside {}, {reason}", file.display());
-        Err(Error::options(
-            found,
-            "changes without --delta: `papir update`",
-        ))
-    })
+    let Some(reason) = reason else {
+        return Ok(());
+    };
+
+    let found = format!("a delta beside {}, {reason}", file.display());
+    Err(Error::options(
+        found,
+        "changes without --delta: `papir update`",
+    ))
 }
 
 /// Refuses an operation on a snapshot that would lose the changes in its delta.
-///
-/// # Errors
-/// [`Error::Options`]; errors of a damaged delta.
 pub(crate) fn refuse_with_delta(base: &Snapshot, file: &Path) -> Result<()> {
     let version = base.server.version();
-    match Delta::of(
-        file,
-        version,
-        &OpenOptions {
-            verify: Verify::Lazy,
-            ..OpenOptions::default()
-        },
-    )? {
-        None => Ok(()),
-        Some(delta) => {
-            let entries = delta.metadata.entries;
-            let path = delta_file(file, version)?;
-            let found = format!(
-                "{} with {entries} changes beside it in {}",
-                file.display(),
-                path.display()
-            );
-            let expected = "a snapshot without a delta: merge it first (papir merge), or change it with --delta";
-            Err(Error::options(found, expected))
-        }
-    }
+    let Some(delta) = Delta::of(file, version, &OpenOptions::lazy())? else {
+        return Ok(());
+    };
+
+    let entries = delta.metadata.entries;
+    let path = delta_file(file, version)?;
+    let found = format!(
+        "{} with {entries} changes beside it in {}",
+        file.display(),
+        path.display()
+    );
+    Err(Error::options(
+        found,
+        "a snapshot without a delta: merge it first (papir merge), or change it with --delta",
+    ))
 }

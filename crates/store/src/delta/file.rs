@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::kept::{delta_of, kept_path};
 use crate::map::{map, read};
 use crate::publish::{keep_access, split};
-use crate::sections::{Sections, Verify};
+use crate::sections::Sections;
 use crate::snapshot::{OpenOptions, Snapshot, commitment_top};
 use crate::snapshot_names::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD};
 
@@ -53,46 +53,38 @@ pub fn delta_file(file: &Path, base: Version) -> Result<PathBuf> {
 /// # Errors
 /// Errors of the snapshot and of the delta.
 pub fn delta_bytes(file: &Path) -> Result<u64> {
-    let options = OpenOptions {
-        verify: Verify::Lazy,
-        ..OpenOptions::default()
+    let base = Snapshot::version_in(file)?;
+    let Some(delta) = Delta::of(file, base, &OpenOptions::lazy())? else {
+        return Ok(0);
     };
-    let delta = Delta::of(file, Snapshot::version_in(file)?, &options)?;
-    Ok(delta
-        .map(|delta| delta.changes())
-        .transpose()?
-        .map_or(0, |changes| changes.bytes()))
+    Ok(delta.changes()?.bytes())
 }
 
-/// Removes the delta of a version of `file`, if there is one.
-///
-/// # Errors
-/// [`CoreError::Io`].
+/// Removes the delta of a version of `file`. Does nothing without one.
 pub(crate) fn remove(file: &Path, base: Version) -> Result<()> {
     let path = delta_file(file, base)?;
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(Error::io("removing", &path)(error))
         }
         _ => Ok(()),
     }
 }
 
-/// Waits until no other program writes a delta of `file`, and keeps others from it until the result is
-/// dropped. The lock is on a file of its own, since both the snapshot and its delta are replaced. `None` if the
-/// file system has no locks: the owner then has to see to it that one program writes at a time.
-///
-/// # Errors
-/// [`CoreError::Io`].
+/// Waits until no other program writes a delta of `file`, and keeps others from it until the result
+/// is dropped. The lock is on a file of its own, since both the snapshot and its delta are
+/// replaced. Returns `None` on a file system without locks: the owner then has to see to it that
+/// one program writes at a time.
 pub(crate) fn lock_deltas(file: &Path) -> Result<Option<FileLock>> {
     let (directory, name) = split(file)?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     hidden.push(".delta-lock");
     let path = directory.join(hidden);
+
     let opened = match File::options().create_new(true).write(true).open(&path) {
         Ok(created) => {
-            // Whoever may update the database later must be able to open it.
+            // Every user who may update the database later must be able to open it.
             keep_access(file, &path)?;
             Ok(created)
         }
@@ -103,6 +95,7 @@ pub(crate) fn lock_deltas(file: &Path) -> Result<Option<FileLock>> {
             .or_else(|_| File::open(&path)),
         Err(error) => Err(error),
     };
+
     let opened = opened.map_err(Error::io("opening", &path))?;
     Ok(FileLock::wait(opened).ok())
 }
@@ -117,18 +110,16 @@ impl Delta {
         if !path.exists() {
             return Ok(None);
         }
+
         let delta = Self::open(&path, options)?;
         if delta.base == base {
             return Ok(Some(delta));
         }
-        let error = CoreError::WrongVersion {
+
+        Err(Error::of_snapshot(&path)(CoreError::WrongVersion {
             found: delta.base,
             expected: base,
-        };
-        Err(Error::Snapshot {
-            file: path.display().to_string(),
-            error,
-        })
+        }))
     }
 
     /// Opens the file of a delta.
@@ -137,23 +128,21 @@ impl Delta {
     /// [`Error::Snapshot`] naming the file; [`CoreError::Io`].
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
         let bytes = if options.in_memory {
-            read(path)
+            read(path)?
         } else {
-            map(path)
-        }?;
-        let file_bytes = bytes.len() as u64;
-        let file = Sections::read(bytes).map_err(|error| named(path, error.into()))?;
-        file.verify_at(options.verify)
-            .map_err(|error| named(path, error.into()))?;
-        let delta = Self::load(file, file_bytes).map_err(|error| named(path, error))?;
-        let failed = |error| Error::Checkpoint {
-            file: path.display().to_string(),
-            error,
+            map(path)?
         };
-        let log = delta.signed_log().map_err(failed)?;
+        let file_bytes = bytes.len() as u64;
+        let file = Sections::read(bytes).map_err(Error::of_snapshot(path))?;
+        file.verify_at(options.verify)
+            .map_err(Error::of_snapshot(path))?;
+
+        let delta = Self::load(file, file_bytes).map_err(Error::of_loading(path))?;
+        let log = delta.signed_log().map_err(Error::of_checkpoint(path))?;
         Ok(Self { log, ..delta })
     }
 
+    /// Loads a delta from its sections, without its log.
     fn load(file: Sections, file_bytes: u64) -> papir_lookup::Result<Self> {
         let metadata: DeltaMetadata =
             serde_json::from_slice(&file.blob(DELTA)?).map_err(|error| {
@@ -163,29 +152,8 @@ impl Delta {
         let server = registry::by_id(scheme_of(&file)?)?.load(&file)?;
         let layout = KeywordLayout::decode(&file.blob(KEYWORD)?)?;
         let commitment_top = commitment_top(&file)?;
-        let found = server.version().to_string();
-        if found != metadata.version {
-            let expected = format!("version {}", metadata.version);
-            return Err(CoreError::malformed(
-                "section `delta`",
-                format!("version {found}"),
-                expected,
-            )
-            .into());
-        }
-        let prepared = server.describe().shape;
-        let shape = match commitment_top {
-            Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
-            None => prepared,
-        };
-        let found = layout.records();
-        let expected = shape.records();
-        if (found, layout.record_bytes()) != (expected, shape.record_bytes()) {
-            let words = |records: u64| format!("{records} records");
-            return Err(
-                CoreError::malformed("section `keyword`", words(found), words(expected)).into(),
-            );
-        }
+        check_agreement(&metadata, server.as_ref(), &layout, commitment_top)?;
+
         Ok(Self {
             metadata,
             base,
@@ -203,14 +171,17 @@ impl Delta {
         if self.file.find(CHECKPOINT).is_none() {
             return Ok(None);
         }
+
         let log = Log::decode(&self.file.blob(CHECKPOINT)?)?;
         let leaf = log.newest()?;
+
         let expected = &self.metadata.name;
         if leaf.database != *expected {
             let found = leaf.database.clone();
             let expected = expected.clone();
             return Err(papir_checkpoint::Error::Database { found, expected });
         }
+
         let content = self
             .commitment_top
             .is_none()
@@ -233,29 +204,52 @@ impl Delta {
         self.part_with(stated.then(|| content_hash(self.file.table())))
     }
 
+    /// The public part with this hash of the content.
     fn part_with(&self, content: Option<[u8; 32]>) -> DeltaPart {
-        let scheme_public = self.server.public();
-        let keyword = Some(self.layout.clone());
-        let bundle = Bundle {
-            scheme_public,
-            keyword,
-            commitment_top: self.commitment_top,
-        };
         DeltaPart {
             base: self.base,
             records: self.metadata.records,
             content,
-            bundle,
+            bundle: Bundle {
+                scheme_public: self.server.public(),
+                keyword: Some(self.layout.clone()),
+                commitment_top: self.commitment_top,
+            },
         }
     }
 }
 
-fn named(path: &Path, error: papir_lookup::Error) -> Error {
-    match error {
-        papir_lookup::Error::Core(error) => Error::Snapshot {
-            file: path.display().to_string(),
-            error,
-        },
-        other => Error::of_source(path)(other),
+/// Checks that metadata, scheme and layout belong to the same delta.
+fn check_agreement(
+    metadata: &DeltaMetadata,
+    server: &dyn ErasedServer,
+    layout: &KeywordLayout,
+    commitment_top: Option<[u8; 32]>,
+) -> papir_lookup::Result<()> {
+    let found = server.version().to_string();
+    if found != metadata.version {
+        return Err(CoreError::malformed(
+            "section `delta`",
+            format!("version {found}"),
+            format!("version {}", metadata.version),
+        )
+        .into());
     }
+
+    let prepared = server.describe().shape;
+    let shape = match commitment_top {
+        Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
+        None => prepared,
+    };
+    let found = layout.records();
+    let expected = shape.records();
+    if (found, layout.record_bytes()) != (expected, shape.record_bytes()) {
+        return Err(CoreError::malformed(
+            "section `keyword`",
+            format!("{found} records"),
+            format!("{expected} records"),
+        )
+        .into());
+    }
+    Ok(())
 }

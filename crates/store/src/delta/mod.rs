@@ -1,7 +1,8 @@
-//! Deltas: the changes since a snapshot, in a small file beside it.
+//! Deltas: changes since a snapshot, in a file beside it.
 //!
-//! The delta of the version V of `FILE` is `FILE.V.delta`. It is named after its base, so renaming the
-//! next base over `FILE` is the one step that replaces both. A file of a delta has the form of a snapshot:
+//! The delta of the version V of `FILE` is `FILE.V.delta`. It is named after its base, so renaming
+//! the next base over `FILE` is the one step that replaces both. A file of a delta has the form of
+//! a snapshot:
 //!
 //! | section | content |
 //! |---|---|

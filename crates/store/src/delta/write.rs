@@ -49,9 +49,6 @@ fn milliseconds(time: SystemTime) -> u64 {
 
 /// Prepares changes as the delta of a version of `file`, and replaces the delta before. Returns its
 /// metadata, and the leaf of a signed one.
-///
-/// # Errors
-/// Errors of the table, of the scheme and of the file system.
 pub(crate) fn write(
     file: &Path,
     base: &Base<'_>,
@@ -70,10 +67,49 @@ pub(crate) fn write(
         let candidate = scheme.candidate_for(records.shape(), target)?;
         Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
     })?;
-    let metadata = DeltaMetadata {
+    let top = commitment.as_ref().map(|commitment| *commitment.top());
+
+    let metadata = metadata_of(base, changes, server.version());
+    let json = serde_json::to_vec_pretty(&metadata).map_err(|error| {
+        CoreError::malformed("the metadata", error, "values that JSON can represent")
+    })?;
+
+    let path = delta_file(file, base.version)?;
+    let mut log = None;
+    publish(&path, rng.next_u64(), Readers::Of(file), |sink| {
+        sink.put(DELTA, &[&json])?;
+        sink.put(DELTA_CHANGES, &[&changes.encode()])?;
+        sink.put(KEYWORD, &[&arranged.layout.encode()])?;
+        if let Some(top) = top {
+            sink.put(COMMITMENT, &[&top])?;
+        }
+        server.save(&mut SchemeSections { sink, progress })?;
+
+        let Some(signing) = base.signing else {
+            return Ok(());
+        };
+        let part = DeltaPart {
+            base: base.version,
+            records: base.records,
+            content: top.is_none().then(|| content_hash(sink.sections())),
+            bundle: Bundle {
+                scheme_public: server.public(),
+                keyword: Some(arranged.layout.clone()),
+                commitment_top: top,
+            },
+        };
+        log = Some(signing.put_delta(&part.encode(), sink)?);
+        Ok(())
+    })?;
+    Ok((metadata, newest_leaf(log.as_ref())))
+}
+
+/// The metadata of a delta with this version.
+fn metadata_of(base: &Base<'_>, changes: &DeltaChanges, version: Version) -> DeltaMetadata {
+    DeltaMetadata {
         name: base.name.to_owned(),
         base: base.version.to_string(),
-        version: server.version().to_string(),
+        version: version.to_string(),
         created: timestamp(SystemTime::now()),
         papir: env!("CARGO_PKG_VERSION").to_owned(),
         scheme: SCHEME.to_owned(),
@@ -81,39 +117,5 @@ pub(crate) fn write(
         records: base.records,
         followed: base.followed.clone(),
         arrived: base.arrived.map(milliseconds),
-    };
-    let json = serde_json::to_vec_pretty(&metadata).map_err(|error| {
-        CoreError::malformed("the metadata", error, "values that JSON can represent")
-    })?;
-    let path = delta_file(file, base.version)?;
-    let mut log = None;
-    publish(&path, rng.next_u64(), Readers::Of(file), |sink| {
-        sink.put(DELTA, &[&json])?;
-        sink.put(DELTA_CHANGES, &[&changes.encode()])?;
-        sink.put(KEYWORD, &[&arranged.layout.encode()])?;
-        let top = commitment.as_ref().map(|commitment| *commitment.top());
-        top.map_or(Ok(()), |top| sink.put(COMMITMENT, &[&top]))?;
-        server.save(&mut SchemeSections { sink, progress })?;
-        let Some(signing) = base.signing else {
-            return Ok(());
-        };
-        let content = top.is_none().then(|| content_hash(sink.sections()));
-        let scheme_public = server.public();
-        let keyword = Some(arranged.layout.clone());
-        let bundle = Bundle {
-            scheme_public,
-            keyword,
-            commitment_top: top,
-        };
-        let part = DeltaPart {
-            base: base.version,
-            records: base.records,
-            content,
-            bundle,
-        };
-        log = Some(signing.put_delta(&part.encode(), sink)?);
-        Ok(())
-    })?;
-    let leaf = newest_leaf(log.as_ref());
-    Ok((metadata, leaf))
+    }
 }

@@ -10,40 +10,23 @@ use crate::error::{Error, Result};
 use crate::metadata::Followed;
 use crate::source::Format;
 
-/// Bytes before a place that identify the source.
+/// Number of bytes before a place that identify the source.
 const BEFORE: u64 = 4096;
 
-/// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are none yet.
-///
-/// # Errors
-/// [`Error::Unreadable`] for a source that is not the one that the place is in, [`Error::Line`] for a row
-/// longer than [`MAX_ROW`], and [`papir_core::Error::Io`].
+/// Reads the whole rows after a place, one or at most `most` bytes of them; `None` if there are
+/// none yet. A source that is not the one that the place is in is refused, and so is a row longer
+/// than [`MAX_ROW`].
 pub(super) fn arrived(
     path: &Path,
     format: Format,
     from: Option<&Followed>,
     most: usize,
 ) -> Result<Option<Arrived>> {
-    let mut file = File::open(path).map_err(Error::io("opening", path))?;
-    let length = file.metadata().map_err(Error::io("reading", path))?.len();
-    let mut part = |start: u64, most: u64| {
-        let mut bytes = Vec::new();
-        let read = file
-            .seek(SeekFrom::Start(start))
-            .and_then(|_| (&mut file).take(most).read_to_end(&mut bytes));
-        read.map(|_| bytes).map_err(Error::io("reading", path))
+    let mut source = Source::open(path)?;
+    let Some(header) = source.header(format)? else {
+        return Ok(None);
     };
-    let header = match format {
-        Format::Csv => {
-            let begin = part(0, length.min(MAX_ROW as u64))?;
-            match first_row(format, &begin) {
-                Some(end) => begin[..end].to_vec(),
-                None if begin.len() == MAX_ROW => return Err(too_long(path, 1)),
-                None => return Ok(None),
-            }
-        }
-        _ => Vec::new(),
-    };
+
     // A version that was rolled back to before the source was followed states its beginning.
     let from = from.filter(|from| from.bytes > 0);
     let (start, before) = match from {
@@ -51,14 +34,10 @@ pub(super) fn arrived(
         None => (header.len() as u64, lines(&header)),
     };
     if let Some(from) = from {
-        check(
-            path,
-            from,
-            length,
-            &part(from.bytes.saturating_sub(BEFORE), from.bytes.min(BEFORE))?,
-        )?;
+        source.check(from)?;
     }
-    let mut rows = part(start, MAX_ROW as u64)?;
+
+    let mut rows = source.part(start, MAX_ROW as u64)?;
     let whole = rows_within(format, &rows, most);
     if whole == 0 && rows.len() == MAX_ROW {
         return Err(too_long(path, before + 1));
@@ -67,12 +46,12 @@ pub(super) fn arrived(
         return Ok(None);
     }
     rows.truncate(whole);
+
     let bytes = start + whole as u64;
-    let last = part(bytes.saturating_sub(BEFORE), bytes.min(BEFORE))?;
     let after = Followed {
         bytes,
         lines: before + lines(&rows),
-        before: hash(&last),
+        before: source.hash_before(bytes)?,
     };
     Ok(Some(Arrived {
         header,
@@ -82,28 +61,66 @@ pub(super) fn arrived(
     }))
 }
 
-/// Refuses a source that was truncated or replaced.
-fn check(path: &Path, from: &Followed, length: u64, before: &[u8]) -> Result<()> {
-    let expected = format!(
-        "the source that was followed, with {} bytes or more",
-        from.bytes
-    );
-    if length < from.bytes {
-        return Err(Error::unreadable(
-            path,
-            format!("{length} bytes: expected {expected}"),
-        ));
-    }
-    if hash(before) != from.before {
-        let found = format!("other text before byte {}", from.bytes);
-        return Err(Error::unreadable(
-            path,
-            format!("{found}: expected {expected}"),
-        ));
-    }
-    Ok(())
+/// A file that grows.
+struct Source<'a> {
+    path: &'a Path,
+    file: File,
+    /// Its length when it was opened.
+    length: u64,
 }
 
-fn hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
+impl<'a> Source<'a> {
+    fn open(path: &'a Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io("opening", path))?;
+        let length = file.metadata().map_err(Error::io("reading", path))?.len();
+        Ok(Self { path, file, length })
+    }
+
+    /// Reads at most `most` bytes from `start` on.
+    fn part(&mut self, start: u64, most: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self
+            .file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| (&mut self.file).take(most).read_to_end(&mut bytes));
+        read.map(|_| bytes).map_err(Error::io("reading", self.path))
+    }
+
+    /// The header, empty for JSON Lines; `None` if it is not complete yet.
+    fn header(&mut self, format: Format) -> Result<Option<Vec<u8>>> {
+        if format != Format::Csv {
+            return Ok(Some(Vec::new()));
+        }
+
+        let begin = self.part(0, self.length.min(MAX_ROW as u64))?;
+        match first_row(format, &begin) {
+            Some(end) => Ok(Some(begin[..end].to_vec())),
+            None if begin.len() == MAX_ROW => Err(too_long(self.path, 1)),
+            None => Ok(None),
+        }
+    }
+
+    /// Hash of the text before a place, which tells a replaced file from the one that was followed.
+    fn hash_before(&mut self, place: u64) -> Result<String> {
+        let text = self.part(place.saturating_sub(BEFORE), place.min(BEFORE))?;
+        Ok(blake3::hash(&text).to_hex().to_string())
+    }
+
+    /// Refuses a source that was truncated or replaced.
+    fn check(&mut self, from: &Followed) -> Result<()> {
+        let place = from.bytes;
+        let before = self.hash_before(place)?;
+        let expected = format!("the source that was followed, with {place} bytes or more");
+
+        let length = self.length;
+        if length < place {
+            let reason = format!("{length} bytes: expected {expected}");
+            return Err(Error::unreadable(self.path, reason));
+        }
+        if before != from.before {
+            let reason = format!("other text before byte {place}: expected {expected}");
+            return Err(Error::unreadable(self.path, reason));
+        }
+        Ok(())
+    }
 }

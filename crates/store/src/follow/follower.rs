@@ -18,9 +18,9 @@ use crate::names::is_standard_input;
 use crate::source::{Format, PartOfSource, SkippedRow, changes_in, format_of_changes};
 use crate::update::{DeltaReport, Draft};
 
-/// Most bytes of a file or of standard input that become one version: 1 MiB.
+/// Maximum number of bytes of a file or of standard input that become one version: 1 MiB.
 const MOST_AT_ONCE: usize = 1 << 20;
-/// Fewest bytes to which that is reduced, if they are more changes than a delta may have: 4 KiB.
+/// Lower bound of this number when it is reduced, since a delta may have no more changes: 4 KiB.
 const LEAST_AT_ONCE: usize = 4 << 10;
 
 /// One step of following.
@@ -32,7 +32,7 @@ pub struct Step {
     pub skipped: Vec<SkippedRow>,
     /// Set if rows arrived, published or not: there may be more.
     pub arrived: bool,
-    /// A failure of the source that may pass. The source is tried again.
+    /// A temporary failure of the source, which is tried again.
     pub trouble: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Follower {
     options: FollowOptions,
     format: Format,
     source: Source,
-    /// Most bytes of a file or of standard input that become one version.
+    /// Maximum number of bytes of a file or of standard input that become one version.
     at_once: usize,
     /// The place after the last rows. If they changed nothing, no version states it.
     passed: Option<Followed>,
@@ -49,22 +49,26 @@ pub struct Follower {
 
 /// A source of changes.
 enum Source {
-    File {
-        /// Its length when it had no more whole rows.
-        read_up_to: Option<u64>,
-        /// Number of bytes before the place that the newest version stated.
-        stated: u64,
-    },
+    File(Places),
     Pipe(Pipe),
     #[cfg(feature = "postgres")]
     Slot(Box<Slot>),
 }
 
-/// Something new in a source.
+/// Places in a file.
+#[derive(Default)]
+struct Places {
+    /// Length of the file when it had no more whole rows.
+    read_up_to: Option<u64>,
+    /// Number of bytes before the place that the newest version stated.
+    stated: u64,
+}
+
+/// News of a source.
 enum Taken {
     /// Rows of standard input.
     FromPipe(Arrived),
-    /// A file has this length.
+    /// The new length of a file.
     Grown(u64),
     /// Messages of a slot.
     #[cfg(feature = "postgres")]
@@ -74,13 +78,13 @@ enum Taken {
 #[cfg(feature = "postgres")]
 fn slot_source(options: &FollowOptions, slot: &SlotOptions) -> Result<Source> {
     let file = &options.update.file;
+
+    // Locked until the slot is checked: another update would move the place that it is checked at.
     let _lock = lock_deltas(file)?;
     let stated = Draft::open(file, options.update.sign.as_ref())?.followed;
-    Ok(Source::Slot(Box::new(Slot::open(
-        slot.clone(),
-        file,
-        stated,
-    )?)))
+
+    let slot = Slot::open(slot.clone(), file, stated)?;
+    Ok(Source::Slot(Box::new(slot)))
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -98,21 +102,21 @@ impl Follower {
     /// Prepares to follow a source.
     ///
     /// # Errors
-    /// [`crate::Error::Options`] for a source that is neither CSV nor JSON Lines. For a slot, errors of the
-    /// database, of the connection to the server, and of a slot that does not continue the database.
+    /// [`crate::Error::Options`] for a source that is neither CSV nor JSON Lines. For a slot,
+    /// errors of the database, of the connection to the server, and of a slot that does not
+    /// continue the database.
     pub fn new(options: FollowOptions) -> Result<Self> {
         let path = &options.update.changes;
         if let Some(slot) = &options.slot {
             let source = slot_source(&options, slot)?;
             return Ok(Self::of(options, Format::JsonLines, source));
         }
+
         let format = format_of_changes(path, options.update.format)?;
-        let source = match is_standard_input(path) {
-            true => Source::Pipe(Pipe::new(stdin())),
-            false => Source::File {
-                read_up_to: None,
-                stated: 0,
-            },
+        let source = if is_standard_input(path) {
+            Source::Pipe(Pipe::new(stdin()))
+        } else {
+            Source::File(Places::default())
         };
         Ok(Self::of(options, format, source))
     }
@@ -135,18 +139,20 @@ impl Follower {
     /// Publishes one version with the whole rows that have arrived, if there are any.
     ///
     /// # Errors
-    /// Errors of [`crate::update_delta()`]; [`crate::Error::Unreadable`] for a file or a slot that is not
-    /// the one that was followed, for a database that was rolled back or built again meanwhile, and for
-    /// changes of a slot that do not state what happens to every key.
-    /// Rows that were not published arrive again at the next call.
+    /// Errors of [`crate::update_delta()`]; [`crate::Error::Unreadable`] for a file or a slot that
+    /// is not the one that was followed, for a database that was rolled back or built again
+    /// meanwhile, and for changes of a slot that do not state what happens to every key. Rows that
+    /// were not published arrive again at the next call.
     pub fn step(&mut self, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Step> {
-        let taken = self.take()?;
-        let Some(taken) = taken else {
+        let Some(taken) = self.take()? else {
             return Ok(Step {
                 trouble: self.trouble(),
                 ..Step::default()
             });
         };
+
+        // Locked before the delta is read: a delta that another update publishes between the
+        // reading and the writing would be lost.
         let _lock = lock_deltas(&self.options.update.file)?;
         let mut draft = Draft::open(&self.options.update.file, self.options.update.sign.as_ref())?;
         let Some(arrived) = self.arrived(taken, &draft)? else {
@@ -155,18 +161,12 @@ impl Follower {
                 ..Step::default()
             });
         };
+
         let was_empty = draft.is_empty();
         let outcome = self.publish(&mut draft, &arrived, rng, progress);
         match outcome {
             Ok(step) => {
-                self.passed.clone_from(&arrived.after);
-                match (&mut self.source, &arrived.after) {
-                    (Source::Pipe(pipe), _) => drop(pipe.pass(arrived.rows.len())),
-                    (Source::File { stated, .. }, Some(after)) if step.published.is_some() => {
-                        *stated = after.bytes;
-                    }
-                    _ => {}
-                }
+                self.pass(&arrived, step.published.is_some());
                 #[cfg(feature = "postgres")]
                 self.acknowledge(step.published.is_some())?;
                 Ok(step)
@@ -175,39 +175,53 @@ impl Follower {
         }
     }
 
-    /// Handles rows that were not published. More than a delta may have even after a merge are taken in
-    /// smaller parts.
+    /// Moves on after rows that are in a version, or changed nothing.
+    fn pass(&mut self, arrived: &Arrived, published: bool) {
+        self.passed.clone_from(&arrived.after);
+
+        match (&mut self.source, &arrived.after) {
+            (Source::Pipe(pipe), _) => drop(pipe.pass(arrived.rows.len())),
+            (Source::File(places), Some(after)) if published => places.stated = after.bytes,
+            _ => {}
+        }
+    }
+
+    /// Handles rows that were not published. More than a delta may have even after a merge are
+    /// taken in smaller parts.
     fn refused(&mut self, error: Error, was_empty: bool) -> Result<Step> {
+        // Beside other changes, a merge makes room, and the caller decides on it.
         let too_many = was_empty && matches!(error, Error::DeltaFull { .. });
-        let in_parts = too_many
-            && match &mut self.source {
-                #[cfg(feature = "postgres")]
-                Source::Slot(slot) => slot.take_less(),
-                _ => {
-                    let some_are_left = self.at_once > LEAST_AT_ONCE;
-                    self.at_once = (self.at_once / 2).max(LEAST_AT_ONCE);
-                    some_are_left
-                }
-            };
-        if in_parts {
-            Ok(Step {
+        if too_many && self.take_less() {
+            return Ok(Step {
                 arrived: true,
                 ..Step::default()
-            })
-        } else {
-            Err(error)
+            });
+        }
+        Err(error)
+    }
+
+    /// Takes fewer rows at once from now on. Returns false if it cannot be fewer.
+    fn take_less(&mut self) -> bool {
+        match &mut self.source {
+            #[cfg(feature = "postgres")]
+            Source::Slot(slot) => slot.take_less(),
+            _ => {
+                let some_are_left = self.at_once > LEAST_AT_ONCE;
+                self.at_once = (self.at_once / 2).max(LEAST_AT_ONCE);
+                some_are_left
+            }
         }
     }
 
     /// Looks for something new, without opening the database.
     fn take(&mut self) -> Result<Option<Taken>> {
         match &mut self.source {
-            Source::File { read_up_to, .. } => {
+            Source::File(places) => {
                 let path = &self.options.update.changes;
                 let length = std::fs::metadata(path)
                     .map_err(Error::io("reading", path))?
                     .len();
-                Ok((*read_up_to != Some(length)).then_some(Taken::Grown(length)))
+                Ok((places.read_up_to != Some(length)).then_some(Taken::Grown(length)))
             }
             Source::Pipe(pipe) => Ok(pipe
                 .arrived(self.format, self.at_once)?
@@ -220,27 +234,20 @@ impl Follower {
     /// The rows after the place that the database states.
     fn arrived(&mut self, taken: Taken, draft: &Draft) -> Result<Option<Arrived>> {
         let stated = draft.followed.as_ref();
-        let passed = self.passed.as_ref();
-        let from = passed
-            .filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes))
-            .or(stated);
+        let from = later(self.passed.as_ref(), stated);
+
         match (taken, &mut self.source) {
-            (
-                Taken::Grown(length),
-                Source::File {
-                    read_up_to,
-                    stated: before,
-                },
-            ) => {
+            (Taken::Grown(length), Source::File(places)) => {
                 let path = &self.options.update.changes;
                 let now = stated.map_or(0, |stated| stated.bytes);
-                if now < *before {
+                if now < places.stated {
                     return Err(Error::unreadable(path, REPLACED));
                 }
-                *before = now;
+                places.stated = now;
+
                 let arrived = file::arrived(path, self.format, from, self.at_once)?;
                 if arrived.is_none() {
-                    *read_up_to = Some(length);
+                    places.read_up_to = Some(length);
                 }
                 Ok(arrived)
             }
@@ -251,7 +258,7 @@ impl Follower {
                     .options
                     .update
                     .columns(draft.metadata(), draft.longest())?;
-                slot.accept(&peeked, (from, stated), &columns)
+                slot.accept(&peeked, from, stated, &columns)
             }
             _ => Ok(None),
         }
@@ -266,7 +273,7 @@ impl Follower {
         }
     }
 
-    /// A failure of the source that may pass.
+    /// A temporary failure of the source.
     fn trouble(&mut self) -> Option<String> {
         match &mut self.source {
             #[cfg(feature = "postgres")]
@@ -294,9 +301,12 @@ impl Follower {
         progress: &dyn Progress,
     ) -> Result<Step> {
         let skipped = self.add(draft, arrived)?;
+
+        // In the same version as the rows: after a crash, none of them is missing or in twice.
         if arrived.after.is_some() {
             draft.followed.clone_from(&arrived.after);
         }
+
         let published = draft.publish(self.options.most, rng, progress)?;
         Ok(Step {
             published,
@@ -306,10 +316,11 @@ impl Follower {
         })
     }
 
-    /// Adds the rows that have arrived. Returns those that were skipped.
+    /// Adds the rows that have arrived. Returns the skipped rows.
     fn add(&self, draft: &mut Draft, arrived: &Arrived) -> Result<Vec<SkippedRow>> {
         let FollowOptions { update, on_bad, .. } = &self.options;
         let columns = update.columns(draft.metadata(), draft.longest())?;
+
         let Arrived {
             header,
             rows,
@@ -323,17 +334,26 @@ impl Follower {
             rows,
             lines: *lines,
         };
+
         let skips = *on_bad == OnBadRow::Skip;
         let (rows, mut skipped) = changes_in(&part, &columns, skips)?;
-        match skips {
-            false => draft.add(rows, &update.changes)?,
-            true => draft.add_fitting(rows, &update.changes, |line, reason| {
+        if skips {
+            draft.add_fitting(rows, &update.changes, |line, reason| {
                 skipped.push(SkippedRow {
                     place: format!("line {line}"),
                     reason,
                 });
-            })?,
+            })?;
+        } else {
+            draft.add(rows, &update.changes)?;
         }
         Ok(skipped)
     }
+}
+
+/// The later of two places: the one after the last rows, and the one that the database states.
+fn later<'a>(passed: Option<&'a Followed>, stated: Option<&'a Followed>) -> Option<&'a Followed> {
+    passed
+        .filter(|passed| stated.is_none_or(|stated| passed.bytes >= stated.bytes))
+        .or(stated)
 }

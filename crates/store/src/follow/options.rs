@@ -17,12 +17,12 @@ pub enum OnBadRow {
 /// Options of following a source.
 #[derive(Clone, Debug)]
 pub struct FollowOptions {
-    /// The database (`file`), the source (`changes`), its format and columns. Other options are those of
+    /// The database (`file`), the source (`changes`), its format and columns, and other options of
     /// a delta.
     pub update: UpdateOptions,
     /// The rule for bad rows.
     pub on_bad: OnBadRow,
-    /// The most bytes that the changes since the base may have; `None` for
+    /// Maximum number of bytes of the changes since the base; `None` for
     /// [`MAX_DELTA_BYTES`](papir_lookup::delta::MAX_DELTA_BYTES).
     pub most: Option<u64>,
     /// The slot whose changes are followed, instead of a file or standard input.

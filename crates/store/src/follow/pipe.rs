@@ -1,4 +1,4 @@
-//! Standard input, as it arrives.
+//! Reads standard input as it arrives.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,8 +15,8 @@ const READ: usize = 1 << 16;
 /// Number of reads that wait to be taken. Beyond them, the writer waits.
 const WAITING: usize = 256;
 
-/// A stream that another thread reads. It is read once: what was read and not published is lost with the
-/// process.
+/// A stream that another thread reads. It is read once: text that was not published is lost with
+/// the process.
 pub(super) struct Pipe {
     parts: Receiver<std::io::Result<Vec<u8>>>,
     header: Option<Vec<u8>>,
@@ -44,21 +44,21 @@ impl Pipe {
         self.ended && self.text.is_empty()
     }
 
-    /// The next whole rows that have arrived, one or at most `most` bytes of them; `None` if there are none
-    /// yet. The last row of a stream that has ended is whole without a line end.
-    ///
-    /// # Errors
-    /// [`crate::Error::Line`] for a row longer than [`MAX_ROW`], and [`papir_core::Error::Io`].
+    /// The next whole rows that have arrived, one or at most `most` bytes of them; `None` if there
+    /// are none yet. The last row of a stream that has ended is whole without a line end. A row
+    /// longer than [`MAX_ROW`] is an error.
     pub(super) fn arrived(&mut self, format: Format, most: usize) -> Result<Option<Arrived>> {
         self.take_parts()?;
+
         if self.header.is_none() {
-            let end = if format == Format::Csv {
-                self.whole(format, 0)?
-            } else {
-                Some(0)
+            let end = match format {
+                Format::Csv => self.whole(format, 0)?,
+                _ => Some(0),
             };
             self.header = end.map(|end| self.pass(end));
         }
+
+        // The rows stay in the text until they are passed: they are not published yet.
         let (Some(header), Some(end)) = (self.header.clone(), self.whole(format, most)?) else {
             return Ok(None);
         };
@@ -77,7 +77,8 @@ impl Pipe {
         passed
     }
 
-    /// Length of the first row, or of at most `most` bytes of whole rows; `None` if there are none yet.
+    /// Length of the first row, or of at most `most` bytes of whole rows; `None` if there are none
+    /// yet.
     fn whole(&self, format: Format, most: usize) -> Result<Option<usize>> {
         let begin = &self.text[..self.text.len().min(MAX_ROW)];
         let whole = match rows_within(format, begin, most) {
@@ -85,6 +86,7 @@ impl Pipe {
             0 if self.ended => begin.len(),
             whole => whole,
         };
+
         Ok((whole > 0).then_some(whole))
     }
 
@@ -108,13 +110,14 @@ impl Pipe {
     }
 }
 
-/// Passes a stream on, until it ends or fails or nobody takes it.
+/// Passes a stream on, until it ends or fails or the receiver is dropped.
 fn read_all(mut stream: impl Read, sender: &SyncSender<std::io::Result<Vec<u8>>>) {
     loop {
         let mut part = vec![0; READ];
         let read = stream.read(&mut part);
         let ended = matches!(read, Ok(0));
         let failed = read.is_err();
+
         let read = read.map(|read| {
             part.truncate(read);
             part
@@ -133,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// The rows of a stream in parts of at most this many bytes, and the lines before each part.
+    /// The rows of a stream in parts of at most `most` bytes, and the lines before each part.
     fn parts(text: impl Into<Vec<u8>>, most: usize) -> Result<Vec<(u64, String)>> {
         let mut pipe = Pipe::new(Cursor::new(text.into()));
         let mut found = Vec::new();
@@ -148,6 +151,7 @@ mod tests {
             }) = pipe.arrived(Format::Csv, most)?
             {
                 assert_eq!(header, b"k,v\n");
+
                 let again = pipe.arrived(Format::Csv, most)?.unwrap();
                 assert_eq!(
                     (&again.rows, again.lines),
@@ -171,6 +175,7 @@ mod tests {
         };
         let all: Vec<_> = of(&[(1, "1,\"a\nb\"\n"), (3, "2,c\n3,d\n"), (5, "4,e")]);
         assert_eq!(parts("k,v\n1,\"a\nb\"\n2,c\n3,d\n4,e", 8).unwrap(), all);
+
         // A quote that is not closed is closed by the end.
         let open: Vec<_> = of(&[(1, "1,a\n"), (2, "2,\"b\n")]);
         assert_eq!(parts("k,v\n1,a\n2,\"b\n", 8).unwrap(), open);
@@ -185,6 +190,7 @@ mod tests {
             error.contains("line 3: a row of more than 1048576 bytes"),
             "{error}"
         );
+
         let mut pipe = Pipe::new(Cursor::new(vec![b'x'; 8 * MAX_ROW]));
         let begin = Instant::now();
         while pipe.text.len() < MAX_ROW {

@@ -1,4 +1,4 @@
-//! Whole rows of a text that grows.
+//! Finds whole rows in a text that grows.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use crate::error::Error;
 use crate::names::name_of;
 use crate::source::Format;
 
-/// Longest row in bytes, and longest header of CSV.
+/// Maximum length of a row, and of the header of CSV, in bytes.
 pub(super) const MAX_ROW: usize = 1 << 20;
 
-/// Length of the whole rows at the beginning of a text: up to the last line end, in CSV outside quotes. A
-/// row without a line end may still grow.
+/// Length of the whole rows at the beginning of a text: up to the last line end, in CSV outside
+/// quotes. A row without a line end may still grow.
 fn whole_rows(format: Format, text: &[u8]) -> usize {
     ends(format, text).last().unwrap_or(0)
 }
@@ -24,7 +24,8 @@ pub(super) fn first_row(format: Format, text: &[u8]) -> Option<usize> {
     ends(format, text).find(|&end| end > empty)
 }
 
-/// Length of the whole rows within the first `most` bytes of a text, or of the first row if it is longer.
+/// Length of the whole rows within the first `most` bytes of a text, or of the first row if it is
+/// longer.
 pub(super) fn rows_within(format: Format, text: &[u8], most: usize) -> usize {
     let whole = whole_rows(format, &text[..text.len().min(most)]);
     if whole > 0 {
@@ -61,12 +62,12 @@ fn ends(format: Format, text: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A place in a field of CSV, as the reader of whole files takes it.
+/// A place in a field of CSV, by the rules of the reader of whole files.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Its beginning. Only here does a quote open one that may contain line ends.
     Begin,
-    /// In a field without quotes, or after them: quotes are letters.
+    /// In a field without quotes, or after the closing quote: further quotes are letters.
     Plain,
     /// Within quotes.
     Quoted,
@@ -104,7 +105,8 @@ mod tests {
     }
 
     proptest! {
-        /// A row ends at exactly those line ends after which the reader of whole files begins another one.
+        /// A row ends at exactly the line ends after which the reader of whole files begins another
+        /// one.
         #[test]
         fn rows_of_csv_end_where_its_reader_ends_them(text in "[\",\r\na]{0,24}") {
             let found: Vec<usize> = ends(Format::Csv, text.as_bytes()).collect();
@@ -129,8 +131,10 @@ mod tests {
         assert_eq!(whole_rows(Format::Csv, csv), csv.len() - 6);
         assert_eq!(whole_rows(Format::Csv, &csv[..16]), 10, "inside quotes");
         assert_eq!(first_row(Format::Csv, csv), Some(10));
+
         let json = b"{\"a\":\"\\\"\"}\n{\"b\"";
         assert_eq!((whole_rows(Format::JsonLines, json), lines(json)), (11, 1));
+
         assert_eq!(
             (
                 whole_rows(Format::Csv, b"torn"),

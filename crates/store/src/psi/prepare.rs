@@ -1,4 +1,4 @@
-//! Preparation of a set for private intersection.
+//! Prepares a set for private intersection.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -92,12 +92,14 @@ pub fn prepare(
             "retrieval, or no labels",
         ));
     }
+
     let batches = registry::batches_over(&options.scheme)?;
     let rows = rows(&options.source, options.labels, progress)?;
     let key = Key::generate(rng)?;
     let entries = rows.len() as u64;
     let masked =
         mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
+
     let set = Set {
         options,
         key,
@@ -111,6 +113,7 @@ pub fn prepare(
         Some(kind) => kind,
         None => set.cheaper(batches, &masked)?,
     };
+
     match kind {
         Kind::Filter => set.write_filter(&masked, rng, progress),
         Kind::Retrieval => set.write_table(batches, masked, rng, progress),
@@ -144,16 +147,18 @@ impl Set<'_> {
     ) -> Result<PsiReport> {
         let summary = self.summary(Kind::Filter, masked, Version::random(rng));
         let filter = Filter::new(masked.names()).encode();
+
+        // Readable by the owner only: the file contains the key that masks the elements.
         progress.stage("writing", filter.len() as u64);
         let file_bytes = publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
             self.put(sink, &summary)?;
             Ok(sink.put(FILTER, &[&filter])?)
         })?;
-        let filter_bytes = Some(filter.len() as u64);
+
         Ok(PsiReport {
             summary,
             duplicates: masked.duplicates,
-            filter_bytes,
+            filter_bytes: Some(filter.len() as u64),
             description: None,
             file_bytes,
         })
@@ -168,6 +173,7 @@ impl Set<'_> {
             .sum();
         let records = bytes.div_ceil(4096).max(1);
         let shape = papir_core::Shape::of_bytes(records, 4096)?;
+
         let table = batches
             .candidate(shape, Goal::Balanced, self.capacity(records))?
             .description;
@@ -190,39 +196,57 @@ impl Set<'_> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<PsiReport> {
+        // Taken, not copied: the entries may take much of the memory.
         let elements = masked.entries.len() as u64;
         let entries = std::mem::take(&mut masked.entries);
         let table = papir_lookup::build(entries, &TableOptions::default(), rng, progress)?;
+
         let shape = papir_core::Records::shape(&table.records);
         let candidate = batches.candidate(shape, Goal::Balanced, self.capacity(shape.records()))?;
         let server =
             batches
                 .scheme
                 .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+
         let summary = PsiSummary {
             elements,
             ..self.summary(Kind::Retrieval, &masked, server.version())
         };
-        let metadata = self.metadata(&table, server.as_ref());
-        let prepared = Prepared {
-            metadata: &metadata,
-            keyword: Some(Keyword::new(None, &table.layout, &table.ids, rng)?),
-            commitment: None,
-            server: server.as_ref(),
-        };
-        let file_bytes = publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
-            self.put(sink, &summary)?;
-            put(sink, &prepared, progress)
-        })?;
-        let description = Some(candidate.description);
+        let file_bytes = self.publish_table(&summary, &table, server.as_ref(), rng, progress)?;
+
         Ok(PsiReport {
             summary,
             duplicates: masked.duplicates,
             filter_bytes: None,
-            description,
+            description: Some(candidate.description),
             file_bytes,
         })
     }
+
+    /// Writes the file of a set with a table. Returns its length in bytes.
+    fn publish_table(
+        &self,
+        summary: &PsiSummary,
+        table: &KeywordTable,
+        server: &dyn ErasedServer,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<u64> {
+        let metadata = self.metadata(table, server);
+        let prepared = Prepared {
+            metadata: &metadata,
+            keyword: Some(Keyword::new(None, &table.layout, &table.ids, rng)?),
+            commitment: None,
+            server,
+        };
+
+        publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
+            self.put(sink, summary)?;
+            put(sink, &prepared, progress)
+        })
+    }
+
+    /// Writes the sections that every set has.
 
     fn put(&self, sink: &mut dyn SectionSink, summary: &PsiSummary) -> Result<()> {
         sink.put(HEADER, &[&summary.encode()])?;
@@ -232,19 +256,21 @@ impl Set<'_> {
     fn metadata(&self, table: &KeywordTable, server: &dyn ErasedServer) -> Metadata {
         let description = server.describe();
         let options = self.options;
+        let source = SourceSummary {
+            file: file_name(&options.source),
+            format: "set".to_owned(),
+            bytes: 0,
+            entries: self.entries,
+            skipped: 0,
+            key: None,
+            values: Vec::new(),
+        };
+
         Metadata {
             name: stem_of(&options.out),
             created: timestamp(SystemTime::now()),
             papir: env!("CARGO_PKG_VERSION").to_owned(),
-            source: SourceSummary {
-                file: file_name(&options.source),
-                format: "set".to_owned(),
-                bytes: 0,
-                entries: self.entries,
-                skipped: 0,
-                key: None,
-                values: Vec::new(),
-            },
+            source,
             scheme: description.scheme.to_owned(),
             version: server.version().to_string(),
             records: description.shape.records(),
@@ -262,9 +288,10 @@ impl Set<'_> {
     }
 }
 
+/// The source's file name, as text.
 fn file_name(source: &Path) -> String {
-    source.file_name().map_or_else(
-        || name_of(source),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    match source.file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => name_of(source),
+    }
 }

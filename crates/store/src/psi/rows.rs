@@ -14,10 +14,8 @@ use crate::source::Input;
 const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Reads one element per line. With labels, the text after the first tab, or the first comma in a
-/// line without a tab, is the element's label. Empty lines are skipped.
-///
-/// # Errors
-/// [`papir_core::Error::Io`]; [`Error::Line`] for a missing label or a line that is too long.
+/// line without a tab, is the element's label. Empty lines are skipped. A missing label and a line
+/// that is too long are errors.
 pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result<Vec<Row>> {
     let mut input = BufReader::new(Input::open(path, progress)?);
     let mut rows = Vec::new();
@@ -30,37 +28,48 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
         if read == 0 {
             break;
         }
-        let bad = |reason: &str| Error::Line {
-            file: name_of(path),
-            line,
-            reason: reason.to_owned(),
-        };
+
         if text.len() > MAX_LINE_BYTES {
-            return Err(bad("longer than 1 MiB: expected an element"));
+            let reason = "longer than 1 MiB: expected an element";
+            return Err(bad_line(path, line, reason));
         }
+
         let trimmed = text.strip_suffix(b"\n").unwrap_or(&text);
         let trimmed = trimmed.strip_suffix(b"\r").unwrap_or(trimmed);
         if trimmed.is_empty() {
             continue;
         }
-        rows.push(if labels {
-            row(trimmed, line)
-                .ok_or_else(|| bad("no label: expected a tab or a comma after the element"))?
-        } else {
-            Row {
+
+        if !labels {
+            rows.push(Row {
                 element: trimmed.to_vec(),
                 label: Vec::new(),
                 line,
-            }
-        });
+            });
+        } else if let Some(row) = labelled(trimmed, line) {
+            rows.push(row);
+        } else {
+            let reason = "no label: expected a tab or a comma after the element";
+            return Err(bad_line(path, line, reason));
+        }
     }
     Ok(rows)
 }
 
+/// The error for an invalid line.
+fn bad_line(path: &Path, line: u64, reason: &str) -> Error {
+    Error::Line {
+        file: name_of(path),
+        line,
+        reason: reason.to_owned(),
+    }
+}
+
 /// Splits a line into an element and its label.
-fn row(text: &[u8], line: u64) -> Option<Row> {
+fn labelled(text: &[u8], line: u64) -> Option<Row> {
     let at = |separator: u8| text.iter().position(|&byte| byte == separator);
     let at = at(b'\t').or_else(|| at(b','))?;
+
     Some(Row {
         element: text[..at].to_vec(),
         label: text[at + 1..].to_vec(),
@@ -68,7 +77,7 @@ fn row(text: &[u8], line: u64) -> Option<Row> {
     })
 }
 
-/// Reading of lines of bounded length.
+/// Readers of lines of bounded length.
 trait TakeLine {
     /// Appends the next line, or the beginning of a line that is too long. Returns the bytes read.
     fn take_line(&mut self, text: &mut Vec<u8>) -> std::io::Result<usize>;
@@ -110,6 +119,7 @@ mod tests {
                 (b"last".to_vec(), 4)
             ]
         );
+
         let found = read(b"a,b\tc,d\ne,f,g\nh,\n", true).unwrap();
         let found: Vec<_> = found
             .into_iter()
@@ -121,6 +131,7 @@ mod tests {
             expected
                 .map(|(element, label)| (element.as_bytes().to_vec(), label.as_bytes().to_vec()))
         );
+
         let error = read(b"a,1\nb\n", true).unwrap_err().to_string();
         assert!(error.contains("line 2: no label"), "{error}");
         let error = read(&vec![b'x'; MAX_LINE_BYTES + 1], false)

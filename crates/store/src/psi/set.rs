@@ -1,7 +1,9 @@
-//! A prepared set for private intersection.
+//! Prepared set for private intersection.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use memmap2::Mmap;
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Blob, Error as CoreError, Result as CoreResult, Version};
 use papir_lookup::psi::Kind;
@@ -41,10 +43,7 @@ pub struct PsiSummary {
     pub version: Version,
 }
 
-/// Refuses a set where a database is expected.
-///
-/// # Errors
-/// [`Error::Options`] with `advice`.
+/// Refuses a set where a database is expected, with `advice`.
 pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<()> {
     if snapshot
         .sections
@@ -53,34 +52,33 @@ pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<(
     {
         return Ok(());
     }
+
     let found = format!("{}, a set for private intersection", file.display());
     Err(Error::options(found, format!("a database: {advice}")))
 }
 
 impl PsiSet {
-    /// Opens a file written by [`super::prepare()`]. Verifies the sections of the set, but not
-    /// those of its database.
+    /// Opens a file written by [`super::prepare()`]. Verifies the sections of the set, but not the
+    /// sections of its database.
     ///
     /// # Errors
     /// [`Error::Snapshot`] naming the file and, if one is damaged or missing, the section.
     pub fn open(path: &Path) -> Result<Self> {
-        let named = |error| Error::Snapshot {
-            file: path.display().to_string(),
-            error,
-        };
-        let sections = Sections::read(map(path)?).map_err(named)?;
-        sections
-            .verify_named(&[HEADER, KEY, FILTER])
-            .map_err(named)?;
-        Self::read(&sections).map_err(named)
+        Self::read(map(path)?).map_err(Error::of_snapshot(path))
     }
 
-    fn read(sections: &Sections) -> CoreResult<Self> {
+    fn read(file: Arc<Mmap>) -> CoreResult<Self> {
+        // Verified before they are decoded: damage is reported as a wrong checksum.
+        let sections = Sections::read(file)?;
+        sections.verify_named(&[HEADER, KEY, FILTER])?;
+
         let summary = PsiSummary::decode(&sections.blob(HEADER)?)?;
         let key = Key::from_seed(&sections.blob(KEY)?)?;
-        let filter = (summary.kind == Kind::Filter)
-            .then(|| sections.blob(FILTER))
-            .transpose()?;
+        let filter = match summary.kind {
+            Kind::Filter => Some(sections.blob(FILTER)?),
+            Kind::Retrieval => None,
+        };
+
         Ok(Self {
             summary,
             key,
@@ -112,15 +110,18 @@ impl PsiSummary {
         let elements = reader.u64()?;
         let version = Version(reader.array()?);
         reader.finish()?;
+
         if retrieval > 1 || labels > 1 {
             let found = format!("kind {retrieval}, labels {labels}");
             return Err(CoreError::malformed("section `psi`", found, "0 or 1 each"));
         }
+
         let kind = if retrieval == 1 {
             Kind::Retrieval
         } else {
             Kind::Filter
         };
+
         Ok(Self {
             kind,
             elements,

@@ -41,7 +41,7 @@ impl Settings {
         Self::of(text)
     }
 
-    /// Settings from these variables. Variables of no cloud are ignored.
+    /// Settings from variables. Variables of other programs are ignored.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let variables = variables
             .into_iter()

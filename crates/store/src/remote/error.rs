@@ -116,6 +116,7 @@ impl RemoteError {
 /// be the only place that names, for example, an unknown certificate.
 fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
     let mut words = error.to_string();
+
     let mut next = error.source();
     while let Some(cause) = next {
         let more = cause.to_string();

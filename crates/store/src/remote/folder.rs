@@ -1,4 +1,4 @@
-//! A folder of small objects in a store.
+//! Folder of small objects in a store.
 
 use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -7,15 +7,15 @@ use super::address::Settings;
 use super::location::Location;
 use super::objects::refused;
 use super::worker::run;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A folder of objects in a store, each read and written whole.
 #[derive(Clone, Debug)]
 pub struct Folder(Location);
 
 impl Folder {
-    /// The folder `name` at an address: `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or
-    /// `file:///path`.
+    /// The folder `name` at an address: `s3://bucket/path`, `gs://bucket/path`,
+    /// `az://container/path` or `file:///path`.
     ///
     /// # Errors
     /// [`RemoteError::BadUrl`](super::RemoteError::BadUrl).
@@ -28,7 +28,7 @@ impl Folder {
         Key::from_iter(self.0.key().parts().chain(Key::from(object).parts()))
     }
 
-    /// Writes an object, over a present one.
+    /// Writes an object, and replaces a present one.
     ///
     /// # Errors
     /// Errors of the store.
@@ -36,8 +36,8 @@ impl Folder {
         let key = self.key(object);
         run(|| async move {
             let put = self.0.connect()?.put(&key, PutPayload::from(bytes)).await;
-            put.map(drop)
-                .map_err(|error| refused("writing", self.0.address(&key))(error).into())
+            put.map_err(refused("writing", self.0.address(&key)))?;
+            Ok(())
         })
     }
 
@@ -48,16 +48,15 @@ impl Folder {
     pub fn get(&self, object: &str) -> Result<Option<Vec<u8>>> {
         let key = self.key(object);
         run(|| async move {
-            let failed = |error| Error::from(refused("fetching", self.0.address(&key))(error));
-            match self.0.connect()?.get(&key).await {
-                Ok(found) => found
-                    .bytes()
-                    .await
-                    .map(|bytes| Some(bytes.into()))
-                    .map_err(failed),
-                Err(object_store::Error::NotFound { .. }) => Ok(None),
-                Err(error) => Err(failed(error)),
-            }
+            let store = self.0.connect()?;
+            let found = match store.get(&key).await {
+                Err(object_store::Error::NotFound { .. }) => return Ok(None),
+                other => other.map_err(refused("fetching", self.0.address(&key)))?,
+            };
+
+            let bytes = found.bytes().await;
+            let bytes = bytes.map_err(refused("fetching", self.0.address(&key)))?;
+            Ok(Some(bytes.into()))
         })
     }
 
@@ -87,13 +86,16 @@ mod tests {
         let url = format!("file://{}/", directory.path().display());
         let folder = Folder::parse(&url, "keys", Settings::default()).unwrap();
         assert_eq!(folder.get("a/0").unwrap(), None);
+
         for bytes in [b"one".to_vec(), b"two".to_vec()] {
             folder.put("a/0", bytes.clone()).unwrap();
             assert_eq!(folder.get("a/0").unwrap(), Some(bytes));
         }
         assert!(directory.path().join("keys/a/0").is_file());
+
         (0..2).for_each(|_| folder.delete("a/0").unwrap());
         assert_eq!(folder.get("a/0").unwrap(), None);
+
         assert!(Folder::parse("ftp://host/path", "keys", Settings::default()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Locations of snapshots in object stores, and clients of the stores.
+//! Locations of snapshots in object stores, and their clients.
 
 use std::fmt;
 use std::sync::{Arc, Once};
@@ -13,7 +13,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use super::address::{Kind, SCHEMES, Settings, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Timeout of one request. A part must fit over a slow connection.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
@@ -55,36 +55,21 @@ impl Location {
     /// # Errors
     /// [`RemoteError::BadUrl`].
     pub fn parse(url: &str, name: Option<&str>, settings: Settings) -> Result<Self> {
-        let bad = |reason: &str| RemoteError::BadUrl {
-            url: url.to_owned(),
-            reason: reason.to_owned(),
-        };
         let found = SCHEMES
             .iter()
             .find_map(|(scheme, kind)| Some((*kind, url.strip_prefix(scheme)?)));
-        let (kind, rest) = found.ok_or_else(|| bad(UNKNOWN_SCHEME))?;
-        let (bucket, path) = rest
-            .split_once('/')
-            .ok_or_else(|| bad("it names no object"))?;
-        match (kind, bucket.is_empty()) {
-            (Kind::Folder, false) => {
-                return Err(bad("a folder's address is file:/// and an absolute path").into());
-            }
-            (Kind::Folder, true) => {}
-            (_, false) if is_bucket(bucket) => {}
-            (_, false) => {
-                return Err(bad("a bucket's name consists of letters, digits and . _ -").into());
-            }
-            (_, true) => return Err(bad("it names no bucket").into()),
-        }
-        let key = match name {
-            Some(name) if path.is_empty() || path.ends_with('/') => format!("{path}{name}"),
-            _ if path.is_empty() || path.ends_with('/') => {
-                return Err(bad("it names no object").into());
-            }
-            _ => path.to_owned(),
+        let Some((kind, rest)) = found else {
+            return Err(bad_url(url, UNKNOWN_SCHEME));
         };
-        Self::of_key(kind, bucket, &key, settings).map_err(|error| bad(&error.to_string()).into())
+        let Some((bucket, path)) = rest.split_once('/') else {
+            return Err(bad_url(url, "it names no object"));
+        };
+
+        check_bucket(kind, bucket).map_err(|reason| bad_url(url, reason))?;
+        let Some(key) = key_of(path, name) else {
+            return Err(bad_url(url, "it names no object"));
+        };
+        Self::of_key(kind, bucket, &key, settings).map_err(|error| bad_url(url, &error.to_string()))
     }
 
     fn of_key(
@@ -93,18 +78,13 @@ impl Location {
         key: &str,
         settings: Settings,
     ) -> Result<Self, object_store::path::Error> {
-        let with = |suffix: &str| Key::parse(format!("{key}{suffix}"));
-        let manifest = with(".manifest.json")?;
-        let previous = with(".previous.json")?;
-        let key = with("")?;
-        let parts = with(".parts")?;
         Ok(Self {
             kind,
             bucket: bucket.to_owned(),
-            key,
-            manifest,
-            previous,
-            parts,
+            manifest: Key::parse(format!("{key}.manifest.json"))?,
+            previous: Key::parse(format!("{key}.previous.json"))?,
+            key: Key::parse(key)?,
+            parts: Key::parse(format!("{key}.parts"))?,
             settings,
             store: None,
         })
@@ -142,21 +122,18 @@ impl Location {
 
     /// Returns a client of the store. It may be used in one asynchronous runtime only, the first
     /// that uses it.
-    ///
-    /// # Errors
-    /// [`RemoteError::Settings`].
     pub(super) fn connect(&self) -> Result<Arc<dyn ObjectStore>> {
         if let Some(store) = &self.store {
             return Ok(Arc::clone(store));
         }
+
+        // Before a client is built: it looks for the provider of the process.
         install_tls();
         let store = match self.kind {
-            Kind::S3 => self
-                .s3()
-                .map(|store| Arc::new(store) as Arc<dyn ObjectStore>),
-            Kind::Google => self.google().map(|store| Arc::new(store) as _),
-            Kind::Azure => self.azure().map(|store| Arc::new(store) as _),
-            Kind::Folder => Ok(Arc::new(LocalFileSystem::new().with_fsync(true)) as _),
+            Kind::S3 => self.s3(),
+            Kind::Google => self.google(),
+            Kind::Azure => self.azure(),
+            Kind::Folder => Ok(folder()),
         };
         store.map_err(|source| {
             RemoteError::Settings {
@@ -167,35 +144,76 @@ impl Location {
         })
     }
 
-    fn s3(&self) -> object_store::Result<impl ObjectStore + use<>> {
-        let builder = AmazonS3Builder::new()
+    fn s3(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        let mut builder = AmazonS3Builder::new()
             .with_client_options(client())
             .with_retry(retry());
-        let builder = known(&self.settings).fold(builder, |builder, (key, value)| {
-            builder.with_config(key, value)
-        });
-        builder.with_bucket_name(&self.bucket).build()
+        for (key, value) in known(&self.settings) {
+            builder = builder.with_config(key, value);
+        }
+
+        // The bucket of the address comes last: it overrides one in the settings.
+        let store = builder.with_bucket_name(&self.bucket).build()?;
+        Ok(Arc::new(store))
     }
 
-    fn google(&self) -> object_store::Result<impl ObjectStore + use<>> {
-        let builder = GoogleCloudStorageBuilder::new()
+    fn google(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        let mut builder = GoogleCloudStorageBuilder::new()
             .with_client_options(client())
             .with_retry(retry());
-        let builder = known(&self.settings).fold(builder, |builder, (key, value)| {
-            builder.with_config(key, value)
-        });
-        builder.with_bucket_name(&self.bucket).build()
+        for (key, value) in known(&self.settings) {
+            builder = builder.with_config(key, value);
+        }
+
+        let store = builder.with_bucket_name(&self.bucket).build()?;
+        Ok(Arc::new(store))
     }
 
-    fn azure(&self) -> object_store::Result<impl ObjectStore + use<>> {
-        let builder = MicrosoftAzureBuilder::new()
+    fn azure(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        let mut builder = MicrosoftAzureBuilder::new()
             .with_client_options(client())
             .with_retry(retry());
-        let builder = known(&self.settings).fold(builder, |builder, (key, value)| {
-            builder.with_config(key, value)
-        });
-        builder.with_container_name(&self.bucket).build()
+        for (key, value) in known(&self.settings) {
+            builder = builder.with_config(key, value);
+        }
+
+        let store = builder.with_container_name(&self.bucket).build()?;
+        Ok(Arc::new(store))
     }
+}
+
+/// The store of a folder, which makes every write durable.
+fn folder() -> Arc<dyn ObjectStore> {
+    Arc::new(LocalFileSystem::new().with_fsync(true))
+}
+
+/// The error for an address that names no object.
+fn bad_url(url: &str, reason: &str) -> Error {
+    RemoteError::BadUrl {
+        url: url.to_owned(),
+        reason: reason.to_owned(),
+    }
+    .into()
+}
+
+/// Checks the bucket of an address; a folder has none. Returns the reason if it is invalid.
+fn check_bucket(kind: Kind, bucket: &str) -> Result<(), &'static str> {
+    match (kind, bucket.is_empty()) {
+        (Kind::Folder, true) => Ok(()),
+        (Kind::Folder, false) => Err("a folder's address is file:/// and an absolute path"),
+        (_, true) => Err("it names no bucket"),
+        (_, false) if is_bucket(bucket) => Ok(()),
+        (_, false) => Err("a bucket's name consists of letters, digits and . _ -"),
+    }
+}
+
+/// The key at a path, to which `name` is appended if it ends in `/`; `None` if there is no name.
+fn key_of(path: &str, name: Option<&str>) -> Option<String> {
+    if !path.is_empty() && !path.ends_with('/') {
+        return Some(path.to_owned());
+    }
+    let name = name?;
+    Some(format!("{path}{name}"))
 }
 
 impl fmt::Display for Location {
@@ -221,8 +239,10 @@ fn known<K: std::str::FromStr>(settings: &Settings) -> impl Iterator<Item = (K, 
 
 /// Returns whether `name` can name a bucket or a container.
 fn is_bucket(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 fn client() -> ClientOptions {

@@ -67,12 +67,15 @@ impl Manifest {
         start..(start + self.part_bytes).min(self.bytes)
     }
 
-    /// Encodes the manifest as JSON.
-    ///
-    /// # Errors
-    /// None in practice: JSON can represent every field.
+    /// Length of part `index` in bytes.
+    pub(super) fn part_length(&self, index: usize) -> u64 {
+        let range = self.range(index);
+        range.end - range.start
+    }
+
+    /// Encodes the manifest as JSON, which can represent every field.
     pub(super) fn encode(&self) -> CoreResult<Vec<u8>> {
-        let hex = |hash: &Hash| hash.to_hex().to_string();
+        let failed = malformed("values that JSON can represent");
         let body = Body {
             format_version: MANIFEST.written,
             version: self.version.to_string(),
@@ -82,11 +85,10 @@ impl Manifest {
             part_bytes: self.part_bytes,
             parts: self.parts.iter().map(hex).collect(),
         };
-        let failed = |error: serde_json::Error| {
-            CoreError::malformed(WHAT, error, "values that JSON can represent")
-        };
-        let manifest = serde_json::value::to_raw_value(&body).map_err(failed)?;
-        let blake3 = blake3::hash(manifest.get().as_bytes()).to_hex().to_string();
+
+        // The checksum is of the text as written: a reader need not encode the fields again.
+        let manifest = serde_json::value::to_raw_value(&body).map_err(&failed)?;
+        let blake3 = hex(&blake3::hash(manifest.get().as_bytes()));
         serde_json::to_vec(&Checksummed {
             manifest: &manifest,
             blake3,
@@ -100,18 +102,19 @@ impl Manifest {
     /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`],
     /// [`CoreError::OutOfBounds`] or [`CoreError::Length`].
     pub fn decode(json: &[u8]) -> CoreResult<Self> {
-        let failed =
-            |error: serde_json::Error| CoreError::malformed(WHAT, error, "a manifest's JSON");
-        let checked: Checksummed<'_> = serde_json::from_slice(json).map_err(failed)?;
+        let failed = malformed("a manifest's JSON");
+        let checked: Checksummed<'_> = serde_json::from_slice(json).map_err(&failed)?;
         if blake3::hash(checked.manifest.get().as_bytes()) != hash(&checked.blake3)? {
             return Err(CoreError::Checksum {
                 what: WHAT.to_owned(),
             });
         }
+
         // Checked before the other fields are parsed: another format may have other fields.
-        let numbered: Numbered = serde_json::from_str(checked.manifest.get()).map_err(failed)?;
+        let numbered: Numbered = serde_json::from_str(checked.manifest.get()).map_err(&failed)?;
         MANIFEST.check(numbered.format_version)?;
-        let body: Body = serde_json::from_str(checked.manifest.get()).map_err(failed)?;
+        let body: Body = serde_json::from_str(checked.manifest.get()).map_err(&failed)?;
+
         let manifest = Self {
             version: body.version.parse()?,
             papir: body.papir,
@@ -140,6 +143,7 @@ impl Manifest {
                 expected,
             ));
         }
+
         let expected = self.bytes.div_ceil(self.part_bytes);
         let found = self.parts.len() as u64;
         if found != expected || found == 0 {
@@ -158,6 +162,7 @@ pub(super) fn check_part_bytes(found: u64) -> CoreResult<()> {
     if PART_BOUNDS.contains(&found) {
         return Ok(());
     }
+
     let expected = format!("{} to {}", PART_BOUNDS.start(), PART_BOUNDS.end());
     Err(CoreError::out_of_bounds(
         "the length of a part in bytes",
@@ -173,11 +178,21 @@ pub(super) fn check_bytes(bytes: u64, part_bytes: u64) -> CoreResult<()> {
     if found <= MAX_PARTS as u64 {
         return Ok(());
     }
+
     Err(CoreError::out_of_bounds(
         "the number of parts",
         found,
         format!("at most {MAX_PARTS}"),
     ))
+}
+
+/// The error for JSON that cannot be written or read.
+fn malformed(expected: &'static str) -> impl Fn(serde_json::Error) -> CoreError {
+    move |error| CoreError::malformed(WHAT, error, expected)
+}
+
+fn hex(hash: &Hash) -> String {
+    hash.to_hex().to_string()
 }
 
 /// Parses 64 hexadecimal digits. Other text is refused, since hashes become names of objects.
@@ -227,6 +242,7 @@ mod tests {
             text.contains(r#","part_bytes":4096,"parts":["17762fddd969a453925d65717ac3eea2"#),
             "{text}"
         );
+
         assert_eq!(Manifest::decode(&bytes).unwrap(), sample());
         assert_eq!(sample().range(2), 8192..10_000);
     }
@@ -240,9 +256,11 @@ mod tests {
                 "length {length}"
             );
         }
+
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
+
             // Bit 5 switches a hexadecimal digit to upper case, with the same meaning.
             let same = Manifest::decode(&damaged).is_ok_and(|manifest| manifest == sample());
             let case = bytes[bit / 8].is_ascii_alphabetic() && bit % 8 == 5;
@@ -305,6 +323,7 @@ mod tests {
                 .to_string();
             assert!(message.contains(words), "{message}");
         }
+
         assert!(check_bytes(MAX_PARTS as u64 * 4096, 4096).is_ok());
         assert!(check_bytes(MAX_PARTS as u64 * 4096 + 1, 4096).is_err());
     }
@@ -325,6 +344,7 @@ mod tests {
                 "{error}"
             );
         }
+
         let newer = with_checksum(&body.replace(r#""format_version":1"#, r#""format_version":2"#));
         assert!(
             Manifest::decode(&newer)

@@ -35,6 +35,7 @@ impl Mirror {
         let name = blake3::hash(location.to_string().as_bytes()).to_hex();
         let folder = cache.join(&name[..16]);
         std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
+
         let file = folder.join(location.name());
         Ok(Self {
             location,
@@ -59,8 +60,10 @@ impl Mirror {
     /// # Errors
     /// The errors of [`super::pull()`].
     pub fn refresh(&self, progress: &dyn Progress) -> Result<PullReport> {
+        // Locked for the whole pull: a second one meanwhile would fetch the same parts.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let pulled = pull_newer(&self.location, &self.file, known.as_ref(), progress);
+
         match &pulled {
             Ok(report) => *known = Some(report.manifest.clone()),
             // The copy is as before.
@@ -71,7 +74,7 @@ impl Mirror {
         pulled
     }
 
-    /// Copies the version that the one in the store replaced, if that was no longer ago than
+    /// Copies the version before the one in the store, if it was replaced no longer ago than
     /// `within`, and removes other copies of earlier versions. `None` if the store has no such
     /// version.
     ///
@@ -83,10 +86,8 @@ impl Mirror {
         progress: &dyn Progress,
     ) -> Result<Option<ReplacedVersion>> {
         let previous = pull_previous(&self.location, &self.file, within, progress)?;
-        kept::remove_others(
-            &self.file,
-            previous.as_ref().map(|version| version.path.as_path()),
-        )?;
+        let kept = previous.as_ref().map(|version| version.path.as_path());
+        kept::remove_others(&self.file, kept)?;
         Ok(previous)
     }
 }
@@ -102,6 +103,7 @@ pub fn default_cache() -> Option<PathBuf> {
     } else {
         absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
     };
+
     base.map(|base| base.join("papir"))
 }
 

@@ -53,9 +53,6 @@ impl<'a> Objects<'a> {
     }
 
     /// Fetches the manifest; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`RemoteError::Manifest`], and errors of the store.
     pub(super) async fn find_manifest(&self) -> Result<Option<Manifest>> {
         match self.manifest().await {
             Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
@@ -63,26 +60,17 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Fetches the manifest.
-    ///
-    /// # Errors
-    /// The errors of [`Objects::find_manifest`], and [`RemoteError::NotFound`].
+    /// Fetches the manifest. A missing one is an error, [`RemoteError::NotFound`].
     pub(super) async fn manifest(&self) -> Result<Manifest> {
         Ok(self.dated_manifest().await?.0)
     }
 
     /// Fetches the manifest, and the time at which it was written.
-    ///
-    /// # Errors
-    /// The errors of [`Objects::manifest`].
     pub(super) async fn dated_manifest(&self) -> Result<(Manifest, SystemTime)> {
         self.read_manifest(&self.location.manifest).await
     }
 
     /// Fetches the manifest of the previous version; `None` if there is none.
-    ///
-    /// # Errors
-    /// The errors of [`Objects::find_manifest`].
     pub(super) async fn find_previous(&self) -> Result<Option<Manifest>> {
         match self.read_manifest(&self.location.previous).await {
             Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
@@ -92,8 +80,10 @@ impl<'a> Objects<'a> {
 
     async fn read_manifest(&self, key: &Key) -> Result<(Manifest, SystemTime)> {
         let object = self.location.address(key);
-        let failed = |object: &String| refused("fetching", object.clone());
-        let got = self.store.get(key).await.map_err(failed(&object))?;
+        let got = self.store.get(key).await;
+        let got = got.map_err(refused("fetching", object.clone()))?;
+
+        // Checked before the bytes are fetched, which are held in memory.
         if got.meta.size > MAX_BYTES {
             let error = papir_core::Error::out_of_bounds(
                 "the length of a manifest in bytes",
@@ -102,8 +92,10 @@ impl<'a> Objects<'a> {
             );
             return Err(RemoteError::Manifest { object, error }.into());
         }
+
         let written = got.meta.last_modified.into();
-        let json = got.bytes().await.map_err(failed(&object))?;
+        let json = got.bytes().await;
+        let json = json.map_err(refused("fetching", object.clone()))?;
         let manifest =
             Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?;
         Ok((manifest, written))
@@ -121,44 +113,42 @@ impl<'a> Objects<'a> {
 
     async fn write_manifest(&self, key: &Key, manifest: &Manifest) -> Result<()> {
         let payload = PutPayload::from(manifest.encode()?);
-        let failed = refused("writing", self.location.address(key));
-        self.store.put(key, payload).await.map_err(failed)?;
+        let written = self.store.put(key, payload).await;
+        written.map_err(refused("writing", self.location.address(key)))?;
         Ok(())
     }
 
     /// Writes a part under its hash.
     pub(super) async fn put_part(&self, hash: &Hash, bytes: Vec<u8>) -> Result<()> {
         let key = self.part_key(hash);
-        let failed = refused("writing", self.location.address(&key));
-        self.store
-            .put(&key, PutPayload::from(bytes))
-            .await
-            .map_err(failed)?;
+        let written = self.store.put(&key, PutPayload::from(bytes)).await;
+        written.map_err(refused("writing", self.location.address(&key)))?;
         Ok(())
     }
 
     /// Lists all parts in the store, including parts of other versions. Other objects are ignored.
     pub(super) async fn parts(&self) -> Result<HashMap<Hash, Stored>> {
         let folder = &self.location.parts;
-        let failed = refused("listing", self.location.address(folder));
         let listed = self.store.list(Some(folder)).try_collect::<Vec<_>>().await;
         let listed = match listed {
             Err(object_store::Error::NotFound { .. }) => Vec::new(),
-            other => other.map_err(failed)?,
+            other => other.map_err(refused("listing", self.location.address(folder)))?,
         };
-        let parts = listed.into_iter().filter_map(|meta| {
-            let hash = Hash::from_hex(meta.location.filename()?).ok()?;
-            let modified = meta.last_modified.into();
-            Some((
-                hash,
-                Stored {
-                    key: meta.location,
-                    bytes: meta.size,
-                    modified,
-                },
-            ))
-        });
-        Ok(parts.collect())
+
+        let mut parts = HashMap::new();
+        for object in listed {
+            let name = object.location.filename();
+            let Some(hash) = name.and_then(|name| Hash::from_hex(name).ok()) else {
+                continue;
+            };
+            let part = Stored {
+                key: object.location,
+                bytes: object.size,
+                modified: object.last_modified.into(),
+            };
+            parts.insert(hash, part);
+        }
+        Ok(parts)
     }
 
     /// Deletes an object. It is not an error if the object does not exist.
@@ -171,9 +161,6 @@ impl<'a> Objects<'a> {
 
     /// Fetches part `index` of a manifest and checks its length and hash. Truncated or wrong bytes
     /// are fetched again, in at most [`MAX_ATTEMPTS`] attempts.
-    ///
-    /// # Errors
-    /// [`RemoteError::Damaged`], and errors of the store.
     pub(super) async fn part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>> {
         let mut attempt = 1;
         loop {
@@ -182,6 +169,7 @@ impl<'a> Objects<'a> {
                 Err(Fault::Transfer(_)) if attempt < MAX_ATTEMPTS => {}
                 Err(Fault::Transfer(error) | Fault::Final(error)) => return Err(error.into()),
             }
+
             tokio::time::sleep(RETRY_DELAY * 2u32.pow(attempt - 1)).await;
             attempt += 1;
         }
@@ -189,44 +177,47 @@ impl<'a> Objects<'a> {
 
     async fn try_part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>, Fault> {
         let hash = manifest.parts[index];
-        let range = manifest.range(index);
         let key = self.part_key(&hash);
-        let length = range.end - range.start;
         let object = self.location.address(&key);
-        let damaged = |found: String, expected: String| {
-            let part = index + 1;
-            let parts = manifest.parts.len();
-            let object = object.clone();
-            Fault::Transfer(RemoteError::Damaged {
-                part,
-                parts,
-                object,
-                found,
-                expected,
-            })
+
+        let got = match self.store.get(&key).await {
+            Ok(got) => got,
+            Err(error) => return Err(Fault::Final(refused("fetching", object)(error))),
         };
-        let failed = || refused("fetching", object.clone());
-        let got = self
-            .store
-            .get(&key)
-            .await
-            .map_err(|error| Fault::Final(failed()(error)))?;
+        let length = manifest.part_length(index);
         if got.meta.size != length {
-            return Err(damaged(
-                format!("{} bytes", got.meta.size),
-                length.to_string(),
-            ));
+            let found = format!("{} bytes", got.meta.size);
+            return Err(damaged(manifest, index, object, found, length.to_string()));
         }
-        let bytes = got
-            .bytes()
-            .await
-            .map_err(|error| Fault::Transfer(failed()(error)))?;
+
+        let bytes = match got.bytes().await {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(Fault::Transfer(refused("fetching", object)(error))),
+        };
         let found = blake3::hash(&bytes);
         if found != hash {
-            return Err(damaged(format!("BLAKE3 {found}"), hash.to_string()));
+            let found = format!("BLAKE3 {found}");
+            return Err(damaged(manifest, index, object, found, hash.to_string()));
         }
         Ok(bytes.into())
     }
+}
+
+/// The fault of part `index`, whose length or hash is `found`.
+fn damaged(
+    manifest: &Manifest,
+    index: usize,
+    object: String,
+    found: String,
+    expected: String,
+) -> Fault {
+    Fault::Transfer(RemoteError::Damaged {
+        part: index + 1,
+        parts: manifest.parts.len(),
+        object,
+        found,
+        expected,
+    })
 }
 
 /// Reason why a part could not be fetched.
@@ -243,6 +234,7 @@ pub(super) fn refused(
     object: String,
 ) -> impl FnOnce(object_store::Error) -> RemoteError {
     use object_store::Error as StoreError;
+
     move |error| match error {
         StoreError::NotFound { .. } => RemoteError::NotFound { object },
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
@@ -15,14 +15,14 @@ use crate::publish::{keep_access, split, sync_directory};
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
 
-/// A download in progress: a file in the directory of its target. The file's name contains the
-/// snapshot's BLAKE3, so that a later pull finds it again and never continues the download of
-/// another snapshot.
+/// A download in progress: a file in the directory of its target. Its name contains the snapshot's
+/// BLAKE3, so that a later pull finds it again and never continues the download of another
+/// snapshot.
 pub(super) struct Partial {
     directory: PathBuf,
     path: PathBuf,
     target: PathBuf,
-    /// The file whose readers the target gets; `None` for the system's default.
+    /// The file whose permissions the target gets; `None` for the system's default.
     model: Option<PathBuf>,
     file: File,
     /// The locked directory. Other downloads into it wait for the lock.
@@ -31,45 +31,29 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Opens or creates the download of a snapshot to `target` and removes unfinished downloads of
-    /// other snapshots to it. Waits for other downloads into its directory. Once finished, the file has the
-    /// readers of `target` or, if there is none, of the file `similar`.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
+    /// other snapshots to it. Waits for other downloads into its directory. Once finished, the file
+    /// has the permissions of `target` or, if there is none, of the file `similar`.
     pub(super) fn open(target: &Path, similar: &Path, manifest: &Manifest) -> Result<Self> {
-        let (directory, name) = split(target)?;
-        let lock = File::open(&directory).map_err(Error::io("opening", &directory))?;
         // On a file system without locks, two downloads of one snapshot may run at once. That is
         // safe: both write the same bytes to the same offsets, and both check the whole file before
         // they rename it.
+        let (directory, name) = split(target)?;
+        let lock = File::open(&directory).map_err(Error::io("opening", &directory))?;
         let lock = FileLock::wait(lock).ok();
+
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);
+
         let model = [target, similar]
             .into_iter()
             .find(|model| model.exists())
             .map(Path::to_owned);
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        if model.is_some() {
-            // Others could read it before it has its readers.
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        }
-        let opened = match options.open(&path) {
-            // Left by another user.
-            Err(error)
-                if error.kind() == ErrorKind::PermissionDenied
-                    && fs::remove_file(&path).is_ok() =>
-            {
-                options.open(&path)
-            }
-            opened => opened,
-        };
+        let opened = open_or_create(&path, model.is_some());
         let file = opened.map_err(Error::io("creating", &path))?;
         file.set_len(manifest.bytes)
             .map_err(Error::io("writing", &path))?;
+
         Ok(Self {
             directory,
             path,
@@ -81,16 +65,14 @@ impl Partial {
     }
 
     /// Reads every part. Returns for each part whether it matches the manifest.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
     pub(super) fn present(
         &mut self,
         manifest: &Manifest,
         progress: &dyn Progress,
     ) -> Result<Vec<bool>> {
-        let (hashes, _) = hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?;
+        let hashes = hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?;
         Ok(hashes
+            .parts
             .iter()
             .zip(&manifest.parts)
             .map(|(found, expected)| found == expected)
@@ -98,9 +80,6 @@ impl Partial {
     }
 
     /// Writes a part at offset `start`.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
     pub(super) fn write(&mut self, start: u64, bytes: &[u8]) -> Result<()> {
         let written = self
             .file
@@ -110,11 +89,9 @@ impl Partial {
     }
 
     /// Reads the whole file and returns its BLAKE3.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
     pub(super) fn hash(&mut self, manifest: &Manifest, progress: &dyn Progress) -> Result<Hash> {
-        Ok(hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?.1)
+        let hashes = hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?;
+        Ok(hashes.whole)
     }
 
     /// The file of the download.
@@ -123,13 +100,12 @@ impl Partial {
     }
 
     /// Makes the file durable and renames it to its target.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
     pub(super) fn finish(self) -> Result<()> {
-        self.model
-            .as_deref()
-            .map_or(Ok(()), |model| keep_access(model, &self.path))?;
+        if let Some(model) = &self.model {
+            keep_access(model, &self.path)?;
+        }
+
+        // Durable before it has its name: after a crash the target is the old file or the new one.
         self.file
             .sync_all()
             .map_err(Error::io("writing", &self.path))?;
@@ -144,15 +120,45 @@ impl Partial {
     }
 }
 
-/// Returns the BLAKE3 of every part of `part_bytes` bytes, and of the whole file.
+/// Opens or creates the file of a download.
+#[cfg_attr(not(unix), allow(unused_variables))]
+fn open_or_create(path: &Path, has_model: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    if has_model {
+        // Others could read it before it has the permissions of its model.
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+
+    match options.open(path) {
+        // Left by another user.
+        Err(error)
+            if error.kind() == ErrorKind::PermissionDenied && fs::remove_file(path).is_ok() =>
+        {
+            options.open(path)
+        }
+        opened => opened,
+    }
+}
+
+/// The hashes of a file.
+pub(super) struct Hashes {
+    /// BLAKE3 of every part.
+    pub(super) parts: Vec<Hash>,
+    /// BLAKE3 of the whole file.
+    pub(super) whole: Hash,
+}
+
+/// Hashes a file and its parts of `part_bytes` bytes.
 pub(super) fn hashes(
     file: &mut File,
     path: &Path,
     part_bytes: u64,
     progress: &dyn Progress,
-) -> Result<(Vec<Hash>, Hash)> {
-    let failed = || Error::io("reading", path);
-    file.seek(SeekFrom::Start(0)).map_err(failed())?;
+) -> Result<Hashes> {
+    file.seek(SeekFrom::Start(0))
+        .map_err(Error::io("reading", path))?;
     let mut parts = Vec::new();
     let mut whole = Hasher::new();
     let mut part = Vec::new();
@@ -161,10 +167,12 @@ pub(super) fn hashes(
         (&mut *file)
             .take(part_bytes)
             .read_to_end(&mut part)
-            .map_err(failed())?;
+            .map_err(Error::io("reading", path))?;
         if part.is_empty() {
-            return Ok((parts, whole.finalize()));
+            let whole = whole.finalize();
+            return Ok(Hashes { parts, whole });
         }
+
         parts.push(blake3::hash(&part));
         whole.update(&part);
         progress.advance(part.len() as u64);

@@ -29,29 +29,48 @@ use crate::stored_log::stored_log;
 /// complete, verified and durable.
 ///
 /// # Errors
-/// [`Error::Options`] while the file is updated, if it has changes beside it that would be lost, and if its
-/// log has versions that the download's has not; [`Error::Remote`] with [`RemoteError::NotFound`],
-/// [`RemoteError::Denied`] or [`RemoteError::Damaged`]; and [`papir_core::Error::Io`]. On failure the file
-/// stays unchanged.
+/// [`Error::Options`] while the file is updated, if it has changes beside it that would be lost,
+/// and if its log has versions that the download's has not; [`Error::Remote`] with
+/// [`RemoteError::NotFound`], [`RemoteError::Denied`] or [`RemoteError::Damaged`]; and
+/// [`papir_core::Error::Io`]. On failure the file stays unchanged.
 pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result<PullReport> {
+    // Locked for the whole download: an update of the file meanwhile would be lost.
     let _lock = if file.exists() { lock(file)? } else { None };
     worker::run(|| async {
         let objects = Objects::open(location)?;
         let manifest = objects.manifest().await?;
-        refuse_delta(file, manifest.version)?;
+
+        // Checked before the download as well, which takes long and would be for nothing.
         let version = manifest.version;
-        let finish = |partial: Partial| {
-            let _deltas = lock_deltas(file)?;
-            match refuse_delta(file, version).and_then(|()| refuse_fork(file, partial.path())) {
-                Ok(()) => partial.finish(),
-                Err(error) => {
-                    partial.discard();
-                    Err(error)
-                }
-            }
+        refuse_delta(file, version)?;
+
+        let files = Files {
+            target: file,
+            similar: file,
         };
-        fetch(&objects, manifest, (file, file), finish, progress).await
+        fetch(
+            &objects,
+            manifest,
+            files,
+            |partial| finish_over(partial, file, version),
+            progress,
+        )
+        .await
     })
+}
+
+/// Replaces `file` by a complete download, unless changes or signed versions would be lost.
+fn finish_over(partial: Partial, file: &Path, version: Version) -> Result<()> {
+    // Locked before the check: changes published between it and the renaming would be lost.
+    let _deltas = lock_deltas(file)?;
+    let checked = refuse_delta(file, version).and_then(|()| refuse_fork(file, partial.path()));
+    match checked {
+        Ok(()) => partial.finish(),
+        Err(error) => {
+            partial.discard();
+            Err(error)
+        }
+    }
 }
 
 /// Refuses to replace a file by another version if changes are beside it.
@@ -63,6 +82,7 @@ fn refuse_delta(file: &Path, version: Version) -> Result<()> {
     if own == version || !delta_file(file, own)?.exists() {
         return Ok(());
     }
+
     let found = format!(
         "changes beside {}, which pulling version {version} would lose",
         file.display()
@@ -73,7 +93,8 @@ fn refuse_delta(file: &Path, version: Version) -> Result<()> {
     ))
 }
 
-/// Refuses to replace a signed file by one whose log does not continue its own: the next version would fork it.
+/// Refuses to replace a signed file by one whose log does not continue its own: the next version
+/// would fork it.
 fn refuse_fork(file: &Path, pulled: &Path) -> Result<()> {
     let Ok(Some(own)) = stored_log(file) else {
         return Ok(());
@@ -82,6 +103,7 @@ fn refuse_fork(file: &Path, pulled: &Path) -> Result<()> {
     if theirs.is_some_and(|log| log.leaves().starts_with(own.leaves())) {
         return Ok(());
     }
+
     let found = format!(
         "signed versions of {} that the store's log does not have",
         file.display()
@@ -111,15 +133,25 @@ pub(super) fn pull_newer(
         let objects = Objects::open(location)?;
         let manifest = objects.manifest().await?;
         if known == Some(&manifest) && file.exists() {
-            return Ok(PullReport {
-                manifest,
-                changed: false,
-                fetched_parts: 0,
-                fetched_bytes: 0,
-            });
+            return Ok(unchanged(manifest));
         }
-        fetch(&objects, manifest, (file, file), Partial::finish, progress).await
+
+        let files = Files {
+            target: file,
+            similar: file,
+        };
+        fetch(&objects, manifest, files, Partial::finish, progress).await
     })
+}
+
+/// The report of a pull without a change.
+fn unchanged(manifest: Manifest) -> PullReport {
+    PullReport {
+        manifest,
+        changed: false,
+        fetched_parts: 0,
+        fetched_bytes: 0,
+    }
 }
 
 /// Downloads the version that the one at `location` replaced, next to `file`, if it was replaced no
@@ -139,25 +171,40 @@ pub(super) fn pull_previous(
         } else {
             None
         };
+
         // The same version: a push was interrupted before it wrote the newest manifest.
         let Some(manifest) = found.filter(|manifest| manifest.version != newest.version) else {
             return Ok(None);
         };
+
         let path = kept_path(file, &manifest.version.to_string())?;
-        fetch(&objects, manifest, (&path, file), Partial::finish, progress).await?;
+        let files = Files {
+            target: &path,
+            similar: file,
+        };
+        fetch(&objects, manifest, files, Partial::finish, progress).await?;
         Ok(Some(ReplacedVersion { path, since }))
     })
 }
 
-/// Like [`pull`], for a manifest already fetched. Parts that the file `similar` has are not fetched.
+/// The files of a download.
+struct Files<'a> {
+    target: &'a Path,
+    /// A file that may have parts of the snapshot; often the target itself.
+    similar: &'a Path,
+}
+
+/// Like [`pull`], for a manifest already fetched. Parts that the similar file has are not fetched.
 /// `finish` gives the complete download its name.
 async fn fetch(
     objects: &Objects<'_>,
     manifest: Manifest,
-    (target, similar): (&Path, &Path),
+    files: Files<'_>,
     finish: impl FnOnce(Partial) -> Result<()>,
     progress: &dyn Progress,
 ) -> Result<PullReport> {
+    // Opened first: it waits for other pulls, which may complete the same file.
+    let Files { target, similar } = files;
     let mut partial = Partial::open(target, similar, &manifest)?;
     let mut local = LocalFile::open(target, &manifest, progress)?;
     if local
@@ -165,13 +212,9 @@ async fn fetch(
         .is_some_and(|file| file.blake3 == manifest.blake3)
     {
         partial.discard();
-        return Ok(PullReport {
-            manifest,
-            changed: false,
-            fetched_parts: 0,
-            fetched_bytes: 0,
-        });
+        return Ok(unchanged(manifest));
     }
+
     if similar != target {
         local = LocalFile::open(similar, &manifest, progress)?;
     }
@@ -184,20 +227,8 @@ async fn fetch(
         wanted = local.copy_parts(&manifest, wanted, &mut partial)?;
     }
     let fetched_bytes = fetch_parts(objects, &manifest, &wanted, &mut partial, progress).await?;
-    progress.stage("verifying", manifest.bytes);
-    let found = partial.hash(&manifest, progress)?;
-    if found != manifest.blake3 {
-        partial.discard();
-        let object = objects.manifest_address();
-        let found = found.to_string();
-        let expected = manifest.blake3.to_string();
-        return Err(RemoteError::Inconsistent {
-            object,
-            found,
-            expected,
-        }
-        .into());
-    }
+
+    let partial = verified(objects, &manifest, partial, progress)?;
     finish(partial)?;
     Ok(PullReport {
         manifest,
@@ -207,8 +238,34 @@ async fn fetch(
     })
 }
 
+/// Checks the hash of a complete download, which is removed if it is wrong.
+fn verified(
+    objects: &Objects<'_>,
+    manifest: &Manifest,
+    mut partial: Partial,
+    progress: &dyn Progress,
+) -> Result<Partial> {
+    progress.stage("verifying", manifest.bytes);
+    let found = partial.hash(manifest, progress)?;
+    if found == manifest.blake3 {
+        return Ok(partial);
+    }
+
+    // Its parts match the manifest: if it stayed, another pull would fetch none of them.
+    partial.discard();
+    let object = objects.manifest_address();
+    let found = found.to_string();
+    let expected = manifest.blake3.to_string();
+    Err(RemoteError::Inconsistent {
+        object,
+        found,
+        expected,
+    }
+    .into())
+}
+
 /// Fetches parts, [`CONCURRENT`] at a time, and writes each as it arrives. Returns their total
-/// bytes.
+/// number of bytes.
 async fn fetch_parts(
     objects: &Objects<'_>,
     manifest: &Manifest,
@@ -216,18 +273,18 @@ async fn fetch_parts(
     partial: &mut Partial,
     progress: &dyn Progress,
 ) -> Result<u64> {
-    let range = |index: usize| manifest.range(index);
     let total = wanted
         .iter()
-        .map(|&index| range(index).end - range(index).start)
+        .map(|&index| manifest.part_length(index))
         .sum();
     progress.stage("fetching", total);
+
     let mut fetches = stream::iter(wanted)
         .map(|&index| async move { (index, objects.part(manifest, index).await) })
         .buffer_unordered(CONCURRENT);
     while let Some((index, bytes)) = fetches.next().await {
         let bytes = bytes?;
-        partial.write(range(index).start, &bytes)?;
+        partial.write(manifest.range(index).start, &bytes)?;
         progress.advance(bytes.len() as u64);
     }
     Ok(total)
@@ -248,10 +305,13 @@ impl<'a> LocalFile<'a> {
         let Some(mut file) = open_existing(path)? else {
             return Ok(None);
         };
+
         let length = file.metadata().map_err(Error::io("reading", path))?.len();
         progress.stage("checking the file", length);
-        let (parts, blake3) = hashes(&mut file, path, manifest.part_bytes, progress)?;
-        let offsets = parts
+        let hashes = hashes(&mut file, path, manifest.part_bytes, progress)?;
+
+        let offsets = hashes
+            .parts
             .into_iter()
             .zip((0..).step_by(manifest.part_bytes as usize))
             .collect();
@@ -259,7 +319,7 @@ impl<'a> LocalFile<'a> {
             path,
             file,
             offsets,
-            blake3,
+            blake3: hashes.whole,
         }))
     }
 
@@ -272,11 +332,11 @@ impl<'a> LocalFile<'a> {
     ) -> Result<Vec<usize>> {
         let mut left = Vec::new();
         for index in wanted {
-            let range = manifest.range(index);
             let hash = manifest.parts[index];
             match self.offsets.get(&hash) {
                 Some(&offset) => {
-                    partial.write(range.start, &self.read(offset, range.end - range.start)?)?
+                    let bytes = self.read(offset, manifest.part_length(index))?;
+                    partial.write(manifest.range(index).start, &bytes)?;
                 }
                 None => left.push(index),
             }

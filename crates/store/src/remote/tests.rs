@@ -32,6 +32,7 @@ fn snapshot(folder: &Path, word: &str) -> PathBuf {
     let mut options = BuildOptions::new(source, folder.join("a.pir"));
     (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
     options.record_bytes = Some(16);
+
     build(
         &options,
         &mut chacha20::ChaCha20Rng::from_seed([1; 32]),
@@ -97,6 +98,7 @@ fn a_pushed_snapshot_is_pulled_and_the_manifest_comes_last() {
     let puts = fixture.store.puts();
     assert_eq!(puts.len(), pushed.uploaded_parts + 1);
     assert_eq!(puts.last().unwrap(), MANIFEST);
+
     let pulled = fixture.pull().unwrap();
     assert!(pulled.changed && fixture.is_copied());
     assert_eq!(pulled.manifest, pushed.manifest);
@@ -116,6 +118,7 @@ fn nothing_is_transferred_twice() {
     let first = fixture.push("one", SMALL).unwrap();
     fixture.pull().unwrap();
     fixture.store.reset();
+
     assert_eq!(
         push(
             &fixture.folder.path().join("a.pir"),
@@ -128,6 +131,7 @@ fn nothing_is_transferred_twice() {
         0
     );
     assert_eq!(fixture.store.puts(), Vec::<String>::new());
+
     assert!(!fixture.pull().unwrap().changed);
     assert_eq!(
         fixture
@@ -139,7 +143,7 @@ fn nothing_is_transferred_twice() {
         0
     );
 
-    // A change of one record changes its part, and those of metadata, layout and table.
+    // A change of one record changes its part, and the parts of metadata, layout and table.
     let second = fixture.push("two", SMALL).unwrap();
     assert_ne!(second.manifest, first.manifest);
     assert!(
@@ -156,12 +160,15 @@ fn nothing_is_transferred_twice() {
 fn an_interrupted_push_resumes_and_is_invisible_until_complete() {
     let parts = Fixture::new().push("two", SMALL).unwrap().uploaded_parts;
     assert!(parts > 5, "{parts}");
+
     let fixture = Fixture::new();
     fixture.store.fail_after_puts(5);
     assert_eq!(fixture.push("two", SMALL).unwrap_err().code(), "store");
     assert_eq!(fixture.pull().unwrap_err().code(), "no_such_object");
+
     let sent = fixture.store.parts();
     assert!((1..parts).contains(&sent), "{sent}");
+
     fixture.store.reset();
     let rest = push(
         &fixture.folder.path().join("a.pir"),
@@ -183,6 +190,7 @@ fn an_interrupted_pull_resumes() {
     assert_eq!(fixture.pull().unwrap_err().code(), "store");
     assert!(!fixture.copy.exists());
     assert_eq!(fixture.temporary_files(), 1);
+
     fixture.store.reset();
     let rest = fixture.pull().unwrap();
     assert!(
@@ -198,6 +206,7 @@ fn an_interrupted_pull_resumes() {
     fixture.store.fail_after_gets(1);
     assert!(fixture.pull().is_err());
     assert_eq!(fixture.temporary_files(), 1);
+
     fixture.store.reset();
     fixture.push("three", SMALL).unwrap();
     fixture.pull().unwrap();
@@ -229,6 +238,7 @@ fn a_damaged_part_is_named_and_a_damaged_transfer_is_retried() {
     );
     assert_eq!(error.code(), "checksum");
     assert!(!fixture.copy.exists());
+
     fixture.store.reset();
     fixture.store.remove(&key);
     let again = push(
@@ -276,6 +286,7 @@ fn inconsistent_manifests_are_refused() {
         blake3: blake3::hash(b"other"),
         ..manifest.clone()
     };
+
     for (what, wrong, words) in [
         (
             "parts in another order",
@@ -295,6 +306,7 @@ fn inconsistent_manifests_are_refused() {
         assert!(error.contains(words), "{what}: {error}");
         assert!(!fixture.copy.exists(), "{what}");
     }
+
     fixture.store.put(MANIFEST, b"{}");
     assert!(
         fixture
@@ -319,8 +331,10 @@ fn pruning_keeps_the_replaced_snapshot_and_recent_parts() {
     fixture.push("one", now).unwrap();
     let two = fixture.push("two", now).unwrap();
     assert_eq!(two.removed_parts, 0);
+
     let three = fixture.push("three", now).unwrap();
     assert!(three.removed_parts > 0);
+
     let recent_kept = PushOptions {
         prune: Some(GRACE),
         ..SMALL
@@ -342,12 +356,15 @@ fn a_mirror_fetches_what_has_changed() {
         mirror.refresh(&NoProgress).unwrap_err().code(),
         "no_such_object"
     );
+
     fixture.push("one", SMALL).unwrap();
     assert!(mirror.refresh(&NoProgress).unwrap().changed);
     assert_eq!(mirror.file().file_name().unwrap(), "a.pir");
+
     fixture.store.reset();
     assert!(!mirror.refresh(&NoProgress).unwrap().changed);
     assert_eq!(fixture.store.gets(), [MANIFEST]);
+
     let served = Snapshot::open(mirror.file()).unwrap();
     let pushed = fixture.push("two", SMALL).unwrap();
     assert_eq!(
@@ -372,6 +389,7 @@ fn only_snapshots_are_pushed() {
     let file = fixture.folder.path().join("text.pir");
     std::fs::write(&file, "text ".repeat(100)).unwrap();
     assert!(push(&file, &fixture.location, SMALL, &NoProgress).is_err());
+
     let bad = PushOptions {
         part_bytes: 100,
         ..SMALL
@@ -404,6 +422,7 @@ fn addresses_are_parsed_or_refused() {
         assert_eq!(location.to_string(), expected);
         assert!(location.name().ends_with("b.pir"));
     }
+
     for url in [
         "",
         "bucket/a",
@@ -459,6 +478,7 @@ fn clients_of_every_store_are_built_with_tls() {
         );
         assert!(!format!("{location:?}").contains("secret"));
     }
+
     let bare = Location::parse("az://container/a", None, Settings::default()).unwrap();
     assert_eq!(bare.connect().unwrap_err().code(), "settings");
 }
@@ -470,6 +490,7 @@ fn push_version(fixture: &Fixture, seed: u8, options: PushOptions) -> Manifest {
     let mut build_options = BuildOptions::new(source, fixture.folder.path().join("a.pir"));
     (build_options.scheme, build_options.allow_not_private) = ("plain".to_owned(), true);
     build_options.record_bytes = Some(16);
+
     build(
         &build_options,
         &mut chacha20::ChaCha20Rng::from_seed([seed; 32]),
@@ -497,6 +518,7 @@ fn the_previous_version_stays_readable_for_a_time() {
     let first = push_version(&fixture, 1, now);
     mirror.refresh(&NoProgress).unwrap();
     assert_eq!(previous(600), None, "there is none");
+
     let second = push_version(&fixture, 2, now);
     // A push of the same file prunes nothing that the previous version needs.
     push(
@@ -513,6 +535,7 @@ fn the_previous_version_stays_readable_for_a_time() {
         first.version
     );
     assert!(found.since.elapsed().unwrap_or_default() < Duration::from_secs(60));
+
     fixture.store.reset();
     assert_eq!(previous(600), Some(found.clone()));
     assert_eq!(

@@ -12,8 +12,8 @@ pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 pub struct PushOptions {
     /// Length of a part in bytes, 4 KiB to 64 MiB. Four parts are held in memory at a time.
     pub part_bytes: u64,
-    /// After the push, removes parts older than this that belong neither to this snapshot nor to
-    /// the one it replaces; `None` keeps them. Readers may still be fetching the replaced snapshot.
+    /// Minimum age of the parts to remove after the push; `None` keeps all parts. Parts of this
+    /// snapshot, and of the one that it replaces, stay: readers may still be fetching them.
     pub prune: Option<Duration>,
 }
 
@@ -28,7 +28,7 @@ impl Default for PushOptions {
 }
 
 impl PushOptions {
-    /// The defaults, with parts older than [`GRACE`] removed.
+    /// The defaults, but parts older than [`GRACE`] are removed.
     pub fn pruning() -> Self {
         Self {
             prune: Some(GRACE),

@@ -1,7 +1,7 @@
 //! Object stores in a build without the feature `cloud`.
 //!
-//! The types and functions are those of a build with the feature. [`Location::parse`] always fails,
-//! so no location exists and the other functions cannot be called.
+//! The types and functions have the same names as with the feature. [`Location::parse`] always
+//! fails, so no location exists and the other functions cannot be called.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -44,6 +44,7 @@ impl Location {
                 feature,
             });
         }
+
         Err(RemoteError::BadUrl {
             url,
             reason: UNKNOWN_SCHEME.to_owned(),

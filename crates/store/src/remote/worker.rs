@@ -4,20 +4,13 @@ use super::error::RemoteError;
 use crate::error::{Error, Result};
 
 /// Runs `work` to completion on a thread with its own runtime. It can therefore be called from
-/// anywhere, even from within another runtime.
-///
-/// # Errors
-/// Errors of `work`; [`papir_core::Error::Io`] if no thread can be started; and
-/// [`RemoteError::Stopped`] if the thread panics.
+/// anywhere, even from within another runtime. A panic of the thread is an error,
+/// [`RemoteError::Stopped`].
 pub(super) fn run<T, F>(work: impl FnOnce() -> F + Send) -> Result<T>
 where
     T: Send,
     F: Future<Output = Result<T>>,
 {
-    let failed = |source| papir_core::Error::Io {
-        what: "starting a transfer".to_owned(),
-        source,
-    };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("papir-transfer".to_owned());
         let thread = builder.spawn_scoped(scope, move || {
@@ -27,9 +20,17 @@ where
                 .map_err(failed)?;
             runtime.block_on(work())
         });
+
         let thread = thread.map_err(failed)?;
-        thread
-            .join()
-            .map_err(|_| Error::from(RemoteError::Stopped))?
+        match thread.join() {
+            Ok(result) => result,
+            Err(_) => Err(RemoteError::Stopped.into()),
+        }
     })
+}
+
+/// The error for a thread or a runtime that cannot be started.
+fn failed(source: std::io::Error) -> Error {
+    let what = "starting a transfer".to_owned();
+    papir_core::Error::Io { what, source }.into()
 }

@@ -1,4 +1,4 @@
-//! Cells of typed tables, and their conversion to bytes.
+//! Cells of tables, and their conversion to bytes.
 
 use super::json::{json_object, json_string, text};
 use super::row::{Fault, Row};
@@ -42,7 +42,7 @@ impl Cell {
         }
     }
 
-    /// Its length in bytes, as a key or as a single value.
+    /// Length in bytes, as a key or as a single value.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Null => 0,
@@ -90,6 +90,7 @@ pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, F
             "the key is null: expected a value".to_owned(),
         ));
     }
+
     let key = key.map(Cell::into_bytes).unwrap_or_default();
     Ok(Row {
         key,
@@ -98,17 +99,14 @@ pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, F
 }
 
 fn value(mut cells: Vec<(&str, Cell)>) -> Result<Vec<u8>, Fault> {
-    match cells.len() {
-        0 | 1 => Ok(cells
-            .pop()
-            .map(|(_, cell)| cell.into_bytes())
-            .unwrap_or_default()),
-        _ => {
-            let mut members = Vec::with_capacity(cells.len());
-            for (name, cell) in cells {
-                members.push((name, cell.json(name)?));
-            }
-            Ok(json_object(members).into_bytes())
-        }
+    if cells.len() <= 1 {
+        let only = cells.pop();
+        return Ok(only.map(|(_, cell)| cell.into_bytes()).unwrap_or_default());
     }
+
+    let mut members = Vec::with_capacity(cells.len());
+    for (name, cell) in cells {
+        members.push((name, cell.json(name)?));
+    }
+    Ok(json_object(members).into_bytes())
 }

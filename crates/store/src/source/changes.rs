@@ -1,6 +1,6 @@
-//! Files of changes to an existing database: new values and deletions.
+//! Reads changes of a database: new values and deletions.
 //!
-//! The rows are read like those of a source. A row is a deletion if it is marked as one, in the
+//! The rows are read like the rows of a source. A row is a deletion if it is marked as one, in the
 //! column that [`ChangeColumns::delete`] names or, in JSON Lines, in the field `_delete`. The marks
 //! `1`, `true` and `yes`, in upper or lower case, mean a deletion. The marks `0`, `false`, `no` and
 //! an empty field do not; in JSON, neither do `null` and an absent field. Any other mark is an
@@ -62,6 +62,7 @@ pub fn read_changes(
     let format = format_of_changes(path, format)?;
     let request = request(path, format, columns, 0);
     let mut filter = RowFilter::new(&request);
+
     let mut changes = Vec::new();
     read(&request, progress, &mut |position, row| {
         if let (Position::Line(line), Some(row)) = (position, filter.keep(position, row)?) {
@@ -76,15 +77,13 @@ pub fn read_changes(
     Ok(changes)
 }
 
-/// The format of changes: CSV or JSON Lines.
-///
-/// # Errors
-/// [`Error::Options`] for another one.
+/// The format of changes: CSV or JSON Lines. Another format is an error.
 pub(crate) fn format_of_changes(path: &Path, format: Option<Format>) -> Result<Format> {
     let format = format.unwrap_or_else(|| Format::of(path));
     if matches!(format, Format::Csv | Format::JsonLines) {
         return Ok(format);
     }
+
     Err(Error::options(
         format!("changes from a {} source", format.name()),
         "csv or jsonl",
@@ -104,9 +103,6 @@ pub(crate) struct PartOfSource<'a> {
 }
 
 /// Reads the changes in a part of a source. Bad rows are skipped and returned if `skips` is set.
-///
-/// # Errors
-/// The errors of [`read_changes`].
 pub(crate) fn changes_in(
     part: &PartOfSource<'_>,
     columns: &ChangeColumns,
@@ -120,10 +116,11 @@ pub(crate) fn changes_in(
         lines,
     } = *part;
     let request = request(path, format, columns, if skips { u64::MAX } else { 0 });
-    let mut filter = RowFilter::new(&request);
-    let mut changes = Vec::new();
+
     // The parser counts the header, which is not in front of these rows.
     let before = lines - header.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let mut filter = RowFilter::new(&request);
+    let mut changes = Vec::new();
     let mut on_row = |position: Position<'_>, row| {
         let line = before + position.number(0);
         if let Some(row) = filter.keep(Position::Line(line), row)? {
@@ -135,6 +132,7 @@ pub(crate) fn changes_in(
         }
         Ok(())
     };
+
     let text = Box::new(Cursor::new([header, rows].concat()));
     let input = Input::of(name_of(path), text, &NoProgress);
     match format {
@@ -156,11 +154,13 @@ fn request<'a>(
         delete,
         longest_value,
     } = columns;
+
     let columns = Columns {
         key: Some(key),
         values,
         deletes: Deletes::Marked(delete.as_deref()),
     };
+
     Request {
         path,
         format,

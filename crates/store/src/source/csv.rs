@@ -1,4 +1,4 @@
-//! Comma-separated values.
+//! Reads comma-separated values.
 
 use std::path::Path;
 
@@ -22,6 +22,18 @@ struct ColumnIndices<'a> {
     delete: Option<usize>,
 }
 
+/// The next thing in a file.
+enum Next {
+    /// A row with as many fields as the header.
+    Row,
+    /// A row with more or fewer fields. The reader can continue after it.
+    Unequal {
+        line: u64,
+        fault: Fault,
+    },
+    End,
+}
+
 /// Reads all rows. The header is on line 1; an empty file has no rows. Returns the bytes read.
 pub(super) fn rows(
     path: &Path,
@@ -36,21 +48,17 @@ pub(super) fn rows(
     if header.is_empty() {
         return Ok(reader.get_ref().bytes);
     }
+
     let indices = find_columns(path, &header, columns)?;
     let mut row = ByteRecord::new();
     loop {
-        match limited(path, &mut reader, |reader| {
-            reader.read_byte_record(&mut row)
-        })? {
-            Ok(false) => return Ok(reader.get_ref().bytes),
-            Ok(true) => {
+        match next_row(path, &mut reader, &mut row)? {
+            Next::Row => {
                 let line = row.position().map_or(0, csv::Position::line);
                 on_row(Position::Line(line), indices.row(&row))?;
             }
-            Err(error) => {
-                let (line, fault) = unequal(error).map_err(|error| fatal(path, error))?;
-                on_row(Position::Line(line), Err(fault))?;
-            }
+            Next::Unequal { line, fault } => on_row(Position::Line(line), Err(fault))?,
+            Next::End => return Ok(reader.get_ref().bytes),
         }
     }
 }
@@ -66,24 +74,41 @@ pub(super) fn header(path: &Path, input: Input<'_>) -> Result<Vec<String>> {
 
 /// The header; empty for an empty file.
 fn first_row(path: &Path, reader: &mut Reader<Input<'_>>) -> Result<ByteRecord> {
-    let header = limited(path, reader, |reader| reader.byte_headers().cloned())?;
+    let begin = limit_row(reader);
+    let header = reader.byte_headers().cloned();
+    check_length(path, reader, &begin)?;
+
     header.map_err(|error| fatal(path, error))
 }
 
-/// Reads a row of at most [`MAX_ROW_BYTES`] bytes with `read`.
-fn limited<T>(
-    path: &Path,
-    reader: &mut Reader<Input<'_>>,
-    read: impl FnOnce(&mut Reader<Input<'_>>) -> csv::Result<T>,
-) -> Result<csv::Result<T>> {
-    let begin = reader.position().clone();
-    // The reader asks for more only when its buffer is used up, so a read beyond this means that this row alone
-    // is that long.
-    reader.get_mut().most = begin.byte() + MAX_ROW_BYTES;
-    let found = read(reader);
-    if reader.position().byte() - begin.byte() < MAX_ROW_BYTES {
-        return Ok(found);
+/// Reads the next row into `row`.
+fn next_row(path: &Path, reader: &mut Reader<Input<'_>>, row: &mut ByteRecord) -> Result<Next> {
+    let begin = limit_row(reader);
+    let found = reader.read_byte_record(row);
+    check_length(path, reader, &begin)?;
+
+    match found {
+        Ok(true) => Ok(Next::Row),
+        Ok(false) => Ok(Next::End),
+        Err(error) => unequal(error).map_err(|error| fatal(path, error)),
     }
+}
+
+/// Lets the reader read [`MAX_ROW_BYTES`] more bytes. Returns its position.
+fn limit_row(reader: &mut Reader<Input<'_>>) -> csv::Position {
+    // The reader asks for more only when its buffer is used up, so a read beyond this means that
+    // this row alone is that long.
+    let begin = reader.position().clone();
+    reader.get_mut().most = begin.byte() + MAX_ROW_BYTES;
+    begin
+}
+
+/// Refuses the row that was read from `begin` on if it is too long.
+fn check_length(path: &Path, reader: &Reader<Input<'_>>, begin: &csv::Position) -> Result<()> {
+    if reader.position().byte() - begin.byte() < MAX_ROW_BYTES {
+        return Ok(());
+    }
+
     let reason = format!(
         "a row of {MAX_ROW_BYTES} bytes or more: expected a shorter one, with its quotes closed"
     );
@@ -99,30 +124,19 @@ fn find_columns<'a>(
     header: &ByteRecord,
     columns: Columns<'a>,
 ) -> Result<ColumnIndices<'a>> {
-    let find = |name: &str| {
-        header
-            .iter()
-            .position(|found| found == name.as_bytes())
-            .ok_or_else(|| Error::MissingColumn {
-                file: name_of(path),
-                column: name.to_owned(),
-                available: header
-                    .iter()
-                    .map(String::from_utf8_lossy)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
+    let key = match columns.key {
+        Some(name) => Some(find(path, header, name)?),
+        None => None,
     };
-    let key = columns.key.map(find).transpose()?;
-    let values = columns
-        .values
-        .iter()
-        .map(|name| Ok((name.as_str(), find(name)?)))
-        .collect::<Result<_>>()?;
+    let mut values = Vec::new();
+    for name in columns.values {
+        values.push((name.as_str(), find(path, header, name)?));
+    }
     let delete = match columns.deletes {
-        Deletes::Marked(Some(name)) => Some(find(name)?),
+        Deletes::Marked(Some(name)) => Some(find(path, header, name)?),
         Deletes::Marked(None) | Deletes::None => None,
     };
+
     Ok(ColumnIndices {
         key,
         values,
@@ -130,15 +144,31 @@ fn find_columns<'a>(
     })
 }
 
+/// The index of a column.
+fn find(path: &Path, header: &ByteRecord, name: &str) -> Result<usize> {
+    let index = header.iter().position(|found| found == name.as_bytes());
+    index.ok_or_else(|| {
+        let available: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
+        Error::MissingColumn {
+            file: name_of(path),
+            column: name.to_owned(),
+            available: available.join(", "),
+        }
+    })
+}
+
 impl ColumnIndices<'_> {
     fn row(&self, row: &ByteRecord) -> Result<Row, Fault> {
-        let bytes = |index: usize| row.get(index).unwrap_or_default();
-        let key = self.key.map(bytes).unwrap_or_default().to_vec();
-        let delete = self
-            .delete
-            .map(|index| is_deletion(bytes(index)))
-            .transpose()?
-            .unwrap_or_default();
+        let key = match self.key {
+            Some(index) => field(row, index).to_vec(),
+            None => Vec::new(),
+        };
+
+        // Looked at before the values: a deletion's values are ignored, even if they are bad.
+        let delete = match self.delete {
+            Some(index) => is_deletion(field(row, index))?,
+            None => false,
+        };
         let value = if delete {
             None
         } else {
@@ -148,30 +178,37 @@ impl ColumnIndices<'_> {
     }
 }
 
+/// The bytes of a field.
+fn field(row: &ByteRecord, index: usize) -> &[u8] {
+    row.get(index).unwrap_or_default()
+}
+
 /// The value of a row: a single column as it is, several as an object of strings, none as empty.
 fn value(row: &ByteRecord, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> {
-    let bytes = |index: usize| row.get(index).unwrap_or_default();
     match columns {
         [] => Ok(Vec::new()),
-        [(_, index)] => Ok(bytes(*index).to_vec()),
+        [(_, index)] => Ok(field(row, *index).to_vec()),
         several => {
             let mut members = Vec::with_capacity(several.len());
             for &(name, index) in several {
-                members.push((name, json_string(text(name, bytes(index))?)));
+                members.push((name, json_string(text(name, field(row, index))?)));
             }
             Ok(json_object(members).into_bytes())
         }
     }
 }
 
-/// Converts the error of a row with too few or too many fields. The reader can continue after it.
-fn unequal(error: csv::Error) -> Result<(u64, Fault), csv::Error> {
+/// Converts the error of a row with too few or too many fields. Other errors are returned.
+fn unequal(error: csv::Error) -> Result<Next, csv::Error> {
     match error.kind() {
         ErrorKind::UnequalLengths {
             expected_len, len, ..
         } => {
             let reason = format!("{len} fields: expected {expected_len}, as in the header");
-            Ok((line(&error), Fault::Reason(reason)))
+            Ok(Next::Unequal {
+                line: line(&error),
+                fault: Fault::Reason(reason),
+            })
         }
         _ => Err(error),
     }

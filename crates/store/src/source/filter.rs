@@ -1,4 +1,4 @@
-//! The handling of bad rows.
+//! Skips bad rows, up to a limit.
 
 use std::path::Path;
 
@@ -34,10 +34,8 @@ impl<'a> RowFilter<'a> {
         }
     }
 
-    /// Returns a good row; `None` for a bad row that is skipped.
-    ///
-    /// # Errors
-    /// The row's fault, if no more rows may be skipped.
+    /// Returns a good row; `None` for a bad row that is skipped. Once no more rows may be skipped,
+    /// a row's fault is an error.
     pub(super) fn keep(
         &mut self,
         position: Position<'_>,
@@ -47,6 +45,7 @@ impl<'a> RowFilter<'a> {
             Ok(row) => return Ok(Some(row)),
             Err(fault) => fault,
         };
+
         if self.skipped.len() as u64 == self.allowed {
             return Err(self.error(position, fault));
         }
@@ -78,6 +77,7 @@ impl<'a> RowFilter<'a> {
                 self.allowed
             );
         }
+
         match (position, fault) {
             (Position::Line(_) | Position::Row(_), Fault::Missing { column, available })
                 if !beyond =>

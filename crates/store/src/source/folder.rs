@@ -17,6 +17,12 @@ struct Found {
     kind: FileType,
 }
 
+/// The content of a file, or its fault.
+enum Content {
+    Whole(Vec<u8>),
+    Bad(Fault),
+}
+
 /// Reads all files in the order of their keys. Symbolic links are neither read nor followed.
 /// Returns the bytes read.
 pub(super) fn rows(
@@ -25,25 +31,27 @@ pub(super) fn rows(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
+    // Sorted, so that the same files give the same rows on every file system.
     let mut files = Vec::new();
     collect(folder, &[], &mut files)?;
     files.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+
     progress.stage("reading", files.len() as u64);
     let mut total = 0;
     for Found { key, path, kind } in files {
-        let row = content(&path, kind, longest)?.map(|content| Row {
-            key,
-            value: Some(content),
-        });
-        total += row
-            .as_ref()
-            .ok()
-            .and_then(|row| row.value.as_ref())
-            .map_or(0, Vec::len) as u64;
-        on_row(
-            Position::File(path.strip_prefix(folder).unwrap_or(&path)),
-            row,
-        )?;
+        let row = match content(&path, kind, longest)? {
+            Content::Whole(bytes) => {
+                total += bytes.len() as u64;
+                Ok(Row {
+                    key,
+                    value: Some(bytes),
+                })
+            }
+            Content::Bad(fault) => Err(fault),
+        };
+
+        let below = path.strip_prefix(folder).unwrap_or(&path);
+        on_row(Position::File(below), row)?;
         progress.advance(1);
     }
     Ok(total)
@@ -51,14 +59,13 @@ pub(super) fn rows(
 
 /// Collects everything below a folder except folders and symbolic links.
 fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
-    let failed = |error| Error::io("reading", folder)(error);
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    let entries = std::fs::read_dir(folder).map_err(Error::io("reading", folder))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io("reading", folder)(error))?;
         let path = entry.path();
-        let kind = entry
-            .file_type()
-            .map_err(Error::io("reading", &entry.path()))?;
+        let kind = entry.file_type().map_err(Error::io("reading", &path))?;
         let key = key(prefix, &entry);
+
         if kind.is_dir() {
             collect(&path, &key, files)?;
         } else if !kind.is_symlink() {
@@ -68,29 +75,33 @@ fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
     Ok(())
 }
 
+/// The path of an entry below the folder: `prefix` is the path of its directory.
 fn key(prefix: &[u8], entry: &DirEntry) -> Vec<u8> {
     let name = entry.file_name();
     let separator: &[u8] = if prefix.is_empty() { b"" } else { b"/" };
     [prefix, separator, name.as_encoded_bytes()].concat()
 }
 
-/// Reads a file, up to one byte more than `longest`.
-fn content(path: &Path, kind: FileType, longest: u64) -> Result<Result<Vec<u8>, Fault>> {
+/// Reads a file of at most `longest` bytes.
+fn content(path: &Path, kind: FileType, longest: u64) -> Result<Content> {
     if !kind.is_file() {
         let reason = "neither a file nor a folder: expected a file".to_owned();
-        return Ok(Err(Fault::Reason(reason)));
+        return Ok(Content::Bad(Fault::Reason(reason)));
     }
+
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let length = file.metadata().map_err(Error::io("opening", path))?.len();
+
+    // The length may be out of date by now: the file is read up to one byte more than allowed.
     let mut content = Vec::new();
     file.take(longest + 1)
         .read_to_end(&mut content)
         .map_err(Error::io("reading", path))?;
     if content.len() as u64 <= longest {
-        return Ok(Ok(content));
+        return Ok(Content::Whole(content));
     }
+
     let found = length.max(longest + 1);
-    Ok(Err(Fault::Reason(format!(
-        "the file has {found} bytes: expected at most {longest}"
-    ))))
+    let reason = format!("the file has {found} bytes: expected at most {longest}");
+    Ok(Content::Bad(Fault::Reason(reason)))
 }

@@ -44,24 +44,22 @@ impl Format {
         if path.is_dir() {
             return Self::Folder;
         }
-        let extension = |path: &Path| {
-            path.extension()
-                .map(|extension| extension.to_string_lossy().to_ascii_lowercase())
-        };
-        if extension(path).as_deref() == Some("gz") {
-            // Of the other formats, only raw records are decompressed.
-            return match Self::of_extension(extension(Path::new(
-                path.file_stem().unwrap_or_default(),
-            ))) {
-                text @ (Self::Csv | Self::JsonLines) => text,
-                _ => Self::Raw,
-            };
+
+        let extension = lower_extension(path);
+        if extension.as_deref() != Some("gz") {
+            return Self::of_extension(extension.as_deref());
         }
-        Self::of_extension(extension(path))
+
+        // Of the other formats, only raw records are decompressed.
+        let unpacked = Path::new(path.file_stem().unwrap_or_default());
+        match Self::of_extension(lower_extension(unpacked).as_deref()) {
+            text @ (Self::Csv | Self::JsonLines) => text,
+            _ => Self::Raw,
+        }
     }
 
-    fn of_extension(extension: Option<String>) -> Self {
-        match extension.as_deref() {
+    fn of_extension(extension: Option<&str>) -> Self {
+        match extension {
             Some("csv") => Self::Csv,
             Some("jsonl" | "ndjson") => Self::JsonLines,
             Some("parquet") => Self::Parquet,
@@ -83,16 +81,14 @@ impl Format {
         }
     }
 
-    /// Refuses a format that this build cannot read.
-    ///
-    /// # Errors
-    /// [`Error::MissingFeature`] naming `path`.
+    /// Refuses a format that this build cannot read; `path` is named in the error.
     pub(crate) fn check_support(self, path: &Path) -> Result<(), Error> {
         let (kind, support, feature) = match self {
             Self::Parquet if !cfg!(feature = "parquet") => ("a Parquet file", "Parquet", "parquet"),
             Self::Sqlite if !cfg!(feature = "sqlite") => ("an SQLite database", "SQLite", "sqlite"),
             _ => return Ok(()),
         };
+
         Err(Error::MissingFeature {
             found: path.display().to_string(),
             kind,
@@ -110,6 +106,12 @@ impl Format {
     pub(crate) fn has_columns(self) -> bool {
         !matches!(self, Self::Folder | Self::Raw)
     }
+}
+
+/// The extension of a path, in lower case.
+fn lower_extension(path: &Path) -> Option<String> {
+    let extension = path.extension()?;
+    Some(extension.to_string_lossy().to_ascii_lowercase())
 }
 
 impl FromStr for Format {

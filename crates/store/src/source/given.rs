@@ -19,7 +19,7 @@ pub trait GivenRows: Send + Sync {
     /// Passes the cells of the wanted columns of each row to `on_row`, in the order of `wanted`.
     ///
     /// # Errors
-    /// Errors of `on_row`, and those of the table.
+    /// Errors of `on_row` and of the table.
     fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()>;
 }
 
@@ -28,7 +28,7 @@ pub trait GivenRows: Send + Sync {
 pub struct Given(pub(super) Arc<dyn GivenRows>);
 
 impl Given {
-    /// These rows.
+    /// The rows of a program's table.
     pub fn new(rows: impl GivenRows + 'static) -> Self {
         Self(Arc::new(rows))
     }

@@ -12,8 +12,8 @@ use crate::names::{is_standard_input, name_of};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes read to tell gzip from other content. The CSV reader skips a byte order mark only if its first read
-/// also returns text.
+/// Number of bytes read to tell gzip from other content. The CSV reader skips a byte order mark
+/// only if its first read also returns text.
 const PREFIX: u64 = 4096;
 
 /// A stream that counts its bytes and reports progress.
@@ -29,9 +29,6 @@ pub(crate) struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// Opens a file or standard input.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
     pub(crate) fn open(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         let (reader, length): (Box<dyn Read>, u64) = if is_standard_input(path) {
             (Box::new(stdin().lock()), 0)
@@ -40,20 +37,20 @@ impl<'a> Input<'a> {
             let length = file.metadata().map_or(0, |metadata| metadata.len());
             (Box::new(file), length)
         };
+
         progress.stage("reading", length);
         Ok(Self::of(name_of(path), reader, progress))
     }
 
-    /// Opens a file or standard input, and decompresses it if it is gzip. The bytes counted are
-    /// then those of the content.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Io`].
+    /// Opens a file or standard input, and decompresses it if it is gzip. Then the decompressed
+    /// bytes are counted.
     pub(crate) fn open_unpacked(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         let mut input = Self::open(path, progress)?;
         let mut begin = Vec::new();
         let read = (&mut input.reader).take(PREFIX).read_to_end(&mut begin);
         read.map_err(Error::io("reading", path))?;
+
+        // Standard input cannot be rewound, so the bytes read are put in front of the rest.
         let compressed = begin.starts_with(&GZIP);
         let whole = Cursor::new(begin).chain(input.reader);
         input.reader = if compressed {
@@ -61,6 +58,7 @@ impl<'a> Input<'a> {
         } else {
             Box::new(whole)
         };
+
         if compressed {
             // The length of the text is not known in advance.
             progress.stage("reading", 0);
@@ -94,6 +92,7 @@ impl Read for Input<'_> {
         if self.bytes >= self.most {
             return Err(io::Error::other(format!("more than {} bytes", self.most)));
         }
+
         let read = self.reader.read(buffer)?;
         self.bytes += read as u64;
         self.progress.advance(read as u64);

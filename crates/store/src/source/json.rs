@@ -1,11 +1,8 @@
-//! JSON text of values made from several columns.
+//! JSON texts of values with several columns.
 
 use super::row::Fault;
 
-/// The text of a column that becomes part of a JSON object.
-///
-/// # Errors
-/// [`Fault::Reason`] for bytes that are not UTF-8.
+/// The text of a column that becomes part of a JSON object. Bytes that are not UTF-8 are a fault.
 pub(super) fn text<'a>(column: &str, bytes: &'a [u8]) -> Result<&'a str, Fault> {
     std::str::from_utf8(bytes).map_err(|_| {
         let expected = "expected text, to write several columns as JSON";

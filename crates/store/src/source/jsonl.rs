@@ -1,7 +1,7 @@
-//! JSON Lines: one object per line.
+//! Reads JSON Lines: one object per line.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use papir_core::Error as CoreError;
@@ -31,30 +31,39 @@ pub(super) fn rows(
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let mut reader = BufReader::with_capacity(1 << 20, input);
-    let failed = |source| CoreError::Io {
-        what: format!("reading {}", name_of(path)),
-        source,
-    };
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
         let read = (&mut reader)
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut bytes)
-            .map_err(failed)?;
+            .map_err(|source| failed(path, source))?;
         if read == 0 {
             break;
         }
+
         if read as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
             let reason =
                 format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object per line");
             on_row(Position::Line(line), Err(Fault::Reason(reason)))?;
-            reader.skip_until(b'\n').map_err(failed)?;
+
+            // The line may be as long as the source: its rest is not held in memory.
+            reader
+                .skip_until(b'\n')
+                .map_err(|source| failed(path, source))?;
         } else if !bytes.trim_ascii().is_empty() {
             on_row(Position::Line(line), row(&bytes, columns))?;
         }
     }
     Ok(reader.get_ref().bytes)
+}
+
+/// The error for a source that cannot be read.
+fn failed(path: &Path, source: io::Error) -> CoreError {
+    CoreError::Io {
+        what: format!("reading {}", name_of(path)),
+        source,
+    }
 }
 
 fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
@@ -66,23 +75,34 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
     })?;
     let fields: Fields<'_> = serde_json::from_str(text)
         .map_err(|error| parse_fault(&error, "one JSON object per line"))?;
-    let key = columns
-        .key
-        .map(|name| bytes_of(field(&fields, name)?))
-        .transpose()?
-        .unwrap_or_default();
-    let delete = match columns.deletes {
-        Deletes::None => false,
-        Deletes::Marked(name) => {
-            marked(&fields, DELETE)? || name.map_or(Ok(false), |name| marked(&fields, name))?
-        }
+
+    let key = match columns.key {
+        Some(name) => bytes_of(field(&fields, name)?)?,
+        None => Vec::new(),
     };
-    let value = if delete {
+
+    // Looked at before the values: a deletion may lack them.
+    let value = if is_deleted(&fields, columns.deletes)? {
         None
     } else {
         Some(value(&fields, columns.values)?)
     };
     Ok(Row { key, value })
+}
+
+/// Returns whether a row is a deletion.
+fn is_deleted(fields: &Fields<'_>, deletes: Deletes<'_>) -> Result<bool, Fault> {
+    let Deletes::Marked(name) = deletes else {
+        return Ok(false);
+    };
+    if marked(fields, DELETE)? {
+        return Ok(true);
+    }
+
+    match name {
+        Some(name) => marked(fields, name),
+        None => Ok(false),
+    }
 }
 
 /// Returns whether a field is present and marks the row as a deletion.
@@ -125,6 +145,7 @@ fn bytes_of(value: &RawValue) -> Result<Vec<u8>, Fault> {
     if !value.get().starts_with('"') {
         return Ok(compact(value.get()).into_bytes());
     }
+
     let text: String = serde_json::from_str(value.get())
         .map_err(|error| parse_fault(&error, "a string of Unicode characters"))?;
     Ok(text.into_bytes())
@@ -145,14 +166,18 @@ fn compact(json: &str) -> String {
     // State of the next character: inside a string, and escaped by a backslash.
     let mut quoted = false;
     let mut escaped = false;
-    let keep = |c: &char| {
-        let keep = quoted || !c.is_ascii_whitespace();
-        let closes = *c == '"' && !escaped;
-        escaped = quoted && *c == '\\' && !escaped;
-        quoted ^= closes;
-        keep
-    };
-    json.chars().filter(keep).collect()
+
+    let mut compacted = String::new();
+    for c in json.chars() {
+        if quoted || !c.is_ascii_whitespace() {
+            compacted.push(c);
+        }
+
+        let at_quote = c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+        quoted ^= at_quote;
+    }
+    compacted
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@
 //! | raw | any other name | `record_bytes` bytes | none |
 //! | given | a program gives it ([`Given`]) | a row | a column |
 //!
-//! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension. Raw records
-//! may be, if the name ends in `.gz`.
+//! CSV and JSON Lines may be compressed by gzip, then also with `.gz` after the extension. Raw
+//! records may be, if the name ends in `.gz`.
 //!
 //! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
 //! comes from the value columns: a single column as it is, several columns as a compact JSON object
@@ -43,8 +43,8 @@
 //! | Parquet or SQLite NULL | nothing as a value, an error as a key | `null` |
 //!
 //! Years before 0 and after 9999 have a sign. A Parquet INTERVAL and a group without members cannot
-//! be converted: requesting them is an error. SQLite types are those of the values, not of the
-//! columns.
+//! be converted: requesting them is an error. The SQLite type is the type of the value, not of the
+//! column.
 //!
 //! # Bad rows
 //!

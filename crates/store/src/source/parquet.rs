@@ -10,11 +10,11 @@ use std::sync::Arc;
 use papir_core::Progress;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Row as Record;
 use parquet::record::reader::RowIter;
+use parquet::record::{Field, Row as Record};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::cell;
+use super::cell::{self, Cell};
 use super::request::Columns;
 use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
@@ -31,14 +31,17 @@ pub(super) fn rows(
 ) -> Result<u64> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let bytes = file.metadata().map_err(Error::io("opening", path))?.len();
-    let unreadable = |reason| Error::unreadable(path, format!("{reason}: expected a Parquet file"));
-    let reader = catch_panic(|| SerializedFileReader::new(file)).map_err(unreadable)?;
+    let reader = catch_panic(|| SerializedFileReader::new(file))
+        .map_err(|reason| unreadable(path, &reason))?;
     let metadata = reader.metadata().file_metadata();
     progress.stage("reading", metadata.num_rows().max(0) as u64);
+
     let indices = ColumnIndices::find(path, metadata.schema(), columns)?;
-    let projection = catch_panic(|| indices.projection(metadata.schema())).map_err(unreadable)?;
-    let mut records =
-        catch_panic(|| RowIter::from_file(Some(projection), &reader)).map_err(unreadable)?;
+    let projection = catch_panic(|| indices.projection(metadata.schema()))
+        .map_err(|reason| unreadable(path, &reason))?;
+    let mut records = catch_panic(|| RowIter::from_file(Some(projection), &reader))
+        .map_err(|reason| unreadable(path, &reason))?;
+
     for number in 1.. {
         let record = catch_panic(|| records.next().transpose());
         let record = record.map_err(|reason| Error::Row {
@@ -47,6 +50,7 @@ pub(super) fn rows(
             reason,
         })?;
         let Some(record) = record else { break };
+
         on_row(Position::Row(number), indices.row(&record))?;
         if number % STEP == 0 {
             progress.advance(STEP);
@@ -55,7 +59,12 @@ pub(super) fn rows(
     Ok(bytes)
 }
 
-/// Indices of the requested columns among those that are read.
+/// The error for a file that is damaged or not Parquet.
+fn unreadable(path: &Path, reason: &str) -> Error {
+    Error::unreadable(path, format!("{reason}: expected a Parquet file"))
+}
+
+/// Indices of the requested columns among the columns to read.
 struct ColumnIndices<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
@@ -66,20 +75,16 @@ struct ColumnIndices<'a> {
 impl<'a> ColumnIndices<'a> {
     fn find(path: &Path, schema: &Type, columns: Columns<'a>) -> Result<Self> {
         let mut read = Vec::new();
-        let mut index = |name: &str| {
-            let column = column(path, schema, name)?;
-            let index = read.iter().position(|known| Arc::ptr_eq(known, &column));
-            Ok::<_, Error>(index.unwrap_or_else(|| {
-                read.push(column);
-                read.len() - 1
-            }))
+        let key = match columns.key {
+            Some(name) => Some(index_in(&mut read, column(path, schema, name)?)),
+            None => None,
         };
-        let key = columns.key.map(&mut index).transpose()?;
-        let values = columns
-            .values
-            .iter()
-            .map(|name| Ok((name.as_str(), index(name)?)));
-        let values = values.collect::<Result<_>>()?;
+
+        let mut values = Vec::new();
+        for name in columns.values {
+            let index = index_in(&mut read, column(path, schema, name)?);
+            values.push((name.as_str(), index));
+        }
         Ok(Self { key, values, read })
     }
 
@@ -91,31 +96,54 @@ impl<'a> ColumnIndices<'a> {
     }
 
     fn row(&self, record: &Record) -> Result<Row, Fault> {
-        let fields: Vec<_> = record.get_column_iter().map(|(_, field)| field).collect();
-        let cell = |index: usize| match (fields.get(index), self.read.get(index)) {
+        let fields: Vec<&Field> = record.get_column_iter().map(|(_, field)| field).collect();
+        let key = match self.key {
+            Some(index) => Some(self.cell(&fields, index)?),
+            None => None,
+        };
+
+        let mut values = Vec::with_capacity(self.values.len());
+        for &(name, index) in &self.values {
+            values.push((name, self.cell(&fields, index)?));
+        }
+        cell::row(key, values)
+    }
+
+    /// The cell of a column that is read, by its index.
+    fn cell(&self, fields: &[&Field], index: usize) -> Result<Cell, Fault> {
+        match (fields.get(index), self.read.get(index)) {
             (Some(field), Some(column)) => value::cell(field, column, column.name()),
             _ => Err(Fault::Reason(format!(
                 "{} columns: expected {}",
                 fields.len(),
                 self.read.len()
             ))),
-        };
-        let key = self.key.map(cell).transpose()?;
-        let values = self
-            .values
-            .iter()
-            .map(|&(name, index)| Ok((name, cell(index)?)));
-        cell::row(key, values.collect::<Result<_, Fault>>()?)
+        }
+    }
+}
+
+/// The index of a column among the columns to read; it is added if it is not yet there.
+fn index_in(read: &mut Vec<TypePtr>, column: TypePtr) -> usize {
+    match read.iter().position(|known| Arc::ptr_eq(known, &column)) {
+        Some(index) => index,
+        None => {
+            read.push(column);
+            read.len() - 1
+        }
     }
 }
 
 /// Finds a column by name and checks that its values can be converted to bytes.
 fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     let file = path.display().to_string();
-    let names = || schema.get_fields().iter().map(|field| field.name());
-    match names().filter(|found| *found == name).count() {
+    let names: Vec<&str> = schema
+        .get_fields()
+        .iter()
+        .map(|field| field.name())
+        .collect();
+    match names.iter().filter(|found| **found == name).count() {
         0 => {
-            let available = names().collect::<Vec<_>>().join(", ");
+            let available = names.join(", ");
             return Err(Error::MissingColumn {
                 file,
                 column: name.to_owned(),
@@ -128,6 +156,7 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
             return Err(Error::Unreadable { file, reason });
         }
     }
+
     let found = schema
         .get_fields()
         .iter()

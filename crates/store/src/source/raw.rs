@@ -1,4 +1,4 @@
-//! Reads raw sources: records of equal length, without gaps, also compressed.
+//! Reads raw records: equal lengths, no gaps, also compressed.
 
 use std::io::Read;
 use std::path::Path;
@@ -17,12 +17,9 @@ use crate::names::{is_standard_input, name_of};
 /// other files are mapped.
 const MAX_STREAM_BYTES: u64 = 16 << 30;
 
-/// Opens the records of a file or of standard input. A file whose name ends in `.gz` is decompressed
-/// if it is gzip. The name decides, since records may begin with the same bytes as gzip.
-///
-/// # Errors
-/// [`Error::PartialRecord`], [`Error::Source`] if there are no records or for an invalid record
-/// length, [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
+/// Opens the records of a file or of standard input. A file whose name ends in `.gz` is
+/// decompressed if it is gzip. The name decides, since records may begin with the same bytes as
+/// gzip. A source without records and a stream that is too long are errors.
 pub(crate) fn records(
     path: &Path,
     record_bytes: u64,
@@ -37,6 +34,8 @@ pub(crate) fn records(
             Blob::part_of(map, bytes)?,
         )));
     }
+
+    // A stream cannot be mapped: it is held in memory, up to a limit.
     let instead = if is_standard_input(path) {
         "a file"
     } else {
@@ -47,6 +46,7 @@ pub(crate) fn records(
         MAX_STREAM_BYTES,
         instead,
     )?;
+
     let shape = shape(path, packed.len() as u64, record_bytes)?;
     Ok(Box::new(RecordBuffer::from_packed(shape, packed)?))
 }
@@ -58,9 +58,6 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 
 impl<'a> Input<'a> {
     /// Opens a stream of records.
-    ///
-    /// # Errors
-    /// [`CoreError::Io`].
     pub(crate) fn open_records(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         if is_standard_input(path) {
             Self::open(path, progress)
@@ -79,6 +76,8 @@ fn is_named_gzip(path: &Path) -> bool {
 fn all(input: Input<'_>, most: u64, instead: &str) -> Result<Vec<u8>> {
     let name = input.name().to_owned();
     let mut bytes = Vec::new();
+
+    // One byte more than the limit tells a stream that is too long.
     let read = input.take(most + 1).read_to_end(&mut bytes);
     read.map_err(|source| CoreError::Io {
         what: format!("reading {name}"),
@@ -87,14 +86,13 @@ fn all(input: Input<'_>, most: u64, instead: &str) -> Result<Vec<u8>> {
     if bytes.len() as u64 <= most {
         return Ok(bytes);
     }
+
     let reason = format!("more than {most} bytes: expected {instead} instead");
     Err(Error::Unreadable { file: name, reason })
 }
 
-/// The shape of `found` bytes of records.
-///
-/// # Errors
-/// [`Error::PartialRecord`], or [`Error::Source`] with the errors of [`Shape::of_bytes`].
+/// The shape of `found` bytes of records. A length that is not a multiple of the record length is
+/// an error.
 pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
     // `Shape::of_bytes` refuses a record length of 0.
     let length = record_bytes.max(1);
@@ -105,6 +103,7 @@ pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape>
             record_bytes,
         });
     }
+
     Shape::of_bytes(found / length, record_bytes)
         .map_err(|error| Error::of_source(path)(error.into()))
 }

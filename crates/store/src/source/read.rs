@@ -26,10 +26,6 @@ pub(crate) struct Rows {
 }
 
 /// Reads all rows. Without a key column, all keys are empty.
-///
-/// # Errors
-/// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for
-/// unreadable rows or files; [`Error::MissingFeature`]; or [`papir_core::Error::Io`].
 pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
     let mut entries = Vec::new();
     let (bytes, skipped) = rows_each(request, progress, &mut |entry| {
@@ -43,11 +39,8 @@ pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Row
     })
 }
 
-/// Passes all rows to `each`, as [`rows`] returns them. Returns the source's length in bytes and the
-/// skipped rows.
-///
-/// # Errors
-/// The errors of [`rows`] and of `each`.
+/// Passes all rows to `each`, in the form of [`rows`]. Returns the source's length in bytes and the
+/// skipped rows. An error of `each` ends the reading.
 pub(crate) fn rows_each(
     request: &Request<'_>,
     progress: &dyn Progress,
@@ -59,6 +52,7 @@ pub(crate) fn rows_each(
         let Some(row) = filter.keep(position, row)? else {
             return Ok(());
         };
+
         let line = position.number(entries);
         entries += 1;
         each(Entry {
@@ -71,14 +65,11 @@ pub(crate) fn rows_each(
 }
 
 /// The columns of a CSV file, in its order.
-///
-/// # Errors
-/// [`papir_core::Error::Io`] and [`Error::Line`].
 pub(crate) fn csv_columns(path: &Path) -> Result<Vec<String>> {
     csv::header(path, Input::open_unpacked(path, &NoProgress)?)
 }
 
-/// Passes every row of a source to `each`. Returns the bytes read.
+/// Passes every row of a source to `on_row`. Returns the number of bytes read.
 pub(super) fn read(
     request: &Request<'_>,
     progress: &dyn Progress,
@@ -92,7 +83,7 @@ pub(super) fn read(
     }
 }
 
-/// Passes every row of a file to `each`. Returns the bytes read.
+/// Passes every row of a file to `on_row`. Returns the number of bytes read.
 fn read_file(
     format: Format,
     request: &Request<'_>,
@@ -101,6 +92,7 @@ fn read_file(
 ) -> Result<u64> {
     let path = request.path;
     let columns = request.columns;
+
     match format {
         Format::Csv => csv::rows(path, Input::open_unpacked(path, progress)?, columns, on_row),
         Format::JsonLines => {

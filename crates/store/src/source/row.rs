@@ -48,10 +48,8 @@ pub struct SkippedRow {
     pub reason: String,
 }
 
-/// Returns whether the mark in a deletion column means a deletion.
-///
-/// # Errors
-/// [`Fault::Reason`] for any other text.
+/// Returns whether the mark in a deletion column means a deletion. Any text that is not a mark is a
+/// fault.
 pub(super) fn is_deletion(mark: &[u8]) -> Result<bool, Fault> {
     match mark.to_ascii_lowercase().as_slice() {
         b"1" | b"true" | b"yes" => Ok(true),

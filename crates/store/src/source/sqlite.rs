@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
 use super::request::{Columns, Selection};
-use super::row::{Fault, OnRow, Position, Row};
+use super::row::{OnRow, Position};
 use crate::error::{Error, Result};
 
 /// Lists the tables and views that users created.
@@ -25,37 +25,50 @@ pub(super) fn rows(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
     let bytes = length(path)?;
     progress.stage("reading", 0);
-    let connection = open(path).map_err(failed)?;
+    let connection = open(path).map_err(|error| unreadable(path, &error))?;
+
     let mut statement = connection
         .prepare(&sql(path, &connection, columns, selection)?)
-        .map_err(failed)?;
+        .map_err(|error| unreadable(path, &error))?;
     if !statement.readonly() || statement.column_count() == 0 {
         return Err(Error::unreadable(
             path,
             "the query gives no rows: expected a SELECT",
         ));
     }
+
     let indices = ColumnIndices::find(path, &statement, columns)?;
-    let mut rows = statement.query([]).map_err(failed)?;
+    let mut rows = statement
+        .query([])
+        .map_err(|error| unreadable(path, &error))?;
     for number in 1.. {
-        let bad = |error: rusqlite::Error| {
-            let file = path.display().to_string();
-            Error::Row {
-                file,
-                row: number,
-                reason: error.to_string(),
-            }
-        };
-        let Some(row) = rows.next().map_err(bad)? else {
+        let next = rows.next();
+        let Some(row) = next.map_err(|error| bad_row(path, number, &error))? else {
             break;
         };
-        on_row(Position::Row(number), indices.row(row).map_err(bad)?)?;
+
+        let cells = indices.cells(row);
+        let cells = cells.map_err(|error| bad_row(path, number, &error))?;
+        on_row(Position::Row(number), cell::row(cells.key, cells.values))?;
         progress.advance(1);
     }
     Ok(bytes)
+}
+
+/// The error for a database that SQLite cannot read.
+fn unreadable(path: &Path, error: &rusqlite::Error) -> Error {
+    Error::unreadable(path, error.to_string())
+}
+
+/// The error for a row that SQLite cannot read.
+fn bad_row(path: &Path, number: u64, error: &rusqlite::Error) -> Error {
+    Error::Row {
+        file: path.display().to_string(),
+        row: number,
+        reason: error.to_string(),
+    }
 }
 
 /// The query for the requested part of the database.
@@ -72,10 +85,11 @@ fn sql(
     }
 }
 
-/// The file's length. Opening the file before SQLite does gives a clearer error for a missing file.
+/// The file's length. Opened before SQLite opens it, a missing file gives a clearer error.
 fn length(path: &Path) -> Result<u64> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
+
     if metadata.is_dir() {
         return Err(Error::io("opening", path)(
             std::io::ErrorKind::IsADirectory.into(),
@@ -94,17 +108,16 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn tables(path: &Path, connection: &Connection) -> Result<Vec<String>> {
-    let names = connection.prepare(TABLES).and_then(|mut statement| {
-        let names = statement.query_map([], |row| row.get(0))?;
-        names.collect::<rusqlite::Result<Vec<String>>>()
-    });
-    names.map_err(|error| Error::unreadable(path, error.to_string()))
+/// The names of the tables and views, in order.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(TABLES)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    names.collect::<rusqlite::Result<Vec<String>>>()
 }
 
 /// The name of the only table.
 fn only_table(path: &Path, connection: &Connection) -> Result<String> {
-    let tables = tables(path, connection)?;
+    let tables = tables(connection).map_err(|error| unreadable(path, &error))?;
     match tables.as_slice() {
         [table] => Ok(table.clone()),
         [] => Err(Error::unreadable(path, "no tables: expected one")),
@@ -127,17 +140,18 @@ fn table_query(
     table: &str,
     columns: Columns<'_>,
 ) -> Result<String> {
-    let tables = tables(path, connection)?;
+    let tables = tables(connection).map_err(|error| unreadable(path, &error))?;
     if !tables.iter().any(|name| name == table) {
         let reason = format!("no table `{table}`: expected one of {}", tables.join(", "));
         return Err(Error::unreadable(path, reason));
     }
+
     let from = format!("FROM {} NOT INDEXED", quoted(table));
-    let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
     let all = connection
         .prepare(&format!("SELECT * {from}"))
-        .map_err(failed)?;
+        .map_err(|error| unreadable(path, &error))?;
     ColumnIndices::find(path, &all, columns)?;
+
     let names: Vec<String> = columns
         .key
         .into_iter()
@@ -158,40 +172,49 @@ struct ColumnIndices<'a> {
     values: Vec<(&'a str, usize)>,
 }
 
+/// The requested cells of a row.
+struct Cells<'a> {
+    key: Option<Cell>,
+    values: Vec<(&'a str, Cell)>,
+}
+
 impl<'a> ColumnIndices<'a> {
     fn find(path: &Path, statement: &Statement<'_>, columns: Columns<'a>) -> Result<Self> {
         let names: Vec<&str> = statement.column_names().collect();
-        let find = |name: &str| {
-            names
-                .iter()
-                .position(|found| *found == name)
-                .ok_or_else(|| Error::MissingColumn {
-                    file: path.display().to_string(),
-                    column: name.to_owned(),
-                    available: names.join(", "),
-                })
+        let key = match columns.key {
+            Some(name) => Some(find(path, &names, name)?),
+            None => None,
         };
-        let key = columns.key.map(find).transpose()?;
-        let values = columns
-            .values
-            .iter()
-            .map(|name| Ok((name.as_str(), find(name)?)));
-        Ok(Self {
-            key,
-            values: values.collect::<Result<_>>()?,
-        })
+
+        let mut values = Vec::new();
+        for name in columns.values {
+            values.push((name.as_str(), find(path, &names, name)?));
+        }
+        Ok(Self { key, values })
     }
 
-    fn row(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Row, Fault>> {
-        let found = |index| row.get_ref(index).map(cell);
-        let key = self.key.map(found).transpose()?;
-        let values = self
-            .values
-            .iter()
-            .map(|&(name, index)| Ok((name, found(index)?)));
-        let values = values.collect::<rusqlite::Result<Vec<_>>>()?;
-        Ok(cell::row(key, values))
+    fn cells(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Cells<'a>> {
+        let key = match self.key {
+            Some(index) => Some(cell(row.get_ref(index)?)),
+            None => None,
+        };
+
+        let mut values = Vec::with_capacity(self.values.len());
+        for &(name, index) in &self.values {
+            values.push((name, cell(row.get_ref(index)?)));
+        }
+        Ok(Cells { key, values })
     }
+}
+
+/// The index of a column among `names`.
+fn find(path: &Path, names: &[&str], name: &str) -> Result<usize> {
+    let index = names.iter().position(|found| *found == name);
+    index.ok_or_else(|| Error::MissingColumn {
+        file: path.display().to_string(),
+        column: name.to_owned(),
+        available: names.join(", "),
+    })
 }
 
 /// Converts a cell. Its type may differ from the declared type of its column.

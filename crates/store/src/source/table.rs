@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 /// Rows between two progress reports.
 const STEP: u64 = 1024;
 
-/// Reads the requested columns of all rows, numbered from 1. `path` names the table in errors. Returns
-/// the bytes of their cells.
+/// Reads the requested columns of all rows, numbered from 1. `path` names the table in errors.
+/// Returns the number of bytes of their cells.
 pub(super) fn rows(
     rows: &Given,
     path: &Path,
@@ -22,14 +22,17 @@ pub(super) fn rows(
     progress: &dyn Progress,
     on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
-    let wanted = wanted_columns(rows, path, columns)?;
     let Given(given) = rows;
+    let wanted = wanted_columns(rows, path, columns)?;
     progress.stage("reading", given.count());
+
     let mut number = 0;
     let mut bytes = 0;
     given.each(&wanted, &mut |cells| {
         number += 1;
         bytes += cells.iter().map(|cell| cell.bytes() as u64).sum::<u64>();
+
+        // The key's cell comes first, if a key is wanted.
         let mut cells = cells.into_iter();
         let key = columns.key.and_then(|_| cells.next());
         let values = columns
@@ -38,6 +41,7 @@ pub(super) fn rows(
             .map(String::as_str)
             .zip(cells)
             .collect();
+
         if number % STEP == 0 {
             progress.advance(STEP);
         }
@@ -46,12 +50,10 @@ pub(super) fn rows(
     Ok(bytes)
 }
 
-/// The names of the key and value columns. `path` names the table in errors.
-///
-/// # Errors
-/// [`Error::MissingColumn`].
+/// The names of the key and value columns, which the table must have. `path` names the table in
+/// errors.
 pub(crate) fn wanted_columns<'a>(
-    Given(given): &Given,
+    rows: &Given,
     path: &Path,
     columns: Columns<'a>,
 ) -> Result<Vec<&'a str>> {
@@ -60,11 +62,13 @@ pub(crate) fn wanted_columns<'a>(
         .into_iter()
         .chain(columns.values.iter().map(String::as_str))
         .collect();
+
+    let Given(given) = rows;
     let available = given.columns();
-    match wanted
+    let missing = wanted
         .iter()
-        .find(|wanted| !available.iter().any(|name| name == *wanted))
-    {
+        .find(|wanted| !available.iter().any(|name| name == *wanted));
+    match missing {
         None => Ok(wanted),
         Some(missing) => Err(Error::MissingColumn {
             file: path.display().to_string(),

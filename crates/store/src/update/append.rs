@@ -22,7 +22,7 @@ pub struct AppendOptions {
     pub source: PathBuf,
     /// Their format; `None` detects it by extension.
     pub format: Option<Format>,
-    /// The value columns. If empty, those of the database's source.
+    /// The value columns. If empty, the value columns of the database's source.
     pub values: Vec<String>,
     /// Signs the version of a signed database.
     pub sign: Option<Sign>,
@@ -46,12 +46,12 @@ impl AppendOptions {
     }
 }
 
-/// Publishes records as the next ones of a database without keys, in its delta. The snapshot stays as it
-/// is, and so does its public part. Returns `None` without records.
+/// Publishes records as the next ones of a database without keys, in its delta. The snapshot stays
+/// as it is, and so does its public part. Returns `None` without records.
 ///
 /// # Errors
-/// [`Error::Options`] for a database with keys, or one that cannot have a delta; otherwise the errors of
-/// [`super::update_delta()`], naming the source and its line.
+/// [`Error::Options`] for a database with keys, or one that cannot have a delta; otherwise the
+/// errors of [`super::update_delta()`], naming the source and its line.
 pub fn append(
     options: &AppendOptions,
     rng: &mut dyn CryptoRng,
@@ -59,6 +59,7 @@ pub fn append(
 ) -> Result<Option<DeltaReport>> {
     let _lock = lock_deltas(&options.file)?;
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
+
     let next = draft.next_index().ok_or_else(|| {
         let found = format!(
             "records to append to {}, which has keys",
@@ -66,46 +67,54 @@ pub fn append(
         );
         Error::options(found, "new keys with their values: `papir update --delta`")
     })?;
-    let values = read(options, &draft, progress)?;
-    if values.is_empty() {
+
+    let records = read(options, &draft, progress)?;
+    if records.is_empty() {
         return Ok(None);
     }
-    let row = |(index, (line, value)): (u64, (u64, Vec<u8>))| ChangeRow {
-        key: index.to_string().into_bytes(),
-        value: Some(value),
-        line,
-    };
-    draft.add((next..).zip(values).map(row).collect(), &options.source)?;
+    let mut changes = Vec::with_capacity(records.len());
+    for (index, Appended { line, value }) in (next..).zip(records) {
+        changes.push(ChangeRow {
+            key: index.to_string().into_bytes(),
+            value: Some(value),
+            line,
+        });
+    }
+
+    draft.add(changes, &options.source)?;
     draft.publish(options.most, rng, progress)
 }
 
-/// The records of the source with their lines, or their numbers from 1 in a raw one.
-fn read(
-    options: &AppendOptions,
-    draft: &Draft,
-    progress: &dyn Progress,
-) -> Result<Vec<(u64, Vec<u8>)>> {
-    let AppendOptions {
-        source,
-        format,
-        values,
-        most,
-        ..
-    } = options;
-    let format = format.unwrap_or_else(|| Format::of(source));
+/// A record to append.
+struct Appended {
+    /// Its line in the source, or its number from 1 in a raw one.
+    line: u64,
+    value: Vec<u8>,
+}
+
+/// Reads the records of the source.
+fn read(options: &AppendOptions, draft: &Draft, progress: &dyn Progress) -> Result<Vec<Appended>> {
+    let format = options
+        .format
+        .unwrap_or_else(|| Format::of(&options.source));
     let longest = draft.longest();
     if format == Format::Raw {
-        return read_raw(options, longest, most.unwrap_or(MAX_DELTA_BYTES), progress);
+        let most = options.most.unwrap_or(MAX_DELTA_BYTES);
+        return read_raw(options, longest, most, progress);
     }
-    let of_source = &draft.metadata().source.values;
-    let values = if values.is_empty() { of_source } else { values };
+
+    let values = if options.values.is_empty() {
+        &draft.metadata().source.values
+    } else {
+        &options.values
+    };
     let columns = Columns {
         key: None,
         values,
         deletes: Deletes::None,
     };
     let request = Request {
-        path: source,
+        path: &options.source,
         format,
         columns,
         selection: Selection::Whole,
@@ -113,19 +122,22 @@ fn read(
         longest,
         skip_bad: 0,
     };
-    Ok(rows(&request, progress)?
-        .entries
-        .into_iter()
-        .map(|row| (row.line, row.value))
-        .collect())
+
+    let rows = rows(&request, progress)?.entries;
+    let records = rows.into_iter().map(|row| Appended {
+        line: row.line,
+        value: row.value,
+    });
+    Ok(records.collect())
 }
 
+/// Reads the records of a raw source.
 fn read_raw(
     options: &AppendOptions,
     record_bytes: u64,
     most: u64,
     progress: &dyn Progress,
-) -> Result<Vec<(u64, Vec<u8>)>> {
+) -> Result<Vec<Appended>> {
     let records = raw_records(&options.source, record_bytes, progress)?;
     let shape = records.shape();
     // Refused before it is read: a raw source may be as long as a database.
@@ -136,9 +148,12 @@ fn read_raw(
             most,
         });
     }
+
     let mut packed = vec![0; shape.total_bytes() as usize];
     records.read_packed(0, shape.records(), &mut packed)?;
-    Ok((1..)
-        .zip(packed.chunks(shape.record_bytes()).map(<[u8]>::to_vec))
+    let values = packed.chunks(shape.record_bytes()).map(<[u8]>::to_vec);
+    let records = (1..).zip(values);
+    Ok(records
+        .map(|(line, value)| Appended { line, value })
         .collect())
 }

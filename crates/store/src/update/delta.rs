@@ -10,14 +10,13 @@ use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
 use crate::source::read_changes;
 
-/// Publishes changes as a delta beside the snapshot, with those of the delta before. The snapshot itself
-/// stays as it is. Returns `None` if there are no changes at all.
+/// Publishes changes as a delta beside the snapshot, with the changes of the delta before. The
+/// snapshot itself stays as it is. Returns `None` if there are no changes at all.
 ///
 /// # Errors
-/// [`Error::Options`] for a base that cannot have a delta; [`Error::Signed`] for a signed base without a
-/// key; [`Error::DeltaFull`] for changes of more than
-/// `most` bytes; errors of the file of changes, naming file and line; errors of the snapshot and of the
-/// file system.
+/// [`Error::Options`] for a base that cannot have a delta; [`Error::Signed`] for a signed base
+/// without a key; [`Error::DeltaFull`] for changes of more than `most` bytes; errors of the file of
+/// changes, naming file and line; errors of the snapshot and of the file system.
 pub fn update_delta(
     options: &UpdateOptions,
     most: Option<u64>,
@@ -27,12 +26,14 @@ pub fn update_delta(
     refuse_options(options)?;
     let _lock = lock_deltas(&options.file)?;
     let mut draft = Draft::open(&options.file, options.sign.as_ref())?;
+
     let columns = options.columns(draft.metadata(), draft.longest())?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
     draft.add(rows, &options.changes)?;
     draft.publish(most, rng, progress)
 }
 
+/// Refuses options of an update that a delta does not have.
 fn refuse_options(options: &UpdateOptions) -> Result<()> {
     let found = match options {
         UpdateOptions { out: Some(_), .. } => "another file for a delta",
@@ -43,6 +44,7 @@ fn refuse_options(options: &UpdateOptions) -> Result<()> {
         UpdateOptions { unsigned: true, .. } => "an unsigned version that is a delta",
         _ => return Ok(()),
     };
+
     Err(Error::options(
         found,
         "changes that are published beside the snapshot",

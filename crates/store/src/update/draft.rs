@@ -1,4 +1,4 @@
-//! The next delta of a snapshot, while its changes are collected.
+//! Draft: the next delta, while its changes are collected.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -14,13 +14,12 @@ use crate::delta::{Base, Delta, check_base, write};
 use crate::error::{Error, Result};
 use crate::metadata::{Followed, Metadata};
 use crate::names::name_of;
-use crate::sections::Verify;
 use crate::signing::{Sign, Signing, unsigned_base};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::source::ChangeRow;
 use crate::stored_log::continued;
 
-/// The changes since a base, with those of the delta before.
+/// The changes since a base, with the changes of the delta before.
 pub(crate) struct Draft {
     file: PathBuf,
     base: Snapshot,
@@ -41,21 +40,16 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Opens a snapshot and its delta, to be signed if the snapshot is. The caller has locked the deltas.
-    ///
-    /// # Errors
-    /// [`Error::Options`] for a base that cannot have a delta, and for a signature of an unsigned one;
-    /// [`Error::Signed`] for a signed base without a key; errors of snapshot and delta.
+    /// Opens a snapshot and its delta, to be signed if the snapshot is. The caller has locked the
+    /// deltas. Refuses a base that cannot have a delta, a signed base without a key, and a key for
+    /// an unsigned base.
     pub(crate) fn open(file: &Path, sign: Option<&Sign>) -> Result<Self> {
         let arrived = SystemTime::now();
         // A service verifies the snapshot. Here it would take as long as reading it.
-        let opened = OpenOptions {
-            verify: Verify::Lazy,
-            ..OpenOptions::default()
-        };
-        let base = Snapshot::open_with(file, opened)?;
+        let base = Snapshot::open_with(file, OpenOptions::lazy())?;
         check_base(&base, file)?;
         let before = Delta::of(file, base.server.version(), &OpenOptions::default())?;
+
         let log = before
             .as_ref()
             .and_then(|delta| delta.log.clone())
@@ -64,23 +58,23 @@ impl Draft {
         if log.is_none() && sign.is_some() {
             return Err(unsigned_base(&file.display().to_string()));
         }
-        let changes = before
-            .as_ref()
-            .map_or_else(|| Ok(DeltaChanges::default()), Delta::changes)?;
+
+        let changes = match &before {
+            Some(delta) => delta.changes()?,
+            None => DeltaChanges::default(),
+        };
         let shape = base.shape()?;
         let in_base = base.keyword.is_none().then(|| shape.records());
         let (records, followed) = match before {
-            Some(delta) => (delta.metadata.records, delta.metadata.followed),
-            None => (None, base.metadata.followed.clone()),
+            Some(delta) => (delta.metadata.records.or(in_base), delta.metadata.followed),
+            None => (in_base, base.metadata.followed.clone()),
         };
-        let records = records.or(in_base);
-        let file = file.to_owned();
-        let sign = sign.cloned();
+
         Ok(Self {
-            file,
+            file: file.to_owned(),
             base,
             shape,
-            sign,
+            sign: sign.cloned(),
             log,
             changes,
             records,
@@ -115,18 +109,12 @@ impl Draft {
         }
     }
 
-    /// Adds rows of changes; `source` is named in errors.
-    ///
-    /// # Errors
-    /// [`Error::Line`] for a row that does not fit the base, and [`Error::Source`].
+    /// Adds rows of changes; `source` is named in errors. Refuses a row that does not fit the base.
     pub(crate) fn add(&mut self, rows: Vec<ChangeRow>, source: &Path) -> Result<()> {
         self.add_all(rows, source, |bad| Err(bad.named(name_of(source))))
     }
 
     /// Like [`Draft::add`], without the rows that do not fit the base, which are passed to `skip`.
-    ///
-    /// # Errors
-    /// [`Error::Source`].
     pub(crate) fn add_fitting(
         &mut self,
         rows: Vec<ChangeRow>,
@@ -139,104 +127,99 @@ impl Draft {
         })
     }
 
-    /// Adds rows. Those that do not fit the base are passed to `refused`, and left out unless it fails.
+    /// Adds rows. Those that do not fit the base are passed to `refused`, and left out unless it
+    /// fails.
     fn add_all(
         &mut self,
         rows: Vec<ChangeRow>,
         source: &Path,
         refused: impl FnMut(BadLine) -> Result<()>,
     ) -> Result<()> {
+        match self.records {
+            Some(records) => self.add_records(records, rows, source, refused),
+            None => self.add_keys(rows, source),
+        }
+    }
+
+    /// Adds changes of a base without keys, which has `records` records with the changes before.
+    fn add_records(
+        &mut self,
+        records: u64,
+        rows: Vec<ChangeRow>,
+        source: &Path,
+        refused: impl FnMut(BadLine) -> Result<()>,
+    ) -> Result<()> {
+        let shape = Shape::of_bytes(records, self.shape.record_bytes() as u64)?;
+        let (changes, counts) = resolve(&shape, rows, refused)?;
+        self.records = Some(records + counts.inserted);
+        self.superseded += counts.superseded;
+        self.rows += changes.len() as u64 + counts.superseded;
+
         let named = Error::of_source(source);
-        match (self.records, &self.base.keyword) {
-            (Some(records), _) => {
-                let bytes = self.shape.record_bytes() as u64;
-                let (changes, counts) = resolve(&Shape::of_bytes(records, bytes)?, rows, refused)?;
-                self.records = Some(records + counts.inserted);
-                self.superseded += counts.superseded;
-                self.rows += changes.len() as u64 + counts.superseded;
-                for change in changes {
-                    let changed = self
-                        .changes
-                        .change_record(change.index, change.record, 0)
-                        .map_err(&named)?;
-                    self.superseded += u64::from(changed);
-                }
-            }
-            (None, Some(layout)) => {
-                for ChangeRow { key, value, line } in rows {
-                    let changed = self
-                        .changes
-                        .change_key(layout, &key, value, line)
-                        .map_err(&named)?;
-                    self.superseded += u64::from(changed);
-                    self.rows += 1;
-                }
-            }
-            (None, None) => {}
+        for change in changes {
+            let changed = self
+                .changes
+                .change_record(change.index, change.record, 0)
+                .map_err(&named)?;
+            self.superseded += u64::from(changed);
+        }
+        Ok(())
+    }
+
+    /// Adds changes of a base with keys.
+    fn add_keys(&mut self, rows: Vec<ChangeRow>, source: &Path) -> Result<()> {
+        let Some(layout) = &self.base.keyword else {
+            return Ok(());
+        };
+
+        let named = Error::of_source(source);
+        for ChangeRow { key, value, line } in rows {
+            let changed = self
+                .changes
+                .change_key(layout, &key, value, line)
+                .map_err(&named)?;
+            self.superseded += u64::from(changed);
+            self.rows += 1;
         }
         Ok(())
     }
 
     /// Publishes the changes as the delta of the base. Returns `None` if there are none at all.
-    ///
-    /// # Errors
-    /// [`Error::DeltaFull`] for changes of more than `most` bytes; errors of the scheme and of the file
-    /// system.
+    /// Refuses changes of more than `most` bytes.
     pub(crate) fn publish(
         &self,
         most: Option<u64>,
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Option<DeltaReport>> {
-        let Self {
-            file,
-            base,
-            sign,
-            log,
-            changes,
-            records,
-            followed,
-            rows,
-            superseded,
-            arrived,
-            ..
-        } = self;
-        let rows = *rows;
-        let superseded = *superseded;
-        let records = *records;
-        if changes.is_empty() {
+        if self.changes.is_empty() {
             return Ok(None);
         }
-        let bytes = changes.bytes();
+        let bytes = self.changes.bytes();
         let most = most.unwrap_or(MAX_DELTA_BYTES);
         if bytes > most {
             return Err(Error::DeltaFull {
-                entries: changes.len() as u64,
+                entries: self.changes.len() as u64,
                 bytes,
                 most,
             });
         }
-        let described = base.server.describe();
-        let followed = followed.clone();
-        let arrived = Some(*arrived);
-        let name = &base.metadata.name;
-        let log = log.clone();
-        let signing = sign
-            .as_ref()
-            .map(|sign| Signing::new(sign, log, name, file))
-            .transpose()?;
-        let signing = signing.as_ref();
+
+        let name = &self.base.metadata.name;
+        let signing = Signing::of(self.sign.as_ref(), self.log.clone(), name, &self.file)?;
+        let description = self.base.server.describe();
         let base = Base {
-            followed,
-            arrived,
-            signing,
-            ..base_of(base, &described, records)
+            followed: self.followed.clone(),
+            arrived: Some(self.arrived),
+            signing: signing.as_ref(),
+            ..base_of(&self.base, &description, self.records)
         };
-        let (metadata, checkpoint) = write(file, &base, changes, rng, progress)?;
+
+        let (metadata, checkpoint) = write(&self.file, &base, &self.changes, rng, progress)?;
         Ok(Some(DeltaReport {
             metadata,
-            rows,
-            superseded,
+            rows: self.rows,
+            superseded: self.superseded,
             bytes,
             most,
             checkpoint,

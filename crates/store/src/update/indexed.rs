@@ -28,46 +28,32 @@ pub(super) fn update(
     let shape = below.shape();
     let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
-    let refused = |bad: BadLine| Err(bad.named(name_of(&options.changes)));
-    let (changes, counts) = resolve(&shape, rows, refused)?;
-    if changes.is_empty() && !options.rebuild {
-        return Ok((counts, None));
+
+    let (changes, counts) = resolve(
+        &shape,
+        rows,
+        |bad| Err(bad.named(name_of(&options.changes))),
+    )?;
+    if !options.rebuild {
+        let inserted = counts.inserted;
+        let next = apply(&options.rates, snapshot, &changes, inserted, rng, progress)?;
+        return Ok((counts, next));
     }
-    match options.rebuild {
-        false => Ok((
-            counts,
-            apply(
-                &options.rates,
-                snapshot,
-                &changes,
-                counts.inserted,
-                rng,
-                progress,
-            )?,
-        )),
-        true => {
-            let before = shape.records();
-            let way = |records| Way::Rebuilt {
-                reason: None,
-                before,
-                records,
-                room: 0,
-            };
-            let next = set_up_all(
-                snapshot,
-                &changes,
-                before + counts.inserted,
-                way,
-                rng,
-                progress,
-            )?;
-            Ok((counts, Some(next)))
-        }
-    }
+
+    let before = shape.records();
+    let records = before + counts.inserted;
+    let way = Way::Rebuilt {
+        reason: None,
+        before,
+        records,
+        room: 0,
+    };
+    let next = set_up_all(snapshot, &changes, records, way, rng, progress)?;
+    Ok((counts, Some(next)))
 }
 
-/// Applies changes, of which the last `inserted` are new records. Returns the next version; `None` without
-/// changes.
+/// Applies changes, of which the last `inserted` are new records. Returns the next version; `None`
+/// without changes.
 pub(super) fn apply(
     rates: &Rates,
     snapshot: &Snapshot,
@@ -88,17 +74,19 @@ pub(super) fn apply(
             way,
         }));
     }
+
     let before = snapshot.server.describe().shape.records();
-    let way = |records| Way::Extended { before, records };
-    set_up_all(snapshot, changes, before + inserted, way, rng, progress).map(Some)
+    let records = before + inserted;
+    let way = Way::Extended { before, records };
+    set_up_all(snapshot, changes, records, way, rng, progress).map(Some)
 }
 
-/// Prepares all records, with the changes.
+/// Prepares all `records` records, with the changes.
 fn set_up_all(
     snapshot: &Snapshot,
     changes: &[Change],
     records: u64,
-    way: impl FnOnce(u64) -> Way,
+    way: Way,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<Next> {
@@ -106,11 +94,12 @@ fn set_up_all(
     let below = snapshot.records(&below)?;
     let all = Overlay::new(below.as_ref(), records, changes)?;
     let (server, commitment) = set_up(snapshot, &all, rng, progress)?;
+
     Ok(Next {
         server,
         commitment,
         keyword: None,
-        way: way(records),
+        way,
     })
 }
 
@@ -120,6 +109,7 @@ pub(super) fn counts(shape: &Shape, changes: &[Change]) -> ChangeCounts {
         .iter()
         .filter(|change| change.index < shape.records())
         .count() as u64;
+
     ChangeCounts {
         inserted: changes.len() as u64 - replaced,
         replaced,
@@ -153,19 +143,51 @@ struct RecordRows {
 }
 
 /// Reduces the rows to one change per record, in ascending order. The last row of a record wins.
-/// New records must follow the existing ones without a gap. Passes rows that do not fit to `refused`, and
-/// leaves them out unless it fails.
+/// New records must follow the existing ones without a gap. Passes rows that do not fit to
+/// `refused`, and leaves them out unless it fails.
 pub(super) fn resolve<E>(
     shape: &Shape,
     rows: Vec<ChangeRow>,
     mut refused: impl FnMut(BadLine) -> std::result::Result<(), E>,
 ) -> std::result::Result<(Vec<Change>, ChangeCounts), E> {
+    let by_index = group(shape, rows, &mut refused)?;
+    let mut counts = ChangeCounts::default();
+    let mut changes = Vec::with_capacity(by_index.len());
+
+    for (index, RecordRows { lines, last }) in by_index {
+        let expected = shape.records() + counts.inserted;
+        if index > expected {
+            for line in lines.into_iter().rev() {
+                let reason = gap(index, expected);
+                refused(BadLine { line, reason })?;
+            }
+            continue;
+        }
+
+        if index < expected {
+            counts.replaced += 1;
+        } else {
+            counts.inserted += 1;
+        }
+        counts.superseded += lines.len() as u64 - 1;
+        changes.push(Change {
+            index,
+            record: last,
+        });
+    }
+    Ok((changes, counts))
+}
+
+/// Groups the rows by record. Passes rows that name no record or delete one to `refused`.
+fn group<E>(
+    shape: &Shape,
+    rows: Vec<ChangeRow>,
+    refused: &mut impl FnMut(BadLine) -> std::result::Result<(), E>,
+) -> std::result::Result<BTreeMap<u64, RecordRows>, E> {
     let mut by_index: BTreeMap<u64, RecordRows> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {
-        let record = index_of(shape, &key)
-            .and_then(|index| Ok((index, value.ok_or_else(|| undeletable(index))?)));
-        match record {
-            Ok((index, mut record)) => {
+        match change_of(shape, &key, value) {
+            Ok(Change { index, mut record }) => {
                 record.resize(shape.record_bytes(), 0);
                 let rows = by_index.entry(index).or_default();
                 rows.lines.push(line);
@@ -174,59 +196,47 @@ pub(super) fn resolve<E>(
             Err(reason) => refused(BadLine { line, reason })?,
         }
     }
-    let mut counts = ChangeCounts::default();
-    let mut changes = Vec::with_capacity(by_index.len());
-    for (
-        index,
-        RecordRows {
-            lines,
-            last: record,
-        },
-    ) in by_index
-    {
-        let expected = shape.records() + counts.inserted;
-        if index > expected {
-            let bad = |line| BadLine {
-                line,
-                reason: gap(index, expected),
-            };
-            lines
-                .into_iter()
-                .rev()
-                .try_for_each(|line| refused(bad(line)))?;
-            continue;
-        }
-        *(if index < expected {
-            &mut counts.replaced
-        } else {
-            &mut counts.inserted
-        }) += 1;
-        counts.superseded += lines.len() as u64 - 1;
-        changes.push(Change { index, record });
-    }
-    Ok((changes, counts))
+    Ok(by_index)
 }
 
+/// The change of a row, or the reason why it is refused.
+fn change_of(
+    shape: &Shape,
+    key: &[u8],
+    value: Option<Vec<u8>>,
+) -> std::result::Result<Change, String> {
+    let index = index_of(shape, key)?;
+    let record = value.ok_or_else(|| undeletable(index))?;
+    Ok(Change { index, record })
+}
+
+/// The record's number in a row, or the reason why it is refused.
 fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
     let digits = std::str::from_utf8(key)
         .ok()
         .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-    digits.and_then(|text| text.parse().ok()).ok_or_else(|| {
-        let found = String::from_utf8_lossy(&key[..key.len().min(32)]).escape_debug().to_string();
-        let records = shape.records();
-        format!(
-            "the key is `{found}`: expected the number of a record, 0 to {}, or {records} for a new one",
-            records - 1
-        )
-    })
+    if let Some(index) = digits.and_then(|text| text.parse().ok()) {
+        return Ok(index);
+    }
+
+    let found = String::from_utf8_lossy(&key[..key.len().min(32)])
+        .escape_debug()
+        .to_string();
+    let records = shape.records();
+    Err(format!(
+        "the key is `{found}`: expected the number of a record, 0 to {}, or {records} for a new one",
+        records - 1
+    ))
 }
 
+/// The reason to refuse a deletion.
 fn undeletable(index: u64) -> String {
     format!(
         "record {index} is deleted: expected a value, as records without keys cannot be deleted"
     )
 }
 
+/// The reason to refuse a new record after a gap.
 fn gap(found: u64, expected: u64) -> String {
     format!(
         "record {found} is new: expected {expected}, as new records follow the last one without a gap"

@@ -20,6 +20,13 @@ use crate::metadata::KeywordSummary;
 use crate::snapshot::Snapshot;
 use crate::source::{ChangeColumns, ChangeRow, read_changes};
 
+/// The layout of a table and the ids of its keys, which the owner has.
+#[derive(Clone, Copy)]
+pub(super) struct OwnerKeys<'a> {
+    pub(super) layout: &'a KeywordLayout,
+    pub(super) ids: &'a KeyIds,
+}
+
 /// Applies the changes. Returns the next version; `None` if nothing differs.
 pub(super) fn update(
     options: &UpdateOptions,
@@ -29,12 +36,14 @@ pub(super) fn update(
     progress: &dyn Progress,
 ) -> Result<(ChangeCounts, Option<Next>)> {
     let ids = owner_keys(&options.file, snapshot)?;
+    let keys = OwnerKeys { layout, ids: &ids };
     let columns = options.columns(&snapshot.metadata, MAX_VALUE_BYTES as u64)?;
-    let changes = read(options, &columns, layout, &ids, progress)?;
-    let keys = (layout, &ids);
-    let next = match options.rebuild {
-        true => Some(rebuild_keys(snapshot, keys, &changes, rng, progress)?),
-        false => apply(&options.rates, snapshot, keys, &changes, rng, progress)?,
+    let changes = read(options, &columns, keys, progress)?;
+
+    let next = if options.rebuild {
+        Some(rebuild_keys(snapshot, keys, &changes, rng, progress)?)
+    } else {
+        apply(&options.rates, snapshot, keys, &changes, rng, progress)?
     };
     Ok((changes.counts(), next))
 }
@@ -44,7 +53,7 @@ pub(super) fn update(
 pub(super) fn apply(
     rates: &Rates,
     snapshot: &Snapshot,
-    (layout, ids): (&KeywordLayout, &KeyIds),
+    keys: OwnerKeys<'_>,
     changes: &Changes,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
@@ -52,10 +61,11 @@ pub(super) fn apply(
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
     let table = OwnedTable {
-        layout,
-        ids,
+        layout: keys.layout,
+        ids: keys.ids,
         records: records.as_ref(),
     };
+
     match patch(table, changes, progress)? {
         Patched::Patch(patch) => apply_patch(rates, snapshot, patch, rng, progress),
         Patched::Rebuild(reason) => {
@@ -67,7 +77,7 @@ pub(super) fn apply(
 /// Applies changes and arranges all keys again, as the caller asks for.
 fn rebuild_keys(
     snapshot: &Snapshot,
-    (layout, ids): (&KeywordLayout, &KeyIds),
+    keys: OwnerKeys<'_>,
     changes: &Changes,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
@@ -75,39 +85,42 @@ fn rebuild_keys(
     let records = PreparedRecords::new(snapshot.server.as_ref());
     let records = snapshot.records(&records)?;
     let table = OwnedTable {
-        layout,
-        ids,
+        layout: keys.layout,
+        ids: keys.ids,
         records: records.as_ref(),
     };
+
     rebuild_table(snapshot, table, changes, None, rng, progress)
 }
 
 /// The ids of the keys. Every update needs them.
 pub(super) fn owner_keys(file: &Path, snapshot: &Snapshot) -> Result<KeyIds> {
-    let file = || file.display().to_string();
     let ids = snapshot.owner_keys().map_err(|error| match error {
         error @ CoreError::OwnerKey { .. } => Error::Core(error),
-        error => Error::Snapshot {
-            file: file(),
-            error,
-        },
+        error => Error::of_snapshot(file)(error),
     })?;
-    let expected = "a file with them: build it again from its source";
-    ids.ok_or_else(|| Error::options(format!("{} without the ids of its keys", file()), expected))
+    ids.ok_or_else(|| {
+        Error::options(
+            format!("{} without the ids of its keys", file.display()),
+            "a file with them: build it again from its source",
+        )
+    })
 }
 
+/// Reads the changes, and finds the ids of their keys.
 fn read(
     options: &UpdateOptions,
     columns: &ChangeColumns,
-    layout: &KeywordLayout,
-    ids: &KeyIds,
+    keys: OwnerKeys<'_>,
     progress: &dyn Progress,
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
     let changes = rows
         .into_iter()
         .map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
-    Changes::new(layout, ids, changes.collect()).map_err(|error| explained(&options.changes, error))
+
+    Changes::new(keys.layout, keys.ids, changes.collect())
+        .map_err(|error| explained(&options.changes, error))
 }
 
 /// The error of changes from a file.
@@ -133,16 +146,17 @@ fn apply_patch(
         return Ok(None);
     }
     let (server, commitment, way) = apply_changes(snapshot, &patch.changes, rates, rng, progress)?;
+
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
-    let after = KeywordSummary {
-        key_bytes: None,
-        ..KeywordSummary::new(&report, before.bucket.into())
-    };
+
     let keys = NextKeys {
         layout: patch.layout,
         ids: patch.ids,
-        summary: after,
+        summary: KeywordSummary {
+            key_bytes: None,
+            ..KeywordSummary::new(&report, before.bucket.into())
+        },
     };
     Ok(Some(Next {
         server,
@@ -173,6 +187,7 @@ fn rebuild_table(
         on_duplicate: OnDuplicate::default(),
         room,
     };
+
     let KeywordTable {
         layout,
         records,
@@ -180,12 +195,11 @@ fn rebuild_table(
         report,
     } = rebuild(table, changes, &options, rng, progress)?;
     let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
-    let before = table.layout.records();
-    let records = layout.records();
+
     let way = Way::Rebuilt {
         reason,
-        before,
-        records,
+        before: table.layout.records(),
+        records: layout.records(),
         room,
     };
     let keys = NextKeys {
@@ -204,8 +218,8 @@ fn rebuild_table(
 /// The summary of the keyword table in the snapshot's metadata.
 fn summary(snapshot: &Snapshot) -> Result<&KeywordSummary> {
     let summary = snapshot.metadata.keyword.as_ref();
-    Ok(summary.ok_or_else(|| {
+    summary.ok_or_else(|| {
         let expected = "a keyword table, as in the layout";
-        CoreError::malformed("section `metadata`", "no keyword table", expected)
-    })?)
+        CoreError::malformed("section `metadata`", "no keyword table", expected).into()
+    })
 }

@@ -2,18 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use papir_checkpoint::Log;
 use papir_core::cost::Rates;
-use papir_core::{Change, Progress};
+use papir_core::{Change, Progress, Version};
 use papir_lookup::delta::DeltaChanges;
 use papir_lookup::update::{ChangeCounts, Changes};
 use rand_core::CryptoRng;
 
 use super::draft::base_of;
+use super::keyed::{self, OwnerKeys};
 use super::options::UpdateOptions;
 use super::prepare::{Next, apply_changes};
 use super::report::UpdateReport;
 use super::rollback::keys;
-use super::{indexed, keyed, publish, unchanged};
+use super::{Former, indexed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
 use crate::meanwhile::refuse_published;
@@ -49,8 +51,9 @@ impl MergeOptions {
     }
 }
 
-/// Merges the delta of a snapshot into the next version of it. Deltas that are published meanwhile are
-/// not lost: their further changes become the delta of the new version, and both appear together.
+/// Merges the delta of a snapshot into the next version of it. Deltas that are published meanwhile
+/// are not lost: their further changes become the delta of the new version, and both appear
+/// together.
 ///
 /// # Errors
 /// The errors of [`super::update()`].
@@ -68,72 +71,38 @@ pub fn merge(
     let _lock = lock(file)?;
     // Before anything that takes long: a signed file needs a key.
     let log = log_to_continue(stored_log(file)?, file, sign.as_ref(), false)?;
+
     progress.stage("opening", 1);
     let base = Snapshot::open_with(file, OpenOptions::default())?;
     progress.advance(1);
     let version = base.server.version();
     let Some(merged) = Delta::of(file, version, &OpenOptions::default())? else {
-        return Ok(unchanged(base, Default::default()));
+        return Ok(unchanged(base, ChangeCounts::default()));
     };
     let changes = merged.changes()?;
-    let (counts, next) = apply(options, &base, &changes, rng, progress)?;
-    // Clients have seen the sequence of a signed delta, and that of a followed source says how far it has been
-    // followed: both must pass to another version before the delta can go.
-    let needed = merged.metadata.followed.is_some() || merged.log.is_some();
-    let next = match next {
-        None if needed => same(rates, &base, rng, progress)?,
-        None => {
-            remove_idle(file, &merged)?;
-            return Ok(unchanged(base, counts));
-        }
-        Some(next) => next,
+    let (counts, next) = prepare(options, &base, &merged, &changes, rng, progress)?;
+    let Some(next) = next else {
+        remove_idle(file, &merged)?;
+        return Ok(unchanged(base, counts));
     };
+
+    // A trial: a key that may not sign is refused before the file is written.
+    Signing::of(sign.as_ref(), log, &base.metadata.name, file)?;
     let description = next.server.describe();
     let layout = next.keyword.as_ref().map(|keys| keys.layout.clone());
-    let following = Base {
-        version: next.server.version(),
-        layout: layout.as_ref(),
-        ..base_of(&base, &description, None)
+    let sealing = Sealing {
+        file,
+        sign: sign.as_ref(),
+        replaced: version,
+        merged: &merged,
+        changes: &changes,
+        following: Base {
+            version: next.server.version(),
+            layout: layout.as_ref(),
+            ..base_of(&base, &description, None)
+        },
     };
-    let name = &base.metadata.name;
-    sign.as_ref()
-        .map(|sign| Signing::new(sign, log, name, file))
-        .transpose()?;
-    let seal = |next: &Signed<'_>, sink: &mut SnapshotFile, rng: &mut dyn CryptoRng| {
-        // Nobody publishes a delta now, so that the log has no further leaf.
-        refuse_published(file, &version, &Snapshot::version_in(file)?)?;
-        let log = stored_log(file)?;
-        let signing = sign
-            .as_ref()
-            .map(|sign| Signing::new(sign, log, name, file))
-            .transpose()?;
-        let log = save::sign(signing.as_ref(), next, sink)?;
-        let Some(now) = Delta::of(file, version, &OpenOptions::default())? else {
-            return Ok(log);
-        };
-        let all = now.changes()?;
-        let mut left = all.since(&changes);
-        // The next version must state the newest place in the source, even if nothing changed up to it.
-        if left.is_empty() && now.metadata.followed != merged.metadata.followed {
-            left = all;
-        }
-        if !left.is_empty() {
-            let records = now.metadata.records;
-            let followed = now.metadata.followed;
-            let signing = sign
-                .as_ref()
-                .map(|sign| Signing::new(sign, log.clone(), name, file))
-                .transpose()?;
-            let following = Base {
-                records,
-                followed,
-                signing: signing.as_ref(),
-                ..following
-            };
-            write(file, &following, &left, rng, progress)?;
-        }
-        Ok(log)
-    };
+
     let update = UpdateOptions {
         keep: *keep,
         rates: rates.clone(),
@@ -144,18 +113,99 @@ pub fn merge(
         .followed
         .clone()
         .or(base.metadata.followed.clone());
-    let former = Metadata {
+    let metadata = Metadata {
         followed,
         ..base.metadata.clone()
     };
+    let former = Former {
+        metadata: &metadata,
+        version,
+    };
     publish(
         &update,
-        (&former, version),
+        former,
         counts,
         next,
-        (rng, progress),
-        seal,
+        |next, sink, rng| sealing.run(next, sink, rng, progress),
+        rng,
+        progress,
     )
+}
+
+/// The last step of a merge: signs the next version, and gives it the changes published meanwhile.
+struct Sealing<'a> {
+    file: &'a Path,
+    sign: Option<&'a Sign>,
+    /// The version of the file at the start.
+    replaced: Version,
+    /// The delta at the start, and its changes.
+    merged: &'a Delta,
+    changes: &'a DeltaChanges,
+    /// The next version as the base of a delta.
+    following: Base<'a>,
+}
+
+impl Sealing<'_> {
+    /// Seals the next version. The caller has locked the deltas, and keeps the lock until the file
+    /// has appeared.
+    fn run(
+        self,
+        next: &Signed<'_>,
+        sink: &mut SnapshotFile,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Option<Log>> {
+        let name = self.following.name;
+        // No other program publishes a delta now: the log gets no further leaf.
+        refuse_published(self.file, &self.replaced, &Snapshot::version_in(self.file)?)?;
+        let signing = Signing::of(self.sign, stored_log(self.file)?, name, self.file)?;
+        let log = save::sign(signing.as_ref(), next, sink)?;
+
+        let Some(now) = Delta::of(self.file, self.replaced, &OpenOptions::default())? else {
+            return Ok(log);
+        };
+        let all = now.changes()?;
+        let mut left = all.since(self.changes);
+        // The next version must state the newest place in the source, even if nothing changed up to
+        // it.
+        if left.is_empty() && now.metadata.followed != self.merged.metadata.followed {
+            left = all;
+        }
+        if left.is_empty() {
+            return Ok(log);
+        }
+
+        let signing = Signing::of(self.sign, log.clone(), name, self.file)?;
+        let following = Base {
+            records: now.metadata.records,
+            followed: now.metadata.followed,
+            signing: signing.as_ref(),
+            ..self.following
+        };
+        write(self.file, &following, &left, rng, progress)?;
+        Ok(log)
+    }
+}
+
+/// Prepares the next version; `None` if the delta can go without one.
+fn prepare(
+    options: &MergeOptions,
+    base: &Snapshot,
+    merged: &Delta,
+    changes: &DeltaChanges,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<(ChangeCounts, Option<Next>)> {
+    let (counts, next) = apply(options, base, changes, rng, progress)?;
+
+    // Clients have seen the sequence of a signed delta, and the delta of a followed source says how
+    // far it has been followed: both must pass to another version before the delta can go.
+    let needed = merged.metadata.followed.is_some() || merged.log.is_some();
+    if next.is_none() && needed {
+        let next = same(&options.rates, base, rng, progress)?;
+        return Ok((counts, Some(next)));
+    }
+    Ok((counts, next))
 }
 
 /// Prepares the base with the changes of its delta; `None` if it has them already.
@@ -167,27 +217,30 @@ fn apply(
     progress: &dyn Progress,
 ) -> Result<(ChangeCounts, Option<Next>)> {
     let MergeOptions { file, rates, .. } = options;
+
     match &base.keyword {
         Some(layout) => {
             let ids = keyed::owner_keys(file, base)?;
             let resolved = Changes::of_delta(&ids, changes.clone())
                 .map_err(|error| keyed::explained(file, error))?;
-            Ok((
-                resolved.counts(),
-                keyed::apply(rates, base, (layout, &ids), &resolved, rng, progress)?,
-            ))
+
+            let counts = resolved.counts();
+            let keys = OwnerKeys { layout, ids: &ids };
+            let next = keyed::apply(rates, base, keys, &resolved, rng, progress)?;
+            Ok((counts, next))
         }
         None => {
-            let change = |(index, record): (u64, &[u8])| Change {
-                index,
-                record: record.to_vec(),
-            };
-            let resolved: Vec<Change> = changes.records().map(change).collect();
+            let records = changes.records();
+            let resolved: Vec<Change> = records
+                .map(|(index, record)| Change {
+                    index,
+                    record: record.to_vec(),
+                })
+                .collect();
+
             let counts = indexed::counts(&base.shape()?, &resolved);
-            Ok((
-                counts,
-                indexed::apply(rates, base, &resolved, counts.inserted, rng, progress)?,
-            ))
+            let next = indexed::apply(rates, base, &resolved, counts.inserted, rng, progress)?;
+            Ok((counts, next))
         }
     }
 }
@@ -210,6 +263,7 @@ fn same(
 
 /// Removes a delta whose changes its base has already, unless there is a newer one.
 fn remove_idle(file: &Path, delta: &Delta) -> Result<()> {
+    // Locked before it is read: a newer delta must not be removed.
     let _deltas = lock_deltas(file)?;
     let now = Delta::of(file, delta.base, &OpenOptions::default())?;
     let same = now.is_some_and(|now| now.server.version() == delta.server.version());

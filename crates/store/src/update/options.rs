@@ -39,9 +39,9 @@ pub struct UpdateOptions {
     pub delete: Option<String>,
     /// The path of the new snapshot; `None` replaces the old one.
     pub out: Option<PathBuf>,
-    /// Keeps the replaced version next to the file ([`crate::versions`]), and of earlier ones as many
-    /// that there are at most this many; `None` keeps none and removes none. Without effect if `out`
-    /// is set.
+    /// The most versions to keep next to the file ([`crate::versions`]), the replaced one among
+    /// them; older ones are removed. `None` keeps none and removes none. Without effect if `out` is
+    /// set.
     pub keep: Option<usize>,
     /// Builds the keyword table and prepares all records again, even if an update is cheaper.
     pub rebuild: bool,
@@ -84,18 +84,22 @@ impl UpdateOptions {
     /// The columns to read.
     pub(crate) fn columns(&self, metadata: &Metadata, longest_value: u64) -> Result<ChangeColumns> {
         let by_index = metadata.keyword.is_none();
-        let key = self.key.clone().or_else(|| metadata.source.key.clone());
-        let key = key.or_else(|| by_index.then(|| "index".to_owned()));
-        let key = key.ok_or_else(|| Error::options("changes without a key column", "its name"))?;
+        let key = self
+            .key
+            .clone()
+            .or_else(|| metadata.source.key.clone())
+            .or_else(|| by_index.then(|| "index".to_owned()))
+            .ok_or_else(|| Error::options("changes without a key column", "its name"))?;
+
         let mut values = if self.values.is_empty() {
-            &metadata.source.values
+            metadata.source.values.clone()
         } else {
-            &self.values
-        }
-        .clone();
+            self.values.clone()
+        };
         if values.is_empty() && by_index {
             values.push("value".to_owned());
         }
+
         Ok(ChangeColumns {
             key,
             values,

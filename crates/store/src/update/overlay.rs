@@ -13,9 +13,6 @@ pub(super) struct Overlay<'a> {
 impl<'a> Overlay<'a> {
     /// Applies changes to the records below. The result has `records` records. The changes ascend,
     /// and each is as long as a record.
-    ///
-    /// # Errors
-    /// The errors of [`Shape::new`].
     pub(super) fn new(below: &'a dyn Records, records: u64, changes: &'a [Change]) -> Result<Self> {
         Ok(Self {
             below,
@@ -34,17 +31,17 @@ impl Records for Overlay<'_> {
         check_read(&self.shape, first, count, out.len())?;
         let length = self.shape.record_bytes();
         let end = first + count;
+
         let below = end.min(self.below.shape().records()).saturating_sub(first);
         let (old, new) = out.split_at_mut(below as usize * length);
         if below > 0 {
             self.below.read_packed(first, below, old)?;
         }
+
         new.fill(0);
         let start = self.changes.partition_point(|change| change.index < first);
-        for change in self.changes[start..]
-            .iter()
-            .take_while(|change| change.index < end)
-        {
+        let changes = self.changes[start..].iter();
+        for change in changes.take_while(|change| change.index < end) {
             let position = (change.index - first) as usize * length;
             out[position..position + length].copy_from_slice(&change.record);
         }
@@ -69,10 +66,12 @@ mod tests {
         };
         let changes: Vec<Change> = [0, 3, 6, 7, 8].map(change).to_vec();
         let overlay = Overlay::new(&below, 9, &changes).unwrap();
+
         let expected = |i: u64| match i {
             0 | 3 | 6 | 7 | 8 => [i as u8, 255],
             _ => [i as u8, i as u8 + 100],
         };
+
         for first in 0..9 {
             for count in 0..=9 - first {
                 let mut out = vec![9; 2 * count as usize];
@@ -85,6 +84,7 @@ mod tests {
                 );
             }
         }
+
         assert_eq!(
             overlay.read_packed(8, 2, &mut [0; 4]).unwrap_err().code(),
             "index_out_of_range"

@@ -1,4 +1,4 @@
-//! Prepares the database after changes: by the scheme's update or a setup, whichever is cheaper.
+//! Preparation of the changed records, by update or setup.
 
 use std::thread::available_parallelism;
 
@@ -36,9 +36,6 @@ type WithCommitment = (Box<dyn ErasedServer>, Option<Commitment>);
 
 /// Applies changes to the database, keeping its parameters. There is at most one change per record,
 /// and they ascend. `rates` decide between the scheme's update and a setup.
-///
-/// # Errors
-/// Errors of the scheme.
 pub(super) fn apply_changes(
     snapshot: &Snapshot,
     changes: &[Change],
@@ -49,29 +46,28 @@ pub(super) fn apply_changes(
     let server = snapshot.server.as_ref();
     let changed = changes.len() as u64;
     let records = server.describe().shape.records();
-    let way = if snapshot.commitment_top.is_some() {
-        Way::Proven { changed, records }
-    } else {
-        let predicted = predict(server, changes, rates)?;
-        if predicted.favours_update() {
-            let next = server.update(changes, rng, progress)?;
-            return Ok((
-                next,
-                None,
-                Way::Updated {
-                    changed,
-                    records,
-                    predicted,
-                },
-            ));
-        }
-        Way::SetUp {
+    if snapshot.commitment_top.is_some() {
+        let (next, commitment) = set_up_changed(snapshot, changes, rng, progress)?;
+        return Ok((next, commitment, Way::Proven { changed, records }));
+    }
+
+    let predicted = predict(server, changes, rates)?;
+    if predicted.favours_update() {
+        let next = server.update(changes, rng, progress)?;
+        let way = Way::Updated {
             changed,
             records,
             predicted,
-        }
-    };
+        };
+        return Ok((next, None, way));
+    }
+
     let (next, commitment) = set_up_changed(snapshot, changes, rng, progress)?;
+    let way = Way::SetUp {
+        changed,
+        records,
+        predicted,
+    };
     Ok((next, commitment, way))
 }
 
@@ -87,6 +83,7 @@ pub(super) fn set_up_changed(
     let all = Overlay::new(below.as_ref(), below.shape().records(), changes)?;
     let scheme = scheme_of(snapshot)?;
     let parameters = snapshot.parameters()?;
+
     prove(
         snapshot.commitment_top.is_some(),
         &all,
@@ -112,12 +109,9 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
     Ok(Prediction { update, setup })
 }
 
-/// Prepares other records with the same scheme, batches of the same size, tables of the same kind and the
-/// same bound on failures. Parameters are chosen for the goal that the snapshot was built for; the
-/// balanced goal if that is unknown.
-///
-/// # Errors
-/// Errors of the scheme.
+/// Prepares other records with the same scheme, batches of the same size, tables of the same kind
+/// and the same bound on failures. Parameters are chosen for the goal that the snapshot was built
+/// for; the balanced goal if that is unknown.
 pub(super) fn set_up(
     snapshot: &Snapshot,
     records: &dyn Records,
@@ -125,18 +119,18 @@ pub(super) fn set_up(
     progress: &dyn Progress,
 ) -> Result<WithCommitment> {
     let scheme = scheme_of(snapshot)?;
-    let goal = snapshot
-        .metadata
-        .goal
-        .as_deref()
-        .map_or(Ok(Goal::default()), str::parse)?;
-    let batches = registry::batches_named(scheme.name());
+    let goal = match &snapshot.metadata.goal {
+        Some(goal) => goal.parse::<Goal>()?,
+        None => Goal::default(),
+    };
     let description = snapshot.server.describe();
     let target = Target {
         goal,
         failure: description.failure_bound,
     };
+    let batches = registry::batches_named(scheme.name());
     let tables = registry::tables_of(scheme.name(), &snapshot.parameters()?)?;
+
     prove(
         snapshot.commitment_top.is_some(),
         records,

@@ -33,11 +33,12 @@ pub struct DeltaReport {
     pub metadata: DeltaMetadata,
     /// Rows of the file of changes.
     pub rows: u64,
-    /// Rows that replace an earlier change of the same key since the base, in the file or the delta.
+    /// Rows that replace an earlier change of the same key since the base, in the file or the
+    /// delta.
     pub superseded: u64,
     /// Bytes of all changes since the base: values, tags and lengths.
     pub bytes: u64,
-    /// The most that they may have.
+    /// The most bytes that they may have.
     pub most: u64,
     /// The leaf of a signed version.
     pub checkpoint: Option<Leaf>,
@@ -160,6 +161,7 @@ impl fmt::Display for Way {
                     Some(reason) => write!(f, "{reason}")?,
                     None => f.write_str("as requested")?,
                 }
+
                 write!(f, "; {before} records become {records}")?;
                 if *room > 0 {
                     write!(f, ", with {room} % free room for later keys")

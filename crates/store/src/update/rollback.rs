@@ -1,4 +1,4 @@
-//! Publishes the records of an earlier version as a new one.
+//! Rollback: the records of an earlier version, published again.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use rand_core::CryptoRng;
 
 use super::options::UpdateOptions;
 use super::prepare::{Next, NextKeys, set_up_changed};
-use super::publish;
 use super::report::{UpdateReport, Way};
+use super::{Former, publish};
 use crate::delta::{Delta, delta_file};
 use crate::error::{Error, Result};
 use crate::kept;
@@ -17,9 +17,8 @@ use crate::meanwhile::{Newest, refuse_published};
 use crate::metadata::{Followed, Metadata};
 use crate::psi;
 use crate::publish::lock;
-use crate::save::{SnapshotFile, sign};
-use crate::sections::Verify;
-use crate::signing::{Sign, Signed, Signing};
+use crate::save::sign;
+use crate::signing::{Sign, Signing};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::stored_log::log_to_continue;
 
@@ -63,9 +62,9 @@ impl RollbackOptions {
     }
 }
 
-/// Replaces a snapshot by a new version with the records of an earlier one. All records are prepared
-/// again, under the earlier version's parameters: a version number names one public part, and a
-/// sequence one leaf, so neither can come back. The log continues that of the replaced file.
+/// Replaces a snapshot by a new version with the records of an earlier one. All records are
+/// prepared again, under the earlier version's parameters: a version number names one public part,
+/// and a sequence one leaf, so neither can come back. The log continues that of the replaced file.
 ///
 /// # Errors
 /// [`Error::Options`] if the earlier version is not kept or is of another database; otherwise the
@@ -75,63 +74,39 @@ pub fn rollback(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
-    let _lock = lock(&options.file)?;
-    let begun = Newest::of(&options.file)?;
+    let file = &options.file;
+    let _lock = lock(file)?;
+    // Before anything that takes long: a signed file needs a key.
+    let begun = Newest::of(file)?;
     let log = log_to_continue(
         begun.log.clone(),
-        &options.file,
+        file,
         options.sign.as_ref(),
         options.unsigned,
     )?;
+
     progress.stage("opening", 1);
-    let current = Snapshot::open_with(
-        &options.file,
-        OpenOptions {
-            verify: Verify::Lazy,
-            ..OpenOptions::default()
-        },
-    )?;
+    let current = Snapshot::open_with(file, OpenOptions::lazy())?;
     let earlier = open_earlier(options)?;
     progress.advance(1);
-    psi::refuse(
-        &earlier,
-        &options.file,
-        "prepare it again with `papir psi prepare`",
-    )?;
-    refuse_changed(&earlier, options)?;
+    check_earlier(&earlier, &current, options)?;
+
     let name = &earlier.metadata.name;
-    let expected = &current.metadata.name;
-    if name != expected {
-        return Err(Error::options(
-            format!("a version of the database `{name}`"),
-            format!("one of `{expected}`"),
-        ));
-    }
-    let file = &options.file;
-    let signing = options
-        .sign
-        .as_ref()
-        .map(|sign| Signing::new(sign, log, name, file))
-        .transpose()?;
+    let signing = Signing::of(options.sign.as_ref(), log, name, file)?;
     let (server, commitment) = set_up_changed(&earlier, &[], rng, progress)?;
-    let way = Way::RolledBack {
-        to: earlier.server.version(),
-    };
     let next = Next {
         server,
         commitment,
         keyword: keys(&earlier)?,
-        way,
+        way: Way::RolledBack {
+            to: earlier.server.version(),
+        },
     };
-    let followed = earlier
-        .metadata
-        .followed
-        .clone()
-        .or(followed_by(&options.file, &current)?);
-    let former = Metadata {
-        updates: current.metadata.updates,
-        followed,
-        ..earlier.metadata.clone()
+
+    let metadata = former_metadata(file, &earlier, &current)?;
+    let former = Former {
+        metadata: &metadata,
+        version: current.server.version(),
     };
     let update = UpdateOptions {
         encrypt: options.encrypt.clone(),
@@ -139,34 +114,40 @@ pub fn rollback(
         keep: Some(usize::MAX),
         ..UpdateOptions::new(file, file)
     };
-    let replaced = current.server.version();
-    let counts = ChangeCounts::default();
-    let seal = |version: &Signed<'_>, sink: &mut SnapshotFile, _: &mut dyn CryptoRng| {
-        refuse_published(file, &begun, &Newest::of(file)?)?;
-        sign(signing.as_ref(), version, sink)
-    };
+
     publish(
         &update,
-        (&former, replaced),
-        counts,
+        former,
+        ChangeCounts::default(),
         next,
-        (rng, progress),
-        seal,
+        |version, sink, _| {
+            // The log would fork, or a delta would be lost.
+            refuse_published(file, &begun, &Newest::of(file)?)?;
+            sign(signing.as_ref(), version, sink)
+        },
+        rng,
+        progress,
     )
 }
 
-/// The beginning of the source that the current version follows, if it follows one: a slot has passed on
-/// changes since then that the earlier version does not have.
+/// The metadata that the new version continues.
+fn former_metadata(file: &Path, earlier: &Snapshot, current: &Snapshot) -> Result<Metadata> {
+    let newer = followed_by(file, current)?;
+    Ok(Metadata {
+        updates: current.metadata.updates,
+        followed: earlier.metadata.followed.clone().or(newer),
+        ..earlier.metadata.clone()
+    })
+}
+
+/// The beginning of the source that the current version follows; `None` without one. A slot has
+/// passed on changes since then that the earlier version does not have.
 fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
-    let lazily = OpenOptions {
-        verify: Verify::Lazy,
-        ..OpenOptions::default()
+    let delta = Delta::of(file, current.server.version(), &OpenOptions::lazy())?;
+    let followed = match delta {
+        Some(delta) => delta.metadata.followed,
+        None => current.metadata.followed.clone(),
     };
-    let delta = Delta::of(file, current.server.version(), &lazily)?;
-    let followed = delta.map_or_else(
-        || current.metadata.followed.clone(),
-        |delta| delta.metadata.followed,
-    );
     Ok(followed.map(|place| Followed {
         bytes: 0,
         lines: 0,
@@ -174,19 +155,40 @@ fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
     }))
 }
 
+/// Opens the version to return to.
+
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
     let path = match &options.to {
         Earlier::Newest => kept::find(&options.file, None)?.path,
         Earlier::Kept(version) => kept::find(&options.file, Some(version))?.path,
         Earlier::File(path) => path.clone(),
     };
-    Snapshot::open_with(
-        &path,
-        OpenOptions {
-            owner: options.encrypt.clone(),
-            ..OpenOptions::default()
-        },
-    )
+
+    let options = OpenOptions {
+        owner: options.encrypt.clone(),
+        ..OpenOptions::default()
+    };
+    Snapshot::open_with(&path, options)
+}
+
+/// Refuses an earlier version that cannot replace the current one.
+fn check_earlier(earlier: &Snapshot, current: &Snapshot, options: &RollbackOptions) -> Result<()> {
+    psi::refuse(
+        earlier,
+        &options.file,
+        "prepare it again with `papir psi prepare`",
+    )?;
+    refuse_changed(earlier, options)?;
+
+    let name = &earlier.metadata.name;
+    let expected = &current.metadata.name;
+    if name == expected {
+        return Ok(());
+    }
+    Err(Error::options(
+        format!("a version of the database `{name}`"),
+        format!("one of `{expected}`"),
+    ))
 }
 
 /// Refuses an earlier version that was served with a delta: its file alone never was the database.
@@ -199,6 +201,7 @@ fn refuse_changed(earlier: &Snapshot, options: &RollbackOptions) -> Result<()> {
     if !beside && !delta_file(&options.file, version)?.exists() {
         return Ok(());
     }
+
     let found = format!("version {version}, which has a delta beside it");
     Err(Error::options(
         found,
@@ -211,6 +214,7 @@ pub(super) fn keys(snapshot: &Snapshot) -> Result<Option<NextKeys>> {
     let (Some(layout), Some(summary)) = (&snapshot.keyword, &snapshot.metadata.keyword) else {
         return Ok(None);
     };
+
     let ids = snapshot.owner_keys()?.ok_or_else(|| {
         Error::options(
             format!(
@@ -220,6 +224,7 @@ pub(super) fn keys(snapshot: &Snapshot) -> Result<Option<NextKeys>> {
             "one with them",
         )
     })?;
+
     Ok(Some(NextKeys {
         layout: layout.clone(),
         ids,

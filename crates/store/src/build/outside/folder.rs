@@ -1,7 +1,7 @@
-//! The folder of a build: its lock, its options and seed, and its parts.
+//! The folder of a build: lock, options, seed and parts.
 
 use std::ffi::OsString;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::runs::RunFile;
 use crate::build::options::BuildOptions;
-use crate::build::parts::RowParts;
+use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::{BuildRng, SEED_BYTES};
-use crate::build::tasks::{Plan, TaskOptions, UNFINISHED};
+use crate::build::tasks::{Plan, TaskOptions, UNFINISHED, Work};
 use crate::error::{Error, Result, io};
 use crate::map::{create_mapped, map_blob};
 use crate::names::is_standard_input;
@@ -35,11 +35,27 @@ const RUNS: &str = ".runs";
 /// The description of a build, on which all parts of a folder depend.
 #[derive(Serialize, Deserialize)]
 struct Build {
-    /// Version of the program, the source's length and time, and the options; `None` for a source that is
-    /// never the same.
+    /// Version of the program, the source's length and time, and the options; `None` for a source
+    /// that may have changed unnoticed.
     of: Option<String>,
     /// The seed of all random bytes.
     seed: [u8; SEED_BYTES],
+}
+
+impl Build {
+    /// The description in a folder; `None` without a readable one.
+    fn read(folder: &Path) -> Option<Self> {
+        let json = fs::read(folder.join(BUILD)).ok()?;
+        serde_json::from_slice(&json).ok()
+    }
+}
+
+/// A preparation that is divided among tasks.
+struct Divided {
+    tasks: TaskOptions,
+    /// The file of the records.
+    records: PathBuf,
+    shape: Shape,
 }
 
 /// A folder beside the snapshot that is built.
@@ -52,16 +68,12 @@ pub(in crate::build) struct BuildFolder {
     memory: u64,
     /// Set if a part is finished: an interrupted build can then continue.
     started: bool,
-    /// The tasks that prepare the parts, and the file and the shape of the records.
-    tasks: Option<(TaskOptions, PathBuf, Shape)>,
+    tasks: Option<Divided>,
 }
 
 impl BuildFolder {
-    /// Opens the folder of an interrupted build with the same options and the same source, or a new one,
-    /// whose seed `rng` draws.
-    ///
-    /// # Errors
-    /// [`Error::Options`] while another build of this file runs, and [`papir_core::Error::Io`].
+    /// Opens the folder of an interrupted build with the same options and the same source, or a new
+    /// one, whose seed `rng` draws. Refuses a second build of a file.
     pub(in crate::build) fn open(
         options: &BuildOptions,
         memory: u64,
@@ -72,51 +84,48 @@ impl BuildFolder {
         hidden.push(name);
         hidden.push(FOLDER);
         let folder = directory.join(hidden);
+
         fs::create_dir_all(&directory).map_err(Error::io("creating", &directory))?;
-        // It holds rows in plain text.
-        let mut private = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-        match private.create(&folder) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(Error::io("creating", &folder)(error));
-            }
-            _ => {}
-        }
+        create_private(&folder)?;
+
+        // Locked before it is read or cleared: another build may still write its parts there.
         let lock = folder.join(LOCK);
         let lock = File::create(&lock).map_err(Error::io("creating", &lock))?;
         let lock = only_one("build", &options.out, lock)?;
+
         let mut fresh = Build {
             of: identity(options),
             seed: [0; SEED_BYTES],
         };
         rng.fill_bytes(&mut fresh.seed);
-        let kept = fs::read(folder.join(BUILD))
-            .ok()
-            .and_then(|json| serde_json::from_slice::<Build>(&json).ok());
-        let kept = kept.filter(|kept| kept.of.is_some() && kept.of == fresh.of);
+        let kept = Build::read(&folder).filter(|kept| kept.of.is_some() && kept.of == fresh.of);
         let found = kept.is_some();
-        let build = kept.unwrap_or(fresh);
+
         let mut opened = Self {
             folder,
             _lock: lock,
-            build,
+            build: kept.unwrap_or(fresh),
             memory,
             started: false,
             tasks: None,
         };
-        match found {
-            true => opened.started = opened.has_parts()?,
-            false => opened.begin()?,
+        if found {
+            opened.started = opened.has_parts()?;
+        } else {
+            opened.begin()?;
         }
         Ok(opened)
     }
 
     /// Removes the parts of another build, and writes the description of this one.
     fn begin(&self) -> Result<()> {
-        for file in self.files()?.into_iter().filter(|name| name != LOCK) {
-            fs::remove_file(self.folder.join(file)).map_err(Error::io("clearing", &self.folder))?;
+        for file in self.files()? {
+            if file != LOCK {
+                fs::remove_file(self.folder.join(file))
+                    .map_err(Error::io("clearing", &self.folder))?;
+            }
         }
+
         let json = serde_json::to_vec_pretty(&self.build).map_err(std::io::Error::from);
         let written = json.and_then(|json| fs::write(self.folder.join(BUILD), json));
         written.map_err(Error::io("writing", &self.folder))
@@ -124,20 +133,24 @@ impl BuildFolder {
 
     /// Returns whether a part is finished.
     fn has_parts(&self) -> Result<bool> {
-        let unfinished = |name: &String| name.ends_with(UNFINISHED) || name.ends_with(RUNS);
-        let mut parts = self
-            .files()?
-            .into_iter()
-            .filter(|name| name != LOCK && name != BUILD);
-        Ok(parts.any(|name| !unfinished(&name)))
+        for name in self.files()? {
+            let unfinished = name.ends_with(UNFINISHED) || name.ends_with(RUNS);
+            if name != LOCK && name != BUILD && !unfinished {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The names of all files.
     fn files(&self) -> Result<Vec<String>> {
-        let name =
-            |file: std::io::Result<DirEntry>| Ok(file?.file_name().to_string_lossy().into_owned());
-        let names = fs::read_dir(&self.folder).and_then(|files| files.map(name).collect());
-        names.map_err(Error::io("reading", &self.folder))
+        let files = fs::read_dir(&self.folder).map_err(Error::io("reading", &self.folder))?;
+        let mut names = Vec::new();
+        for file in files {
+            let file = file.map_err(Error::io("reading", &self.folder))?;
+            names.push(file.file_name().to_string_lossy().into_owned());
+        }
+        Ok(names)
     }
 
     /// The random bytes of the build, from the first on.
@@ -146,22 +159,16 @@ impl BuildFolder {
     }
 
     /// Has tasks read the rows with these columns of keys and values.
-    ///
-    /// # Errors
-    /// The errors of [`RowParts::read`].
     pub(super) fn rows_by_tasks(
         &self,
-        columns: (&str, &[String]),
+        columns: RowColumns<'_>,
         seed: IdSeed,
-        (tasks, progress): (&TaskOptions, &dyn Progress),
+        tasks: &TaskOptions,
+        progress: &dyn Progress,
     ) -> Result<RowParts> {
         let folder = fs::canonicalize(&self.folder).map_err(Error::io("finding", &self.folder))?;
-        RowParts::read(
-            folder,
-            (columns, seed),
-            self.memory,
-            (tasks.runner.as_ref(), progress),
-        )
+        let runner = &*tasks.runner;
+        RowParts::read(folder, columns, seed, self.memory, runner, progress)
     }
 
     /// The path of a file of the build.
@@ -174,29 +181,32 @@ impl BuildFolder {
         self.path(&format!("{kind}{RUNS}"))
     }
 
+    /// The path of an unfinished part.
     fn unfinished(&self, name: &str) -> PathBuf {
         self.path(&format!("{name}{UNFINISHED}"))
     }
 
-    /// Makes a file of the build that was written under the name of an unfinished part a finished one.
+    /// Gives a part, written under the name of an unfinished one, its final name.
     pub(super) fn finish(&mut self, name: &str) -> CoreResult<Blob> {
         let unfinished = self.unfinished(name);
         let path = self.path(name);
-        let failed = |source| io("writing", &path, source);
-        // After a power loss, too, a part with its final name is complete.
+
+        // Synced before it is renamed: after a power loss, too, a part with its final name is
+        // complete.
         File::options()
             .write(true)
             .open(&unfinished)
             .and_then(|file| file.sync_all())
-            .map_err(failed)?;
-        fs::rename(&unfinished, &path).map_err(failed)?;
+            .and_then(|()| fs::rename(&unfinished, &path))
+            .map_err(|source| io("writing", &path, source))?;
+
         self.started = self.build.of.is_some();
         self.find(name)?
-            .ok_or_else(|| failed(ErrorKind::NotFound.into()))
+            .ok_or_else(|| io("writing", &path, ErrorKind::NotFound.into()))
     }
 
-    /// Has the tasks of the options, if there are any, prepare the parts from records that were read: those
-    /// of a part, or of the source.
+    /// Has the tasks of the options prepare the parts, from the records in a part or in the source.
+    /// Without tasks, the build prepares them.
     pub(in crate::build) fn divide_by(
         &mut self,
         options: &BuildOptions,
@@ -204,7 +214,11 @@ impl BuildFolder {
         shape: Shape,
     ) {
         let records = part.map_or_else(|| options.source.clone(), |part| self.path(part));
-        self.tasks = options.tasks.clone().map(|tasks| (tasks, records, shape));
+        self.tasks = options.tasks.clone().map(|tasks| Divided {
+            tasks,
+            records,
+            shape,
+        });
     }
 
     /// Creates the file of an unfinished part.
@@ -243,9 +257,8 @@ impl Scratch for BuildFolder {
         if bytes == 0 {
             return Ok(AlignedBytes::zeroed(0));
         }
-        AlignedBytes::mapped(
-            create_mapped(&path, bytes).map_err(|source| io("creating", &path, source))?,
-        )
+        let map = create_mapped(&path, bytes).map_err(|source| io("creating", &path, source))?;
+        AlignedBytes::mapped(map)
     }
 
     fn keep(&mut self, name: &str, part: AlignedBytes) -> CoreResult<Blob> {
@@ -264,21 +277,23 @@ impl Scratch for BuildFolder {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> CoreResult<Option<PreparationRng>> {
-        let Some((TaskOptions { shards, runner, .. }, records, shape)) = self.tasks.take() else {
+        let Some(divided) = self.tasks.take() else {
             return Ok(None);
         };
+        let TaskOptions { shards, runner, .. } = divided.tasks;
+
         let mut seed = [0; SEED_BYTES];
         rng.fill_bytes(&mut seed);
-        let absolute =
-            |path: &Path| fs::canonicalize(path).map_err(|source| io("finding", path, source));
         let folder = absolute(&self.folder)?;
-        let records = absolute(&records)?;
-        let plan = Plan::new(
-            (scheme, parameters),
-            (&records, shape),
-            seed,
-            (shards, self.memory),
-        )?;
+        let records = absolute(&divided.records)?;
+        let work = Work {
+            scheme,
+            parameters,
+            records: &records,
+            shape: divided.shape,
+        };
+        let plan = Plan::new(&work, seed, shards, self.memory)?;
+
         for part in plan.run(&folder, runner.as_ref(), progress)? {
             if self.find(&part)?.is_none() {
                 plan.join(&folder, &part, self.create(&part)?)?;
@@ -286,6 +301,7 @@ impl Scratch for BuildFolder {
             }
             plan.remove_pieces(&folder, &part);
         }
+
         plan.remove_columns(&folder);
         Ok(Some(Box::new(plan.rng())))
     }
@@ -300,20 +316,41 @@ impl Storage for BuildFolder {
     }
 }
 
-/// Describes program, source and options; `None` for rows of a program, a stream, a folder, or an SQLite
-/// database with its log beside it, which may have changed unnoticed.
+/// Creates a folder that only its owner may read: it holds rows in plain text.
+fn create_private(folder: &Path) -> Result<()> {
+    let mut private = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+
+    match private.create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(Error::io("creating", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The path of a file of a build on every machine, without links.
+fn absolute(path: &Path) -> CoreResult<PathBuf> {
+    fs::canonicalize(path).map_err(|source| io("finding", path, source))
+}
+
+/// Describes program, source and options; `None` for rows of a program, a stream, a folder, or an
+/// SQLite database with its log beside it, which may have changed unnoticed.
 fn identity(options: &BuildOptions) -> Option<String> {
     if options.given.is_some() {
         return None;
     }
+
     let metadata = fs::metadata(&options.source).ok()?;
     let unnoticed = is_standard_input(&options.source) || options.format() == Format::Sqlite;
     if unnoticed || !metadata.is_file() {
         return None;
     }
+
     let source = fs::canonicalize(&options.source).ok()?;
     let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    // Tasks draw other random bytes than a build without them, whoever runs them.
+    // Tasks draw other random bytes than a build without them, on any machine.
     let by_tasks = options.tasks.is_some();
     // Neither the place of the snapshot nor its signature changes a part.
     let options = BuildOptions {
@@ -327,6 +364,7 @@ fn identity(options: &BuildOptions) -> Option<String> {
         tasks: None,
         ..options.clone()
     };
+
     let program = env!("CARGO_PKG_VERSION");
     let bytes = metadata.len();
     Some(format!(

@@ -1,8 +1,9 @@
 //! Builds of databases larger than memory.
 //!
-//! Everything that grows with the database is in files of a folder beside the snapshot: runs of entries
-//! that are sorted one by one, buckets, and the scheme's matrices, which are mapped. Finished parts stay
-//! there if the build is interrupted. The next build with the same options continues with them.
+//! Everything that grows with the database is in files of a folder beside the snapshot: runs of
+//! entries that are sorted one by one, buckets, and the scheme's matrices, which are mapped.
+//! Finished parts stay there if the build is interrupted. The next build with the same options
+//! continues with them.
 
 mod folder;
 mod read;

@@ -17,17 +17,15 @@ use crate::build::content::{
     ChooseBucket, Content, Ids, Keys, of_keys, read_raw, shape_of_values, target_for,
 };
 use crate::build::options::BuildOptions;
-use crate::build::parts::RowParts;
+use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::BuildRng;
+use crate::build::tasks::TaskOptions;
 use crate::error::{Error, Result};
 use crate::source::{
     Format, Input, PackedRecords, SkippedRow, is_stream, raw_shape, rows_each, wanted_columns,
 };
 
-/// Reads the source, or finds what an interrupted build made of it.
-///
-/// # Errors
-/// Errors of the source, of the keyword table, of `choose`, and of the folder.
+/// Reads the source, or finds the content that an interrupted build made of it.
 pub(in crate::build) fn read(
     options: &BuildOptions,
     choose: &ChooseBucket<'_>,
@@ -41,6 +39,7 @@ pub(in crate::build) fn read(
     if let Some(content) = stored::find(folder, rng)? {
         return Ok(content);
     }
+
     let content = match (options.format() == Format::Raw, options.keyed()) {
         (true, _) => raw_stream(options, folder, progress),
         (false, true) => keyed(options, choose, folder, rng, progress),
@@ -64,6 +63,7 @@ fn is_raw_file(options: &BuildOptions) -> bool {
     options.format() == Format::Raw && !is_stream(&options.source)
 }
 
+/// Copies records from a stream to a file of the build.
 fn raw_stream(
     options: &BuildOptions,
     folder: &mut BuildFolder,
@@ -74,18 +74,17 @@ fn raw_stream(
     let copied = std::io::copy(&mut input, &mut file).and_then(|_| file.flush());
     copied.map_err(Error::io("copying", &options.source))?;
     let packed = folder.finish(RECORDS)?;
+
     let shape = raw_shape(
         &options.source,
         packed.len() as u64,
         options.record_bytes.unwrap_or_default(),
     )?;
-    let entries = shape.records();
-    let bytes = shape.total_bytes();
-    let records = Box::new(PackedRecords::new(shape, packed));
+
     Ok(Content {
-        records,
-        entries,
-        bytes,
+        entries: shape.records(),
+        bytes: shape.total_bytes(),
+        records: Box::new(PackedRecords::new(shape, packed)),
         skipped: Vec::new(),
         keyword: None,
     })
@@ -109,10 +108,12 @@ fn source(
     let seed = IdSeed::random(rng);
     let mut added = AddedEntries::new(seed, folder.runs("entries")?);
     let mut entries = 0;
+
     let (bytes, skipped) = rows_each(&options.request(), progress, &mut |entry| {
         entries += 1;
         added.add(&entry).map_err(|error| of_keys(options, error))
     })?;
+
     Ok(Source {
         runs: EntryRuns::new(seed, vec![added.finish()]),
         entries,
@@ -121,18 +122,37 @@ fn source(
     })
 }
 
-/// The entries that tasks have read.
-fn of_parts(RowParts { seed, parts, bytes }: RowParts) -> Source {
+/// Has tasks read all entries.
+fn source_by_tasks(
+    options: &BuildOptions,
+    tasks: &TaskOptions,
+    key: &str,
+    folder: &BuildFolder,
+    rng: &mut BuildRng,
+    progress: &dyn Progress,
+) -> Result<Source> {
+    let seed = IdSeed::random(rng);
+    // Refuses a missing column before any task starts.
+    if let Some(given) = &options.given {
+        wanted_columns(given, &options.source, options.request().columns)?;
+    }
+
+    let columns = RowColumns {
+        key,
+        values: &options.values,
+    };
+    let RowParts { seed, parts, bytes } = folder.rows_by_tasks(columns, seed, tasks, progress)?;
     let runs = EntryRuns::new(seed, parts);
     let entries = runs.lengths().map_or(0, |lengths| lengths.count);
-    Source {
+    Ok(Source {
         runs,
         entries,
         bytes,
         skipped: Vec::new(),
-    }
+    })
 }
 
+/// Arranges the entries of a source in the buckets of a keyword table.
 fn keyed(
     options: &BuildOptions,
     choose: &ChooseBucket<'_>,
@@ -140,7 +160,6 @@ fn keyed(
     rng: &mut BuildRng,
     progress: &dyn Progress,
 ) -> Result<Content<'static>> {
-    let of_table = |error| of_keys(options, error);
     let Source {
         mut runs,
         entries,
@@ -148,33 +167,29 @@ fn keyed(
         skipped,
     } = match (&options.tasks, &options.key) {
         (Some(tasks), Some(key)) if tasks.read_rows => {
-            let columns = (key.as_str(), options.values.as_slice());
-            let seed = IdSeed::random(rng);
-            // Refuses a missing column before any task starts.
-            if let Some(given) = &options.given {
-                wanted_columns(given, &options.source, options.request().columns)?;
-            }
-            of_parts(folder.rows_by_tasks(columns, seed, (tasks, progress))?)
+            source_by_tasks(options, tasks, key, folder, rng, progress)?
         }
         _ => source(options, folder, rng, progress)?,
     };
     let lengths = runs
         .lengths()
-        .ok_or(CoreError::EmptyDatabase)
-        .map_err(|error| of_table(error.into()))?;
-    let bucket = target_for(options, &lengths, choose).map_err(of_table)?;
+        .ok_or_else(|| of_keys(options, CoreError::EmptyDatabase.into()))?;
+    let bucket = target_for(options, &lengths, choose).map_err(|error| of_keys(options, error))?;
+
     let table = TableOptions {
         bucket,
         on_duplicate: options.on_duplicate,
         room: options.room,
     };
-    let built = outside::build(&mut runs, &table, folder, rng, progress).map_err(of_table)?;
+    let built = outside::build(&mut runs, &table, folder, rng, progress)
+        .map_err(|error| of_keys(options, error))?;
     let SpilledTable {
         layout,
         buckets,
         ids,
         report,
     } = built;
+
     let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
     let keyword = Some(Keys {
         layout,
@@ -192,8 +207,8 @@ fn keyed(
     })
 }
 
-/// Values of a database without keys in the order of the source, each with its length before it, until
-/// the longest is known.
+/// Values of a database without keys in the order of the source, each with its length before it.
+/// They wait in a file until the longest is known.
 struct Values {
     path: PathBuf,
     file: BufWriter<File>,
@@ -219,7 +234,8 @@ impl Values {
             .write_all(&length)
             .and_then(|()| self.file.write_all(value));
         written.map_err(Error::io("writing", &self.path))?;
-        (self.count, self.longest) = (self.count + 1, self.longest.max(value.len() as u64));
+        self.count += 1;
+        self.longest = self.longest.max(value.len() as u64);
         Ok(())
     }
 
@@ -229,17 +245,20 @@ impl Values {
             .flush()
             .map_err(Error::io("writing", &self.path))?;
         let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
+
         let mut file = BufReader::new(file);
-        let mut length = [0; 8];
         for record in records.chunks_exact_mut(record_bytes) {
-            let mut next = || {
-                file.read_exact(&mut length)?;
-                file.read_exact(&mut record[..u64::from_le_bytes(length) as usize])
-            };
-            next().map_err(Error::io("reading", &self.path))?;
+            read_value(&mut file, record).map_err(Error::io("reading", &self.path))?;
         }
         Ok(())
     }
+}
+
+/// Reads the next value into the first bytes of a record.
+fn read_value(file: &mut impl Read, record: &mut [u8]) -> std::io::Result<()> {
+    let mut length = [0; 8];
+    file.read_exact(&mut length)?;
+    file.read_exact(&mut record[..u64::from_le_bytes(length) as usize])
 }
 
 impl Drop for Values {
@@ -248,6 +267,7 @@ impl Drop for Values {
     }
 }
 
+/// Reads values, and pads them to records of one length.
 fn padded(
     options: &BuildOptions,
     folder: &mut BuildFolder,
@@ -259,12 +279,15 @@ fn padded(
         progress,
         &mut |Entry { value, .. }| values.add(&value),
     )?;
+
     let entries = values.count;
     let shape = shape_of_values(options, entries, values.longest)?;
+
     let mut records = folder.zeroed(RECORDS, shape.total_bytes() as usize)?;
     progress.stage("padding", entries);
     values.pad(records.bytes_mut(), shape.record_bytes())?;
     progress.advance(entries);
+
     let records = Box::new(PackedRecords::new(shape, folder.keep(RECORDS, records)?));
     Ok(Content {
         records,

@@ -15,8 +15,8 @@ const BLOCK_BYTES: [usize; 2] = [4096, 1 << 18];
 /// Buffers take at most this share of the memory of a build. Three kinds of runs exist together.
 const SHARE: u64 = 16 * 3;
 
-/// Runs whose blocks follow each other in a file in the order in which they were filled. The file is
-/// removed with them.
+/// Runs whose blocks follow each other in a file in the order in which they were filled. The file
+/// is removed with them.
 pub(super) struct RunFile {
     path: PathBuf,
     file: File,
@@ -48,8 +48,10 @@ impl RunFile {
             .truncate(true)
             .open(&path);
         let file = file.map_err(|source| io("creating", &path, source))?;
+
         let [least, most] = BLOCK_BYTES;
         let block_bytes = ((memory / SHARE) as usize / RUNS).clamp(least, most);
+
         let runs = vec![Run::default(); RUNS];
         Ok(Self {
             path,
@@ -73,7 +75,8 @@ impl RunFile {
                 .map_err(|source| io("writing", &self.path, source))?;
             run.blocks.push(self.blocks);
             run.rest.clear();
-            (self.blocks, part) = (self.blocks + 1, later);
+            self.blocks += 1;
+            part = later;
         }
         run.rest.extend_from_slice(part);
         Ok(())
@@ -88,30 +91,30 @@ impl ReadRuns for RunFile {
         check_memory(in_blocks + rest.len(), self.most)?;
         out.reserve_exact(in_blocks + rest.len() - start);
         out.resize(in_blocks, 0);
-        let failed = |source| io("reading", &self.path, source);
-        for (&block, out) in blocks
-            .iter()
-            .zip(out[start..].chunks_exact_mut(self.block_bytes))
-        {
+
+        let in_file = out[start..].chunks_exact_mut(self.block_bytes);
+        for (&block, out) in blocks.iter().zip(in_file) {
             self.file
                 .seek(SeekFrom::Start(block * self.block_bytes as u64))
-                .map_err(failed)?;
-            self.file.read_exact(out).map_err(failed)?;
+                .and_then(|_| self.file.read_exact(out))
+                .map_err(|source| io("reading", &self.path, source))?;
         }
         out.extend_from_slice(rest);
+
         // Appends go to the end.
         self.file
             .seek(SeekFrom::Start(self.blocks * self.block_bytes as u64))
-            .map_err(failed)?;
+            .map_err(|source| io("reading", &self.path, source))?;
         Ok(())
     }
 }
 
 impl Runs for RunFile {
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
-        parts
-            .iter()
-            .try_for_each(|part| self.append_part(run, part))
+        for part in parts {
+            self.append_part(run, part)?;
+        }
+        Ok(())
     }
 
     fn seal(&mut self) -> CoreResult<()> {
@@ -131,10 +134,12 @@ impl Runs for RunFile {
                 Some(block) => &sealed[(block * block_bytes) as usize..][..self.block_bytes],
                 None => rest,
             };
+
             let count = out.len().min(block.len() - within);
             let (now, later) = out.split_at_mut(count);
             now.copy_from_slice(&block[within..][..count]);
-            (at, out) = (at + count as u64, later);
+            at += count as u64;
+            out = later;
         }
     }
 }
@@ -144,8 +149,7 @@ pub(in crate::build) fn most_bytes(memory: u64) -> u64 {
     memory / 8
 }
 
-/// # Errors
-/// [`CoreError::OutOfBounds`] for a run of more bytes than allowed.
+/// Refuses a run of more bytes than allowed.
 pub(in crate::build) fn check_memory(bytes: usize, most: u64) -> CoreResult<()> {
     if bytes as u64 <= most {
         return Ok(());
@@ -170,7 +174,7 @@ mod tests {
 
     fn read(runs: &mut RunFile, run: usize) -> Vec<u8> {
         let mut bytes = vec![7];
-        // What is there already counts.
+        // The bytes before the run count, too.
         runs.most += 1;
         runs.read(run, &mut bytes).unwrap();
         runs.most -= 1;
@@ -184,6 +188,7 @@ mod tests {
         let path = folder.path().join("runs");
         let mut runs = RunFile::create(path.clone(), 1 << 22).unwrap();
         let mut expected = vec![Vec::new(); RUNS];
+
         for step in 0..3000usize {
             let run = step * step % 7;
             let part = vec![step as u8; step % 53];
@@ -197,9 +202,11 @@ mod tests {
                 );
             }
         }
+
         runs.append(8, &[&vec![1; 3 * 4096]]).unwrap();
         expected[8] = vec![1; 3 * 4096];
         runs.seal().unwrap();
+
         for (run, expected) in expected.iter().enumerate() {
             assert_eq!(read(&mut runs, run), *expected, "run {run}");
             for at in (0..expected.len()).step_by(97) {
@@ -208,6 +215,7 @@ mod tests {
                 assert!(part == expected[at..][..part.len()], "run {run}, byte {at}");
             }
         }
+
         drop(runs);
         assert!(!path.exists());
     }
@@ -218,6 +226,7 @@ mod tests {
         let mut runs = RunFile::create(folder.path().join("runs"), 1 << 16).unwrap();
         runs.append(0, &[&[1; 8192]]).unwrap();
         assert_eq!(read(&mut runs, 0).len(), 8192);
+
         runs.append(0, &[b"1"]).unwrap();
         assert_eq!(
             runs.read(0, &mut Vec::new()).unwrap_err().code(),

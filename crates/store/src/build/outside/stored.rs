@@ -69,6 +69,7 @@ impl StoredKeys {
             key_bytes,
             ..
         } = self;
+
         Keys {
             report: TableReport {
                 duplicates,
@@ -86,11 +87,12 @@ impl StoredKeys {
     }
 }
 
-/// Keeps what [`find`] needs besides records and ids, which are kept already.
+/// Keeps the content for [`find`]: all but records and ids, which are kept already.
 pub(super) fn keep(content: &Content<'_>, folder: &mut BuildFolder, rng: &BuildRng) -> Result<()> {
     if let Some(keys) = &content.keyword {
         folder.keep(LAYOUT, AlignedBytes::copy_of(&keys.layout.encode()))?;
     }
+
     let shape = content.records.shape();
     let stored = Stored {
         entries: content.entries,
@@ -104,9 +106,11 @@ pub(super) fn keep(content: &Content<'_>, folder: &mut BuildFolder, rng: &BuildR
         drawn: rng.drawn(),
         keys: content.keyword.as_ref().map(StoredKeys::of),
     };
+
     let json = serde_json::to_vec(&stored).map_err(|error| {
         CoreError::malformed("the content", error, "values that JSON can represent")
     })?;
+    // Kept last: with this part, the build continues without reading its source.
     folder.keep(CONTENT, AlignedBytes::copy_of(&json))?;
     Ok(())
 }
@@ -119,12 +123,14 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
     let Ok(stored) = serde_json::from_slice::<Stored>(&json) else {
         return Ok(None);
     };
+
     let shape = Shape::of_bytes(stored.records.0, stored.records.1)?;
     let name = if stored.keys.is_some() {
         BUCKETS
     } else {
         RECORDS
     };
+
     let keyword = match stored.keys {
         None => None,
         Some(keys) => match (folder.find(LAYOUT)?, folder.find(IDS)?) {
@@ -132,19 +138,23 @@ pub(super) fn find(folder: &BuildFolder, rng: &mut BuildRng) -> Result<Option<Co
             _ => return Ok(None),
         },
     };
+
     let packed = folder
         .find(name)?
         .filter(|packed| packed.len() as u64 == shape.total_bytes());
     let Some(packed) = packed else {
         return Ok(None);
     };
+    // Drawn again: later bytes must be the same as in the interrupted build.
     rng.skip_to(stored.drawn);
+
     let skipped = stored
         .skipped
         .into_iter()
         .map(|(place, reason)| SkippedRow { place, reason })
         .collect();
     let records = Box::new(PackedRecords::new(shape, packed));
+
     Ok(Some(Content {
         records,
         entries: stored.entries,

@@ -4,7 +4,7 @@
 
 use std::str::from_utf8;
 
-/// A message that matters here.
+/// A message about rows, or another one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     /// A transaction ends; the place in the log after it.
@@ -13,8 +13,8 @@ pub(super) enum Message<'a> {
     Table(Table),
     /// A row is added.
     Insert { table: u32, new: Vec<Field<'a>> },
-    /// A row changes. `old` has the fields before, of the columns that identify the row or of all; without
-    /// it, those that identify the row stay.
+    /// A row changes. `old` has the fields before, of the columns that identify the row or of all;
+    /// without it, the fields that identify the row stay.
     Update {
         table: u32,
         old: Option<Vec<Field<'a>>>,
@@ -39,7 +39,7 @@ pub(super) struct Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// True if old fields state it.
+    /// Set if old fields state it.
     pub(super) identifies: bool,
 }
 
@@ -55,6 +55,7 @@ pub(super) enum Field<'a> {
 /// Parses a message; `None` for one that is damaged or of another version.
 pub(super) fn parse(bytes: &[u8]) -> Option<Message<'_>> {
     let mut rest = Bytes(bytes);
+
     Some(match rest.u8()? {
         b'C' => {
             rest.take(1 + 8)?;
@@ -91,18 +92,25 @@ fn table(rest: &mut Bytes<'_>) -> Option<Table> {
     let id = rest.u32()?;
     let schema = rest.name()?;
     let name = format!("{schema}.{}", rest.name()?);
+
     // The table's replica identity: each column says whether it is part of it.
     rest.take(1)?;
     let count = rest.u16()?;
-    let column = |_| {
-        let identifies = rest.u8()? & 1 == 1;
-        let name = rest.name()?.to_owned();
-        // Its type, and the type's modifier.
-        rest.take(4 + 4)?;
-        Some(Column { name, identifies })
-    };
-    let columns = (0..count).map(column).collect::<Option<_>>()?;
+
+    let mut columns = Vec::new();
+    for _ in 0..count {
+        columns.push(column(rest)?);
+    }
     Some(Table { id, name, columns })
+}
+
+fn column(rest: &mut Bytes<'_>) -> Option<Column> {
+    let identifies = rest.u8()? & 1 == 1;
+    let name = rest.name()?.to_owned();
+
+    // Its type, and the type's modifier.
+    rest.take(4 + 4)?;
+    Some(Column { name, identifies })
 }
 
 /// The bytes of a message that are left.
@@ -138,6 +146,8 @@ impl<'a> Bytes<'a> {
     fn name(&mut self) -> Option<&'a str> {
         let length = self.0.iter().position(|&byte| byte == 0)?;
         let name = from_utf8(self.take(length)?).ok()?;
+
+        // The zero byte at its end.
         self.take(1)?;
         Some(name)
     }
@@ -148,6 +158,7 @@ impl<'a> Bytes<'a> {
         if !marks.contains(&mark) {
             return None;
         }
+
         let count = self.u16()?;
         (0..count).map(|_| self.field()).collect()
     }
@@ -215,6 +226,7 @@ mod tests {
             identifies,
         };
         let columns = vec![column("key", true), column("value", false)];
+
         let messages = [
             (
                 table.concat(),
@@ -263,6 +275,7 @@ mod tests {
             assert_eq!(parse(&bytes).unwrap(), expected);
             (0..bytes.len()).for_each(|end| assert_eq!(parse(&bytes[..end]), None, "{end} bytes"));
         }
+
         assert_eq!(parse(b"T").unwrap(), Message::Truncate);
         assert_eq!(parse(b"B and more").unwrap(), Message::Other);
         assert_eq!(parse(b"I\0\0\0\x07X\0\0"), None);

@@ -1,8 +1,8 @@
-//! A replication slot of PostgreSQL, read by SQL functions.
+//! Changes of a replication slot of PostgreSQL.
 //!
-//! A slot keeps PostgreSQL's log from a place on. The changes after it are peeked at and published, and
-//! the slot advances to the place that the published version states. So every change is in exactly once,
-//! whatever is interrupted.
+//! A slot keeps PostgreSQL's log from a place on. SQL functions peek at the changes after it. They
+//! are published, and the slot advances to the place that the published version states. So every
+//! change is in exactly once, even after an interruption.
 //!
 //! | module | task |
 //! |---|---|
@@ -29,19 +29,19 @@ use crate::error::{Error, Result};
 use crate::metadata::Followed;
 use crate::source::ChangeColumns;
 use passed::Passed;
-use server::{Found, may_pass, place, reason, slot_of, table_of};
+use server::{Found, Published, may_pass, place, reason, slot_of, table_of};
 
 /// The slot's plugin.
 const PLUGIN: &str = "pgoutput";
-/// Most messages that are peeked at together, rounded up to whole transactions.
+/// Maximum number of messages per peek, rounded up to whole transactions.
 const AT_ONCE: i32 = 10_000;
-/// Most bytes of messages that are held in memory.
+/// Maximum number of bytes of messages in memory.
 const MOST_BYTES: usize = 256 << 20;
 /// Time from a look that finds nothing to the next one.
 const LOOK: Duration = Duration::from_millis(200);
 /// Pauses after a failed connection: the first, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-/// Bytes of the log that hold no change and are kept for the slot.
+/// Bytes of log without changes after which the slot advances over them.
 const PASSED_BYTES: u64 = 16 << 20;
 
 /// A slot, connected or not.
@@ -55,11 +55,11 @@ pub(super) struct Slot {
     /// The place that the newest version states.
     stated: Option<Followed>,
     passed: Passed,
-    /// Messages that are peeked at together.
+    /// Number of messages per peek.
     at_once: i32,
     /// The publication's table, with its schema.
     table: String,
-    /// Columns that are unique by a deferrable constraint only, at the last look that found messages.
+    /// Columns that were unique by a deferrable constraint only, when messages were last found.
     deferrable: Vec<String>,
     /// Set if the last messages were passed and there may be more.
     more: bool,
@@ -94,11 +94,8 @@ impl From<postgres::Error> for Failure {
 }
 
 impl Slot {
-    /// Connects to the server. `file` is the snapshot, whose newest version states the place `stated`.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`] for an address that cannot be used, and for a slot or a publication that cannot
-    /// be followed or does not continue that place.
+    /// Connects to the server. `file` is the snapshot, whose newest version states the place
+    /// `stated`. A slot or a publication that does not continue that place is refused.
     pub(super) fn open(
         options: SlotOptions,
         file: &Path,
@@ -125,10 +122,11 @@ impl Slot {
             pause: PAUSES[0],
             trouble: None,
         };
+
         match slot.connect() {
             Ok(()) => Ok(slot),
             Err(Failure::Refused(error)) => Err(error),
-            // As when it stops later.
+            // A server that cannot be reached is tried again, as when it stops later.
             Err(Failure::Server(error)) => {
                 slot.later(&error);
                 Ok(slot)
@@ -153,24 +151,22 @@ impl Slot {
         self.trouble.take()
     }
 
-    /// Looks for messages; `None` if there are none yet, or while the server cannot be reached.
-    ///
-    /// # Errors
-    /// Errors that another look will not mend, such as a slot that does not exist any more.
+    /// Looks for messages; `None` if there are none yet, or while the server cannot be reached. An
+    /// error means that another look will fail too, for example if the slot was dropped.
     pub(super) fn peek(&mut self) -> Result<Option<Peeked>> {
         if Instant::now() < self.next {
             return Ok(None);
         }
+
         match self.look() {
             Ok(found) => {
+                // After messages the next look is at once: a peek does not return all of them.
+                let wait = match found {
+                    Some(_) => Duration::ZERO,
+                    None => LOOK,
+                };
                 self.pause = PAUSES[0];
-                // There may be more messages than were peeked at.
-                self.next = Instant::now()
-                    + if found.is_some() {
-                        Duration::ZERO
-                    } else {
-                        LOOK
-                    };
+                self.next = Instant::now() + wait;
                 Ok(found)
             }
             Err(Failure::Refused(error)) => Err(error),
@@ -181,15 +177,19 @@ impl Slot {
         }
     }
 
+    /// Asks the server for messages, unless its log has not grown since nothing was found.
     fn look(&mut self) -> Result<Option<Peeked>, Failure> {
         self.connect()?;
         let Some(client) = &mut self.client else {
             return Ok(None);
         };
+
+        // Asked before the messages: if there are none, nothing up to this end is a change.
         let end = server::end_of_log(client)?;
         if self.looked == Some(end) {
             return Ok(None);
         }
+
         let found = loop {
             match server::peek(client, &self.options, self.at_once, MOST_BYTES)? {
                 Some(found) => break found,
@@ -202,49 +202,43 @@ impl Slot {
                 }
             }
         };
+
         if found.is_empty() {
             self.looked = Some(end);
+
+            // Not at every look: an advance writes a durable note and asks the server.
             if end.saturating_sub(self.confirmed) >= PASSED_BYTES {
                 self.pass(end)?;
             }
             return Ok(None);
         }
+
         self.deferrable = server::deferrable_keys(client, &self.table)?;
         Ok(Some(Peeked(found)))
     }
 
-    /// Converts messages to rows of all transactions after the place `from`. `stated` is the place that
-    /// the database states now.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`] for changes that do not state what happens to every key, and for a database
-    /// that was replaced by one without the changes that were followed.
+    /// Converts messages to rows of all transactions after the place `from`. `stated` is the place
+    /// that the database states now. Changes that do not state what happens to every key are
+    /// refused, and so is a database that was replaced by one without the changes that were
+    /// followed.
     pub(super) fn accept(
         &mut self,
         peeked: &Peeked,
-        (from, stated): (Option<&Followed>, Option<&Followed>),
+        from: Option<&Followed>,
+        stated: Option<&Followed>,
         columns: &ChangeColumns,
     ) -> Result<Option<Arrived>> {
         self.more = false;
-        let place_of = |place: Option<&Followed>| place.map_or(0, |place| place.bytes);
-        if place_of(stated) < place_of(self.stated.as_ref()) {
-            return Err(self.unreadable(REPLACED));
-        }
-        if self.deferrable.contains(&columns.key) {
-            let table = &self.table;
-            let key = &columns.key;
-            let expected = "one that is not deferrable, and a database that is built after that";
-            return Err(self.unreadable(format!(
-                "`{key}` of {table} is unique by a deferrable constraint: expected {expected}"
-            )));
-        }
+        self.check_database(stated, columns)?;
+
         let followed = rows::Followed {
             table: &self.table,
             columns,
         };
         let all =
             rows::transactions(&peeked.0, &followed).map_err(|reason| self.unreadable(reason))?;
-        let (start, lines) = from.map_or((0, 0), |from| (from.bytes, from.lines));
+
+        let start = bytes_at(from);
         let new: Vec<_> = all
             .into_iter()
             .filter(|transaction| transaction.end > start)
@@ -254,6 +248,7 @@ impl Slot {
             self.unchanged(start)?;
             return Ok(None);
         };
+
         let rows: String = new
             .into_iter()
             .map(|transaction| transaction.rows)
@@ -262,34 +257,58 @@ impl Slot {
             self.unchanged(end)?;
             return Ok(None);
         }
+
+        let lines = from.map_or(0, |from| from.lines);
+        Ok(Some(self.arrived(rows, lines, end)))
+    }
+
+    /// Rows after `lines` earlier ones, up to the place `end`.
+    fn arrived(&self, rows: String, lines: u64, end: u64) -> Arrived {
         let count = rows.bytes().filter(|&byte| byte == b'\n').count() as u64;
         let after = Followed {
             bytes: end,
             lines: lines + count,
             before: self.identity.clone(),
         };
-        Ok(Some(Arrived {
+
+        Arrived {
             header: Vec::new(),
             rows: rows.into_bytes(),
             lines,
             after: Some(after),
-        }))
+        }
     }
 
-    /// Lets the server forget its log up to the place of a version that is durable. If that fails, the next
-    /// version's place counts.
+    /// Refuses a database that is older than before, and a key that two rows can have for a time.
+    fn check_database(&self, stated: Option<&Followed>, columns: &ChangeColumns) -> Result<()> {
+        if bytes_at(stated) < bytes_at(self.stated.as_ref()) {
+            return Err(self.unreadable(REPLACED));
+        }
+
+        if self.deferrable.contains(&columns.key) {
+            let table = &self.table;
+            let key = &columns.key;
+            let expected = "one that is not deferrable, and a database that is built after that";
+            return Err(self.unreadable(format!(
+                "`{key}` of {table} is unique by a deferrable constraint: expected {expected}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Lets the server forget its log up to the place of a version that is durable. If that fails,
+    /// the server forgets it after the next version.
     pub(super) fn published(&mut self, at: &Followed) {
         self.stated = Some(at.clone());
         self.at_once = (2 * self.at_once).min(AT_ONCE);
+
         if self.advance(at.bytes).is_err() {
             self.client = None;
         }
     }
 
-    /// Lets the server forget its log up to a place before which nothing changes the database.
-    ///
-    /// # Errors
-    /// Errors of noting the place.
+    /// Lets the server forget its log up to a place before which nothing changes the database. Only
+    /// a place that cannot be noted is an error.
     pub(super) fn unchanged(&mut self, end: u64) -> Result<()> {
         match self.pass(end) {
             Err(Failure::Refused(error)) => Err(error),
@@ -304,9 +323,9 @@ impl Slot {
         }
     }
 
-    /// Advances to `end`. No change lies between the place that the version states and `end`, which is
-    /// noted before.
+    /// Advances to `end`. No change lies between the place that the version states and `end`.
     fn pass(&mut self, end: u64) -> Result<(), Failure> {
+        // Noted first: an advanced slot without a note is refused, since it may have lost changes.
         if let Some(stated) = &self.stated {
             self.passed
                 .note(&self.identity, stated.bytes, end)
@@ -324,8 +343,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Connects, unless there is a connection, and checks that the slot is the one that was followed and
-    /// has not advanced beyond what is known.
+    /// Connects, unless there is a connection, and checks that the slot is the one that was
+    /// followed and has not advanced beyond what is known.
     fn connect(&mut self) -> Result<(), Failure> {
         if self
             .client
@@ -334,17 +353,23 @@ impl Slot {
         {
             return Ok(());
         }
+
         let mut client = self.connector.connect()?;
-        let SlotOptions {
-            slot, publication, ..
-        } = &self.options;
-        let Some(Found {
-            plugin,
-            confirmed,
-            server,
-            lost,
-        }) = slot_of(&mut client, slot)?
-        else {
+        let found = self.find_slot(&mut client)?;
+        self.table = self.find_table(&mut client)?;
+        self.identity = self.identity_on(&found.server);
+
+        // The client is kept only after this check: without one, the next look checks again.
+        self.check_place(found.confirmed)?;
+        self.confirmed = found.confirmed;
+        self.client = Some(client);
+        Ok(())
+    }
+
+    /// The slot on the server, with the expected plugin and all of its log.
+    fn find_slot(&self, client: &mut Client) -> Result<Found, Failure> {
+        let slot = &self.options.slot;
+        let Some(found) = slot_of(client, slot)? else {
             let made = format!("SELECT pg_create_logical_replication_slot('{slot}', '{PLUGIN}')");
             let again = if self.stated.is_some() {
                 ", and a database that is built after that"
@@ -355,46 +380,62 @@ impl Slot {
                 "no slot `{slot}` in this database: expected one, made by {made}{again}"
             )));
         };
-        if plugin != PLUGIN {
+
+        if found.plugin != PLUGIN {
+            let plugin = found.plugin;
             return Err(self.refused(format!(
                 "the slot `{slot}` uses {plugin}: expected {PLUGIN}"
             )));
         }
-        if lost {
+        if found.lost {
             let again = "make another one, and build the database again";
             return Err(self.refused(format!("the slot `{slot}` has lost its log: {again}")));
         }
-        self.table = match table_of(&mut client, publication)? {
-            Ok(table) => table,
-            Err(found) => {
-                let expected = "a publication of one table with all of its rows, inserts, updates, deletes and \
-                     truncations";
-                return Err(self.refused(format!(
-                    "the publication `{publication}` {found}: expected {expected}"
-                )));
-            }
-        };
-        self.identity = blake3::hash(format!("{server}\n{slot}\n{publication}").as_bytes())
-            .to_hex()
-            .to_string();
-        self.check_place(confirmed)?;
-        (self.confirmed, self.client) = (confirmed, Some(client));
-        Ok(())
+        Ok(found)
     }
 
+    /// The table of the publication, with its schema.
+    fn find_table(&self, client: &mut Client) -> Result<String, Failure> {
+        let publication = &self.options.publication;
+        match table_of(client, publication)? {
+            Published::Table(table) => Ok(table),
+            Published::Other(found) => {
+                let expected = "a publication of one table with all of its rows, inserts, updates, deletes and \
+                     truncations";
+                Err(self.refused(format!(
+                    "the publication `{publication}` {found}: expected {expected}"
+                )))
+            }
+        }
+    }
+
+    /// Hash of the server's identity and the names of slot and publication.
+    fn identity_on(&self, server: &str) -> String {
+        let SlotOptions {
+            slot, publication, ..
+        } = &self.options;
+        let text = format!("{server}\n{slot}\n{publication}");
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
+    /// Checks that the slot has the changes after the place that the database states.
     fn check_place(&self, confirmed: u64) -> Result<(), Failure> {
         let Some(stated) = &self.stated else {
             return Ok(());
         };
+
         if stated.before != self.identity {
             let expected = "the source that was followed, or a database that is built again";
             return Err(self.refused(format!(
                 "another server, slot or publication: expected {expected}"
             )));
         }
+
+        // A slot beyond this place advanced for another reason, and its changes are lost.
         let known = self.passed.after(&self.identity, stated.bytes);
         if confirmed > known {
-            let [found, known] = [confirmed, known].map(place);
+            let found = place(confirmed);
+            let known = place(known);
             let missing = "what lies between is lost, so build the database again";
             return Err(self.refused(format!(
                 "the slot begins at {found}: expected at most {known}; {missing}"
@@ -403,7 +444,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Keeps a failure that may pass for the caller, and sets the time of the next look.
+    /// Keeps a temporary failure for the caller, and sets the time of the next look.
     fn later(&mut self, error: &postgres::Error) {
         self.client = None;
         self.trouble = Some(format!(
@@ -411,6 +452,7 @@ impl Slot {
             self.unreachable(error),
             self.pause.as_secs()
         ));
+
         self.next = Instant::now() + self.pause;
         self.pause = (2 * self.pause).min(PAUSES[1]);
     }
@@ -436,7 +478,12 @@ impl Slot {
     }
 }
 
-/// The error for what the server refuses.
+/// The place in the log after the changes of a database; 0 before the first one.
+fn bytes_at(place: Option<&Followed>) -> u64 {
+    place.map_or(0, |place| place.bytes)
+}
+
+/// The error for a request that the server refuses.
 fn refusal(error: &postgres::Error) -> Error {
     Error::Unreadable {
         file: "PostgreSQL".to_owned(),

@@ -1,10 +1,11 @@
 //! The place up to which a slot was passed without a change.
 //!
-//! No version states such a place, since nothing changed. It is noted beside the snapshot before the slot
-//! advances, so that a slot that has advanced for another reason, and may have lost changes, is told apart.
+//! No version states such a place, since nothing changed. It is noted beside the snapshot before
+//! the slot advances. A slot that has advanced without a note may have lost changes, and is
+//! refused.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::publish::{split, sync_directory};
 
-/// The note's place, beside a snapshot.
+/// The note beside a snapshot.
 pub(in crate::follow) struct Passed {
     path: PathBuf,
 }
@@ -28,10 +29,7 @@ struct Note {
 }
 
 impl Passed {
-    /// The note of a snapshot.
-    ///
-    /// # Errors
-    /// [`Error::Options`] for a path without a file name.
+    /// The note of a snapshot. A path without a file name is an error.
     pub(in crate::follow) fn beside(file: &Path) -> Result<Self> {
         let (directory, name) = split(file)?;
         Ok(Self {
@@ -39,34 +37,41 @@ impl Passed {
         })
     }
 
-    /// The place up to which changes of a slot after `stated` are known: `stated` itself without a note.
+    /// The place up to which changes of a slot after `stated` are known: `stated` itself without a
+    /// note.
     pub(super) fn after(&self, slot: &str, stated: u64) -> u64 {
-        let note = fs::read(&self.path)
-            .ok()
-            .and_then(|json| serde_json::from_slice::<Note>(&json).ok());
-        note.filter(|note| note.slot == slot && note.stated == stated)
-            .map_or(stated, |note| note.passed)
+        match self.read() {
+            Some(note) if note.slot == slot && note.stated == stated => note.passed,
+            _ => stated,
+        }
+    }
+
+    fn read(&self) -> Option<Note> {
+        let json = fs::read(&self.path).ok()?;
+        serde_json::from_slice(&json).ok()
     }
 
     /// Notes that no change lies between `stated` and `passed`.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub(super) fn note(&self, slot: &str, stated: u64, passed: u64) -> Result<()> {
         let note = Note {
             slot: slot.to_owned(),
             stated,
             passed,
         };
-        let new = self.path.with_extension("papir-passed.new");
-        let write = || {
-            let mut file = File::create(&new)?;
-            file.write_all(&serde_json::to_vec(&note)?)?;
-            file.sync_all()?;
-            fs::rename(&new, &self.path)
-        };
-        write().map_err(Error::io("writing", &self.path))?;
+
+        self.replace(&note)
+            .map_err(Error::io("writing", &self.path))?;
         sync_directory(self.path.parent().unwrap_or(Path::new(".")))
+    }
+
+    fn replace(&self, note: &Note) -> io::Result<()> {
+        let new = self.path.with_extension("papir-passed.new");
+        let mut file = File::create(&new)?;
+        file.write_all(&serde_json::to_vec(note)?)?;
+
+        // Durable before it has its name: a crash leaves the old note or the new one.
+        file.sync_all()?;
+        fs::rename(&new, &self.path)
     }
 }
 
@@ -80,8 +85,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let passed = Passed::beside(&folder.path().join("a.papir")).unwrap();
         assert_eq!(passed.after("slot", 5), 5);
+
         passed.note("slot", 5, 90).unwrap();
         passed.note("slot", 5, 100).unwrap();
+
         assert_eq!(
             [
                 passed.after("slot", 5),

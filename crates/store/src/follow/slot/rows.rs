@@ -22,21 +22,22 @@ pub(super) struct Followed<'a> {
     pub(super) columns: &'a ChangeColumns,
 }
 
-/// Converts messages to transactions.
-///
-/// # Errors
-/// The reason, found and expected, if the messages do not say what happens to every key.
+/// Converts messages to transactions. Messages that do not say what happens to every key are
+/// refused with the reason, found and expected.
 pub(super) fn transactions(
     messages: &[Vec<u8>],
     followed: &Followed<'_>,
 ) -> Result<Vec<Transaction>, String> {
+    let key = followed.columns.key.as_str();
+    let mut table = None;
+
+    // Only a commit completes a transaction: rows after the last one are left for the next call.
     let mut done = Vec::new();
     let mut open = Transaction::default();
-    let mut table = None;
-    let key = followed.columns.key.as_str();
     for bytes in messages {
         let message =
             parse(bytes).ok_or("an unknown message: expected those of pgoutput, version 1")?;
+
         match message {
             Message::Other => {}
             Message::Commit { end } => done.push(Transaction {
@@ -77,44 +78,58 @@ fn accepted(found: Table, followed: &Followed<'_>) -> Result<Table, String> {
             followed.table
         ));
     }
-    let names = |columns: Vec<&Column>| {
-        columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let identity: Vec<&Column> = found
+
+    if !found.columns.iter().any(|column| column.name == *key) {
+        return Err(format!(
+            "{name} has no column `{key}`: expected one of {}",
+            names(&found.columns)
+        ));
+    }
+
+    // Checked here, before any row: a deletion without the key cannot be applied.
+    check_identity(&found, key)?;
+    if found.columns.iter().any(|column| column.name == DELETE) {
+        return Err(format!(
+            "{name} has a column `{DELETE}`: expected none, as it marks deletions"
+        ));
+    }
+    Ok(found)
+}
+
+/// Checks that the old fields of a table's rows state the key.
+fn check_identity(table: &Table, key: &str) -> Result<(), String> {
+    let identity: Vec<&Column> = table
         .columns
         .iter()
         .filter(|column| column.identifies)
         .collect();
-    let all = found.columns.iter().collect::<Vec<_>>();
-    if !all.iter().any(|column| column.name == *key) {
-        return Err(format!(
-            "{name} has no column `{key}`: expected one of {}",
-            names(all)
-        ));
-    }
+
     // All columns identify a row under REPLICA IDENTITY FULL.
-    let full = identity.len() == all.len();
-    if !identity.iter().any(|column| column.name == *key) || identity.len() > 1 && !full {
-        return Err(format!(
-            "rows of {name} are identified by {}, not by `{key}`: expected it as primary key, or ALTER TABLE {name} \
-             REPLICA IDENTITY FULL, and a database that is built again after that",
-            if identity.is_empty() {
-                "nothing".to_owned()
-            } else {
-                names(identity)
-            },
-        ));
+    let full = identity.len() == table.columns.len();
+    let has_key = identity.iter().any(|column| column.name == key);
+    if has_key && (identity.len() == 1 || full) {
+        return Ok(());
     }
-    match all.iter().any(|column| column.name == DELETE) {
-        true => Err(format!(
-            "{name} has a column `{DELETE}`: expected none, as it marks deletions"
-        )),
-        false => Ok(found),
-    }
+
+    let name = &table.name;
+    let found = if identity.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names(identity)
+    };
+    Err(format!(
+        "rows of {name} are identified by {found}, not by `{key}`: expected it as primary key, or ALTER TABLE {name} \
+         REPLICA IDENTITY FULL, and a database that is built again after that"
+    ))
+}
+
+/// The names of columns, separated by commas.
+fn names<'a>(columns: impl IntoIterator<Item = &'a Column>) -> String {
+    let names: Vec<&str> = columns
+        .into_iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    names.join(", ")
 }
 
 /// The rows of one table.
@@ -129,12 +144,14 @@ impl<'a> Rows<'a> {
     fn of(table: &'a Option<Table>, id: u32, followed: &Followed<'a>) -> Result<Self, String> {
         let table = table.as_ref().filter(|table| table.id == id);
         let table = table.ok_or("a row before its table: expected the table first")?;
+
         let columns = followed.columns;
         let key = table
             .columns
             .iter()
             .position(|column| column.name == columns.key)
             .unwrap_or_default();
+
         Ok(Self {
             table,
             columns,
@@ -152,25 +169,27 @@ impl<'a> Rows<'a> {
         if let Some(old) = old.filter(|old| old.get(self.key) != new.get(self.key)) {
             self.delete(open, &self.columns.key, old)?;
         }
-        let wanted = self
-            .table
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| self.wants(&column.name));
-        let members = wanted.map(|(number, column)| {
-            let field = match (new.get(number), old.and_then(|old| old.get(number))) {
+
+        let mut members = Vec::new();
+        for (number, column) in self.table.columns.iter().enumerate() {
+            if !self.wants(&column.name) {
+                continue;
+            }
+
+            // The old fields may have a long value that the new ones leave out.
+            let before = old.and_then(|old| old.get(number));
+            let field = match (new.get(number), before) {
                 (Some(Field::Unchanged), Some(&before @ Field::Text(_))) => before,
                 (Some(&field), _) => field,
                 (None, _) => Field::Null,
             };
-            Ok((column.name.as_str(), self.json(field, &column.name)?))
-        });
-        push(open, members.collect::<Result<_, String>>()?);
+            members.push((column.name.as_str(), self.json(field, &column.name)?));
+        }
+        push(open, members);
         Ok(())
     }
 
-    /// Returns true if rows are read for a column.
+    /// Returns whether rows are read for a column.
     fn wants(&self, name: &String) -> bool {
         let ChangeColumns {
             key,

@@ -6,7 +6,7 @@ use postgres::types::ToSql;
 
 use crate::follow::options::SlotOptions;
 
-/// A slot as the server describes it.
+/// A slot on the server.
 pub(super) struct Found {
     pub(super) plugin: String,
     /// The place up to which it has advanced.
@@ -17,13 +17,22 @@ pub(super) struct Found {
     pub(super) lost: bool,
 }
 
-/// A slot of the server's database; `None` if there is none of this name.
+/// The content of a publication.
+pub(super) enum Published {
+    /// One whole table: its name, with its schema.
+    Table(String),
+    /// Anything else, in words.
+    Other(String),
+}
+
+/// The slot of this name in the server's database; `None` if there is none.
 pub(super) fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, postgres::Error> {
     const SLOT: &str = "SELECT plugin::text, (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, \
          (SELECT system_identifier::text FROM pg_control_system()) || '/' \
          || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || database, \
          coalesce(wal_status = 'lost', false) FROM pg_replication_slots \
          WHERE slot_name = $1 AND database = current_database()";
+
     let found = client.query_opt(SLOT, &[&name])?;
     Ok(found.map(|row| Found {
         plugin: row.get(0),
@@ -33,29 +42,31 @@ pub(super) fn slot_of(client: &mut Client, name: &str) -> Result<Option<Found>, 
     }))
 }
 
-/// The table of a publication, with its schema; or what was found instead of one whole table.
+/// The table of a publication.
 pub(super) fn table_of(
     client: &mut Client,
     publication: &str,
-) -> Result<Result<String, String>, postgres::Error> {
+) -> Result<Published, postgres::Error> {
     // Servers before version 15 know no filters of rows: the field is missing there.
     const TABLES: &str = "SELECT schemaname || '.' || tablename, to_jsonb(t) ->> 'rowfilter' IS NOT NULL \
          FROM pg_publication_tables t WHERE pubname = $1";
     const KINDS: &str = "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1";
+
     let Some(kinds) = client.query_opt(KINDS, &[&publication])? else {
-        return Ok(Err("does not exist".to_owned()));
+        return Ok(Published::Other("does not exist".to_owned()));
     };
     let tables = client.query(TABLES, &[&publication])?;
+
     Ok(match &tables[..] {
-        [table] if table.get(1) => Err("has a filter of rows".to_owned()),
-        [_] if !kinds.get::<_, bool>(0) => Err("leaves out some changes".to_owned()),
-        [table] => Ok(table.get(0)),
-        several => Err(format!("has {} tables", several.len())),
+        [table] if table.get(1) => Published::Other("has a filter of rows".to_owned()),
+        [_] if !kinds.get::<_, bool>(0) => Published::Other("leaves out some changes".to_owned()),
+        [table] => Published::Table(table.get(0)),
+        several => Published::Other(format!("has {} tables", several.len())),
     })
 }
 
-/// The columns of a table that are unique only at the end of a statement or transaction: until then a key may
-/// have two rows, and the changes do not say which one a deletion means.
+/// The columns of a table that are unique only at the end of a statement or transaction. Until then
+/// a key may have two rows, and the changes do not say which one a deletion means.
 pub(super) fn deferrable_keys(
     client: &mut Client,
     table: &str,
@@ -67,6 +78,7 @@ pub(super) fn deferrable_keys(
          AND cardinality(c.conkey) = 1 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t.oid \
          AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 \
          AND i.indkey[0] = c.conkey[1])";
+
     Ok(client
         .query(KEYS, &[&table])?
         .iter()
@@ -80,23 +92,24 @@ pub(super) fn end_of_log(client: &mut Client) -> Result<u64, postgres::Error> {
     Ok(client.query_one(END, &[])?.get::<_, i64>(0) as u64)
 }
 
-/// At least `at_once` messages of a slot, in order, without advancing it, or all that there are. Returns
-/// `None` if they have more than `most` bytes.
+/// The next messages of a slot, in order, without advancing it: at least `at_once`, or all that
+/// there are. Returns `None` if they have more than `most` bytes.
 pub(super) fn peek(
     client: &mut Client,
-    SlotOptions {
-        slot, publication, ..
-    }: &SlotOptions,
+    options: &SlotOptions,
     at_once: i32,
     most: usize,
 ) -> Result<Option<Vec<Vec<u8>>>, postgres::Error> {
     const PEEK: &str = "SELECT data FROM pg_logical_slot_peek_binary_changes($1, NULL, $2, \
          'proto_version', '1', 'publication_names', $3)";
-    let publication = quoted(publication);
-    let parameters: [&(dyn ToSql + Sync); 3] = [slot, &at_once, &publication];
+
+    let publication = quoted(&options.publication);
+    let parameters: [&(dyn ToSql + Sync); 3] = [&options.slot, &at_once, &publication];
+    let mut rows = client.query_raw(PEEK, parameters)?;
+
+    // Row by row: a transaction that is too long is given up before it fills the memory.
     let mut found = Vec::new();
     let mut bytes = 0;
-    let mut rows = client.query_raw(PEEK, parameters)?;
     while let Some(row) = rows.next()? {
         let message: Vec<u8> = row.get(0);
         bytes += message.len();
@@ -124,8 +137,8 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns true if another attempt may succeed: the connection failed, the server stops or starts or lacks
-/// resources, or another session uses the slot.
+/// Returns whether another attempt may succeed: the connection failed, the server stops or starts
+/// or lacks resources, or another session uses the slot.
 pub(super) fn may_pass(error: &postgres::Error) -> bool {
     const CODES: [&str; 5] = ["08", "53", "57", "55006", "55P03"];
     let code = error.code().map(postgres::error::SqlState::code);

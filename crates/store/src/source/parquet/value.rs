@@ -1,7 +1,7 @@
-//! Conversion of Parquet values to cells.
+//! Converts Parquet values to cells.
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::record::{Field, Map, Row};
+use parquet::record::{Field, List, Map, Row};
 use parquet::schema::types::Type;
 
 use crate::source::cell::Cell;
@@ -37,22 +37,25 @@ pub(super) fn readable(kind: &Type) -> bool {
     if kind.is_primitive() {
         return info.has_repetition() && readable_leaf(kind);
     }
+
+    // The record reader panics on groups of other shapes.
     let fields = kind.get_fields();
-    let repeated = |field: &Type| {
-        let info = field.get_basic_info();
-        info.has_repetition() && info.repetition() == Repetition::REPEATED
-    };
     let shape = match info.converted_type() {
-        ConvertedType::LIST => fields.len() == 1 && repeated(&fields[0]),
+        ConvertedType::LIST => fields.len() == 1 && is_repeated(&fields[0]),
         ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => {
             fields.len() == 1
-                && repeated(&fields[0])
+                && is_repeated(&fields[0])
                 && fields[0].is_group()
                 && (1..=2).contains(&fields[0].get_fields().len())
         }
         _ => !fields.is_empty(),
     };
     info.has_repetition() && shape && fields.iter().all(|field| readable(field))
+}
+
+fn is_repeated(field: &Type) -> bool {
+    let info = field.get_basic_info();
+    info.has_repetition() && info.repetition() == Repetition::REPEATED
 }
 
 fn readable_leaf(kind: &Type) -> bool {
@@ -85,18 +88,17 @@ fn readable_leaf(kind: &Type) -> bool {
 /// Converts a value to a cell. `kind` is the type of its column or of the group around it, `column`
 /// the column's name.
 pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fault> {
-    let number = |text: String| Ok(Cell::Json(text));
     match field {
         Field::Null => Ok(Cell::Null),
-        Field::Bool(value) => number(value.to_string()),
-        Field::Byte(value) => number(value.to_string()),
-        Field::Short(value) => number(value.to_string()),
-        Field::Int(value) => number(value.to_string()),
+        Field::Bool(value) => Ok(plain(value)),
+        Field::Byte(value) => Ok(plain(value)),
+        Field::Short(value) => Ok(plain(value)),
+        Field::Int(value) => Ok(plain(value)),
         Field::Long(value) => long(*value, leaf(kind)),
-        Field::UByte(value) => number(value.to_string()),
-        Field::UShort(value) => number(value.to_string()),
-        Field::UInt(value) => number(value.to_string()),
-        Field::ULong(value) => number(value.to_string()),
+        Field::UByte(value) => Ok(plain(value)),
+        Field::UShort(value) => Ok(plain(value)),
+        Field::UInt(value) => Ok(plain(value)),
+        Field::ULong(value) => Ok(plain(value)),
         Field::Float16(value) => Ok(Cell::short_float(value.to_f32())),
         Field::Float(value) => Ok(Cell::short_float(*value)),
         Field::Double(value) => Ok(Cell::float(*value)),
@@ -109,16 +111,14 @@ pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fau
         Field::TimestampMillis(value) => Ok(timestamp(*value, MILLIS, leaf(kind))),
         Field::TimestampMicros(value) => Ok(timestamp(*value, MICROS, leaf(kind))),
         Field::Group(row) => group(row, kind, column),
-        Field::ListInternal(list) => {
-            let elements = list
-                .elements()
-                .iter()
-                .map(|element| cell(element, kind, column)?.json(column));
-            let elements = elements.collect::<Result<Vec<_>, Fault>>()?;
-            Ok(Cell::Json(format!("[{}]", elements.join(","))))
-        }
+        Field::ListInternal(list) => elements(list, kind, column),
         Field::MapInternal(map) => members(map, kind, column),
     }
+}
+
+/// A number or a boolean as JSON.
+fn plain(value: &impl ToString) -> Cell {
+    Cell::Json(value.to_string())
 }
 
 /// Descends through groups with a single member, which are the levels of lists and maps.
@@ -127,6 +127,15 @@ fn leaf(mut kind: &Type) -> &Type {
         kind = &kind.get_fields()[0];
     }
     kind
+}
+
+/// Converts a list to an array of its elements.
+fn elements(list: &List, kind: &Type, column: &str) -> Result<Cell, Fault> {
+    let mut elements = Vec::with_capacity(list.len());
+    for element in list.elements() {
+        elements.push(cell(element, kind, column)?.json(column)?);
+    }
+    Ok(Cell::Json(format!("[{}]", elements.join(","))))
 }
 
 /// Converts a struct to an object of its members.
@@ -138,17 +147,21 @@ fn group(row: &Row, mut kind: &Type, column: &str) -> Result<Cell, Fault> {
             _ => break,
         }
     }
-    let members = row.get_column_iter().enumerate().map(|(i, (name, field))| {
-        let kind = if kind.is_group() {
-            kind.get_fields().get(i).map_or(kind, AsRef::as_ref)
-        } else {
-            kind
-        };
-        Ok((name.as_str(), cell(field, kind, column)?.json(column)?))
-    });
-    Ok(Cell::Json(json_object(
-        members.collect::<Result<Vec<_>, Fault>>()?,
-    )))
+
+    let mut members = Vec::new();
+    for (i, (name, field)) in row.get_column_iter().enumerate() {
+        let value = cell(field, member_type(kind, i), column)?.json(column)?;
+        members.push((name.as_str(), value));
+    }
+    Ok(Cell::Json(json_object(members)))
+}
+
+/// The type of member `i` of a group; the type itself if it has none.
+fn member_type(kind: &Type, i: usize) -> &Type {
+    if !kind.is_group() {
+        return kind;
+    }
+    kind.get_fields().get(i).map_or(kind, AsRef::as_ref)
 }
 
 fn names(kind: &Type) -> impl Iterator<Item = &str> {
@@ -158,18 +171,13 @@ fn names(kind: &Type) -> impl Iterator<Item = &str> {
 /// Converts a map to an object. Its keys are converted like single values.
 fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
     let kind = leaf(kind);
-    let part = |i: usize| {
-        if kind.is_group() {
-            kind.get_fields().get(i).map_or(kind, AsRef::as_ref)
-        } else {
-            kind
-        }
-    };
     let mut members = Vec::with_capacity(map.entries().len());
     for (key, value) in map.entries() {
-        let name = cell(key, part(0), column)?.name(column)?;
-        members.push((name, cell(value, part(1), column)?.json(column)?));
+        let name = cell(key, member_type(kind, 0), column)?.name(column)?;
+        let value = cell(value, member_type(kind, 1), column)?.json(column)?;
+        members.push((name, value));
     }
+
     Ok(Cell::Json(json_object(
         members
             .iter()
@@ -188,20 +196,20 @@ fn long(value: i64, kind: &Type) -> Result<Cell, Fault> {
     }
 }
 
-/// Bytes are unchanged, except that a UUID becomes text.
+/// Converts bytes: unchanged, except that a UUID becomes text.
 fn bytes(bytes: &[u8], kind: &Type) -> Cell {
     if kind.get_basic_info().logical_type_ref() != Some(&LogicalType::Uuid) {
         return Cell::Bytes(bytes.to_vec());
     }
-    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let dash = |i| if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" };
-    Cell::text(
-        digits
-            .iter()
-            .enumerate()
-            .map(|(i, digits)| format!("{}{digits}", dash(i)))
-            .collect::<String>(),
-    )
+
+    let mut uuid = String::new();
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            uuid.push('-');
+        }
+        uuid += &format!("{byte:02x}");
+    }
+    Cell::text(uuid)
 }
 
 /// Converts a decimal to text, with as many decimal places as the column's scale. There is no
@@ -224,6 +232,7 @@ fn civil(days: i64) -> (i64, u64, u64) {
     let day_of_era = days.rem_euclid(146_097) as u64;
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
@@ -232,11 +241,10 @@ fn civil(days: i64) -> (i64, u64, u64) {
     } else {
         shifted - 9
     };
-    (
-        era * 400 + year_of_era as i64 + i64::from(month <= 2),
-        month,
-        day,
-    )
+
+    // January and February belong to the year before, which began in March.
+    let year = era * 400 + year_of_era as i64 + i64::from(month <= 2);
+    (year, month, day)
 }
 
 /// `YYYY-MM-DD`; years before 0 and after 9999 have a sign.
@@ -249,12 +257,14 @@ fn date(days: i64) -> String {
 }
 
 /// `HH:MM:SS.` and the fraction of a second.
-fn clock(value: i64, Unit { per_second, places }: Unit) -> String {
+fn clock(value: i64, unit: Unit) -> String {
+    let Unit { per_second, places } = unit;
     let seconds = value / per_second;
     let fraction = value % per_second;
     let hour = seconds / 3600;
     let minute = seconds / 60 % 60;
     let second = seconds % 60;
+
     format!("{hour:02}:{minute:02}:{second:02}.{fraction:0places$}")
 }
 
@@ -263,6 +273,7 @@ fn time(value: i64, unit: Unit) -> Result<Cell, Fault> {
     if (0..day).contains(&value) {
         return Ok(Cell::text(clock(value, unit)));
     }
+
     Err(Fault::Reason(format!(
         "a time of day of {value}/{} s: expected less than a day",
         unit.per_second
@@ -272,6 +283,7 @@ fn time(value: i64, unit: Unit) -> Result<Cell, Fault> {
 /// Date, `T`, time of day, and `Z` if the column is in UTC.
 fn timestamp(value: i64, unit: Unit, kind: &Type) -> Cell {
     let day = 86_400 * unit.per_second;
+
     let local = matches!(
         kind.get_basic_info().logical_type_ref(),
         Some(LogicalType::Timestamp(stamp)) if !stamp.is_adjusted_to_u_t_c
