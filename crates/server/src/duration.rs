@@ -10,34 +10,36 @@ const MAX_SECONDS: u64 = 365 * 24 * 60 * 60;
 /// # Errors
 /// A message with the expected form, for any other text and for more than a year.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let bad = || {
+    duration(text).ok_or_else(|| {
         format!(
             "`{text}`: expected a number with a unit ms, s, m, h or d, such as 10m, up to 365d, or 0"
         )
-    };
+    })
+}
+
+/// Parses a duration; `None` for any other text and for more than a year.
+fn duration(text: &str) -> Option<Duration> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    let count: u64 = digits.parse().map_err(|_| bad())?;
+    let count: u64 = digits.parse().ok()?;
+
+    if unit == "ms" {
+        let duration = Duration::from_millis(count);
+        return (duration.as_secs() < MAX_SECONDS).then_some(duration);
+    }
     let seconds = match unit {
         "" if count == 0 => 0,
-        "ms" => {
-            return Some(Duration::from_millis(count))
-                .filter(|t| t.as_secs() < MAX_SECONDS)
-                .ok_or_else(bad);
-        }
         "s" => 1,
         "m" => 60,
         "h" => 60 * 60,
         "d" => 24 * 60 * 60,
-        _ => return Err(bad()),
+        _ => return None,
     };
-    let total = count
-        .checked_mul(seconds)
-        .filter(|&total| total <= MAX_SECONDS)
-        .ok_or_else(bad)?;
-    Ok(Duration::from_secs(total))
+
+    let total = count.checked_mul(seconds)?;
+    (total <= MAX_SECONDS).then_some(Duration::from_secs(total))
 }
 
 #[cfg(test)]
@@ -61,6 +63,7 @@ mod tests {
             );
         }
         assert!(parse_duration("365d").is_ok());
+
         for bad in [
             "",
             "10",

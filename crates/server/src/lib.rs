@@ -1,4 +1,6 @@
-//! HTTP server for private queries to prepared databases, over HTTP/1.1 and HTTP/2.
+//! HTTP server for private queries to prepared databases.
+//!
+//! It speaks HTTP/1.1 and HTTP/2.
 //!
 //! | route | response |
 //! |---|---|

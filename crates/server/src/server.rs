@@ -1,4 +1,4 @@
-//! Starts and stops a server: the service, its HTTP interface and its listener.
+//! A server: the service, its HTTP interface and its listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -49,9 +49,9 @@ struct Times {
 }
 
 impl Server {
-    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds and `/readyz` returns 503. If
-    /// a store cannot be reached, the last copy of its snapshot is served. If there is none, and
-    /// `watch` is configured, the service is not ready until the store can be reached.
+    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds and `/readyz` returns 503.
+    /// If a store cannot be reached, the last copy of its snapshot is served. Without a copy, and
+    /// if `watch` is configured, the service is not ready until the store can be reached.
     ///
     /// # Errors
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
@@ -67,8 +67,11 @@ impl Server {
         if config.databases.is_empty() && psi.is_none() {
             return Err(Error::NoDatabases);
         }
+
+        // Listens first: loading may take long, and `/healthz` responds meanwhile.
         let catalog = Catalog::unloaded(&config.databases, config.catalog_options());
         let bound = BoundServer::listen(&config, catalog, psi).await?;
+
         for loaded in bound.reload_handle().reload().await? {
             match loaded.outcome {
                 // The watch tries again. Until then, `/readyz` returns 503.
@@ -98,6 +101,7 @@ impl Server {
     }
 }
 
+/// Opens the set for private intersection; `None` if none is configured.
 fn open_psi(config: &ServerConfig) -> Result<Option<Psi>, Error> {
     let Some(path) = &config.psi else {
         return Ok(None);
@@ -112,6 +116,7 @@ fn open_psi(config: &ServerConfig) -> Result<Option<Psi>, Error> {
 }
 
 impl BoundServer {
+    /// Listens and serves, while the databases may still be loading.
     async fn listen(
         config: &ServerConfig,
         catalog: Catalog,
@@ -122,54 +127,41 @@ impl BoundServer {
             watching,
             worker,
         } = Running::start(config, catalog, psi)?;
-        let failed = |source| Error::Listen {
-            address: config.listen.to_string(),
-            source,
-        };
+
         let tls = app.guard.tls.clone();
-        if matches!(config.listen, Listen::Unix(_)) && tls.is_some() {
-            return Err(failed(std::io::Error::other(
-                "TLS is not supported on Unix sockets",
-            )));
-        }
-        let listener = Listener::bind(&config.listen).await.map_err(failed)?;
-        let address = listener.address().map_err(failed)?;
+        let listener = bind(&config.listen, tls.is_some())
+            .await
+            .map_err(|source| not_listening(&config.listen, source))?;
+        let address = listener
+            .address()
+            .map_err(|source| not_listening(&config.listen, source))?;
         let hangup = Hangup::new()?;
+
         let (stop, stopped) = watch::channel(());
-        let protection = &config.protection;
         let timeouts = Timeouts {
-            idle: protection.header_timeout,
+            idle: config.protection.header_timeout,
             sending: config.body_timeout,
         };
         let http = Http::new(router(&app), timeouts);
         let requests = http.ongoing();
-        let accepting = listen::serve(
-            listener,
-            tls,
-            http,
-            timeouts,
-            protection.max_connections,
-            stopped,
-        );
-        let accepting = tokio::spawn(accepting);
-        let watch = Watch::every(config.watch);
-        let on_state = config.on_state.clone();
-        let times = Times {
-            lame_duck: config.lame_duck,
-            stop_timeout: config.stop_timeout,
-        };
+        let most = config.protection.max_connections;
+        let accepting = tokio::spawn(listen::serve(listener, tls, http, timeouts, most, stopped));
+
         Ok(Self {
             app,
             address,
             hangup,
-            watch,
+            watch: Watch::every(config.watch),
             stop,
             accepting,
             requests,
             watching,
             worker,
-            on_state,
-            times,
+            times: Times {
+                lame_duck: config.lame_duck,
+                stop_timeout: config.stop_timeout,
+            },
+            on_state: config.on_state.clone(),
         })
     }
 
@@ -195,51 +187,84 @@ impl BoundServer {
         ReloadHandle::new(&self.app)
     }
 
-    /// Serves until `shutdown` completes. Then `/readyz` returns 503 for `lame_duck`, while requests are
-    /// still answered. After that no new requests are accepted, and the running ones are finished, for
-    /// at most `stop_timeout`.
+    /// Serves until `shutdown` completes. Then `/readyz` returns 503 for `lame_duck`, while
+    /// requests are still answered. After that no new requests are accepted, and the running ones
+    /// are finished, for at most `stop_timeout`.
     ///
-    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins and ends. If `watch` is
-    /// configured, a replaced snapshot file is loaded automatically. After `shutdown`, connections
-    /// without a running request are closed after the configured `body_timeout`.
+    /// Each SIGHUP reloads all snapshots. `on_state` is told when that begins and ends. If `watch`
+    /// is configured, a replaced snapshot file is loaded automatically. After `shutdown`,
+    /// connections without a running request are closed after the configured `body_timeout`.
     ///
     /// # Errors
     /// [`Error::Io`] if the accepting task ended abnormally.
     pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let handle = self.reload_handle();
-        let report = |state| self.on_state.iter().for_each(|observer| observer(state));
-        report(State::Ready);
-        let reload_forever = async {
-            loop {
-                self.hangup.wait().await;
-                report(State::Reloading);
-                tracing::info!("SIGHUP: reloading all snapshots");
-                if let Err(error) = handle.reload().await {
-                    tracing::error!(%error, "not reloaded");
-                }
-                report(State::Ready);
-            }
-        };
+        let observer = self.on_state.as_ref();
+
+        report(observer, State::Ready);
         tokio::select! {
             () = shutdown => {}
-            () = reload_forever => {}
+            () = reload_on_hangup(&mut self.hangup, &handle, observer) => {}
             () = self.watch.run(&self.app) => {}
         }
-        report(State::Stopping);
+
+        report(observer, State::Stopping);
+        // Before connections are refused: balancers see 503 from `/readyz`, and send no more.
         self.app.stopping.store(true, Ordering::Relaxed);
-        let Times {
-            lame_duck,
-            stop_timeout,
-        } = self.times;
-        sleep(lame_duck).await;
+        sleep(self.times.lame_duck).await;
         drop(self.stop);
         drop(self.watching);
         drop(self.worker);
+
         let finished = finish(&self.requests, self.accepting, self.app.body_timeout);
-        timeout(stop_timeout, finished).await.unwrap_or_else(|_| {
+        let Ok(ended) = timeout(self.times.stop_timeout, finished).await else {
             tracing::warn!("stopped before all requests were finished: the time for it is over");
-            Ok(())
-        })
+            return Ok(());
+        };
+        ended
+    }
+}
+
+/// Binds the listen address.
+async fn bind(listen: &Listen, with_tls: bool) -> std::io::Result<Listener> {
+    if matches!(listen, Listen::Unix(_)) && with_tls {
+        return Err(std::io::Error::other(
+            "TLS is not supported on Unix sockets",
+        ));
+    }
+    Listener::bind(listen).await
+}
+
+/// The error of an address that cannot be bound.
+fn not_listening(listen: &Listen, source: std::io::Error) -> Error {
+    Error::Listen {
+        address: listen.to_string(),
+        source,
+    }
+}
+
+/// Tells the observer about a state.
+fn report(observer: Option<&StateObserver>, state: State) {
+    if let Some(observer) = observer {
+        observer(state);
+    }
+}
+
+/// Reloads all snapshots at each SIGHUP. Never completes.
+async fn reload_on_hangup(
+    hangup: &mut Hangup,
+    handle: &ReloadHandle,
+    observer: Option<&StateObserver>,
+) {
+    loop {
+        hangup.wait().await;
+        report(observer, State::Reloading);
+        tracing::info!("SIGHUP: reloading all snapshots");
+
+        if let Err(error) = handle.reload().await {
+            tracing::error!(%error, "not reloaded");
+        }
+        report(observer, State::Ready);
     }
 }
 
@@ -249,7 +274,9 @@ async fn finish(
     mut accepting: JoinHandle<()>,
     interval: Duration,
 ) -> Result<(), Error> {
+    // An interval of zero would check without a pause.
     let interval = interval.max(Duration::from_millis(100));
+
     loop {
         match timeout(interval, &mut accepting).await {
             Ok(ended) => return ended.map_err(|error| abnormal("serving", error)),
@@ -269,7 +296,7 @@ mod tests {
     use super::*;
     use crate::catalog::DatabaseConfig;
 
-    /// The status, and whether the response has a `Retry-After` header.
+    /// The status, and true if the response has a `Retry-After` header.
     fn status_of(url: String) -> (u16, bool) {
         // No proxy of the environment carries requests to this machine.
         let config = ureq::Agent::config_builder()
@@ -278,6 +305,7 @@ mod tests {
             .build();
         let agent = config.new_agent();
         let response = agent.get(url).call().unwrap();
+
         (
             response.status().as_u16(),
             response.headers().contains_key("retry-after"),
@@ -294,6 +322,7 @@ mod tests {
         let unloaded = Catalog::unloaded(&config.databases, config.catalog_options());
         let bound = BoundServer::listen(&config, unloaded, None).await.unwrap();
         let url = bound.url();
+
         for (path, expected) in [
             ("/healthz", 200),
             ("/readyz", 503),
@@ -324,6 +353,7 @@ mod tests {
 
         sleep(interval * 100).await;
         assert!(!stopping.is_finished(), "a request was cut off");
+
         drop(running);
         timeout(interval * 2, stopping)
             .await

@@ -34,6 +34,7 @@ pub(crate) fn request(method: &str, route: Option<&str>, id: &str) -> Span {
     } else {
         "_OTHER"
     };
+
     let span = tracing::trace_span!(
         target: TARGET,
         "request",
@@ -47,6 +48,7 @@ pub(crate) fn request(method: &str, route: Option<&str>, id: &str) -> Span {
         papir.database = Empty,
         papir.request_id = id,
     );
+    // Not above: the name is formatted only for a span that is recorded.
     if !span.is_disabled() {
         span.record(
             "otel.name",
@@ -65,6 +67,7 @@ pub(crate) fn name_database(database: &str) {
 pub(crate) fn end(span: &Span, status: u16, code: &str) {
     span.record("http.response.status_code", status)
         .record("papir.code", code);
+
     if status >= 500 {
         span.record("otel.status_code", "ERROR");
     }

@@ -17,26 +17,28 @@ use crate::http::router;
 use crate::listen::Peer;
 use crate::service::{ReloadHandle, Running, ServerConfig};
 
-/// A service without a listener, for programs that receive requests themselves: routes, tokens, limits,
-/// metrics and versions are those of [`Server`](crate::Server). TLS and limits on connections are the
-/// program's.
+/// A service without a listener, for programs that receive requests themselves.
+///
+/// Routes, tokens, limits, metrics and versions work as in [`Server`](crate::Server). The program
+/// itself provides TLS and limits on connections.
 pub struct UnboundServer {
     running: Running,
     router: Router,
 }
 
 impl UnboundServer {
-    /// Serves databases that are in memory, from a runtime of tokio. Ignores the addresses, the snapshots,
-    /// the set for intersection and the limits on connections of `config`. A reload does not affect the
-    /// databases: replace them by the [`reload_handle`](Self::reload_handle).
+    /// Serves databases that are in memory, from a runtime of tokio. Ignores the addresses, the
+    /// snapshots, the set for intersection and the limits on connections of `config`. A reload does
+    /// not affect the databases: replace them by the [`reload_handle`](Self::reload_handle).
     ///
     /// # Errors
-    /// [`Error::NoDatabases`], and those of [`Server::bind_loaded`](crate::Server::bind_loaded) except
-    /// [`Error::Listen`].
+    /// [`Error::NoDatabases`], and the errors of
+    /// [`Server::bind_loaded`](crate::Server::bind_loaded) except [`Error::Listen`].
     pub fn new(config: &ServerConfig, databases: Vec<Database>) -> Result<Self, Error> {
         if databases.is_empty() {
             return Err(Error::NoDatabases);
         }
+
         let catalog = Catalog::of_loaded(databases, config.catalog_options())?;
         let running = Running::start(config, catalog, None)?;
         Ok(Self {
@@ -50,8 +52,8 @@ impl UnboundServer {
         ReloadHandle::new(&self.running.app)
     }
 
-    /// The most bytes of queries that a request may have. A program that receives requests need not take
-    /// more.
+    /// The most bytes of queries that a request may have. A program that receives requests need not
+    /// take more.
     pub fn most_query_bytes(&self) -> usize {
         self.running.app.catalog.body_limit()
     }
@@ -66,10 +68,12 @@ impl UnboundServer {
         request
             .extensions_mut()
             .insert(client.map_or(Peer::Local, Peer::Address));
+
         let responded: Result<_, Infallible> = TowerToHyperService::new(self.router.clone())
             .call(request)
             .await;
         let Ok(response) = responded;
+
         let (parts, body) = response.into_parts();
         // Bodies of this service are in memory: collecting them does not fail.
         let body = body

@@ -39,8 +39,6 @@ impl fmt::Display for Origin {
 impl FromStr for Origin {
     type Err = Error;
 
-    /// # Errors
-    /// [`Error::BadOrigin`].
     fn from_str(text: &str) -> Result<Self, Error> {
         match text == "*" || is_origin(text) {
             true => Ok(Self(text.to_owned())),
@@ -65,8 +63,8 @@ impl From<Origin> for String {
     }
 }
 
-/// Returns whether a browser could send this. An origin that none sends would allow nothing, and the
-/// operator would not learn why.
+/// Returns whether a browser could send this. An origin that no browser sends would allow nothing,
+/// and the operator would not learn why.
 fn is_origin(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -76,25 +74,34 @@ fn is_origin(text: &str) -> bool {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (rest, None),
     };
+
+    text.len() <= MAX_BYTES
+        && is_scheme(scheme)
+        && is_host(host)
+        && port.is_none_or(|port| is_port(port, scheme))
+}
+
+/// Returns whether a browser could send this scheme.
+fn is_scheme(scheme: &str) -> bool {
+    scheme.starts_with(|c: char| c.is_ascii_lowercase())
+        && scheme.chars().all(|c| is_plain(c) || "+-.".contains(c))
+}
+
+/// Returns whether a browser could send this port: it leaves out the scheme's own.
+fn is_port(port: &str, scheme: &str) -> bool {
     let own = match scheme {
         "http" => "80",
         "https" => "443",
         _ => "",
     };
-    let is_port = |port: &str| {
-        port != own
-            && port
-                .parse::<u16>()
-                .is_ok_and(|number| number.to_string() == port)
-    };
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.len() <= MAX_BYTES
-        && scheme.starts_with(|c: char| c.is_ascii_lowercase())
-        && scheme.chars().all(|c| is_plain(c) || "+-.".contains(c))
-        && is_host(host)
-        && port.is_none_or(is_port)
+
+    port != own
+        && port
+            .parse::<u16>()
+            .is_ok_and(|number| number.to_string() == port)
 }
 
+/// Returns whether a browser could send this host.
 fn is_host(host: &str) -> bool {
     if let Some(address) = host
         .strip_prefix('[')
@@ -104,8 +111,13 @@ fn is_host(host: &str) -> bool {
             .parse::<std::net::Ipv6Addr>()
             .is_ok_and(|parsed| parsed.to_string() == address);
     }
-    let is_named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
-    !host.is_empty() && host.chars().all(is_named)
+
+    !host.is_empty() && host.chars().all(|c| is_plain(c) || "-._".contains(c))
+}
+
+/// Returns whether a character is a lower-case letter or a digit of ASCII.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 #[cfg(test)]
@@ -131,6 +143,7 @@ mod tests {
                 Some(good)
             );
         }
+
         for bad in [
             "",
             "null",

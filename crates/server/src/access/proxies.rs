@@ -21,15 +21,17 @@ pub struct TrustedProxies {
 
 /// Parses a network. A bare address is a network of one.
 ///
-/// `None` for other text, if a bit after the prefix is set, and for IPv4 addresses in IPv6 form, which
-/// never match.
+/// `None` for other text, if a bit after the prefix is set, and for IPv4 addresses in IPv6 form,
+/// which never match.
 fn network(text: &str) -> Option<IpNet> {
     let network = text
         .parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
         .ok()?;
-    (network == network.trunc() && network.addr() == network.addr().to_canonical())
-        .then_some(network)
+
+    let is_exact = network == network.trunc();
+    let can_match = network.addr() == network.addr().to_canonical();
+    (is_exact && can_match).then_some(network)
 }
 
 impl FromStr for TrustedProxies {
@@ -40,12 +42,12 @@ impl FromStr for TrustedProxies {
         for part in text.split(',').map(str::trim) {
             if part == "unix" {
                 all.unix = true;
-            } else {
-                let bad = || Error::BadProxy {
-                    text: part.to_owned(),
-                };
-                all.networks.push(network(part).ok_or_else(bad)?);
+                continue;
             }
+            let network = network(part).ok_or_else(|| Error::BadProxy {
+                text: part.to_owned(),
+            })?;
+            all.networks.push(network);
         }
         Ok(all)
     }
@@ -98,6 +100,7 @@ mod tests {
             assert_eq!(proxies.to_string(), printed);
             assert_eq!(printed.parse::<TrustedProxies>().unwrap(), proxies);
         }
+
         for text in [
             "",
             "proxy",
@@ -130,6 +133,7 @@ mod tests {
         ] {
             assert_eq!(proxies.trusts(peer(address)), expected, "{address}");
         }
+
         assert!(
             !proxies.trusts(Peer::Local)
                 && "unix"

@@ -142,29 +142,28 @@ impl TokenFile {
     /// # Errors
     /// [`Error::Tokens`], naming the file and the line or the token; [`Error::TokenFormat`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bad = |reason: String| Error::Tokens {
-            path: path.to_owned(),
-            reason,
-        };
-        let file = File::open(path).map_err(|error| bad(error.to_string()))?;
+        let file = File::open(path).map_err(|error| bad(path, error))?;
         let mut text = String::new();
         file.take(MAX_BYTES + 1)
             .read_to_string(&mut text)
-            .map_err(|error| bad(error.to_string()))?;
+            .map_err(|error| bad(path, error))?;
         if text.len() as u64 > MAX_BYTES {
-            return Err(bad(format!("longer than {MAX_BYTES} bytes")));
+            return Err(bad(path, format!("longer than {MAX_BYTES} bytes")));
         }
+
         // Checked before the other fields are parsed: another format may have other fields.
-        let FormatNumber { format } = from_toml(&text).map_err(bad)?;
+        let FormatNumber { format } = from_toml(&text).map_err(|reason| bad(path, reason))?;
         FORMATS.check(format).map_err(|source| Error::TokenFormat {
             path: path.to_owned(),
             source,
         })?;
-        Self::parse(&text).map_err(bad)
+
+        Self::parse(&text).map_err(|reason| bad(path, reason))
     }
 
     fn parse(text: &str) -> Result<Self, String> {
         let document: Document = from_toml(text)?;
+
         let mut names = BTreeSet::new();
         for entry in &document.tokens {
             entry
@@ -174,6 +173,7 @@ impl TokenFile {
                 return Err(format!("two tokens are named `{}`", entry.name));
             }
         }
+
         Ok(Self {
             entries: document.tokens,
         })
@@ -190,26 +190,24 @@ impl TokenFile {
     /// # Errors
     /// [`Error::Tokens`] if the name is taken or malformed, or the file cannot be written.
     pub fn add(path: &Path, new: NewToken) -> Result<Zeroizing<String>, Error> {
-        let bad = |reason: &str| Error::Tokens {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let secret = secret().map_err(|_| bad("the operating system provides no randomness"))?;
-        let (now, expires) = (SystemTime::now(), |lifetime| {
-            SystemTime::now().checked_add(lifetime)
-        });
+        let secret =
+            secret().map_err(|_| bad(path, "the operating system provides no randomness"))?;
+        let now = SystemTime::now();
+        let expiry = new.lifetime.and_then(|lifetime| now.checked_add(lifetime));
+
         let entry = TokenEntry {
             hash: format!("{HASH_PREFIX}{}", blake3::hash(secret.as_bytes()).to_hex()),
             name: new.name,
             scopes: new.scopes,
             databases: new.databases,
             created: timestamp(now),
-            expires: new.lifetime.and_then(expires).map(timestamp),
+            expires: expiry.map(timestamp),
         };
-        entry.check().map_err(bad)?;
+        entry.check().map_err(|reason| bad(path, reason))?;
+
         Self::change(path, |file| {
             if file.entries.iter().any(|other| other.name == entry.name) {
-                return Err(bad(&format!("a token named `{}` exists", entry.name)));
+                return Err(bad(path, format!("a token named `{}` exists", entry.name)));
             }
             file.entries.push(entry);
             Ok(())
@@ -220,17 +218,13 @@ impl TokenFile {
     /// Removes the token `name` from the file.
     ///
     /// # Errors
-    /// [`Error::Tokens`] if there is none, or the file cannot be read or written.
+    /// [`Error::Tokens`] if no token has this name, or the file cannot be read or written.
     pub fn revoke(path: &Path, name: &str) -> Result<(), Error> {
         Self::change(path, |file| {
             let before = file.entries.len();
             file.entries.retain(|entry| entry.name != name);
             if file.entries.len() == before {
-                let reason = format!("no token is named `{name}`");
-                return Err(Error::Tokens {
-                    path: path.to_owned(),
-                    reason,
-                });
+                return Err(bad(path, format!("no token is named `{name}`")));
             }
             Ok(())
         })
@@ -241,18 +235,17 @@ impl TokenFile {
         path: &Path,
         change: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let failed = |error: std::io::Error| Error::Tokens {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        };
-        let _lock = lock(path).map_err(failed)?;
+        // Held until the file is replaced: of two commands that read the same file, one change
+        // would be lost.
+        let _lock = lock(path).map_err(|error| bad(path, error))?;
         let mut file = if path.exists() {
             Self::read(path)?
         } else {
             Self::default()
         };
+
         change(&mut file)?;
-        file.replace(path).map_err(failed)
+        file.replace(path).map_err(|error| bad(path, error))
     }
 
     /// Replaces the file atomically. A new file is readable by its owner only; an existing one
@@ -263,6 +256,7 @@ impl TokenFile {
             tokens: self.entries.clone(),
         };
         let text = toml::to_string(&document).map_err(std::io::Error::other)?;
+
         let partial = beside(path, "partial");
         // A killed process may have left one. The lock excludes other writers.
         let _ = fs::remove_file(&partial);
@@ -273,9 +267,20 @@ impl TokenFile {
         let mut file = options.open(&partial)?;
         file.write_all(HEAD.as_bytes())?;
         file.write_all(text.as_bytes())?;
+
+        // Before the rename: a crash must leave the old file or the whole new one, and a service
+        // must be able to read it at any time.
         keep_access(path, &partial)?;
         file.sync_all()?;
         fs::rename(&partial, path)
+    }
+}
+
+/// Makes an error that names the file.
+fn bad(path: &Path, reason: impl ToString) -> Error {
+    Error::Tokens {
+        path: path.to_owned(),
+        reason: reason.to_string(),
     }
 }
 
@@ -285,11 +290,8 @@ fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         let before = error
             .span()
             .map_or("", |span| text.get(..span.start).unwrap_or_default());
-        format!(
-            "line {}: {}",
-            before.matches('\n').count() + 1,
-            error.message()
-        )
+        let line = before.matches('\n').count() + 1;
+        format!("line {line}: {}", error.message())
     })
 }
 
@@ -300,6 +302,7 @@ fn lock(path: &Path) -> std::io::Result<Option<FileLock>> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+
     if !cfg!(unix) {
         return Ok(None);
     }
@@ -311,10 +314,12 @@ fn lock(path: &Path) -> std::io::Result<Option<FileLock>> {
 #[cfg(unix)]
 fn keep_access(old: &Path, new: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt, chown};
+
     let Ok(found) = fs::metadata(old) else {
         return Ok(());
     };
     let own = fs::metadata(new)?;
+
     if (own.uid(), own.gid()) != (found.uid(), found.gid()) {
         chown(new, Some(found.uid()), Some(found.gid()))?;
     }
@@ -336,6 +341,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn secret() -> Result<Zeroizing<String>, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(bytes.as_mut_slice())?;
+
     // Allocated in full: growing would leave copies of the secret in memory.
     let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 64));
     text.push_str(PREFIX);
@@ -356,14 +362,12 @@ fn is_name(name: &str) -> bool {
 
 fn is_time(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00Z";
-    let fits = |(byte, form): (u8, &u8)| {
-        if *form == b'0' {
-            byte.is_ascii_digit()
-        } else {
-            byte == *form
-        }
-    };
-    text.len() == FORM.len() && text.bytes().zip(FORM).all(fits)
+
+    text.len() == FORM.len()
+        && text.bytes().zip(FORM).all(|(byte, form)| match *form {
+            b'0' => byte.is_ascii_digit(),
+            separator => byte == separator,
+        })
 }
 
 #[cfg(test)]
@@ -379,6 +383,7 @@ mod tests {
     fn tokens_are_added_and_revoked_and_never_stored_in_clear() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
+
         let first = TokenFile::add(&path, new("a")).unwrap();
         let second = TokenFile::add(&path, new("b")).unwrap();
         assert_ne!(*first, *second);
@@ -390,6 +395,7 @@ mod tests {
         assert!(!text.contains(&first[PREFIX.len()..]) && !text.contains(PREFIX));
         let entry = TokenFile::read(&path).unwrap().entries()[0].clone();
         assert_eq!(entry.hash().unwrap(), blake3::hash(first.as_bytes()));
+
         assert!(
             TokenFile::add(&path, new("a"))
                 .unwrap_err()
@@ -397,6 +403,7 @@ mod tests {
                 .contains("`a`")
         );
         assert!(TokenFile::add(&path, new("a b")).is_err());
+
         TokenFile::revoke(&path, "a").unwrap();
         assert!(
             TokenFile::revoke(&path, "a")
@@ -416,9 +423,11 @@ mod tests {
             1,
             "no other file is left"
         );
+
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
+
             let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
             assert_eq!(mode(), 0o600);
             fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
@@ -440,6 +449,7 @@ mod tests {
             },
         )
         .unwrap();
+
         let entry = TokenFile::read(&path).unwrap().entries()[0].clone();
         assert!(!entry.has_expired(SystemTime::now()));
         assert!(entry.has_expired(SystemTime::now() + Duration::from_secs(3601)));
@@ -455,6 +465,7 @@ mod tests {
         ] {
             // Another format may have fields that this one lacks.
             fs::write(&path, format!("format = {format}\n[owners]\n")).unwrap();
+
             let error = TokenFile::read(&path).unwrap_err();
             let message = error.to_string();
             assert!(
@@ -491,6 +502,7 @@ mod tests {
             TokenFile::parse(&token(&hash, "")).unwrap().entries().len(),
             1
         );
+
         for (text, part) in [
             ("", "format"),
             ("format = 1\nfoo = 1", "line 2"),

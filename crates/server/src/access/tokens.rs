@@ -71,12 +71,15 @@ impl Tokens {
     pub(crate) fn find(&self, token: &str) -> Option<Grant> {
         let hash = blake3::hash(token.as_bytes());
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+
+        // To the end, also after a match: an early stop would reveal the token's place.
         let mut found = None;
         for known in table.iter() {
             if bool::from(known.hash.as_bytes().ct_eq(hash.as_bytes())) {
                 found = Some(known);
             }
         }
+
         let known = found?;
         (!known.entry.has_expired(SystemTime::now())).then(|| known.grant.clone())
     }
@@ -85,6 +88,7 @@ impl Tokens {
     pub(crate) fn next_expiry(&self) -> Option<SystemTime> {
         let now = SystemTime::now();
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+
         table
             .iter()
             .filter_map(|known| known.entry.expiry())
@@ -94,8 +98,10 @@ impl Tokens {
 
     /// Reads all files again. If one is invalid, the previous tokens stay valid.
     pub(crate) fn reload(&self) {
+        // Before the files are read: a change during the read is then seen at the next check.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = self.stamps();
+
         match read(&self.sources) {
             Ok(table) => {
                 tracing::info!(tokens = table.len(), "tokens loaded");
@@ -109,6 +115,7 @@ impl Tokens {
     pub(crate) async fn watch(self: Arc<Self>) {
         loop {
             tokio::time::sleep(CHECK_EVERY).await;
+
             let tokens = Arc::clone(&self);
             let checking = tokio::task::spawn_blocking(move || {
                 if tokens.have_changed() {
@@ -147,6 +154,8 @@ fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
         path: source.path.clone(),
         reason: reason.to_owned(),
     })?;
+
+    // A file cannot add rights beyond `only`: a token for other databases gets none.
     let databases = match (&source.only, &entry.databases) {
         (None, own) => own.clone(),
         (Some(only), own) => {
@@ -154,6 +163,7 @@ fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
             Some(BTreeSet::from_iter(fits.then(|| only.clone())))
         }
     };
+
     let grant = Grant::new(&entry.name, entry.scopes.clone(), databases);
     Ok(Known {
         hash,
@@ -170,6 +180,7 @@ fn stamp(path: &Path) -> Stamp {
     let number = std::os::unix::fs::MetadataExt::ino(&found);
     #[cfg(not(unix))]
     let number = 0;
+
     Some((found.modified().ok()?, found.len(), number))
 }
 
@@ -198,6 +209,7 @@ mod tests {
         let all = add("all", None);
         let words = add("words", Some(&["words"]));
         let other = add("other", Some(&["other"]));
+
         let open = |only: Option<&str>| {
             Tokens::open(&[TokenSource {
                 only: only.map(str::to_owned),
@@ -209,6 +221,7 @@ mod tests {
             |tokens: &Tokens, token: &str, name: &str| tokens.find(token).unwrap().allows(name);
         let free = open(None);
         let bound = open(Some("words"));
+
         assert!(allows(&free, &all, "words") && allows(&free, &all, "other"));
         assert!(allows(&bound, &all, "words") && !allows(&bound, &all, "other"));
         assert!(allows(&bound, &words, "words"));
@@ -224,10 +237,12 @@ mod tests {
         let token = TokenFile::add(&path, new("a")).unwrap();
         let tokens = Tokens::open(&[TokenSource::new(&path)]).unwrap();
         assert!(!tokens.have_changed());
+
         fs::write(&path, "damaged").unwrap();
         assert!(tokens.have_changed());
         tokens.reload();
         assert!(tokens.find(&token).is_some() && !tokens.have_changed());
+
         fs::remove_file(&path).unwrap();
         let other = TokenFile::add(&path, new("b")).unwrap();
         tokens.reload();

@@ -1,4 +1,4 @@
-//! Memory for answers, from the admission of their requests until their clients have received them.
+//! Memory for answers until their clients have received them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,13 +44,15 @@ impl Answers {
         })
     }
 
-    /// Once the memory is full, clients that hold more give up waiting requests to those that hold less.
+    /// Once the memory is full, clients that hold more give up waiting requests to clients that
+    /// hold less.
     pub(crate) fn relieved_by(&self, relief: Relief) {
         self.memory.relieved_by(relief);
     }
 
-    /// Counts an answer of a client. Returns `None` if there is no room for it. In that case it ends a response
-    /// that takes long, of the client that holds the most, which makes room for a later attempt.
+    /// Counts an answer of a client. Returns `None` if there is no room for it. In that case it
+    /// ends a response that takes long, of the client that holds the most, which makes room for a
+    /// later attempt.
     pub(crate) fn hold(
         self: &Arc<Self>,
         client: &ClientKey,
@@ -62,17 +64,17 @@ impl Answers {
             self.end_one();
             return None;
         }
+
+        let entry = Entry {
+            client: client.clone(),
+            bytes,
+            end,
+        };
         let mut all = self.held();
         all.next += 1;
         let number = all.next;
-        all.answers.insert(
-            number,
-            Entry {
-                client: client.clone(),
-                bytes,
-                end,
-            },
-        );
+        all.answers.insert(number, entry);
+
         Some(HeldAnswer {
             answers: Arc::clone(self),
             number,
@@ -80,13 +82,14 @@ impl Answers {
         })
     }
 
-    /// Ends one response that takes long, if there is one. Clients that hold more come first.
+    /// Ends one response that takes long. Clients that hold more come first.
     fn end_one(&self) {
         let held = self.held();
         let mut clients: HashMap<&ClientKey, usize> = HashMap::new();
         for entry in held.answers.values() {
             *clients.entry(&entry.client).or_default() += entry.bytes;
         }
+
         let mut entries: Vec<&Entry> = held.answers.values().collect();
         entries.sort_by_key(|entry| std::cmp::Reverse(clients[&entry.client]));
         let _ = entries.into_iter().any(|entry| (entry.end)());
@@ -127,15 +130,18 @@ mod tests {
             let end = move || is_long && ended.swap(client, Ordering::Relaxed) != client;
             answers.hold(&key(client), bytes, Box::new(end))
         };
+
         let _brief = hold(1, 250, false).unwrap();
         let _long = [hold(2, 240, true).unwrap(), hold(3, 200, true).unwrap()];
         let large = hold(4, 300, false).unwrap();
+
         assert!(hold(5, 100, true).is_none(), "the memory is full");
         assert_eq!(
             ended.load(Ordering::Relaxed),
             2,
             "of those that take long, the client with the most"
         );
+
         drop(large);
         assert!(hold(5, 100, true).is_some());
         assert_eq!(answers.bytes(), 690);
@@ -148,6 +154,7 @@ mod tests {
         let hold = || answers.hold(&ClientKey::Local, 50, Box::new(|| false));
         let only = hold().unwrap();
         assert!(hold().is_none());
+
         drop(only);
         assert!(hold().is_some());
     }

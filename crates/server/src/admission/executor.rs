@@ -1,4 +1,4 @@
-//! Executor: bounds waiting and running requests and answers them in batches.
+//! Executor: bounds requests and answers them in batches.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,8 +48,8 @@ pub(crate) struct Capacity {
 /// Limits waiting and running requests, and owns the threads that answer them.
 ///
 /// A request takes its place when its body is whole. If all places are taken, the client with the
-/// most places gives one up to a client with fewer. A request may first wait for its turn to load its
-/// client's keys.
+/// most places gives one up to a client with fewer. A request may first wait for its turn to load
+/// its client's keys.
 ///
 /// A request starts at once if a thread pool is free and no batch with its key is running.
 /// Otherwise it waits, and is answered in a batch when a pool becomes free, or once enough wait for
@@ -129,13 +129,11 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> Result<T, JobError> {
 
 impl<W: Work> Executor<W> {
     /// Starts the threads.
-    ///
-    /// # Errors
-    /// [`Error::Threads`].
     pub(crate) fn new(size: Capacity) -> Result<Self, Error> {
         let concurrent = size.concurrent.clamp(1, MAX_REQUESTS);
         let capacity = concurrent + size.queued.min(MAX_REQUESTS);
         let batches = concurrent.min(size.batches.max(1));
+
         let schedule = Schedule {
             queue: Queue::default(),
             free_pools: (0..batches).collect(),
@@ -149,6 +147,7 @@ impl<W: Work> Executor<W> {
             schedule: Mutex::new(schedule),
             last_request_ms: AtomicU64::new(0),
         };
+
         let places = Places::new(capacity);
         let loading = WorkTurns::of(Arc::clone(&places), LOADING);
         Ok(Self {
@@ -178,11 +177,8 @@ impl<W: Work> Executor<W> {
         }
     }
 
-    /// Waits for a turn to load a client's keys. Keys are parsed one client at a time, so further threads would
-    /// only wait.
-    ///
-    /// # Errors
-    /// [`JobError::Displaced`].
+    /// Waits for a turn to load a client's keys. Keys are parsed one client at a time, so further
+    /// threads would only wait.
     pub(crate) async fn loading(
         &self,
         client: &ClientKey,
@@ -206,8 +202,8 @@ impl<W: Work> Executor<W> {
         Box::new(move |client| shared.displace(client) || loading.displace(client))
     }
 
-    /// Refuses queued requests, which free the memory of their answers. Those that wait for keys of their
-    /// clients would not free it at once.
+    /// Refuses queued requests, which free the memory of their answers. Requests that wait for
+    /// their clients' keys would not free it at once.
     pub(crate) fn relief_of_answers(&self) -> Relief
     where
         W: 'static,
@@ -224,6 +220,7 @@ impl<W: Work> Executor<W> {
         let running = schedule.running;
         let waiting = schedule.queue.len();
         drop(schedule);
+
         Load {
             queued: self.places.taken().saturating_sub(running),
             waiting,
@@ -258,6 +255,7 @@ impl<W: Work> Executor<W> {
             send,
         };
         let number = self.shared.enqueue(Waiting { work, caller });
+
         let _dequeue = DequeueOnDrop {
             shared: &self.shared,
             number,
@@ -292,6 +290,8 @@ impl<W: Work> Shared<W> {
         else {
             return false;
         };
+
+        // Freed before the caller hears of it, so that it finds its permit free.
         drop((work, permit));
         let _ = send.send(Err(JobError::Displaced));
         true
@@ -311,9 +311,11 @@ impl<W: Work> Shared<W> {
             let Some((key, batch)) = schedule.queue.take_batch(&schedule.running_keys) else {
                 return;
             };
+
             schedule.free_pools.pop();
             schedule.running_keys.push(key);
             schedule.running += batch.len();
+
             let shared = Arc::clone(self);
             self.pools[pool].spawn(move || shared.answer(pool, key, batch));
         }
@@ -327,11 +329,14 @@ impl<W: Work> Shared<W> {
             .into_iter()
             .map(|waiting| (waiting.work, waiting.caller))
             .unzip();
+
         let answers = catch_panic(|| W::answer(work));
         let request_ms = start.elapsed().as_millis() as u64 / count.max(1) as u64;
         self.last_request_ms.store(request_ms, Ordering::Relaxed);
+
         self.schedule().running -= count;
         deliver(answers, callers);
+
         let mut schedule = self.schedule();
         if let Some(index) = schedule
             .running_keys
@@ -346,9 +351,6 @@ impl<W: Work> Shared<W> {
 }
 
 /// Builds a pool of answering threads; 0 threads means one per core.
-///
-/// # Errors
-/// [`Error::Threads`].
 pub(crate) fn answer_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -364,11 +366,12 @@ pub(crate) fn answer_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
 ///
 /// In this order, so that a client that has its answer also finds its permit free.
 fn deliver<T>(answers: Result<Vec<T>, JobError>, callers: Vec<Caller<T>>) {
-    let mut answers = match answers {
+    let answers: Vec<Result<T, JobError>> = match answers {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
-        Err(error) => Vec::from_iter((0..callers.len()).map(|_| Err(error.clone()))),
-    }
-    .into_iter();
+        Err(error) => callers.iter().map(|_| Err(error.clone())).collect(),
+    };
+
+    let mut answers = answers.into_iter();
     for Caller { permit, send } in callers {
         drop(permit);
         // Sending fails if the client has disconnected. The answer is then dropped.
@@ -409,10 +412,10 @@ impl<W: Work> Drop for DequeueOnDrop<'_, W> {
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    message
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default()
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        return (*text).to_owned();
+    }
+    panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -498,8 +501,10 @@ mod tests {
         let executor = Executor::new(size(0)).unwrap();
         let (release, task) = held();
         drop(release);
+
         let result = executor.run(executor.admit(&CLIENT).unwrap(), task).await;
         assert!(matches!(result, Err(JobError::Panicked(text)) if text.contains("on purpose")));
+
         assert!(executor.is_idle());
         assert_eq!(
             executor.run(executor.admit(&CLIENT).unwrap(), FREE).await,
@@ -512,6 +517,7 @@ mod tests {
         let executor = Executor::<Task>::new(size(1)).unwrap();
         let first = executor.admit(&CLIENT).unwrap();
         let second = executor.admit(&CLIENT).unwrap();
+
         assert_eq!(
             executor.admit(&CLIENT).map(drop),
             Err(Duration::from_secs(1))
@@ -522,6 +528,7 @@ mod tests {
             .last_request_ms
             .store(2500, Ordering::Relaxed);
         assert_eq!(executor.retry_after(), Duration::from_secs(5));
+
         drop(first);
         assert!(executor.admit(&CLIENT).is_ok());
         drop(second);
@@ -533,15 +540,18 @@ mod tests {
         let (release, task) = held();
         let first = spawn(&executor, task);
         until(&executor, 0, 1).await;
+
         let later: Vec<_> = (0..4).map(|_| spawn(&executor, FREE)).collect();
         until(&executor, 4, 1).await;
         assert_eq!((executor.load().queued, executor.load().running), (4, 1));
+
         release.send(()).unwrap();
         assert_eq!(
             first.await.unwrap(),
             Ok(1),
             "the queue was empty when it arrived"
         );
+
         let mut sizes = Vec::new();
         for one in later {
             sizes.push(one.await.unwrap().unwrap());
@@ -556,8 +566,10 @@ mod tests {
         let (release, task) = held();
         let running = spawn(&executor, task);
         until(&executor, 0, 1).await;
+
         let waiting: Vec<_> = (0..2).map(|_| spawn(&executor, FREE)).collect();
         until(&executor, 2, 1).await;
+
         assert!(executor.admit(&CLIENT).is_err());
         let other = ClientKey::Others;
         assert_eq!(executor.expect_room(&other), Ok(()));
@@ -567,8 +579,10 @@ mod tests {
             executor.admit(&other).is_err(),
             "both clients hold as many now"
         );
+
         release.send(()).unwrap();
         assert_eq!(running.await.unwrap(), Ok(1));
+
         let mut outcomes = Vec::new();
         for one in waiting {
             outcomes.push(one.await.unwrap());
@@ -583,12 +597,15 @@ mod tests {
             let (executor, permit) = (Arc::clone(&executor), executor.admit(&CLIENT).unwrap());
             tokio::spawn(async move { executor.loading(&CLIENT, permit).await })
         };
+
         let mut flood: Vec<_> = (0..LOADING + 2).map(|_| load()).collect();
         tokio::task::yield_now().await;
         assert!(executor.admit(&CLIENT).is_err());
         let _permit = executor.admit(&ClientKey::Others).unwrap();
+
         let newest = flood.pop().unwrap();
         assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Displaced));
+
         let waiting = flood.pop().unwrap();
         assert!(!waiting.is_finished());
         drop(flood.pop().unwrap().await.unwrap().unwrap());
@@ -601,9 +618,11 @@ mod tests {
         let (release, task) = held();
         let running = spawn(&executor, task);
         until(&executor, 0, 1).await;
+
         running.abort();
         let _ = running.await;
         assert!(!executor.is_idle());
+
         release.send(()).unwrap();
         assert_eq!(
             executor.run(executor.admit(&CLIENT).unwrap(), FREE).await,
@@ -618,12 +637,15 @@ mod tests {
         let (release, task) = held();
         let running = spawn(&executor, task);
         until(&executor, 0, 1).await;
+
         let waiting = spawn(&executor, FREE);
         until(&executor, 1, 1).await;
         assert!(executor.admit(&CLIENT).is_err());
+
         waiting.abort();
         let _ = waiting.await;
         assert!(executor.admit(&CLIENT).is_ok());
+
         release.send(()).unwrap();
         assert_eq!(running.await.unwrap(), Ok(1));
     }

@@ -94,6 +94,7 @@ impl ClientLimiter {
         if self.limits.are_none() {
             return Ok(None);
         }
+
         let mut table = self.lock();
         let key = table.key(key, self.capacity, &self.limits, now);
         let usage = table
@@ -101,6 +102,7 @@ impl ClientLimiter {
             .entry(key.clone())
             .or_insert_with(|| Usage::new(&self.limits, now));
         usage.charge(&self.limits, cost, now)?;
+
         Ok(Some(ActiveRequest {
             limiter: Arc::clone(self),
             key,
@@ -124,10 +126,13 @@ impl Table {
         if self.clients.contains_key(&key) {
             return key;
         }
+
+        // Not at every request: a sweep of a full table visits all clients.
         if self.clients.len() >= capacity && now.duration_since(self.swept) >= SWEEP_EVERY {
             self.swept = now;
             self.clients.retain(|_, usage| !usage.is_fresh(limits, now));
         }
+
         if self.clients.len() < capacity {
             key
         } else {
@@ -162,6 +167,7 @@ impl Usage {
         if limits.per_client > 0 && self.running >= limits.per_client {
             return Err(Duration::from_secs(BUSY_ADVICE));
         }
+
         if let Some(rate) = limits.rate.filter(|_| cost > 0) {
             self.fill(limits, now);
             if self.level < 1.0 {
@@ -170,6 +176,8 @@ impl Usage {
             }
             self.level -= cost as f64;
         }
+
+        // Counted last: a request that is refused does not run.
         self.running += 1;
         Ok(())
     }
@@ -216,13 +224,16 @@ mod tests {
                 .admit(key(1), cost, start + Duration::from_millis(milliseconds))
                 .map(drop)
         };
+
         for _ in 0..3 {
             assert_eq!(ask(0, 1), Ok(()));
         }
         assert_eq!(ask(0, 1), Err(Duration::from_secs(1)));
         assert_eq!(ask(400, 1), Err(Duration::from_secs(1)));
         assert_eq!(ask(500, 1), Ok(()));
+
         assert!(limiter.admit(key(2), 1, start).is_ok(), "another client");
+
         // A long pause refills only up to the burst; a large batch goes into debt.
         assert_eq!(ask(60_000, 23), Ok(()));
         assert_eq!(ask(60_000, 1), Err(Duration::from_secs(11)));
@@ -234,9 +245,11 @@ mod tests {
     fn concurrent_requests_are_limited() {
         let limiter = ClientLimiter::new(limits(None, 0, 2));
         let ask = || limiter.admit(key(1), 1, Instant::now());
+
         let first = ask().unwrap();
         let _second = ask().unwrap();
         assert_eq!(ask().map(drop), Err(Duration::from_secs(1)));
+
         drop(first);
         assert!(ask().is_ok());
     }
@@ -245,15 +258,18 @@ mod tests {
     fn the_table_is_bounded_and_idle_clients_are_removed() {
         let limiter = ClientLimiter::with_capacity(limits(Some("1/s"), 1, 0), 100);
         let start = Instant::now();
+
         for number in 0..10_000 {
             let _ = limiter.admit(key(number), 1, start);
         }
+
         assert!(limiter.lock().clients.len() <= 101);
         assert_eq!(
             limiter.admit(key(7), 1, start).map(drop),
             Err(Duration::from_secs(1)),
             "kept"
         );
+
         let late = start + Duration::from_secs(10);
         assert!(limiter.admit(key(20_000), 1, late).is_ok());
         assert_eq!(

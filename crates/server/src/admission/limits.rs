@@ -92,21 +92,26 @@ impl FromStr for Rate {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bad = || Error::BadRate {
-            text: text.to_owned(),
-        };
-        let (count, unit) = text.split_once('/').ok_or_else(bad)?;
+        let (count, unit) = text.split_once('/').ok_or_else(|| bad_rate(text))?;
+
         let count = count
             .parse()
             .ok()
             .filter(|count| (1e-3..=1e9).contains(count))
-            .ok_or_else(bad)?;
-        let unit = Unit::ALL
+            .ok_or_else(|| bad_rate(text))?;
+
+        let (_, unit) = Unit::ALL
             .into_iter()
             .find(|(name, _)| *name == unit)
-            .ok_or_else(bad)?
-            .1;
+            .ok_or_else(|| bad_rate(text))?;
         Ok(Self { count, unit })
+    }
+}
+
+/// The error for a text that is not a rate.
+fn bad_rate(text: &str) -> Error {
+    Error::BadRate {
+        text: text.to_owned(),
     }
 }
 
@@ -139,6 +144,7 @@ mod tests {
                 (per_second, text)
             );
         }
+
         for text in [
             "", "5", "5/", "/s", "0/s", "-1/s", "inf/s", "nan/s", "5/day", "5/s/s",
         ] {
@@ -153,10 +159,12 @@ mod tests {
     fn clients_are_identified_by_token_or_network() {
         let key =
             |text: &str| ClientKey::of(&Grant::everything(), Peer::Address(text.parse().unwrap()));
+
         assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
         assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
         assert_ne!(key("10.0.0.1"), key("10.0.0.2"));
+
         let token = |name: &str| ClientKey::of(&Grant::new(name, [].into(), None), Peer::Local);
         assert_eq!(token("a"), token("a"));
         assert_ne!(token("a"), token("b"));

@@ -1,4 +1,4 @@
-//! Memory for bodies of requests or for answers: bounded in total, and shared between clients.
+//! Bounded memory for bodies or answers, shared between clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,8 +8,8 @@ use super::limits::ClientKey;
 /// Part of the memory that one client may hold with several bodies: a quarter.
 const CLIENT_SHARE: usize = 4;
 
-/// Counts the bytes of the bodies that are arriving or waiting, or of the answers that are computed or
-/// sent.
+/// Counts the bytes of the bodies that are arriving or waiting, or of the answers that are computed
+/// or sent.
 ///
 /// Bytes of a body count when they arrive, not when they are announced: a client that sends little
 /// holds little.
@@ -26,6 +26,12 @@ pub(crate) type Relief = Box<dyn Fn(&ClientKey) -> bool + Send + Sync>;
 struct Held {
     total: usize,
     clients: HashMap<ClientKey, usize>,
+}
+
+/// A client, and the bytes that it holds.
+struct Holder {
+    client: ClientKey,
+    bytes: usize,
 }
 
 /// The bytes of one body or answer. Counted until dropped.
@@ -45,33 +51,24 @@ impl Memory {
         })
     }
 
-    /// Once the memory is full, clients that hold more give up waiting requests to those that hold less.
+    /// Once the memory is full, clients that hold more give up waiting requests to clients that
+    /// hold less.
     pub(crate) fn relieved_by(&self, relief: Relief) {
         let _ = self.relief.set(relief);
     }
 
-    /// Has a client give up a request, of those with more bytes than `client` would have with `bytes` more:
-    /// the one with the most that has one waiting. Returns false if none has.
+    /// Refuses a waiting request of a client with more bytes than `client` would have with `bytes`
+    /// more. The client with the most bytes comes first. Returns false if none has one waiting.
     fn relieve(&self, client: &ClientKey, bytes: usize) -> bool {
         let Some(relief) = self.relief.get() else {
             return false;
         };
-        let mut heavier: Vec<(usize, ClientKey)> = {
-            let held = self.held();
-            let own = held
-                .clients
-                .get(client)
-                .copied()
-                .unwrap_or(0)
-                .saturating_add(bytes);
-            let heavier = held.clients.iter().filter(|(_, bytes)| **bytes > own);
-            heavier
-                .map(|(client, bytes)| (*bytes, client.clone()))
-                .collect()
-        };
-        heavier.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+
+        let mut heavier = self.held().heavier_than(client, bytes);
+        heavier.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
+
         // Outside the lock: the request frees its bytes.
-        heavier.iter().any(|(_, heavier)| relief(heavier))
+        heavier.iter().any(|holder| relief(&holder.client))
     }
 
     /// Begins to count a body or an answer. No bytes are held yet.
@@ -93,12 +90,33 @@ impl Memory {
     }
 }
 
+impl Held {
+    /// The clients with more bytes than `client` would have with `bytes` more.
+    fn heavier_than(&self, client: &ClientKey, bytes: usize) -> Vec<Holder> {
+        let own = self.clients.get(client).copied().unwrap_or(0);
+        let own = own.saturating_add(bytes);
+
+        let mut heavier = Vec::new();
+        for (client, &bytes) in &self.clients {
+            if bytes > own {
+                heavier.push(Holder {
+                    client: client.clone(),
+                    bytes,
+                });
+            }
+        }
+        heavier
+    }
+}
+
 impl HeldBytes {
-    /// Counts further bytes. Returns false, and counts nothing, if the memory is full and nobody who holds
-    /// more gives any up, or if the client holds its share of it with other bodies.
+    /// Counts further bytes. Returns false, and counts nothing, if the memory is full and no client
+    /// that holds more gives any up, or if the client holds its share of it with other bodies.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let limit = self.memory.limit;
         let memory = Arc::clone(&self.memory);
+
+        // Again after each relief: one refused request may not free enough.
         loop {
             let mut held = memory.held();
             let client = held.clients.get(&self.client).copied().unwrap_or(0);
@@ -107,10 +125,13 @@ impl HeldBytes {
             if bytes > limit || !(in_share || is_only_one) {
                 return false;
             }
+
             if held.total.saturating_add(bytes) <= limit {
                 self.count(&mut held, bytes);
                 return true;
             }
+
+            // Unlocked first: the refused request locks it to free its bytes.
             drop(held);
             if !memory.relieve(&self.client, bytes) {
                 return false;
@@ -118,7 +139,8 @@ impl HeldBytes {
         }
     }
 
-    /// Counts bytes, however many, if nothing else is held. Returns false, and counts nothing, otherwise.
+    /// Counts any number of bytes if nothing else is held. Otherwise returns false, and counts
+    /// nothing.
     pub(super) fn grow_alone(&mut self, bytes: usize) -> bool {
         let memory = Arc::clone(&self.memory);
         let mut held = memory.held();
@@ -162,17 +184,21 @@ mod tests {
         let uploads = Memory::new(1000);
         let mut large = uploads.begin(key(1));
         assert!(large.grow(600));
+
         let mut second = uploads.begin(key(1));
         assert!(!second.grow(1), "its share is used up");
+
         let mut other = uploads.begin(key(2));
         assert!(
             other.grow(250) && other.grow(150) && !other.grow(1),
             "the memory is full"
         );
+
         drop(large);
         assert!(second.grow(250));
         let mut third = uploads.begin(key(1));
         assert!(!third.grow(1));
+
         drop((second, other, third));
         assert_eq!(uploads.bytes(), 0);
         assert!(uploads.held().clients.is_empty());
@@ -189,6 +215,7 @@ mod tests {
             newest.is_some_and(|newest| waiting.remove(newest).bytes > 0)
         };
         uploads.relieved_by(Box::new(last_of));
+
         for client in [1, 1, 2, 2, 3, 3, 4, 4] {
             let mut held = uploads.begin(key(client));
             assert!(held.grow(125));
@@ -197,14 +224,17 @@ mod tests {
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(held);
         }
+
         let mut other = uploads.begin(key(5));
         assert!(other.grow(200), "two requests give way");
         assert_eq!(uploads.bytes(), 950);
+
         // One with more has none that waits.
         let mut arriving = uploads.begin(key(7));
         assert!(arriving.grow(50) && arriving.grow(190));
         assert!(uploads.begin(key(8)).grow(100), "of another one");
         drop(arriving);
+
         let mut first = uploads.begin(key(5));
         assert!(!first.grow(51), "the share of a client stays");
         drop((other, first));

@@ -1,4 +1,4 @@
-//! Places for requests that wait or run, and who holds them.
+//! Places for requests that wait or run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,26 +47,34 @@ impl Places {
         if taken.total >= self.capacity {
             return None;
         }
+
         taken.total += 1;
         *taken.clients.entry(client.clone()).or_default() += 1;
+
         Some(Place {
             places: Arc::clone(self),
             client: client.clone(),
         })
     }
 
-    /// Takes a place, or one that `displace` frees. It is called with a client that has more places.
+    /// Takes a place. If none is free, calls `displace` with a client that has more places, and
+    /// takes the place that this frees.
     pub(super) fn take_or(
         self: &Arc<Self>,
         client: &ClientKey,
         displace: impl FnOnce(&ClientKey) -> bool,
     ) -> Option<Place> {
-        self.take(client).or_else(|| {
-            let displaced = self
-                .heavier_than(client)
-                .is_some_and(|heavier| displace(&heavier));
-            if displaced { self.take(client) } else { None }
-        })
+        if let Some(place) = self.take(client) {
+            return Some(place);
+        }
+
+        // Outside the lock: the displaced request frees its place.
+        let heavier = self.heavier_than(client)?;
+        if displace(&heavier) {
+            self.take(client)
+        } else {
+            None
+        }
     }
 
     /// The client with the most places, if it has at least two more than `client`: it can give one
@@ -74,8 +82,13 @@ impl Places {
     pub(super) fn heavier_than(&self, client: &ClientKey) -> Option<ClientKey> {
         let taken = self.lock();
         let own = taken.clients.get(client).copied().unwrap_or(0);
+
         let (heaviest, most) = taken.clients.iter().max_by_key(|(_, count)| **count)?;
-        (*most >= own + 2).then(|| heaviest.clone())
+        if *most >= own + 2 {
+            Some(heaviest.clone())
+        } else {
+            None
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -110,12 +123,15 @@ mod tests {
         let places = Places::new(4);
         let flood: Vec<_> = (0..3).map(|_| places.take(&key(1)).unwrap()).collect();
         let other = places.take(&key(2)).unwrap();
+
         assert!(places.take(&key(3)).is_none());
         assert_eq!(places.heavier_than(&key(3)), Some(key(1)));
         assert_eq!(places.heavier_than(&key(2)), Some(key(1)));
         assert_eq!(places.heavier_than(&key(1)), None);
+
         drop(flood);
         assert_eq!((places.taken(), places.heavier_than(&key(3))), (1, None));
+
         drop(other);
         assert!(places.lock().clients.is_empty());
     }

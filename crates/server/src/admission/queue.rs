@@ -30,17 +30,36 @@ pub(crate) trait Batchable: Sized {
 /// Waiting requests.
 ///
 /// Clients take turns: the first waiting request of every client comes before the second of any.
-/// Within a turn, requests come first that arrived, and whose clients were served, longer ago. Without
-/// the second, the oldest requests of a flood would each be a first one. A batch consists of the
-/// next request that can start and following ones with its key. These may overtake requests with other
-/// keys, but only by one batch at a time: [`Batchable::fits`] bounds a batch.
+/// Within a turn, requests come first that arrived, and whose clients were served, longer ago.
+/// Without the second, the oldest requests of a flood would each be a first one. A batch consists
+/// of the next request that can start and following ones with its key. These may overtake requests
+/// with other keys, but only by one batch at a time: [`Batchable::fits`] bounds a batch.
 pub(super) struct Queue<W> {
-    /// Requests with their numbers, and the number of batches before they arrived.
-    waiting: VecDeque<(u64, W, u64)>,
+    /// By number, ascending.
+    waiting: VecDeque<Entry<W>>,
     next: u64,
     /// Waiting clients, and the numbers of the batches that last served them.
     served: HashMap<ClientKey, u64>,
     batches: u64,
+}
+
+/// A waiting request.
+struct Entry<W> {
+    number: u64,
+    work: W,
+    /// Number of batches before it arrived.
+    before: u64,
+}
+
+/// A waiting request that may be in the next batch. Ordered by turns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Number of earlier requests of its client.
+    turn: usize,
+    /// Number of batches until its client was last served or, if that is more, until it arrived.
+    since: u64,
+    /// Its position.
+    index: usize,
 }
 
 impl<W> Default for Queue<W> {
@@ -64,7 +83,12 @@ impl<W: Batchable> Queue<W> {
     pub(super) fn push(&mut self, work: W) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.waiting.push_back((number, work, self.batches));
+
+        self.waiting.push_back(Entry {
+            number,
+            work,
+            before: self.batches,
+        });
         number
     }
 
@@ -72,9 +96,9 @@ impl<W: Batchable> Queue<W> {
     pub(super) fn remove(&mut self, number: u64) -> Option<W> {
         let index = self
             .waiting
-            .binary_search_by_key(&number, |(number, ..)| *number)
+            .binary_search_by_key(&number, |entry| entry.number)
             .ok()?;
-        self.waiting.remove(index).map(|(_, work, _)| work)
+        self.waiting.remove(index).map(|entry| entry.work)
     }
 
     /// Removes the newest request of a client; `None` if it has none.
@@ -82,106 +106,127 @@ impl<W: Batchable> Queue<W> {
         let index = self
             .waiting
             .iter()
-            .rposition(|(_, work, _)| work.client() == client)?;
-        self.waiting.remove(index).map(|(_, work, _)| work)
+            .rposition(|entry| entry.work.client() == client)?;
+        self.waiting.remove(index).map(|entry| entry.work)
     }
 
-    /// Takes the next batch, with its key, among the keys not in `running`, and those of which it has
-    /// fewer than [`Batchable::batches_at_once`] while at least twice [`MIN_LIMIT`] requests wait. `None`
-    /// if no such request waits.
+    /// Takes the next batch, with its key. `running` has the key of each running batch. `None` if
+    /// no request waits that may start.
     ///
     /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
     /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients
     /// query in a loop and each batch took all of them, some clients would always share a large
-    /// batch and others a small one. If several clients wait, each has at most [`CLIENT_LIMIT`] requests
-    /// in a batch: a batch of a flood would hold up the others as long as the flood itself.
+    /// batch and others a small one. If several clients wait, each has at most [`CLIENT_LIMIT`]
+    /// requests in a batch: a batch of a flood would hold up the others as long as the flood
+    /// itself.
     pub(super) fn take_batch(&mut self, running: &[usize]) -> Option<(usize, Vec<W>)> {
-        let order = self.turns(running);
-        let key = self.waiting[order.first()?.1].1.batch_key();
-        let mut candidates = order;
-        candidates.retain(|&(_, index)| self.waiting[index].1.batch_key() == key);
+        let mut candidates = self.candidates(running);
+        let first = candidates.first()?.index;
+        let key = self.work(first).batch_key();
+        candidates.retain(|one| self.work(one.index).batch_key() == key);
         let most = candidates.len().div_ceil(2).max(MIN_LIMIT);
+
+        let client = self.work(first).client();
         let is_alone = candidates
             .iter()
-            .all(|&(_, index)| self.client(index) == self.client(candidates[0].1));
+            .all(|one| self.work(one.index).client() == client);
         if !is_alone {
-            candidates.retain(|&(turn, _)| turn < CLIENT_LIMIT);
+            candidates.retain(|one| one.turn < CLIENT_LIMIT);
         }
+
         let mut chosen: Vec<usize> = Vec::new();
-        for (_, index) in candidates.into_iter().take(most) {
-            let batch = chosen.iter().map(|&index| &self.waiting[index].1);
-            if !chosen.is_empty() && !self.waiting[index].1.fits(batch) {
+        for Candidate { index, .. } in candidates.into_iter().take(most) {
+            let batch = chosen.iter().map(|&index| self.work(index));
+            if !chosen.is_empty() && !self.work(index).fits(batch) {
                 break;
             }
             chosen.push(index);
         }
+
         let batch = self.extract(&chosen);
         self.note_served(&batch);
         Some((key, batch))
     }
 
-    fn client(&self, index: usize) -> &ClientKey {
-        self.waiting[index].1.client()
+    /// The request at a position.
+    fn work(&self, index: usize) -> &W {
+        &self.waiting[index].work
     }
 
     /// Records that the clients of these requests are served, and forgets those that do not wait.
     fn note_served(&mut self, batch: &[W]) {
         self.batches += 1;
-        self.served.extend(
-            batch
-                .iter()
-                .map(|work| (work.client().clone(), self.batches)),
-        );
+        for work in batch {
+            self.served.insert(work.client().clone(), self.batches);
+        }
+
+        // Forgotten with their last waiting request, so that the table is no larger than the queue.
         let waiting: HashSet<&ClientKey> = self
             .waiting
             .iter()
-            .map(|(_, work, _)| work.client())
+            .map(|entry| entry.work.client())
             .collect();
         self.served.retain(|client, _| waiting.contains(client));
     }
 
-    /// Turns and positions of the requests with whose key a batch may start, in the order of their turns.
-    fn turns(&self, running: &[usize]) -> Vec<(usize, usize)> {
+    /// The requests with whose keys a batch may start, in the order of their turns.
+    fn candidates(&self, running: &[usize]) -> Vec<Candidate> {
         let mut waiting: HashMap<usize, usize> = HashMap::new();
-        self.waiting
-            .iter()
-            .for_each(|(_, work, _)| *waiting.entry(work.batch_key()).or_default() += 1);
-        let may_start = |work: &W| {
-            let key = work.batch_key();
-            match running.iter().filter(|&&running| running == key).count() {
-                0 => true,
-                // Of few requests, two small batches take longer than one after the other.
-                batches => batches < work.batches_at_once() && waiting[&key] >= 2 * MIN_LIMIT,
-            }
-        };
-        let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
-        let mut order: Vec<(usize, u64, usize)> = Vec::with_capacity(self.waiting.len());
-        for (index, (_, work, before)) in self.waiting.iter().enumerate() {
-            if may_start(work) {
-                let turn = turns.entry(work.client()).or_default();
-                let served = self.served.get(work.client()).copied().unwrap_or(0);
-                order.push((*turn, served.max(*before), index));
-                *turn += 1;
-            }
+        for Entry { work, .. } in &self.waiting {
+            *waiting.entry(work.batch_key()).or_default() += 1;
         }
-        order.sort_unstable();
-        order
-            .into_iter()
-            .map(|(turn, _, index)| (turn, index))
-            .collect()
+
+        let mut turns: HashMap<&ClientKey, usize> = HashMap::new();
+        let mut candidates = Vec::with_capacity(self.waiting.len());
+        for (index, Entry { work, before, .. }) in self.waiting.iter().enumerate() {
+            let key = work.batch_key();
+            if !may_start(work, count(running, key), waiting[&key]) {
+                continue;
+            }
+
+            let turn = turns.entry(work.client()).or_default();
+            let served = self.served.get(work.client()).copied().unwrap_or(0);
+            candidates.push(Candidate {
+                turn: *turn,
+                since: served.max(*before),
+                index,
+            });
+            *turn += 1;
+        }
+
+        candidates.sort_unstable();
+        candidates
     }
 
     /// Removes the requests at these positions, in this order.
     fn extract(&mut self, positions: &[usize]) -> Vec<W> {
+        // By number: each removal shifts the positions after it.
         let numbers: Vec<u64> = positions
             .iter()
-            .map(|&index| self.waiting[index].0)
+            .map(|&index| self.waiting[index].number)
             .collect();
+
         numbers
             .into_iter()
             .filter_map(|number| self.remove(number))
             .collect()
     }
+}
+
+/// Number of running batches with a key.
+fn count(running: &[usize], key: usize) -> usize {
+    running.iter().filter(|&&running| running == key).count()
+}
+
+/// Returns whether a batch with the key of a request may start, of which `running` batches run and
+/// `waiting` requests wait.
+fn may_start(work: &impl Batchable, running: usize, waiting: usize) -> bool {
+    if running == 0 {
+        return true;
+    }
+
+    // Of few requests, two small batches take longer than one after the other.
+    running < work.batches_at_once() && waiting >= 2 * MIN_LIMIT
 }
 
 #[cfg(test)]
@@ -288,6 +333,7 @@ mod tests {
             Item('b', 2),
             Item('a', 3),
         ]);
+
         assert_eq!(
             take(&mut queue, &[]),
             [Item('a', 1), Item('a', 2), Item('a', 3)]
@@ -299,6 +345,7 @@ mod tests {
     #[test]
     fn a_batch_takes_half_of_many_requests() {
         let mut queue = queue(&[Item('a', 1); 14]);
+
         let sizes: Vec<usize> = (0..4).map(|_| take(&mut queue, &[]).len()).collect();
         assert_eq!(sizes, [7, 4, 3, 0]);
     }
@@ -312,6 +359,7 @@ mod tests {
             Item('a', 1),
             Item('b', 1),
         ]);
+
         assert_eq!(take(&mut queue, &[]), [Item('a', 4), Item('a', 4)]);
         assert_eq!(queue.push(Item('b', 8)), 5);
         assert_eq!(take(&mut queue, &[]), [Item('a', 4), Item('a', 1)]);
@@ -327,6 +375,7 @@ mod tests {
             Item('c', 1),
             Item('b', 2),
         ]);
+
         assert_eq!(take(&mut queue, &['a']), [Item('b', 1), Item('b', 2)]);
         assert_eq!(take(&mut queue, &['a', 'b']), [Item('c', 1)]);
         assert_eq!(take(&mut queue, &['a']), []);
@@ -339,6 +388,7 @@ mod tests {
         for _ in 0..2 * MIN_LIMIT {
             queue.push(Twice);
         }
+
         assert!(queue.take_batch(&[3, 3]).is_none());
         let (key, batch) = queue.take_batch(&[3, 7]).unwrap();
         assert_eq!((key, batch.len()), (3, 1));
@@ -371,6 +421,7 @@ mod tests {
         }
         queue.push(Turn(client(2), 0));
         queue.push(Turn(client(3), 0));
+
         let batch = |queue: &mut Queue<Turn>| {
             let (_, batch) = queue.take_batch(&[]).unwrap_or_default();
             batch
@@ -378,11 +429,14 @@ mod tests {
                 .map(|Turn(client, number)| (client, number))
                 .collect::<Vec<_>>()
         };
+
         let first =
             [(1, 0), (2, 0), (3, 0), (1, 1), (1, 2)].map(|(one, number)| (client(one), number));
+
         assert_eq!(batch(&mut queue), first, "at most three of a client");
         assert_eq!(queue.remove_newest(&client(1)), Some(Turn(client(1), 8)));
         assert_eq!(queue.remove_newest(&client(2)), None);
+
         let numbers: Vec<usize> = batch(&mut queue)
             .into_iter()
             .map(|(_, number)| number)
@@ -395,11 +449,13 @@ mod tests {
     fn clients_take_turns_between_batches_of_one() {
         let mut queue = Queue::default();
         let item = |client: u32| One(ClientKey::Address(std::net::Ipv4Addr::from(client).into()));
+
         for _ in 0..100 {
             queue.push(item(1));
         }
         queue.push(item(2));
         queue.push(item(3));
+
         let mut counts: HashMap<ClientKey, usize> = HashMap::new();
         for _ in 0..30 {
             let (_, batch) = queue.take_batch(&[]).unwrap();
@@ -409,6 +465,7 @@ mod tests {
             *counts.entry(one.0.clone()).or_default() += 1;
             queue.push(one.clone());
         }
+
         assert!(counts.values().all(|count| *count == 10), "{counts:?}");
     }
 
@@ -419,13 +476,16 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(item(0));
         queue.take_batch(&[]).unwrap();
+
         (1..10).for_each(|client| _ = queue.push(item(client)));
         queue.push(item(0));
+
         for newcomer in 10..19 {
             let (_, batch) = queue.take_batch(&[]).unwrap();
             assert_eq!(batch, [item(newcomer - 9)]);
             queue.push(item(newcomer));
         }
+
         assert_eq!(queue.take_batch(&[]).unwrap().1, [item(0)]);
         while queue.take_batch(&[]).is_some() {}
         assert!(queue.served.is_empty());

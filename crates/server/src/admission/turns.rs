@@ -1,4 +1,4 @@
-//! Limits how many requests do a kind of work at once. The others wait for their turn.
+//! Turns of requests for a kind of work.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,31 +57,28 @@ impl WorkTurns {
             .map(Permit::of)
     }
 
-    /// Waits for a turn of this client. Returns it with the permit.
-    ///
-    /// # Errors
-    /// [`JobError::Displaced`] if the request gave up its place while it waited.
+    /// Waits for a turn of this client. Returns it with the permit. Fails if the request gave up
+    /// its place while it waited.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         client: &ClientKey,
         permit: Permit,
     ) -> Result<(Turn, Permit), JobError> {
-        let (number, receive) = {
+        let (send, receive) = oneshot::channel();
+        let number = {
             let mut state = self.state();
             if state.free > 0 {
                 state.free -= 1;
                 return Ok((Turn(Arc::clone(self)), permit));
             }
-            let (send, receive) = oneshot::channel();
-            (
-                state.queue.push(Waiting {
-                    client: client.clone(),
-                    permit,
-                    send,
-                }),
-                receive,
-            )
+
+            state.queue.push(Waiting {
+                client: client.clone(),
+                permit,
+                send,
+            })
         };
+
         let _leaving = LeaveOnDrop {
             turns: self,
             number,
@@ -95,6 +92,8 @@ impl WorkTurns {
         let Some(Waiting { permit, send, .. }) = displaced else {
             return false;
         };
+
+        // Freed before the caller hears of it, so that it finds its permit free.
         drop(permit);
         let _ = send.send(Err(JobError::Displaced));
         true
@@ -108,13 +107,15 @@ impl WorkTurns {
     fn pass_on(self: &Arc<Self>) {
         let next = {
             let mut state = self.state();
-            let next = state
-                .queue
-                .take_batch(&[])
-                .and_then(|(_, batch)| batch.into_iter().next());
-            state.free += usize::from(next.is_none());
+            let batch = state.queue.take_batch(&[]);
+            let next = batch.and_then(|(_, batch)| batch.into_iter().next());
+            if next.is_none() {
+                state.free += 1;
+            }
             next
         };
+
+        // Outside the lock: a turn that cannot be sent locks it to be passed on.
         if let Some(Waiting { permit, send, .. }) = next {
             // A turn that is not received is dropped, and passed on again.
             drop(send.send(Ok((Turn(Arc::clone(self)), permit))));
@@ -181,21 +182,26 @@ mod tests {
     async fn clients_take_turns_and_cancelled_requests_lose_theirs() {
         let turns = WorkTurns::new(1, 5);
         let (first, _) = enter(&turns, 1).await.await.unwrap().unwrap();
+
         let mut flood = vec![
             enter(&turns, 1).await,
             enter(&turns, 1).await,
             enter(&turns, 1).await,
         ];
         let other = enter(&turns, 2).await;
+
         flood.remove(0).abort();
         yield_now().await;
+
         drop(first);
         let mut begun = flood.remove(0).await.unwrap().unwrap();
         assert!(!other.is_finished());
+
         drop(begun.0);
         begun = other.await.unwrap().unwrap();
         assert!(!flood[0].is_finished());
         drop(begun.0);
+
         drop(flood.remove(0).await.unwrap().unwrap());
         let state = turns.state();
         assert_eq!((state.free, state.queue.len()), (1, 0));
@@ -206,10 +212,13 @@ mod tests {
         let turns = WorkTurns::new(1, 2);
         let running = enter(&turns, 1).await.await.unwrap().unwrap();
         let flood = [enter(&turns, 1).await, enter(&turns, 1).await];
+
         assert!(turns.admit(&key(1)).is_none());
         let _permit = turns.admit(&key(2)).unwrap();
+
         let [older, newest] = flood;
         assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Displaced));
+
         drop(running);
         assert!(older.await.unwrap().is_ok());
     }

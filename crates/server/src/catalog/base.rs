@@ -12,7 +12,7 @@ use papir_core::{Description, Version};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::{Metadata, OpenOptions, Snapshot, Verifier, parse_timestamp};
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, refused};
 use super::identity::Identity;
 
 /// Maximum number of queries in one request and in one batch, unless a single key needs more.
@@ -42,7 +42,7 @@ pub(super) struct Base {
     pub(super) snapshot: u64,
     /// The file at the time it was opened.
     pub(super) identity: Option<Identity>,
-    /// Verifies what the opening left; `None` once it is taken.
+    /// Verifies the chunks that the opening did not; `None` once it is taken.
     verifier: Mutex<Option<Verifier>>,
     /// Bytes that are not verified yet.
     pub(super) unverified: AtomicU64,
@@ -58,13 +58,8 @@ impl Base {
         options: OpenOptions,
         identity: Option<Identity>,
     ) -> papir_store::Result<Self> {
-        let base =
-            Self::of_snapshot(name, Snapshot::open_with(path, options)?).map_err(|error| {
-                papir_store::Error::Checkpoint {
-                    file: path.display().to_string(),
-                    error,
-                }
-            })?;
+        let snapshot = Snapshot::open_with(path, options)?;
+        let base = Self::of_snapshot(name, snapshot).map_err(|error| refused(path, error))?;
         Ok(Self { identity, ..base })
     }
 
@@ -75,6 +70,7 @@ impl Base {
     ) -> papir_checkpoint::Result<Self> {
         let verifier = snapshot.take_verifier();
         let unverified = verifier.as_ref().map_or(0, Verifier::bytes).into();
+
         let Snapshot {
             metadata,
             server,
@@ -84,23 +80,24 @@ impl Base {
             file_bytes,
             ..
         } = snapshot;
-        let checkpoint = checkpoint
-            .map(|log| Checkpoint::of(&log, name))
-            .transpose()?;
-        let base = Self::new(name, server, keyword, commitment_top);
+        let checkpoint = match checkpoint {
+            Some(log) => Some(Checkpoint::of(&log, name)?),
+            None => None,
+        };
         let published = published(&metadata, checkpoint.as_ref());
-        let verifier = Mutex::new(verifier);
+
+        let base = Self::new(name, server, keyword, commitment_top);
         Ok(Self {
             snapshot: file_bytes,
             checkpoint,
             published,
-            verifier,
+            verifier: Mutex::new(verifier),
             unverified,
             ..base
         })
     }
 
-    /// Takes the verification of what the opening left.
+    /// Takes the verifier of the chunks that the opening did not verify; `None` if it is taken.
     pub(super) fn take_verifier(&self) -> Option<Verifier> {
         self.verifier
             .lock()
@@ -110,18 +107,18 @@ impl Base {
 
     /// The public part that clients download. Encoded on first use, which is slow for a large hint.
     pub(super) fn public_part(&self) -> Bytes {
-        let encoded = self.public_part.get_or_init(|| {
-            let scheme_public = self.server.public();
-            let keyword = self.keyword.clone();
-            Bundle {
-                scheme_public,
-                keyword,
-                commitment_top: self.commitment_top,
-            }
-            .encode()
-            .into()
-        });
-        encoded.clone()
+        self.public_part
+            .get_or_init(|| self.encode_public_part())
+            .clone()
+    }
+
+    fn encode_public_part(&self) -> Bytes {
+        let bundle = Bundle {
+            scheme_public: self.server.public(),
+            keyword: self.keyword.clone(),
+            commitment_top: self.commitment_top,
+        };
+        bundle.encode().into()
     }
 
     /// Serves a prepared database.
@@ -134,18 +131,20 @@ impl Base {
         let description = server.describe();
         let version = server.version();
         let lookups = keyword.as_ref().map_or(1, KeywordLayout::lookups);
+
+        // Without the scheme's part, whose length is known: a hint takes long to encode.
         let layout = Bundle {
             scheme_public: Vec::new(),
             keyword: keyword.clone(),
             commitment_top,
-        }
-        .encode()
-        .len();
+        };
+        let layout_bytes = layout.encode().len() as u64;
+
         Self {
             name: name.to_owned(),
             max_batch: max_batch(&description, lookups),
             query_bytes: description.sizes.query as usize,
-            public_part_bytes: description.sizes.public + layout as u64,
+            public_part_bytes: description.sizes.public + layout_bytes,
             server,
             keyword,
             commitment_top,
@@ -162,7 +161,8 @@ impl Base {
         }
     }
 
-    /// Most queries of a batch of requests, and bytes of its queries or its answers.
+    /// Maximum number of queries in a batch of requests, and of bytes of its queries or its
+    /// answers.
     pub(super) fn batch_limits(&self) -> (usize, u64) {
         match self.device_bytes() {
             0 => (MAX_BATCH, BATCH_BYTES),
@@ -170,8 +170,8 @@ impl Base {
         }
     }
 
-    /// Batches that are answered at the same time. Other machines with the slices of the database work
-    /// on one while the answers of the one before are combined here.
+    /// Batches that are answered at the same time. Other machines with the slices of the database
+    /// work on one while the answers of the one before are combined here.
     pub(super) fn batches_at_once(&self) -> usize {
         if self.server.as_any().is::<Combined>() {
             2
@@ -182,20 +182,25 @@ impl Base {
 
     /// Bytes in the memory of a device; 0 if the CPU answers alone.
     pub(super) fn device_bytes(&self) -> u64 {
-        self.placed.as_ref().map_or(
-            0,
-            |(device, bytes)| if device.is_lost() { 0 } else { *bytes },
-        )
+        match &self.placed {
+            Some((device, bytes)) if !device.is_lost() => *bytes,
+            _ => 0,
+        }
     }
 
-    /// Number of queries of this many lookups.
+    /// Length in bytes of the queries for a number of lookups.
+    pub(super) fn bytes_of(&self, lookups: usize) -> usize {
+        self.queries_of(lookups) * self.query_bytes
+    }
+
+    /// Number of queries for a number of lookups.
     pub(super) fn queries_of(&self, lookups: usize) -> usize {
         lookups
             .saturating_mul(self.records_per_lookup())
             .div_ceil(self.capacity())
     }
 
-    /// Maximum number of lookups in this number of queries.
+    /// Maximum number of lookups in a number of queries.
     pub(super) fn lookups_in(&self, queries: usize) -> usize {
         queries.saturating_mul(self.capacity()) / self.records_per_lookup()
     }
@@ -229,5 +234,6 @@ fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
     let fitting = usize::try_from(BATCH_BYTES / longest)
         .unwrap_or(usize::MAX)
         .clamp(1, MAX_BATCH);
+
     fitting.max(lookups_per_key.div_ceil(description.limits.batch.max(1)))
 }

@@ -1,5 +1,7 @@
 //! The signed checkpoint of a database, ready to be sent.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use papir_checkpoint::{Error, Log, Result};
 
@@ -18,10 +20,8 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The checkpoint of a log that is served under `name`.
-    ///
-    /// # Errors
-    /// [`Error::Database`] for the log of another name: clients would refuse its checkpoint.
+    /// The checkpoint of a log that is served under `name`. Refuses the log of another name, whose
+    /// checkpoint clients would refuse.
     pub(super) fn of(log: &Log, name: &str) -> Result<Self> {
         let newest = log.newest()?;
         if newest.database != name {
@@ -30,10 +30,12 @@ impl Checkpoint {
                 expected: name.to_owned(),
             });
         }
+
         let note = log.note().to_string();
         let proof = log.proof()?.encode()?;
         let bytes = log.encode()?;
         let tag = format!("\"{}\"", &blake3::hash(&bytes).to_hex()[..16]);
+
         let sequence = newest.sequence;
         let time = newest.time;
         Ok(Self {
@@ -44,5 +46,13 @@ impl Checkpoint {
             sequence,
             time,
         })
+    }
+}
+
+/// The error for a file with a checkpoint that is not served.
+pub(super) fn refused(file: &Path, error: Error) -> papir_store::Error {
+    papir_store::Error::Checkpoint {
+        file: file.display().to_string(),
+        error,
     }
 }

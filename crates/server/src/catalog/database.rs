@@ -13,7 +13,7 @@ use papir_lookup::KeywordLayout;
 use papir_store::{Delta, OpenOptions, Snapshot, Verify, delta_file};
 
 use super::base::{BATCH_BYTES, Base};
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, refused};
 use super::delta::ServedDelta;
 use super::error::QueryError;
 use super::identity::{Files, Identity};
@@ -21,7 +21,7 @@ use super::placing::Place;
 
 /// The concatenated queries of one request.
 pub(crate) struct Queries<'a> {
-    /// A whole number of queries of one form, and then those of the same lookups to the delta.
+    /// A whole number of queries of one form, then the queries to the delta for the same lookups.
     pub(crate) bytes: &'a [u8],
     /// The client's keys, if the scheme has them.
     pub(crate) keys: Option<&'a ErasedKeys>,
@@ -41,8 +41,35 @@ impl<'a> Queries<'a> {
     }
 }
 
-/// One version of one database, with the name it is served under: a snapshot and, if there is one, the
-/// delta beside it.
+/// The body of a request, divided into its two kinds of queries.
+#[derive(Clone, Copy)]
+struct Parts<'q> {
+    /// The queries to the snapshot.
+    base: &'q [u8],
+    /// The queries to the delta, for the same lookups.
+    delta: &'q [u8],
+}
+
+/// The files that a version is opened from.
+#[derive(Clone, Copy)]
+pub(super) struct Paths<'a> {
+    /// The file with the deltas beside it.
+    pub(super) file: &'a Path,
+    /// The snapshot: `file`, or an earlier version of it.
+    pub(super) snapshot: &'a Path,
+}
+
+impl<'a> Paths<'a> {
+    /// The newest version of a file.
+    pub(super) fn newest(file: &'a Path) -> Self {
+        Self {
+            file,
+            snapshot: file,
+        }
+    }
+}
+
+/// One version of one database under its name: a snapshot, and the delta beside it if it has one.
 pub struct Database {
     base: Arc<Base>,
     delta: Option<ServedDelta>,
@@ -55,14 +82,11 @@ impl Database {
     /// See [`Snapshot::open_with`]; [`papir_store::Error::Checkpoint`] for a signed database under
     /// another name than its own.
     pub fn open(name: &str, path: &Path) -> papir_store::Result<Self> {
-        Self::open_with(
-            name,
-            path,
-            OpenOptions {
-                in_memory: true,
-                ..OpenOptions::default()
-            },
-        )
+        let options = OpenOptions {
+            in_memory: true,
+            ..OpenOptions::default()
+        };
+        Self::open_with(name, path, options)
     }
 
     /// Like [`Database::open`], with options.
@@ -70,46 +94,51 @@ impl Database {
     /// # Errors
     /// The errors of [`Database::open`].
     pub fn open_with(name: &str, path: &Path, options: OpenOptions) -> papir_store::Result<Self> {
-        Ok(Self::open_again(name, (path, path), (&options, Place::NONE), None)?.0)
+        let (database, _) =
+            Self::open_again(name, Paths::newest(path), &options, Place::NONE, None)?;
+        Ok(database)
     }
 
-    /// Opens the snapshot at `path`, unless it is the one that is `served`, and its delta beside `file`.
-    /// Returns them as they were.
+    /// Opens a snapshot, unless it is the one that is `served`, and its delta. Returns the files as
+    /// they were then.
     ///
-    /// A merge renames the next snapshot before it removes the delta of this one. If the file has been
-    /// replaced meanwhile, a missing delta says nothing, and the next file is opened instead.
+    /// A merge renames the next snapshot before it removes the delta of this one. If the file has
+    /// been replaced meanwhile, a missing delta says nothing, and the next file is opened instead.
     pub(super) fn open_again(
         name: &str,
-        (file, path): (&Path, &Path),
-        (options, place): (&OpenOptions, Place<'_>),
+        paths: Paths<'_>,
+        options: &OpenOptions,
+        place: Place<'_>,
         served: Option<&Self>,
     ) -> papir_store::Result<(Self, Files)> {
         const ATTEMPTS: usize = 8;
+
+        let Paths {
+            file,
+            snapshot: path,
+        } = paths;
         let at_once = of_deltas(options);
         for _ in 0..ATTEMPTS {
             let snapshot = Identity::of(path);
-            let base = match served
-                .filter(|served| snapshot.is_some() && served.base.identity == snapshot)
-            {
+            let unchanged =
+                served.filter(|served| snapshot.is_some() && served.base.identity == snapshot);
+            let base = match unchanged {
                 Some(served) => Arc::clone(&served.base),
                 None => Arc::new(place.put(Base::open(name, path, options.clone(), snapshot)?)?),
             };
-            let seen = Identity::of(&delta_file(file, base.version)?);
+
+            // Identified before it is opened: a delta that replaces it meanwhile counts as changed.
+            let delta = Identity::of(&delta_file(file, base.version)?);
             let opened = Delta::of(file, base.version, &at_once);
+
+            // Checked before the result is used: a merge may have removed the delta.
             if Identity::of(path) == snapshot {
-                let delta = opened?
-                    .map(|opened| serve_delta(&base, opened, file))
-                    .transpose()?;
-                let database = Self { base, delta };
-                return Ok((
-                    database,
-                    Files {
-                        snapshot,
-                        delta: seen,
-                    },
-                ));
+                let files = Files { snapshot, delta };
+                let delta = serve_delta(&base, opened?, file)?;
+                return Ok((Self { base, delta }, files));
             }
         }
+
         let what = format!("opening {}", path.display());
         let source = std::io::Error::other(format!(
             "it was replaced during each of {ATTEMPTS} attempts"
@@ -118,14 +147,9 @@ impl Database {
     }
 
     /// The same snapshot, with the delta that is beside `file` now.
-    ///
-    /// # Errors
-    /// The errors of [`Delta::of`], and [`papir_store::Error::Options`] if only one of them is signed.
     pub(super) fn with_delta_beside(&self, file: &Path) -> papir_store::Result<Self> {
         let opened = Delta::of(file, self.base.version, &of_deltas(&OpenOptions::default()))?;
-        let delta = opened
-            .map(|opened| serve_delta(&self.base, opened, file))
-            .transpose()?;
+        let delta = serve_delta(&self.base, opened, file)?;
         Ok(Self {
             base: Arc::clone(&self.base),
             delta,
@@ -166,7 +190,7 @@ impl Database {
         &self.base.name
     }
 
-    /// Its version: that of the delta, if there is one.
+    /// The version of the delta or, without a delta, of the snapshot.
     pub fn version(&self) -> Version {
         self.delta
             .as_ref()
@@ -214,14 +238,12 @@ impl Database {
         &self.base.description
     }
 
-    /// The owner's signed checkpoint: that of the delta, if there is one; `None` if the database is not
-    /// signed.
+    /// The owner's signed checkpoint of this version; `None` if the database is not signed.
     pub(crate) fn checkpoint(&self) -> Option<&Checkpoint> {
-        self.delta
-            .as_ref()
-            .map_or(self.base.checkpoint.as_ref(), |delta| {
-                delta.checkpoint.as_ref()
-            })
+        match &self.delta {
+            Some(delta) => delta.checkpoint.as_ref(),
+            None => self.base.checkpoint.as_ref(),
+        }
     }
 
     /// Time at which the version was signed or, without a signature, built or last updated; `None`
@@ -247,11 +269,12 @@ impl Database {
         self.base.queries_of(1)
     }
 
-    /// Maximum number of queries in one request; with a delta, of those to the snapshot.
+    /// Maximum number of queries to the snapshot in one request.
     pub(crate) fn max_batch(&self) -> usize {
         let Some(delta) = &self.delta else {
             return self.base.max_batch;
         };
+
         // The queries to the delta have the same limit in bytes as those to a snapshot.
         let lookups = BATCH_BYTES as usize / delta.bytes_of(1).max(1);
         let fitting = lookups * self.base.records_per_lookup() / self.base.capacity();
@@ -289,33 +312,45 @@ impl Database {
         self.max_batch() * self.base.query_bytes + changes
     }
 
-    /// Splits a body into the queries to the snapshot and those to the delta, which are for the same
-    /// lookups; `None` if its length is not that of such a body.
-    fn parts<'q>(&self, body: &'q [u8]) -> Option<(&'q [u8], &'q [u8])> {
+    /// Splits a body into its queries to the snapshot and to the delta; `None` if no number of
+    /// lookups has its length.
+    fn parts<'q>(&self, body: &'q [u8]) -> Option<Parts<'q>> {
         let Some(delta) = &self.delta else {
-            return Some((body, &[]));
+            return Some(Parts {
+                base: body,
+                delta: &[],
+            });
         };
-        let of_base = |lookups| self.base.queries_of(lookups) * self.base.query_bytes;
-        let fits = |lookups: &usize| of_base(*lookups) + delta.bytes_of(*lookups) == body.len();
-        let lookups = (1..=self.max_lookups()).find(fits)?;
-        Some(body.split_at(of_base(lookups)))
+
+        // Each number of lookups has a length of its own, so the length tells where to split.
+        let lookups = (1..=self.max_lookups())
+            .find(|&lookups| self.base.bytes_of(lookups) + delta.bytes_of(lookups) == body.len())?;
+        let (base, delta) = body.split_at(self.base.bytes_of(lookups));
+        Some(Parts { base, delta })
     }
 
-    /// Returns whether the queries of a body are for this version: for this snapshot and, if there is one,
-    /// for this delta.
+    /// [`Self::parts`] of a body whose length was checked.
+    fn checked_parts<'q>(&self, body: &'q [u8]) -> Parts<'q> {
+        self.parts(body).unwrap_or(Parts {
+            base: body,
+            delta: &[],
+        })
+    }
+
+    /// Returns whether the queries of a body are for this version: for its snapshot, and for its
+    /// delta.
     pub(crate) fn is_named_by(&self, body: &[u8]) -> bool {
-        let names = |queries, version| named_version(queries, Kind::Query) == Some(version);
         match (&self.delta, self.parts(body)) {
-            (None, _) => names(body, self.base.version),
-            (Some(delta), Some((base, changes))) => {
-                names(base, self.base.version) && names(changes, delta.version)
+            (None, _) => is_for(body, self.base.version),
+            (Some(delta), Some(parts)) => {
+                is_for(parts.base, self.base.version) && is_for(parts.delta, delta.version)
             }
             (Some(_), None) => false,
         }
     }
 
-    /// Length of each of concatenated queries, which all have the form of the first: whole, a key that
-    /// is sent ahead, or the rest of a query whose key was.
+    /// Length of each of concatenated queries. All have the form of the first: a whole query, a key
+    /// that is sent ahead, or the rest of a query whose key was sent ahead.
     fn each(&self, queries: &[u8]) -> usize {
         let Sizes { ahead, online, .. } = self.base.description.sizes;
         let first = envelope::first_length(queries)
@@ -330,19 +365,20 @@ impl Database {
 
     /// Number of concatenated queries, to the snapshot and to the delta.
     pub(crate) fn count(&self, body: &[u8]) -> usize {
-        let (queries, changes) = self.checked_parts(body);
-        self.count_of_base(queries) + self.delta.as_ref().map_or(0, |delta| delta.count(changes))
+        let parts = self.checked_parts(body);
+        self.count_of_base(parts.base) + self.count_of_delta(parts.delta)
     }
 
     /// Length in bytes of the answers to concatenated queries, or more.
     pub(crate) fn answer_bytes(&self, body: &[u8]) -> usize {
-        let (queries, changes) = self.checked_parts(body);
-        let of_base = self.count_of_base(queries) * self.base.description.sizes.answer as usize;
-        of_base
-            + self
-                .delta
-                .as_ref()
-                .map_or(0, |delta| delta.answer_bytes(changes))
+        let parts = self.checked_parts(body);
+        let answer = self.base.description.sizes.answer as usize;
+        let of_base = self.count_of_base(parts.base) * answer;
+        let of_delta = self
+            .delta
+            .as_ref()
+            .map_or(0, |delta| delta.answer_bytes(parts.delta));
+        of_base + of_delta
     }
 
     /// Number of concatenated queries to the snapshot.
@@ -350,9 +386,9 @@ impl Database {
         queries.len() / self.each(queries)
     }
 
-    /// [`Self::parts`] of a body whose length was checked.
-    fn checked_parts<'q>(&self, body: &'q [u8]) -> (&'q [u8], &'q [u8]) {
-        self.parts(body).unwrap_or((body, &[]))
+    /// Number of concatenated queries to the delta; 0 without one.
+    fn count_of_delta(&self, queries: &[u8]) -> usize {
+        self.delta.as_ref().map_or(0, |delta| delta.count(queries))
     }
 
     /// Number of queries in a body of this length, at least 1 and at most the largest batch. An
@@ -364,30 +400,33 @@ impl Database {
         length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
     }
 
-    /// Checks that a body is a whole number of queries of one form, from one to a batch, and as many to the
-    /// delta as they need.
-    pub(crate) fn check_length(&self, queries: &[u8]) -> std::result::Result<(), QueryError> {
+    /// Checks that a body is a whole number of queries of one form, from one to a batch, and as
+    /// many to the delta as they need.
+    pub(crate) fn check_length(&self, body: &[u8]) -> std::result::Result<(), QueryError> {
+        let found = body.len();
+
         if let Some(delta) = &self.delta {
-            let found = queries.len();
             let limit = self.body_limit();
-            let query = self.base.queries_of(1) * self.base.query_bytes + delta.bytes_of(1);
-            return match self.parts(queries) {
-                _ if found > limit => Err(QueryError::TooLong { limit }),
-                None => Err(QueryError::WrongLength { found, query }),
-                Some(_) => Ok(()),
-            };
+            if found > limit {
+                return Err(QueryError::TooLong { limit });
+            }
+            if self.parts(body).is_none() {
+                let query = self.base.bytes_of(1) + delta.bytes_of(1);
+                return Err(QueryError::WrongLength { found, query });
+            }
+            return Ok(());
         }
-        let found = queries.len();
-        let query = self.each(queries);
+
+        let query = self.each(body);
         if found.div_ceil(query) > self.base.max_batch {
             return Err(QueryError::TooLong {
                 limit: self.base.max_batch * query,
             });
         }
-        if found > 0 && found.is_multiple_of(query) {
-            return Ok(());
+        if found == 0 || !found.is_multiple_of(query) {
+            return Err(QueryError::WrongLength { found, query });
         }
-        Err(QueryError::WrongLength { found, query })
+        Ok(())
     }
 
     /// Splits concatenated queries.
@@ -402,12 +441,11 @@ impl Database {
         newest: Version,
     ) -> std::result::Result<(), QueryError> {
         let count = self.split(queries).count();
-        self.split(queries)
-            .enumerate()
-            .try_for_each(|(index, query)| {
-                let checked = self.base.server.check_query(query);
-                checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))
-            })
+        for (index, query) in self.split(queries).enumerate() {
+            let checked = self.base.server.check_query(query);
+            checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))?;
+        }
+        Ok(())
     }
 
     /// Batches of requests that are answered at the same time.
@@ -415,7 +453,7 @@ impl Database {
         self.base.batches_at_once()
     }
 
-    /// Returns whether requests with these bodies stay within the limits of one request when answered
+    /// Returns whether requests with these bodies stay within the limits of a batch when answered
     /// together.
     pub(crate) fn fit_together<'q>(
         &self,
@@ -425,15 +463,16 @@ impl Database {
         let mut queries = 0;
         let mut bytes = 0u64;
         for body in others.chain([request]) {
-            queries += self.count_of_base(self.checked_parts(body).0);
+            queries += self.count_of_base(self.checked_parts(body).base);
             bytes = bytes.saturating_add(self.footprint(body));
         }
+
         let (most_queries, most_bytes) = self.base.batch_limits();
         queries <= most_queries && bytes <= most_bytes
     }
 
-    /// Memory that answering a body needs besides the database: the queries or their answers, whichever
-    /// is larger, and the client's keys.
+    /// Memory that answering a body needs besides the database: the queries or their answers,
+    /// whichever is larger, and the client's keys.
     fn footprint(&self, body: &[u8]) -> u64 {
         let Sizes {
             query,
@@ -441,12 +480,14 @@ impl Database {
             keys,
             ..
         } = self.base.description.sizes;
-        let (queries, changes) = self.checked_parts(body);
-        let count = self.count_of_base(queries) as u64;
+        let parts = self.checked_parts(body);
+
+        let count = self.count_of_base(parts.base) as u64;
         let of_delta = self
             .delta
             .as_ref()
-            .map_or(0, |delta| delta.footprint(changes));
+            .map_or(0, |delta| delta.footprint(parts.delta));
+
         count
             .saturating_mul(query.max(answer))
             .saturating_add(keys)
@@ -454,44 +495,59 @@ impl Database {
     }
 
     /// Answers several requests with one pass over the database. Returns one result per request: an
-    /// invalid query rejects its own request only. The answers of the delta follow those of the snapshot.
+    /// invalid query rejects its own request only. The delta's answers follow the snapshot's.
     pub(crate) fn answer(
         &self,
         requests: &[Queries<'_>],
     ) -> Vec<std::result::Result<Vec<u8>, QueryError>> {
-        let parts: Vec<_> = requests
+        let parts: Vec<Parts<'_>> = requests
             .iter()
             .map(|request| self.checked_parts(request.bytes))
             .collect();
-        let mut batch = Vec::new();
-        for (request, (queries, _)) in requests.iter().zip(&parts) {
-            let queries = self.split(queries).enumerate();
-            batch.extend(queries.map(|(index, query)| (request.session(index), query)));
+        let mut from_base = self.answer_base(requests, &parts).into_iter();
+        let mut from_delta = self.answer_delta(&parts).into_iter();
+
+        // The answers are in the order of the queries: each request takes its share of both.
+        let mut answers = Vec::with_capacity(requests.len());
+        for (request, part) in requests.iter().zip(&parts) {
+            let of_base = self.count_of_base(part.base);
+            let of_delta = self.count_of_delta(part.delta);
+            let together = from_base
+                .by_ref()
+                .take(of_base)
+                .chain(from_delta.by_ref().take(of_delta));
+            answers.push(concatenate(
+                together.collect(),
+                of_base + of_delta,
+                request.newest,
+            ));
         }
-        let mut answers = self
-            .base
-            .server
-            .answer_many(&batch, &NoProgress)
-            .into_iter();
-        let changes = self
-            .delta
-            .as_ref()
-            .map(|delta| delta.answer(parts.iter().map(|(_, changes)| *changes)));
-        let mut changes = changes.unwrap_or_default().into_iter();
-        requests
-            .iter()
-            .zip(&parts)
-            .map(|(request, (queries, asked))| {
-                let of_base = self.count_of_base(queries);
-                let of_delta = self.delta.as_ref().map_or(0, |delta| delta.count(asked));
-                let together = answers
-                    .by_ref()
-                    .take(of_base)
-                    .chain(changes.by_ref().take(of_delta));
-                concatenate(together.collect(), of_base + of_delta, request.newest)
-            })
-            .collect()
+        answers
     }
+
+    /// Answers the queries to the snapshot of several requests, in order.
+    fn answer_base(&self, requests: &[Queries<'_>], parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
+        let mut batch = Vec::new();
+        for (request, part) in requests.iter().zip(parts) {
+            for (index, query) in self.split(part.base).enumerate() {
+                batch.push((request.session(index), query));
+            }
+        }
+        self.base.server.answer_many(&batch, &NoProgress)
+    }
+
+    /// Answers the queries to the delta of several requests, in order; none without a delta.
+    fn answer_delta(&self, parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
+        match &self.delta {
+            Some(delta) => delta.answer(parts.iter().map(|part| part.delta)),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Returns whether queries are for a version.
+fn is_for(queries: &[u8], version: Version) -> bool {
+    named_version(queries, Kind::Query) == Some(version)
 }
 
 /// The options for deltas: they are short, and there is no later verification of them.
@@ -502,31 +558,42 @@ fn of_deltas(options: &OpenOptions) -> OpenOptions {
     }
 }
 
-/// Serves a delta beside its base. Refuses one that is not signed beside a signed base, and a base whose
-/// public part is not the one that the delta's checkpoint names: clients would refuse both.
-fn serve_delta(base: &Base, delta: Delta, file: &Path) -> papir_store::Result<ServedDelta> {
-    let failed = |error| papir_store::Error::Checkpoint {
-        file: file.display().to_string(),
-        error,
+/// Serves the delta beside a base, if one was opened. Refuses one that is not signed beside a
+/// signed base, and a base whose public part is not the one that the delta's checkpoint names:
+/// clients would refuse both.
+fn serve_delta(
+    base: &Base,
+    opened: Option<Delta>,
+    file: &Path,
+) -> papir_store::Result<Option<ServedDelta>> {
+    let Some(delta) = opened else {
+        return Ok(None);
     };
+
     match (&base.checkpoint, &delta.log) {
         (Some(_), Some(log)) => {
             log.newest()
                 .and_then(|leaf| leaf.check_public_part(&base.public_part()))
-                .map_err(failed)?;
+                .map_err(|error| refused(file, error))?;
         }
         (None, None) => {}
         (signed, _) => {
-            let words = |signed| if signed { "signed" } else { "unsigned" };
-            let of_base = words(signed.is_some());
-            let of_delta = words(delta.log.is_some());
+            let of_base = signed_or_not(signed.is_some());
+            let of_delta = signed_or_not(delta.log.is_some());
             return Err(papir_store::Error::Options {
                 found: format!("a delta that is {of_delta} beside a database that is {of_base}"),
                 expected: "both signed, or both unsigned".to_owned(),
             });
         }
     }
-    ServedDelta::new(delta, &base.name).map_err(failed)
+
+    let served = ServedDelta::new(delta, &base.name).map_err(|error| refused(file, error))?;
+    Ok(Some(served))
+}
+
+/// The word for a signature or its absence, in messages.
+fn signed_or_not(is_signed: bool) -> &'static str {
+    if is_signed { "signed" } else { "unsigned" }
 }
 
 /// Concatenates the `count` answers of one request.
@@ -538,6 +605,7 @@ fn concatenate(
     if answers.len() != count {
         return Err(QueryError::Missing);
     }
+
     let mut joined = Vec::new();
     for (index, answer) in answers.into_iter().enumerate() {
         let answer =

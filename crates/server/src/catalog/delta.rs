@@ -33,12 +33,10 @@ pub(crate) struct ServedDelta {
 }
 
 impl ServedDelta {
-    /// Serves an opened delta of the database `name`.
-    ///
-    /// # Errors
-    /// [`papir_checkpoint::Error::Database`] for a signed delta of another database.
+    /// Serves an opened delta of the database `name`. Refuses a signed delta of another database.
     pub(super) fn new(delta: Delta, name: &str) -> papir_checkpoint::Result<Self> {
         let public_part = delta.part().encode().into();
+
         let Delta {
             metadata,
             server,
@@ -48,6 +46,11 @@ impl ServedDelta {
             ..
         } = delta;
         let description = server.describe();
+        let checkpoint = match log {
+            Some(log) => Some(Checkpoint::of(&log, name)?),
+            None => None,
+        };
+
         Ok(Self {
             version: server.version(),
             entries: metadata.entries,
@@ -57,7 +60,7 @@ impl ServedDelta {
             snapshot: file_bytes,
             published: parse_timestamp(&metadata.created),
             arrived: metadata.arrived,
-            checkpoint: log.map(|log| Checkpoint::of(&log, name)).transpose()?,
+            checkpoint,
             description,
             server,
         })
@@ -68,7 +71,7 @@ impl ServedDelta {
         (self.description.sizes.query as usize).max(1)
     }
 
-    /// Length in bytes of the queries of this many lookups.
+    /// Length in bytes of the queries for a number of lookups.
     pub(super) fn bytes_of(&self, lookups: usize) -> usize {
         lookups * self.queries_per_lookup * self.query_bytes()
     }
@@ -89,7 +92,7 @@ impl ServedDelta {
         (self.count(queries) as u64).saturating_mul(sizes.query.max(sizes.answer))
     }
 
-    /// Answers the concatenated queries of several requests together: one answer per query, in order.
+    /// Answers the concatenated queries of several requests: one answer per query, in order.
     pub(super) fn answer<'q>(
         &self,
         requests: impl Iterator<Item = &'q [u8]>,
@@ -98,10 +101,10 @@ impl ServedDelta {
         let batch: Vec<_> = queries
             .map(|query| (ErasedSession::default(), query))
             .collect();
+
         if batch.is_empty() {
-            Vec::new()
-        } else {
-            self.server.answer_many(&batch, &NoProgress)
+            return Vec::new();
         }
+        self.server.answer_many(&batch, &NoProgress)
     }
 }

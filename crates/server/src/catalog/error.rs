@@ -55,6 +55,7 @@ impl QueryError {
         current: Version,
     ) -> Self {
         use papir_core::Error as E;
+
         match source {
             E::WrongVersion { .. } => Self::WrongVersion { current },
             E::Unavailable { reason } => Self::Unavailable { reason },

@@ -1,4 +1,4 @@
-//! File identity: detects that a path refers to a different file.
+//! Identity of files, which detects a replaced file.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
@@ -55,11 +55,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let next = folder.path().join("b");
+
         assert_eq!(Identity::of(&path), None);
+
         fs::write(&path, "one").unwrap();
         fs::write(&next, "two").unwrap();
         let first = Identity::of(&path).unwrap();
         assert_eq!(Identity::of(&path), Some(first));
+
         fs::rename(&next, &path).unwrap();
         assert_ne!(Identity::of(&path), Some(first));
     }

@@ -21,12 +21,13 @@ pub(crate) struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// Sums over `versions`. Those that differ in their deltas only share one snapshot.
+    /// Sums over `versions`. Versions that differ in their deltas only share one snapshot.
     pub(crate) fn of(versions: &[VersionView]) -> Self {
         let mut sum = Self {
             versions: versions.len(),
             ..Self::default()
         };
+
         for database in bases(versions) {
             sum.add(&database.description().sizes, database.snapshot());
         }
@@ -62,6 +63,7 @@ impl MemoryUse {
             hint,
             ..
         } = *self;
+
         [
             ("snapshot", snapshot),
             ("encoded", encoded),
@@ -95,6 +97,7 @@ pub(crate) fn report(database: &str, versions: &[VersionView]) {
         hint,
     } = MemoryUse::of(versions);
     let resident = resident();
+
     tracing::info!(
         database, versions, snapshot, encoded, material, hint, resident, "memory"
     );
@@ -107,10 +110,6 @@ pub(crate) fn resident() -> Option<u64> {
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024)
+    let kibibytes = line.trim().strip_suffix("kB")?.trim();
+    kibibytes.parse::<u64>().ok()?.checked_mul(1024)
 }

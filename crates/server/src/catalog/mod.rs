@@ -1,4 +1,4 @@
-//! Catalog: databases by name, each replaceable while it is being queried.
+//! Catalog of databases, each replaceable while it is queried.
 
 mod base;
 mod checkpoint;
@@ -29,6 +29,7 @@ pub(crate) use checkpoint::Checkpoint;
 pub(crate) use config::CatalogOptions;
 pub use config::DatabaseConfig;
 pub use database::Database;
+use database::Paths;
 pub(crate) use database::Queries;
 pub(crate) use delta::ServedDelta;
 pub(crate) use error::{DatabaseError, QueryError};
@@ -49,7 +50,8 @@ pub struct Reloaded {
     pub outcome: Result<Version, Error>,
     /// Set if the store could not be reached, and the copy of an earlier version is served.
     pub unreachable: Option<papir_store::Error>,
-    /// Time from the arrival of the first change in a new delta until this load; `None` without one.
+    /// Time from the arrival of the first change in a new delta until this load; `None` without a
+    /// new delta.
     pub waited: Option<Duration>,
 }
 
@@ -73,6 +75,14 @@ struct Slot {
     damaged: Mutex<Option<Identity>>,
 }
 
+/// A slot with a file, and its name.
+#[derive(Clone, Copy)]
+struct FileSlot<'a> {
+    name: &'a str,
+    slot: &'a Slot,
+    path: &'a Path,
+}
+
 impl Catalog {
     /// A catalog whose snapshots are not loaded yet.
     pub(crate) fn unloaded(databases: &[DatabaseConfig], options: CatalogOptions) -> Self {
@@ -81,6 +91,7 @@ impl Catalog {
             let versions = Versions::new(None, options.keep_old);
             slots.insert(name.clone(), Slot::new(Some(path.clone()), versions));
         }
+
         Self {
             slots,
             options,
@@ -89,11 +100,8 @@ impl Catalog {
         }
     }
 
-    /// A catalog of databases that are already in memory.
-    ///
-    /// # Errors
-    /// [`Error::DuplicateName`], [`Error::Load`] for a scheme without privacy unless it is allowed,
-    /// and [`Error::NeedsRegistry`].
+    /// A catalog of databases that are already in memory. Refuses two of the same name, schemes
+    /// without privacy unless they are allowed, and schemes that need a registry if there is none.
     pub(crate) fn of_loaded(
         databases: Vec<Database>,
         options: CatalogOptions,
@@ -104,24 +112,23 @@ impl Catalog {
             check_private(&database, &options)?;
             let slot = Slot::new(None, Versions::new(Some(database), options.keep_old));
             if slots.insert(name.clone(), slot).is_some() {
-                let memory = || PathBuf::from("(memory)");
                 return Err(Error::DuplicateName {
                     name,
-                    first: memory(),
-                    second: memory(),
+                    first: in_memory(),
+                    second: in_memory(),
                 });
             }
         }
+
         let catalog = Self {
             slots,
             options,
             loading: Mutex::new(()),
             has_loaded: AtomicBool::new(true),
         };
-        catalog
-            .loaded()
-            .iter()
-            .try_for_each(|database| catalog.check_registry(database))?;
+        for database in catalog.loaded() {
+            catalog.check_registry(&database)?;
+        }
         Ok(catalog)
     }
 
@@ -137,7 +144,7 @@ impl Catalog {
         })
     }
 
-    /// The device that holds matrices, if there is one.
+    /// The device that holds matrices; `None` if the CPU answers alone.
     pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
         self.options.device.as_ref()
     }
@@ -162,7 +169,7 @@ impl Catalog {
         Candidates::new(self.versions(name)?).ok_or(DatabaseError::NotLoaded)
     }
 
-    /// The most bytes of queries that a request may have, to any database.
+    /// Maximum length in bytes of the queries of a request, to any database.
     pub(crate) fn body_limit(&self) -> usize {
         let candidates = self
             .slots
@@ -204,40 +211,49 @@ impl Catalog {
         })
     }
 
-    /// Loads all snapshot files. On failure, the old version stays. Failures of the first load are not
-    /// logged: they end the start, and the caller reports them.
+    /// Loads all snapshot files. On failure, the old version stays. Failures of the first load are
+    /// not logged: they end the start, and the caller reports them.
     pub(crate) fn load(&self) -> Vec<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = self.load_files(|_| true);
+
+        // Set after the load, which is strict about room on the device only at the start.
         if self.has_loaded.swap(true, Ordering::Relaxed) {
             log_failures(&loaded);
         }
         loaded
     }
 
-    /// Updates the copies of remote snapshots, unless that was done recently. Returns the names of all
-    /// that were asked for, and whether their stores could be reached.
+    /// Updates the copies of remote snapshots, unless that was done recently. Returns the names of
+    /// all that were asked for, and whether their stores could be reached.
     pub(crate) fn poll(&self) -> Vec<(&str, bool)> {
-        let polled = self.options.sources.poll();
-        let name = |file: &Path| {
-            self.files()
-                .find(|(_, _, path)| *path == file)
-                .map(|(name, ..)| name)
-        };
+        let mut polled = Vec::new();
+        for (file, reached) in self.options.sources.poll() {
+            if let Some(name) = self.name_of(&file) {
+                polled.push((name, reached));
+            }
+        }
         polled
-            .into_iter()
-            .filter_map(|(file, reached)| Some((name(&file)?, reached)))
-            .collect()
+    }
+
+    /// The name of the database in a file.
+    fn name_of(&self, file: &Path) -> Option<&str> {
+        self.files()
+            .find(|found| found.path == file)
+            .map(|found| found.name)
     }
 
     /// Names whose files differ from those last loaded, with the new files' identities.
     pub(crate) fn changed(&self) -> Vec<(String, Files)> {
-        let now = self
-            .files()
-            .map(|(name, slot, path)| (name.to_owned(), slot.seen(), slot.files(path)));
-        now.filter(|(_, seen, found)| seen != found)
-            .map(|(name, _, found)| (name, found))
-            .collect()
+        let mut changed = Vec::new();
+        for FileSlot { name, slot, path } in self.files() {
+            let seen = slot.seen();
+            let found = slot.files(path);
+            if seen != found {
+                changed.push((name.to_owned(), found));
+            }
+        }
+        changed
     }
 
     /// Loads the snapshots with these names.
@@ -251,71 +267,80 @@ impl Catalog {
     /// Loads the chosen files, and then the earlier versions of those that were not loaded before.
     /// The newest versions come first: all of them must find room in memory.
     fn load_files(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<Reloaded> {
-        let chosen: Vec<_> = self.files().filter(|(name, ..)| is_chosen(name)).collect();
-        let first: Vec<_> = chosen
+        let chosen: Vec<FileSlot<'_>> =
+            self.files().filter(|found| is_chosen(found.name)).collect();
+        let first: Vec<FileSlot<'_>> = chosen
             .iter()
-            .filter(|(_, slot, _)| slot.newest().is_none())
+            .filter(|chosen| chosen.slot.newest().is_none())
             .copied()
             .collect();
+
         let loaded: Vec<Reloaded> = chosen
             .into_iter()
-            .map(|(name, slot, path)| self.load_one(name, slot, path))
+            .map(|chosen| self.load_one(chosen))
             .collect();
-        for (name, slot, path) in first {
+
+        for file in first {
+            // The earlier versions of a copy are in its store.
             let unreachable = loaded
                 .iter()
-                .any(|one| one.name == name && one.unreachable.is_some());
-            if slot.newest().is_some() && !unreachable {
-                self.restore(name, slot, path);
+                .any(|one| one.name == file.name && one.unreachable.is_some());
+            if file.slot.newest().is_some() && !unreachable {
+                self.restore(file);
             }
         }
         loaded
     }
 
-    /// Loads the versions that were replaced shortly before this service started, so that it answers
-    /// the same versions as services that were running then. Failures are logged only.
-    fn restore(&self, name: &str, slot: &Slot, path: &Path) {
-        let within = self.options.keep_old;
-        let found = self
-            .options
-            .sources
-            .replaced(path, within)
-            .unwrap_or_else(|error| {
+    /// Loads the versions that were replaced shortly before this service started, so that it
+    /// answers the same versions as services that were running then. Failures are logged only.
+    fn restore(&self, file: FileSlot<'_>) {
+        let FileSlot { name, slot, path } = file;
+        let found = match self.options.sources.replaced(path, self.options.keep_old) {
+            Ok(found) => found,
+            Err(error) => {
                 tracing::warn!(database = name, %error, "earlier versions not loaded");
-                Vec::new()
-            });
+                return;
+            }
+        };
+
         for earlier in found.into_iter().take(MAX_PREVIOUS) {
-            let opened = self
-                .open_checked(name, (path, &earlier.path), None)
-                .map(|(database, _)| database);
-            match opened.map(|database| slot.restore(database, earlier.since)) {
-                Ok(Some(version)) => {
-                    tracing::info!(database = name, %version, "earlier version loaded")
+            let paths = Paths {
+                file: path,
+                snapshot: &earlier.path,
+            };
+            match self.open_checked(name, paths, None) {
+                Ok((database, _)) => {
+                    if let Some(version) = slot.restore(database, earlier.since) {
+                        tracing::info!(database = name, %version, "earlier version loaded");
+                    }
                 }
-                Ok(None) => {}
                 Err(error) => tracing::warn!(database = name, %error, "earlier version not loaded"),
             }
         }
     }
 
-    fn files(&self) -> impl Iterator<Item = (&str, &Slot, &Path)> {
-        self.slots
-            .iter()
-            .filter_map(|(name, slot)| Some((name.as_str(), slot, slot.path.as_deref()?)))
+    /// The slots with a file.
+    fn files(&self) -> impl Iterator<Item = FileSlot<'_>> {
+        self.slots.iter().filter_map(|(name, slot)| {
+            let path = slot.path.as_deref()?;
+            Some(FileSlot { name, slot, path })
+        })
     }
 
-    fn load_one(&self, name: &str, slot: &Slot, path: &Path) -> Reloaded {
+    fn load_one(&self, file: FileSlot<'_>) -> Reloaded {
+        let FileSlot { name, slot, path } = file;
         let (refreshed, unreachable) = self.refresh(slot, path);
+
         // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
         slot.see(slot.files(path));
-        let refreshed = refreshed.map_err(|error| not_loaded(name, path, error));
-        let opened = refreshed
-            .and_then(|()| self.open_checked(name, (path, path), slot.newest().as_deref()));
-        let opened = opened.map(|(database, files)| {
-            slot.see(files);
-            database
-        });
+
+        let opened = match refreshed {
+            Ok(()) => self.open_seen(file),
+            Err(error) => Err(not_loaded(name, path, error)),
+        };
         let (outcome, waited) = slot.put(name, opened);
+
         if let Some(error) = &unreachable {
             tracing::warn!(database = name, %error, "the store cannot be reached: its last copy is served");
         }
@@ -327,22 +352,36 @@ impl Catalog {
         }
     }
 
-    /// Serves the delta that is beside `file` now, of the snapshot that is served under this name. `None` if
-    /// there is none, or if it was loaded before. A delta that is removed is still served: its changes
-    /// are in a later snapshot, and not in this one.
+    /// Opens the newest version in a file, and records the files that it was opened from.
+    fn open_seen(&self, file: FileSlot<'_>) -> Result<Database, Error> {
+        let FileSlot { name, slot, path } = file;
+        let (database, files) =
+            self.open_checked(name, Paths::newest(path), slot.newest().as_deref())?;
+        slot.see(files);
+        Ok(database)
+    }
+
+    /// Serves the delta that is beside `file` now, of the snapshot that is served under this name.
+    /// `None` if there is none, or if it was loaded before. A delta that is removed is still
+    /// served: its changes are in a later snapshot, and not in this one.
     pub(crate) fn load_delta(&self, name: &str, file: &Path) -> Option<Reloaded> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.slots.get(name)?;
         let newest = slot.newest()?;
-        let seen = slot.files(file);
-        if seen.delta.is_none() || seen.delta == slot.seen().delta {
+
+        let found = slot.files(file);
+        if found.delta.is_none() || found.delta == slot.seen().delta {
             return None;
         }
-        slot.see(seen);
+
+        // Recorded before the delta is opened: a delta that cannot be loaded is tried once.
+        slot.see(found);
+
         let opened = newest
             .with_delta_beside(file)
             .map_err(|error| not_loaded(name, file, error));
         let (outcome, waited) = slot.put(name, opened);
+
         let loaded = Reloaded {
             name: name.to_owned(),
             outcome,
@@ -353,8 +392,8 @@ impl Catalog {
         Some(loaded)
     }
 
-    /// Updates a file from its store. If that fails at the start, a copy from earlier will do: every
-    /// copy was verified when it was fetched.
+    /// Updates a file from its store. If that fails at the start, a copy from earlier will do:
+    /// every copy was verified when it was fetched.
     fn refresh(
         &self,
         slot: &Slot,
@@ -374,8 +413,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Takes out all versions of a damaged snapshot. The version before it is served again, if it is still
-    /// there. Until it is replaced, the file is served only if all of it can be verified.
+    /// Takes out all versions of a damaged snapshot. The version before it is served again, if it
+    /// is still there. Until it is replaced, the file is served only if all of it can be verified.
     pub(crate) fn retract(&self, damaged: &Unverified) {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = self.slots.get(&damaged.name) {
@@ -388,17 +427,18 @@ impl Catalog {
         self.slots.iter().for_each(|(name, slot)| slot.expire(name));
     }
 
-    /// Opens a version that this service may serve: the snapshot at `path`, and its delta beside `file`.
+    /// Opens a version that this service may serve: a snapshot, and its delta.
     fn open_checked(
         &self,
         name: &str,
-        (file, path): (&Path, &Path),
+        paths: Paths<'_>,
         served: Option<&Database>,
     ) -> Result<(Database, Files), Error> {
-        let opened = self
-            .open(name, (file, path), served)
-            .map_err(|error| not_loaded(name, path, error))?;
-        self.check_registry(&opened.0).map(|()| opened)
+        let (database, files) = self
+            .open(name, paths, served)
+            .map_err(|error| not_loaded(name, paths.snapshot, error))?;
+        self.check_registry(&database)?;
+        Ok((database, files))
     }
 
     /// The time at which checksums of a file are verified: at once if it was damaged.
@@ -414,30 +454,26 @@ impl Catalog {
     fn open(
         &self,
         name: &str,
-        files: (&Path, &Path),
+        paths: Paths<'_>,
         served: Option<&Database>,
     ) -> papir_store::Result<(Database, Files)> {
-        let verify = self.verify(name, files.1);
         let options = OpenOptions {
-            verify,
+            verify: self.verify(name, paths.snapshot),
             in_memory: !self.options.mapped,
             ..OpenOptions::default()
         };
-        let strict = !self.has_loaded.load(Ordering::Relaxed);
         let place = Place {
             device: self.options.device.as_ref(),
-            strict,
+            strict: !self.has_loaded.load(Ordering::Relaxed),
         };
-        let opened = Database::open_again(name, files, (&options, place), served)?;
-        opened.0.check_private(self.options.allow_not_private)?;
-        Ok(opened)
+
+        let (database, files) = Database::open_again(name, paths, &options, place, served)?;
+        database.check_private(self.options.allow_not_private)?;
+        Ok((database, files))
     }
 
-    /// Replaces the database with the same name.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDatabase`], [`Error::Load`] for a scheme without privacy unless it is
-    /// allowed, and [`Error::NeedsRegistry`].
+    /// Replaces the database with the same name. Refuses an unknown name, a scheme without privacy
+    /// unless it is allowed, and a scheme that needs a registry if there is none.
     pub(crate) fn replace(&self, database: Database) -> Result<Version, Error> {
         check_private(&database, &self.options)?;
         self.check_registry(&database)?;
@@ -447,6 +483,7 @@ impl Catalog {
                 known: self.listed(),
             });
         };
+
         // A delta of the version before that is being loaded must not take the place of this one.
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.path.is_none() {
@@ -490,8 +527,8 @@ impl Slot {
             .views(Instant::now())
     }
 
-    /// Serves a database that was opened. Returns its version, and the time since the first change of a
-    /// new delta arrived.
+    /// Serves a database that was opened. Returns its version, and the time since the first change
+    /// of a new delta arrived.
     fn put(
         &self,
         name: &str,
@@ -502,10 +539,12 @@ impl Slot {
             Ok(database) => database,
             Err(error) => return (Err(error), None),
         };
+
         let arrived = database
             .delta()
             .filter(|delta| Some(delta.version) != before);
         let waited = arrived.and_then(|delta| delta.arrived).map(since);
+
         let version = self.swap(database);
         tracing::info!(database = name, %version, "loaded");
         memory::report(name, &self.views());
@@ -519,6 +558,7 @@ impl Slot {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .put(database, Instant::now());
+
         // Dropped outside the lock: unmapping a large file takes time.
         drop(gone);
         version
@@ -532,6 +572,8 @@ impl Slot {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         let surplus = versions.restore(database, since, Instant::now());
+
+        // Unlocked before the surplus is dropped: unmapping a large file takes time.
         drop(versions);
         surplus.is_none().then_some(version)
     }
@@ -554,13 +596,16 @@ impl Slot {
             .unwrap_or_else(PoisonError::into_inner);
         let gone = versions.retract(|database| damaged.is(database.base()), Instant::now());
         drop(versions);
+
+        // Recorded before the file is loaded again, which then verifies all of it.
         let identity = gone
             .iter()
             .find(|old| damaged.is(old.base()))
             .and_then(|old| old.base().identity);
         *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = identity;
-        // The delta of the version that is now the newest has another name, and is no change. A snapshot that
-        // has replaced the damaged one meanwhile still is.
+
+        // The delta of the version that is now the newest has another name, and is no change. A
+        // snapshot that has replaced the damaged one meanwhile still is.
         if let Some(path) = &self.path {
             self.see(Files {
                 snapshot: self.seen().snapshot,
@@ -622,7 +667,12 @@ fn check_private(database: &Database, options: &CatalogOptions) -> Result<(), Er
         .check_private(options.allow_not_private)
         .map_err(|source| Error::Load {
             name: database.name().to_owned(),
-            path: PathBuf::from("(memory)"),
+            path: in_memory(),
             source: Box::new(source.into()),
         })
+}
+
+/// The path of a database without a file, in messages.
+fn in_memory() -> PathBuf {
+    PathBuf::from("(memory)")
 }

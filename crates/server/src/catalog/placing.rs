@@ -11,8 +11,8 @@ use super::base::Base;
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) device: Option<&'a Arc<dyn Device>>,
-    /// Set at the start: a database without room is refused then. Later the CPU answers a version without
-    /// room, since the one before it is still held.
+    /// Set at the start: a database without room is refused then. Later the CPU answers a version
+    /// without room, since the one before it is still held.
     pub(super) strict: bool,
 }
 
@@ -23,14 +23,13 @@ impl Place<'_> {
         strict: false,
     };
 
-    /// Copies the matrices of a snapshot to the device, if its scheme has work for one.
-    ///
-    /// # Errors
-    /// The device's, at the start.
+    /// Copies the matrices of a snapshot to the device, if its scheme has work for one. Fails only
+    /// if the placing is strict.
     pub(super) fn put(self, mut base: Base) -> Result<Base> {
         let Some(device) = self.device else {
             return Ok(base);
         };
+
         let database = base.name.clone();
         let matrices = base.server.device_matrices();
         if matrices.is_empty() {
@@ -42,11 +41,14 @@ impl Place<'_> {
             );
             return Ok(base);
         }
+
         match base.server.on_device(&**device) {
             Ok(server) => {
                 let bytes = matrices.into_iter().map(|shape| device.bytes(shape)).sum();
                 tracing::info!(database, device = device.name(), bytes, "matrices copied");
-                (base.server, base.placed) = (server, Some((Arc::clone(device), bytes)));
+
+                base.server = server;
+                base.placed = Some((Arc::clone(device), bytes));
                 Ok(base)
             }
             Err(error) if self.strict => Err(error.into()),

@@ -44,15 +44,14 @@ impl Sources {
         self.mirrors.contains_key(file)
     }
 
-    /// Updates one file, if it is a copy.
-    ///
-    /// # Errors
-    /// See [`Mirror::refresh`]. On error, the copy is unchanged.
+    /// Updates one file, if it is a copy. On error, the copy is unchanged.
     pub(crate) fn refresh(&self, file: &Path) -> papir_store::Result<()> {
         let Some(mirror) = self.mirrors.get(file) else {
             return Ok(());
         };
+
         let report = mirror.refresh(&NoProgress)?;
+
         let location = mirror.location();
         let bytes = report.fetched_bytes;
         if bytes > 0 {
@@ -61,11 +60,8 @@ impl Sources {
         Ok(())
     }
 
-    /// The versions of a file that were replaced no longer ago than `within`, the newest first: those
-    /// kept next to it or, if it is a copy, the previous one in its store.
-    ///
-    /// # Errors
-    /// See [`Mirror::previous`] and [`papir_store::replaced`].
+    /// The versions of a file that were replaced no longer ago than `within`, the newest first: the
+    /// versions kept next to it or, if it is a copy, the previous one in its store.
     pub(crate) fn replaced(
         &self,
         file: &Path,
@@ -84,20 +80,24 @@ impl Sources {
         if polled.is_some_and(|last| last.elapsed() < POLL_INTERVAL) {
             return Vec::new();
         }
+
         *polled = Some(Instant::now());
+
+        // Unlocked before the poll: the stores may be slow.
         drop(polled);
         self.refresh_all()
     }
 
     fn refresh_all(&self) -> Vec<(PathBuf, bool)> {
-        let refreshed = self.mirrors.iter().map(|(file, mirror)| {
+        let mut refreshed = Vec::with_capacity(self.mirrors.len());
+        for (file, mirror) in &self.mirrors {
             let outcome = self.refresh(file);
             if let Err(error) = &outcome {
                 tracing::error!(location = %mirror.location(), %error, "not updated");
             }
-            (file.clone(), outcome.is_ok())
-        });
-        refreshed.collect()
+            refreshed.push((file.clone(), outcome.is_ok()));
+        }
+        refreshed
     }
 }
 
@@ -116,9 +116,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("a.bin");
         std::fs::write(&source, [7; 64]).unwrap();
+
         let mut options = BuildOptions::new(source, folder.path().join("a.papir"));
         (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
         options.record_bytes = Some(8);
+
         build(&options, &mut ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
 
         let url = format!("file://{}/store/a.papir", folder.path().display());
@@ -127,16 +129,20 @@ mod tests {
         let copy = sources
             .copy(&url, &folder.path().join("cache"), &settings)
             .unwrap();
+
         assert_eq!(sources.refresh(&copy).unwrap_err().code(), "no_such_object");
         sources.refresh_all();
         assert!(!copy.exists());
+
         let location = Location::parse(&url, None, settings).unwrap();
         push(&options.out, &location, PushOptions::default(), &NoProgress).unwrap();
         sources.refresh_all();
+
         assert_eq!(
             std::fs::read(&copy).unwrap(),
             std::fs::read(&options.out).unwrap()
         );
+
         assert!(
             sources
                 .refresh(Path::new("/a/file/of/this/machine"))

@@ -25,16 +25,14 @@ impl Unverified {
         })
     }
 
-    /// Verifies the snapshot on this thread. Ends early, and returns false, when it is no longer served, or
-    /// when `go_on` returns false.
-    ///
-    /// # Errors
-    /// [`papir_store::Error::Snapshot`], which names the damaged place, and
-    /// [`papir_store::Error::Checkpoint`] for a public part that the owner did not sign.
+    /// Verifies the snapshot, and that the owner signed its public part, on this thread. Ends
+    /// early, and returns false, when it is no longer served, or when `go_on` returns false. An
+    /// error names the damaged place.
     pub(crate) fn verify(&self, go_on: &dyn Fn() -> bool) -> papir_store::Result<bool> {
         if let Some(base) = self.base.upgrade() {
             self.verifier.check_public_part(&base.public_part())?;
         }
+
         self.verifier.run(&mut |bytes| {
             let served = self.base.upgrade();
             if let Some(base) = &served {

@@ -1,4 +1,4 @@
-//! Versions of one database: the newest and, for a while, its predecessors.
+//! Versions of one database: the newest and its recent predecessors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,10 +9,11 @@ use papir_core::envelope::{Kind, named_version};
 use super::database::Database;
 use super::error::QueryError;
 
-/// Maximum number of old snapshots that are kept. Beyond this the oldest is dropped, so that frequent
-/// swaps do not exhaust memory.
+/// Maximum number of old snapshots that are kept. Beyond this the oldest is dropped, so that
+/// frequent swaps do not exhaust memory.
 pub(crate) const MAX_PREVIOUS: usize = 2;
-/// Maximum total length of the files of old deltas, in bytes: 1 GiB. Beyond this the oldest is dropped.
+/// Maximum total length of the files of old deltas, in bytes: 1 GiB. Beyond this the oldest is
+/// dropped.
 const MAX_OLD_DELTAS: u64 = 1 << 30;
 /// Upper bound on how long an old version is kept: a year.
 const MAX_KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -52,6 +53,7 @@ impl Versions {
             previous: Vec::new(),
             keep: keep.min(MAX_KEEP),
         };
+
         if let Some(database) = first {
             versions.put(database, Instant::now());
         }
@@ -70,23 +72,25 @@ impl Versions {
     pub(crate) fn put(&mut self, database: Database, now: Instant) -> Vec<Arc<Database>> {
         let version = database.version();
         let changed_base = database.delta().map(|_| database.base_version());
+
         let served = Served {
             database: Arc::new(database),
             since: now,
         };
-        if let Some(old) = self.newest.replace(served) {
-            self.previous.insert(
-                0,
-                Previous {
-                    served: old,
-                    until: now + self.keep,
-                },
-            );
+        if let Some(served) = self.newest.replace(served) {
+            let old = Previous {
+                served,
+                until: now + self.keep,
+            };
+            self.previous.insert(0, old);
         }
+
         // The same snapshot may be loaded again, or an old one restored: keep each version once.
         let mut gone = self.take(|old| old.served.database.version() == version);
-        // A request for the snapshot's own version does not ask the delta, so it is refused from now on.
+
+        // A request for the snapshot's own version does not ask the delta, so it is refused now.
         gone.extend(self.take(|old| Some(old.served.database.version()) == changed_base));
+
         gone.extend(self.expire(now));
         gone.extend(self.drop_surplus());
         gone
@@ -100,21 +104,28 @@ impl Versions {
             .map(|newest| newest.base_version())
             .collect();
         let mut bytes = 0;
-        let surplus = self.previous.extract_if(.., |old| {
+
+        // From the newest to the oldest, so that the newest find room.
+        let mut surplus = Vec::new();
+        for old in std::mem::take(&mut self.previous) {
             let database = &old.served.database;
             let base = database.base_version();
-            let room = bases.contains(&base) || bases.len() <= MAX_PREVIOUS;
-            let with = bytes + database.delta().map_or(0, |delta| delta.snapshot);
-            let kept = room && with <= MAX_OLD_DELTAS;
-            if kept {
-                bytes = with;
-                if !bases.contains(&base) {
-                    bases.push(base);
-                }
+            let is_known = bases.contains(&base);
+            let total = bytes + database.delta().map_or(0, |delta| delta.snapshot);
+
+            let has_room = is_known || bases.len() <= MAX_PREVIOUS;
+            if !has_room || total > MAX_OLD_DELTAS {
+                surplus.push(old.served.database);
+                continue;
             }
-            !kept
-        });
-        surplus.map(|old| old.served.database).collect()
+
+            bytes = total;
+            if !is_known {
+                bases.push(base);
+            }
+            self.previous.push(old);
+        }
+        surplus
     }
 
     /// Adds a version that was replaced at `since`, before this service started, as the oldest one.
@@ -126,9 +137,9 @@ impl Versions {
         now: Instant,
     ) -> Option<Database> {
         // A time in the future, by another machine's clock, counts as now.
-        let left = self
-            .keep
-            .saturating_sub(SystemTime::now().duration_since(since).unwrap_or_default());
+        let age = SystemTime::now().duration_since(since).unwrap_or_default();
+        let left = self.keep.saturating_sub(age);
+
         let known = self
             .views(now)
             .iter()
@@ -136,6 +147,7 @@ impl Versions {
         if known || left.is_zero() || self.previous.len() >= MAX_PREVIOUS {
             return Some(database);
         }
+
         let served = Served {
             database: Arc::new(database),
             since: now,
@@ -147,17 +159,22 @@ impl Versions {
         None
     }
 
-    /// Removes and returns the versions of a snapshot. The newest that is left becomes the newest again.
+    /// Removes and returns the versions of a snapshot. The newest that is left becomes the newest
+    /// again.
     pub(crate) fn retract(
         &mut self,
         is_of: impl Fn(&Database) -> bool,
         now: Instant,
     ) -> Vec<Arc<Database>> {
+        // Removed first: neither an expired nor a damaged version may become the newest.
         let mut gone = self.expire(now);
         gone.extend(self.take(|old| is_of(&old.served.database)));
+
         if let Some(newest) = self.newest.take_if(|newest| is_of(&newest.database)) {
             gone.push(newest.database);
-            self.newest = (!self.previous.is_empty()).then(|| self.previous.remove(0).served);
+            if !self.previous.is_empty() {
+                self.newest = Some(self.previous.remove(0).served);
+            }
         }
         gone
     }
@@ -167,6 +184,7 @@ impl Versions {
         self.take(|old| old.until <= now)
     }
 
+    /// Removes and returns the old versions for which `gone` returns true.
     fn take(&mut self, gone: impl Fn(&Previous) -> bool) -> Vec<Arc<Database>> {
         self.previous
             .extract_if(.., |old| gone(old))
@@ -248,8 +266,8 @@ impl Candidates {
             .unwrap_or(0)
     }
 
-    /// Chooses the version that the envelopes of the queries name, or else the first candidate, and checks
-    /// that the body is a whole number of its queries.
+    /// Chooses the version that the envelopes of the queries name, or else the first candidate, and
+    /// checks that the body is a whole number of its queries.
     pub(crate) fn choose(self, body: &[u8]) -> Result<Target, QueryError> {
         let named = named_version(body, Kind::Query);
         let found = self
@@ -259,6 +277,7 @@ impl Candidates {
         let Some(database) = found.or(self.databases.first()) else {
             return Err(self.gone());
         };
+
         match database.check_length(body) {
             Ok(()) => Ok(Target {
                 database: Arc::clone(database),
@@ -316,6 +335,7 @@ mod tests {
         let start = Instant::now();
         let mut versions = Versions::new(None, KEEP);
         assert!(Candidates::new(versions.views(start)).is_none());
+
         let databases: Vec<_> = (0..5).map(|_| database()).collect();
         let names_put: Vec<_> = databases.iter().map(Database::version).collect();
         for (step, database) in zip(0.., databases) {
@@ -326,6 +346,7 @@ mod tests {
                 "at most {MAX_PREVIOUS}"
             );
         }
+
         let newest_first: Vec<_> = names_put
             .iter()
             .rev()
@@ -333,6 +354,7 @@ mod tests {
             .copied()
             .collect();
         let end = start + Duration::from_secs(4) + KEEP;
+
         assert_eq!(
             names(&versions, start + Duration::from_secs(5)),
             newest_first
@@ -347,6 +369,7 @@ mod tests {
             newest_first[..1],
             "not answered once expired, even before they are dropped"
         );
+
         assert_eq!(versions.expire(end).len(), 2);
         assert!(versions.previous.is_empty());
     }
@@ -356,19 +379,23 @@ mod tests {
         let (now, wall) = (Instant::now(), SystemTime::now());
         let mut versions = Versions::new(Some(database()), KEEP);
         let since = |seconds| wall - Duration::from_secs(seconds);
+
         assert!(
             versions.restore(database(), since(601), now).is_some(),
             "expired"
         );
+
         let [first, second] = [database(), database()];
         let expected = [
             versions.newest().unwrap().version(),
             first.version(),
             second.version(),
         ];
+
         assert!(versions.restore(first, since(200), now).is_none());
         // By a clock that runs ahead.
         assert!(versions.restore(second, wall + KEEP, now).is_none());
+
         assert_eq!(names(&versions, now), expected);
         assert!(
             versions.restore(database(), since(0), now).is_some(),
@@ -395,14 +422,17 @@ mod tests {
         versions.put(database(), Instant::now());
         let newest = versions.newest().unwrap().version();
         let candidates = || Candidates::new(versions.views(Instant::now())).unwrap();
+
         for version in [old, newest] {
             let header = papir_core::envelope::Header {
                 kind: Kind::Query,
                 scheme: 0,
                 version,
             };
+
             let length = candidates().body_limit() / candidates().databases[0].max_batch();
             let query = papir_core::envelope::seal(&header, &vec![0; length - 32]);
+
             let target = candidates().choose(&query).map_err(|_| "rejected").unwrap();
             assert_eq!(
                 (target.database.version(), target.newest),
@@ -410,6 +440,7 @@ mod tests {
             );
             assert!(candidates().only(version).is_ok());
         }
+
         let gone = candidates().only(Version([7; 8])).map(drop);
         assert!(matches!(gone, Err(QueryError::WrongVersion { current }) if current == newest));
     }

@@ -11,13 +11,14 @@ const MAX_DOUBT: Duration = Duration::from_secs(600);
 /// The wall clock, with doubts.
 ///
 /// A machine may start with a wrong clock, which is set soon after. If clients expired by a wrong
-/// clock, they would be removed for good. So for a while after a start, and after each jump, nothing
-/// expires.
+/// clock, they would be removed for good. So for a while after a start, and after each jump,
+/// nothing expires.
 pub(super) struct Clock {
     doubt: Duration,
     last: Mutex<Option<Reading>>,
 }
 
+/// A timestamp and when it was read.
 #[derive(Clone, Copy)]
 struct Reading {
     /// In microseconds since 1970.
@@ -27,8 +28,8 @@ struct Reading {
 }
 
 impl Clock {
-    /// A clock that is in doubt for at most `shortest_ttl`: no client that registered since then can
-    /// have expired.
+    /// A clock that is in doubt for at most `shortest_ttl`: no client that registered since then
+    /// can have expired.
     pub(super) fn new(shortest_ttl: Duration) -> Self {
         let clock = Self {
             doubt: shortest_ttl.min(MAX_DOUBT),
@@ -57,36 +58,41 @@ impl Clock {
     fn read(&self, wall: u64, at: Instant) -> Reading {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = match *last {
-            None => Reading {
-                time: wall,
+            Some(last) if last.is_followed_by(wall, at) => Reading {
+                time: wall.max(last.time + 1),
                 at,
-                trusted_from: at + self.doubt,
+                ..last
             },
-            Some(last) => {
-                let expected = last
-                    .time
-                    .saturating_add(microseconds(at.duration_since(last.at)));
-                if wall.abs_diff(expected) > microseconds(JUMP) {
-                    tracing::warn!("the clock was set: for a while, no registered client expires");
-                    Reading {
-                        time: wall,
-                        at,
-                        trusted_from: at + self.doubt,
-                    }
-                } else {
-                    Reading {
-                        time: wall.max(last.time + 1),
-                        at,
-                        ..last
-                    }
-                }
+            Some(_) => {
+                tracing::warn!("the clock was set: for a while, no registered client expires");
+                self.in_doubt(wall, at)
             }
+            None => self.in_doubt(wall, at),
         };
+
         *last = Some(reading);
         reading
     }
+
+    /// A reading after a start or a jump.
+    fn in_doubt(&self, wall: u64, at: Instant) -> Reading {
+        Reading {
+            time: wall,
+            at,
+            trusted_from: at + self.doubt,
+        }
+    }
 }
 
+impl Reading {
+    /// Returns whether the clock has not been set since this reading.
+    fn is_followed_by(&self, wall: u64, at: Instant) -> bool {
+        let passed = microseconds(at.duration_since(self.at));
+        wall.abs_diff(self.time.saturating_add(passed)) <= microseconds(JUMP)
+    }
+}
+
+/// The system's time, in microseconds since 1970.
 fn wall() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -127,6 +133,7 @@ mod tests {
         };
         let base = 1_800_000_000;
         let year = 31_536_000;
+
         assert!(!trusted(base, 0));
         assert!(!trusted(base + 599, 599));
         assert!(trusted(base + 600, 600));

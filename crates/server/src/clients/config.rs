@@ -15,12 +15,12 @@ pub struct RegistryConfig {
     /// Lifetime of an upload after its last part.
     pub upload_ttl: Duration,
     /// Maximum number of clients. Beyond this a new client replaces one that has not queried for 10
-    /// minutes after registering, or else one that was not used for a day; if there is none, it is
-    /// refused. One token or network may have a tenth of the clients, and a hundredth of them before
-    /// they query, but at least four.
+    /// minutes after registering, or else one that was not used for a day. Without such a client,
+    /// it is refused. One token or network may have a tenth of the clients, and a hundredth of them
+    /// before they query, but at least four.
     pub max_clients: u64,
-    /// Maximum bytes of keys and tickets, with the same rules. One token or network may have a quarter
-    /// with several clients.
+    /// Maximum bytes of keys and tickets, with the same rules. One token or network may have a
+    /// quarter with several clients.
     pub max_bytes: u64,
     /// Tickets prepared ahead for each client that has queried, at least as many as one key lookup
     /// needs. Before its first query, a client has tickets for one lookup.
@@ -42,9 +42,9 @@ pub enum RegistryPlace {
 
 /// A registry in a PostgreSQL server.
 ///
-/// Registered clients depend on the server's word that a change is on disk. So the service refuses a
-/// server with `fsync`, `full_page_writes` or `synchronous_commit` off, and one with standbys of which
-/// none is synchronous.
+/// A change must be on disk when the server says so. So the service refuses a server with `fsync`,
+/// `full_page_writes` or `synchronous_commit` off, and one with standbys of which none is
+/// synchronous.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostgresConfig {
     /// The server.

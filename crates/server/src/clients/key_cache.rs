@@ -14,8 +14,14 @@ pub(crate) struct KeyCache<K> {
 }
 
 struct Inner<K> {
-    /// Keys, and their size in bytes.
-    entries: LruCache<(ClientId, Version), (Arc<K>, u64)>,
+    entries: LruCache<(ClientId, Version), Entry<K>>,
+    /// Size of all entries in bytes.
+    bytes: u64,
+}
+
+struct Entry<K> {
+    keys: Arc<K>,
+    /// Size in bytes.
     bytes: u64,
 }
 
@@ -39,26 +45,30 @@ impl<K> KeyCache<K> {
         self.lock()
             .entries
             .get(&(id, version))
-            .map(|(keys, _)| Arc::clone(keys))
+            .map(|entry| Arc::clone(&entry.keys))
     }
 
     pub(crate) fn put(&self, id: ClientId, version: Version, keys: Arc<K>, bytes: u64) {
         let mut inner = self.lock();
-        let replaced = inner.entries.put((id, version), (keys, bytes));
+        let replaced = inner.entries.put((id, version), Entry { keys, bytes });
         inner.bytes += bytes;
-        inner.bytes -= replaced.map_or(0, |(_, bytes)| bytes);
+        inner.bytes -= replaced.map_or(0, |entry| entry.bytes);
+
         while inner.bytes > self.limit && inner.entries.len() > 1 {
-            let oldest = inner.entries.pop_lru();
-            inner.bytes -= oldest.map_or(0, |(_, (_, bytes))| bytes);
+            if let Some((_, oldest)) = inner.entries.pop_lru() {
+                inner.bytes -= oldest.bytes;
+            }
         }
     }
 
     /// Removes all keys of a client.
     pub(crate) fn remove(&self, id: ClientId) {
         let Inner { entries, bytes } = &mut *self.lock();
-        entries.retain(|(client, _), (_, own)| {
+        entries.retain(|(client, _), entry| {
             let stays = *client != id;
-            *bytes -= if stays { 0 } else { *own };
+            if !stays {
+                *bytes -= entry.bytes;
+            }
             stays
         });
     }
@@ -100,6 +110,7 @@ mod tests {
         cache.get(ClientId::of(OWN), Version([0; 8]));
         put(&cache, OWN, 3, 4);
         assert_eq!(kept(&cache, OWN), [0, 2, 3]);
+
         put(&cache, OWN, 2, 1);
         put(&cache, OTHER, 4, 2);
         assert_eq!(
@@ -115,6 +126,7 @@ mod tests {
         put(&cache, OWN, 0, 3);
         put(&cache, OWN, 1, 11);
         assert_eq!(kept(&cache, OWN), [1]);
+
         put(&cache, OWN, 2, 10);
         assert_eq!(kept(&cache, OWN), [2]);
     }
@@ -126,11 +138,13 @@ mod tests {
             put(&cache, OWN, version, 4);
             put(&cache, OTHER, version, 1);
         }
+
         cache.remove(ClientId::of(OWN));
         assert_eq!(
             (kept(&cache, OWN), kept(&cache, OTHER)),
             (vec![], vec![0, 1])
         );
+
         put(&cache, OTHER, 2, 8);
         assert_eq!(
             kept(&cache, OTHER),

@@ -1,4 +1,6 @@
-//! Key files: one per client, written in parts and durable before they count.
+//! Key files, one per client.
+//!
+//! They are written in parts, and are durable before they count.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -23,6 +25,8 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
+
+    // The mode above applies to a new file only.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     drop(file);
@@ -49,13 +53,15 @@ impl KeyFiles {
 
 impl KeyStorage for KeyFiles {
     fn offset(&self, id: ClientId) -> Result<u64> {
-        Ok(found(fs::metadata(self.path(id, PART)))?.map_or(0, |metadata| metadata.len()))
+        let metadata = found(fs::metadata(self.path(id, PART)))?;
+        Ok(metadata.map_or(0, |metadata| metadata.len()))
     }
 
     fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
         if self.offset(id)? != offset {
             return Ok(false);
         }
+
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -70,6 +76,7 @@ impl KeyStorage for KeyFiles {
     }
 
     fn finish(&self, id: ClientId) -> Result<()> {
+        // The parts are on disk already, so the rename makes the keys complete at once.
         fs::rename(self.path(id, PART), self.path(id, COMPLETE))?;
         Ok(sync_directory(&self.folder)?)
     }
@@ -110,6 +117,7 @@ impl KeyStorage for KeyFiles {
             .write(true)
             .truncate(true)
             .open(&path)?;
+
         // The file is removed also if the disk is full.
         let written = file
             .write_all(&vec![0; ROOM])

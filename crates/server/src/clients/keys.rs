@@ -31,12 +31,12 @@ pub(super) trait KeyStorage: Send + Sync {
     /// Removes the keys of unknown clients.
     fn sweep(&self, known: &HashSet<ClientId>) -> Result<()>;
 
-    /// Stores [`ROOM`](super::tables::ROOM) bytes of no client, and removes them, to learn whether the
-    /// storage works.
+    /// Stores [`ROOM`](super::tables::ROOM) bytes of no client, and removes them, to learn whether
+    /// the storage works.
     fn probe(&self) -> Result<()>;
 }
 
-/// A storage of keys that knows whether it works.
+/// Storage of keys, with a note of its failures.
 pub(super) struct WatchedKeys {
     storage: Box<dyn KeyStorage>,
     failing: AtomicBool,
@@ -55,7 +55,8 @@ impl WatchedKeys {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Notes a failure of the storage. The tables know of theirs, and damaged keys of one client are none.
+    /// Notes a failure of the storage. Failures of the tables are noted elsewhere, and damaged keys
+    /// of one client are no failure of the storage.
     fn note<T>(&self, outcome: Result<T>) -> Result<T> {
         if outcome.as_ref().is_err_and(StoreError::is_of_files) {
             self.failing.store(true, Ordering::Relaxed);

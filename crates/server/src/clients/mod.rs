@@ -3,11 +3,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `config`, `status`, `error` | quotas, status reports, errors |
-//! | `id`, `row`, `numbers` | what the tables hold: clients, claims, tickets |
-//! | `store`, `tickets` | the rules of what may be added, claimed, taken and dropped |
-//! | `tables`, `embedded`, `postgres` | the tables' storage: one file, or a server shared by services |
+//! | `id`, `row`, `numbers` | contents of the tables: clients, claims, tickets |
+//! | `store`, `tickets` | rules for adding clients, and for claiming, taking and dropping tickets |
+//! | `tables`, `embedded`, `postgres` | storage of the tables: one file, or a shared server |
 //! | `place` | opens a registry |
-//! | `quota` | who may register, and who makes room |
+//! | `quota` | quotas of a database and of each owner |
 //! | `keys`, `key_files`, `key_cache` | storage of keys: files; parsed keys in memory |
 //! | `clock`, `notify` | timestamps that survive jumps; notifications of the worker |
 //! | `registry` | the registry: lookup, status and removal of clients |

@@ -27,10 +27,13 @@ impl WorkerNotify {
     /// Waits for a notification, at most [`SLEEP`]. Returns whether there was one.
     pub(super) fn wait(&self) -> bool {
         let notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
+        let (mut notified, _) = self
             .condition
-            .wait_timeout_while(notified, SLEEP, |notified| !*notified);
-        std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
+            .wait_timeout_while(notified, SLEEP, |notified| !*notified)
+            .unwrap_or_else(PoisonError::into_inner);
+
+        // Cleared under the lock: a notification from now on is for the next wait.
+        std::mem::take(&mut *notified)
     }
 
     /// Records the time that the last ticket took.

@@ -1,4 +1,4 @@
-//! The numbers of a client: which are claimed, and which have tickets.
+//! The claimed numbers and the tickets of a client.
 
 use papir_core::Version;
 use papir_core::scheme::SENT_AHEAD;
@@ -29,7 +29,7 @@ pub(crate) struct TicketCounts {
     pub(crate) used: u64,
 }
 
-/// The numbers of a client: which are claimed, and which have tickets.
+/// The claimed numbers and the tickets of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     pub(super) claims: Vec<Claim>,
@@ -48,7 +48,8 @@ impl Numbers {
             .is_some_and(|claim| claim.version != version)
     }
 
-    /// Returns true if the ticket is not prepared, and its number is not claimed for another version.
+    /// Returns true if the ticket is not prepared, and its number is not claimed for another
+    /// version.
     pub(crate) fn lacks(&self, version: Version, number: u64) -> bool {
         let is_prepared = self
             .tickets
@@ -76,6 +77,7 @@ impl Numbers {
             .iter()
             .filter(|key| self.claim(key.number).is_none());
         let used = self.claims.iter().filter(|claim| claim.number < SENT_AHEAD);
+
         TicketCounts {
             ready: ready.count() as u64,
             used: used.count() as u64,

@@ -43,14 +43,13 @@ fn in_directory(directory: &Path) -> Result<(Store, Box<dyn KeyStorage>)> {
 #[cfg(feature = "postgres")]
 fn in_postgres(place: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
     use super::postgres::{Shared, SharedKeys};
+
     let shared = Shared::open(&place.login)?;
     let keys = SharedKeys::open(&shared, place)?;
-    Ok((
-        Store {
-            storage: Box::new(shared),
-        },
-        Box::new(keys),
-    ))
+    let store = Store {
+        storage: Box::new(shared),
+    };
+    Ok((store, Box::new(keys)))
 }
 
 #[cfg(not(feature = "postgres"))]

@@ -1,4 +1,6 @@
-//! Who may register: quotas of a database and of each owner, and who makes room.
+//! Quotas of a database and of each owner.
+//!
+//! They decide which clients may register, and which are removed to make room.
 
 use std::time::Duration;
 
@@ -30,6 +32,7 @@ pub(crate) fn owner(client: &ClientKey) -> Owner {
         ClientKey::Local => "local".to_owned(),
         ClientKey::Others => "others".to_owned(),
     };
+
     let mut owner = Owner::default();
     owner.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Owner>()]);
     owner
@@ -42,6 +45,13 @@ pub(crate) struct Quota {
     pub(crate) bytes: u64,
 }
 
+impl Quota {
+    /// The clients that one owner may have: one part of `divisor`, but always a few.
+    fn owner_clients(self, divisor: u64) -> u64 {
+        (self.clients / divisor).max(OWNER_LEAST)
+    }
+}
+
 /// The clients that a limit counts, together with a new one.
 struct Count {
     clients: u64,
@@ -51,10 +61,8 @@ struct Count {
 /// Returns the clients to remove so that `new` fits: the expired ones and, if the database or the
 /// owner is at its limit, those that have not queried for [`PROBATION`], then those that have not
 /// been used for [`RECENT`]. At its limit, an owner gives up its own clients only. `expiry` is the
-/// time by which clients expire or make room.
-///
-/// # Errors
-/// The advised retry delay, if not enough clients can be removed.
+/// time by which clients expire or make room. The error is the advised retry delay, if not enough
+/// clients can be removed.
 pub(super) fn make_room(
     mut rows: Vec<(ClientId, Row)>,
     new: &Row,
@@ -64,18 +72,24 @@ pub(super) fn make_room(
     let mut gone = Vec::new();
     let expired = rows.extract_if(.., |(_, row)| row.is_expired(expiry));
     gone.extend(expired.map(|(id, _)| id));
+
+    // The owner's limits first: the room that it makes counts for the database, too.
     rows.sort_by_key(|(_, row)| (row.queried, row.used));
     for limit in [Limit::OwnerFresh, Limit::Owner, Limit::Database] {
         let mut count = limit.count(&rows, new);
-        let counted = rows.iter().filter(|(_, row)| limit.counts(row, new.owner));
-        for (id, row) in counted.filter(|(_, row)| removable_from(row) <= expiry) {
+        for (id, row) in &rows {
+            if !limit.counts(row, new.owner) || removable_from(row) > expiry {
+                continue;
+            }
             if limit.holds(&count, quota) {
                 break;
             }
+
             count.clients -= 1;
             count.bytes = count.bytes.saturating_sub(row.bytes());
             gone.push(*id);
         }
+
         if !limit.holds(&count, quota) {
             return Err(delay(&rows, limit, new, expiry));
         }
@@ -95,6 +109,7 @@ enum Limit {
 }
 
 impl Limit {
+    /// Returns whether it counts a client, if `owner` registers another.
     fn counts(self, row: &Row, owner: Owner) -> bool {
         match self {
             Self::OwnerFresh => row.owner == owner && !row.queried,
@@ -103,25 +118,29 @@ impl Limit {
         }
     }
 
+    /// The clients that it counts, and the new one.
     fn count(self, rows: &[(ClientId, Row)], new: &Row) -> Count {
         let mut count = Count {
             clients: 1,
             bytes: new.bytes(),
         };
-        for (_, row) in rows.iter().filter(|(_, row)| self.counts(row, new.owner)) {
-            count.clients += 1;
-            count.bytes = count.bytes.saturating_add(row.bytes());
+        for (_, row) in rows {
+            if self.counts(row, new.owner) {
+                count.clients += 1;
+                count.bytes = count.bytes.saturating_add(row.bytes());
+            }
         }
         count
     }
 
+    /// Returns whether these clients are within the quota.
     fn holds(self, count: &Count, quota: Quota) -> bool {
-        let part = |divisor: u64| (quota.clients / divisor).max(OWNER_LEAST);
         match self {
-            Self::OwnerFresh => count.clients <= part(OWNER_FRESH),
+            Self::OwnerFresh => count.clients <= quota.owner_clients(OWNER_FRESH),
             Self::Owner => {
                 let in_share = count.bytes <= quota.bytes / OWNER_BYTES;
-                count.clients <= part(OWNER_CLIENTS) && (in_share || count.clients == 1)
+                let few = count.clients <= quota.owner_clients(OWNER_CLIENTS);
+                few && (in_share || count.clients == 1)
             }
             Self::Database => count.clients <= quota.clients && count.bytes <= quota.bytes,
         }
@@ -130,8 +149,8 @@ impl Limit {
 
 /// The time from which a client makes room for others.
 fn removable_from(row: &Row) -> u64 {
-    row.used
-        .saturating_add(microseconds(if row.queried { RECENT } else { PROBATION }))
+    let kept = if row.queried { RECENT } else { PROBATION };
+    row.used.saturating_add(microseconds(kept))
 }
 
 /// The time until the next client can be removed.
@@ -141,6 +160,7 @@ fn delay(rows: &[(ClientId, Row)], limit: Limit, new: &Row, expiry: u64) -> Dura
         .map(|(_, row)| removable_from(row))
         .filter(|time| *time > expiry)
         .min();
+
     let wait = next.map_or(MAX_ADVICE, |time| {
         Duration::from_micros(time.saturating_sub(new.created))
     });
@@ -204,6 +224,7 @@ mod tests {
             Ok(vec![]),
             "another owner"
         );
+
         let queried: Vec<Row> = four
             .iter()
             .map(|row| Row {
@@ -223,9 +244,11 @@ mod tests {
             .map(|owner| row(owner, u64::from(owner) * MINUTE, true))
             .collect();
         let new = |time| row(9, time, false);
+
         assert_eq!(removed(&full, &new(10 * MINUTE)), Err(3600));
         assert_eq!(removed(&full, &new(DAY - 30 * MINUTE)), Err(30 * 60));
         assert_eq!(removed(&full, &new(DAY + 10 * MINUTE)), Ok(vec![0]));
+
         full[5].queried = false;
         assert_eq!(removed(&full, &new(10 * MINUTE)), Err(5 * 60));
         assert_eq!(removed(&full, &new(16 * MINUTE)), Ok(vec![5]));
@@ -236,6 +259,7 @@ mod tests {
         let mut full: Vec<Row> = (0..8).map(|owner| row(owner, 0, true)).collect();
         full[5] = row(5, DAY, false);
         assert_eq!(removed(&full, &row(9, DAY + MINUTE, false)), Ok(vec![0]));
+
         full.iter_mut().for_each(|row| row.owner = [1; 16]);
         assert_eq!(
             removed(&full[2..7], &row(1, DAY + MINUTE, false)),
@@ -249,6 +273,7 @@ mod tests {
             keys_bytes: bytes,
             ..row(owner, 0, true)
         };
+
         assert_eq!(removed(&[], &large(1, 900)), Ok(vec![]));
         assert_eq!(removed(&[large(1, 200)], &large(1, 51)), Err(3600));
         assert_eq!(

@@ -49,24 +49,24 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// Opens or creates a registry, and removes key files left by a crash.
-    ///
-    /// # Errors
-    /// [`Error::Registry`].
     pub(crate) fn open(config: &RegistryConfig) -> Result<Self, Error> {
         // The caller may run asynchronous tasks, which must not wait for a server.
-        let opened = thread::scope(|scope| scope.spawn(|| Self::try_open(config)).join());
-        opened
-            .unwrap_or_else(|_| Err(StoreError::aborted()))
-            .map_err(|error| Error::Registry {
-                place: config.place.to_string(),
-                reason: error.to_string(),
-            })
+        let joined = thread::scope(|scope| scope.spawn(|| Self::try_open(config)).join());
+
+        let opened = joined.unwrap_or_else(|_| Err(StoreError::aborted()));
+        opened.map_err(|error| Error::Registry {
+            place: config.place.to_string(),
+            reason: error.to_string(),
+        })
     }
 
     fn try_open(config: &RegistryConfig) -> Result<Self, StoreError> {
         let (store, keys) = config.place.open()?;
         let keys = WatchedKeys::new(keys);
+
+        // A crash between the removals of a row and of its keys leaves the keys.
         keys.sweep(&store.all_ids()?)?;
+
         Ok(Self {
             config: config.clone(),
             clock: Clock::new(config.ttl.min(config.upload_ttl)),
@@ -106,6 +106,7 @@ impl Registry {
     /// Totals over the clients of a database.
     pub(crate) fn counts(&self, database: &str) -> Result<RegistryCounts, StoreError> {
         let numbers = self.store.all_numbers(database)?;
+
         let mut counts = RegistryCounts::default();
         for (id, row) in self.store.clients(database)? {
             let tickets = numbers.get(&id).map(Numbers::counts).unwrap_or_default();
@@ -123,9 +124,6 @@ impl Registry {
     }
 
     /// Status of one client.
-    ///
-    /// # Errors
-    /// [`ClientError::Gone`], [`ClientError::Storage`].
     pub(crate) fn show(
         &self,
         database: &Database,
@@ -135,10 +133,7 @@ impl Registry {
         Ok(self.status(database, id, &row)?)
     }
 
-    /// Removes a client with its keys and tickets.
-    ///
-    /// # Errors
-    /// [`ClientError::Gone`], [`ClientError::Storage`].
+    /// Removes a client with its keys and tickets. Fails if it does not exist.
     pub(crate) fn evict(&self, database: &str, id: ClientId) -> Result<(), ClientError> {
         if self.remove(database, id)? {
             Ok(())
@@ -199,8 +194,8 @@ impl Registry {
             .max(database.queries_per_lookup() as u64)
     }
 
-    /// Tickets prepared ahead for one client. Before its first query it has those of one lookup, so
-    /// that registering buys little work.
+    /// Tickets prepared ahead for one client. Before its first query it has the tickets of one
+    /// lookup, so that registering buys little work.
     pub(super) fn ahead(&self, database: &Database, row: &Row) -> u64 {
         if row.queried {
             self.most_ahead(database)
@@ -220,6 +215,7 @@ impl Registry {
         } else {
             0
         };
+
         // The client goes by this number, so the tickets of numbers that it skipped do not count.
         let numbers = self.store.numbers(id)?;
         let ready = numbers.ready_from(database.version(), row.next_ticket);
@@ -227,12 +223,8 @@ impl Registry {
             ready,
             ..numbers.counts()
         };
-        Ok(status::status(
-            id,
-            row,
-            uploaded,
-            tickets,
-            self.ahead(database, row),
-        ))
+
+        let ahead = self.ahead(database, row);
+        Ok(status::status(id, row, uploaded, tickets, ahead))
     }
 }

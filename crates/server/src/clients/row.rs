@@ -19,7 +19,7 @@ pub(crate) type Owner = [u8; 16];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) stage: Stage,
-    /// Whether it has sent a query.
+    /// Set once it has sent a query.
     pub(crate) queried: bool,
     /// Set if its queries use tickets.
     pub(crate) ticketed: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Row {
     pub(crate) ticket_bytes: u64,
     /// The largest used ticket number plus one.
     pub(crate) next_ticket: u64,
-    /// The same over the keys that were sent ahead and whose queries have come.
+    /// The same for queries whose keys were sent ahead.
     pub(crate) next_sent_ahead: u64,
     /// The last version of the database that accepted its keys.
     pub(crate) version: Version,
@@ -50,8 +50,8 @@ const FORMATS: Formats = Formats {
 };
 
 impl Row {
-    /// A client that starts to upload keys of `keys_bytes` bytes, for queries with tickets. `ttl` is in
-    /// microseconds.
+    /// A client that starts to upload keys of `keys_bytes` bytes, for queries with tickets. `ttl`
+    /// is in microseconds.
     pub(crate) fn new(owner: Owner, keys_bytes: u64, version: Version, now: u64, ttl: u64) -> Self {
         Self {
             stage: Stage::Uploading,
@@ -83,6 +83,7 @@ impl Row {
         writer
             .u8(FORMATS.written as u8)
             .u8(u8::from(self.stage == Stage::Registered));
+
         writer.u64(self.created).u64(self.used).u64(self.expires);
         writer
             .u64(self.keys_bytes)
@@ -94,12 +95,14 @@ impl Row {
             .raw(&self.owner)
             .u8(self.ticketed.into());
         writer.u64(self.next_sent_ahead);
+
         writer.finish()
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a client of the registry", bytes);
         FORMATS.check(reader.u8()?.into())?;
+
         let stage = if reader.u8()? == 1 {
             Stage::Registered
         } else {
@@ -117,6 +120,7 @@ impl Row {
         let ticketed = reader.u8()? == 1;
         let next_sent_ahead = reader.u64()?;
         reader.finish()?;
+
         Ok(Self {
             stage,
             queried,
@@ -156,6 +160,7 @@ mod tests {
             version: Version([7; 8]),
         };
         let bytes = row.encode();
+
         let numbers = (1..=6u64).flat_map(u64::to_le_bytes);
         let fields: Vec<u8> = [1].into_iter().chain(numbers).chain([7; 8]).collect();
         let last = 9u64.to_le_bytes();
@@ -163,6 +168,7 @@ mod tests {
             bytes,
             [&[4], &fields[..], &[0], &[8; 16], &[0], &last].concat()
         );
+
         assert_eq!(Row::decode(&bytes).unwrap(), row);
         assert!(
             Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err()

@@ -26,8 +26,8 @@ const TOUCH_EVERY: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct Credentials {
     pub(crate) client: Option<ClientId>,
-    /// Ticket numbers, one per query, with [`SENT_AHEAD`](papir_core::scheme::SENT_AHEAD) added if its
-    /// key was sent ahead.
+    /// Ticket numbers, one per query, with [`SENT_AHEAD`](papir_core::scheme::SENT_AHEAD) added if
+    /// its key was sent ahead.
     pub(crate) tickets: Vec<u64>,
 }
 
@@ -41,9 +41,8 @@ pub(crate) fn keys(
         return Ok(None);
     }
     let registry = registry.ok_or(ClientError::NoRegistry)?;
-    registry
-        .keys_of(database, credentials.client.ok_or(ClientError::NoClient)?)
-        .map(Some)
+    let id = credentials.client.ok_or(ClientError::NoClient)?;
+    registry.keys_of(database, id).map(Some)
 }
 
 /// Takes a ticket for each of the concatenated queries; none for one whose key was sent ahead.
@@ -56,11 +55,34 @@ pub(crate) fn tickets(
     credentials: &Credentials,
     queries: &[u8],
 ) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
+    // First: a client whose keys are refused claims no numbers.
     keys(registry, &target.database, credentials)?;
+
     let registry = registry.ok_or(ClientError::NoRegistry)?;
     let id = credentials.client.ok_or(ClientError::NoClient)?;
     target.database.check_queries(queries, target.newest)?;
     registry.tickets(target, id, &credentials.tickets, queries)
+}
+
+/// The claims of queries, one for each number.
+fn claims(
+    database: &Database,
+    numbers: &[u64],
+    queries: &[&[u8]],
+) -> Result<Vec<Claim>, ClientError> {
+    let mut claims = Vec::with_capacity(queries.len());
+    for (&number, query) in numbers.iter().zip(queries) {
+        // A number of the other kind belongs to no such query.
+        if (number >= SENT_AHEAD) != database.is_sent_ahead(query) {
+            return Err(ClientError::TicketUsed { number });
+        }
+        claims.push(Claim {
+            number,
+            version: database.version(),
+            hash: *blake3::hash(query).as_bytes(),
+        });
+    }
+    Ok(claims)
 }
 
 impl Registry {
@@ -77,11 +99,8 @@ impl Registry {
         self.cache.get(id, database.version()).is_some()
     }
 
-    /// Checks that a version accepts a client's keys, if they are complete. No ticket is ever prepared
-    /// for a version that refuses them.
-    ///
-    /// # Errors
-    /// [`ClientError::Gone`], [`ClientError::Storage`].
+    /// Checks that a version accepts a client's keys, if they are complete. No ticket is ever
+    /// prepared for a version that refuses them.
     pub(crate) fn check_keys(&self, database: &Database, id: ClientId) -> Result<(), ClientError> {
         let row = self.row(database.name(), id)?;
         match self.load_keys(database, id, &row) {
@@ -104,34 +123,33 @@ impl Registry {
                 length: row.keys_bytes,
             });
         }
+
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
         }
+
         // One at a time, since large keys need much memory. The previous holder of the lock may
         // have parsed the same keys, so check the cache again.
         let _parsing = self.parsing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
         }
+
         let Some(bytes) = self.keys.read(id)? else {
             self.remove(database.name(), id)?;
             return Err(ClientError::Gone);
         };
-        match database.erased().accept_keys(&bytes) {
-            Ok(keys) => {
-                let keys = Arc::new(keys);
-                self.cache.put(
-                    id,
-                    database.version(),
-                    Arc::clone(&keys),
-                    bytes.len() as u64,
-                );
-                Ok(keys)
-            }
+        let Ok(keys) = database.erased().accept_keys(&bytes) else {
             // The client is not removed: an older version that accepts its keys may still be
             // answered. If it is not used, it expires.
-            Err(_) => Err(ClientError::Gone),
-        }
+            return Err(ClientError::Gone);
+        };
+
+        let keys = Arc::new(keys);
+        let size = bytes.len() as u64;
+        self.cache
+            .put(id, database.version(), Arc::clone(&keys), size);
+        Ok(keys)
     }
 
     /// Keeps a client from expiring, and notes its first query. Taking tickets has the same effect.
@@ -142,9 +160,11 @@ impl Registry {
         row: &Row,
         queries: bool,
     ) -> Result<(), ClientError> {
-        let old = self.clock.now().saturating_sub(row.used)
-            > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
-        if old || (queries && !row.queried) || row.version != database.version() {
+        let unused = self.clock.now().saturating_sub(row.used);
+        let is_old = unused > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
+        let is_first_query = queries && !row.queried;
+
+        if is_old || is_first_query || row.version != database.version() {
             self.store.change(database.name(), id, |row| {
                 row.version = database.version();
                 row.queried |= queries;
@@ -154,8 +174,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes one ticket per query, none for one whose key was sent ahead. The claims of their numbers
-    /// are on disk on return.
+    /// Takes one ticket per query, none for one whose key was sent ahead. The claims of their
+    /// numbers are on disk on return.
     fn tickets(
         &self,
         target: &Target,
@@ -171,22 +191,8 @@ impl Registry {
                 queries: parts.len(),
             });
         }
-        // A number of the other kind belongs to no such query.
-        let is_foreign = |(number, query): &(&u64, &&[u8])| {
-            (**number >= SENT_AHEAD) != database.is_sent_ahead(query)
-        };
-        if let Some((&number, _)) = numbers.iter().zip(&parts).find(is_foreign) {
-            return Err(ClientError::TicketUsed { number });
-        }
-        let claim = |(&number, query): (&u64, &&[u8])| {
-            let hash = *blake3::hash(query).as_bytes();
-            Claim {
-                number,
-                version: database.version(),
-                hash,
-            }
-        };
-        let claims: Vec<Claim> = numbers.iter().zip(&parts).map(claim).collect();
+
+        let claims = claims(database, numbers, &parts)?;
         let window = window(self.most_ahead(database));
         let taken = self.store.take_tickets(
             database.name(),
@@ -198,42 +204,56 @@ impl Registry {
             },
             window,
         );
-        match taken {
-            Ok(tickets) => {
-                self.notify.notify();
-                Ok(tickets)
-            }
-            Err(TakeError::Gone) => Err(ClientError::Gone),
-            Err(TakeError::Used(number)) => Err(ClientError::TicketUsed { number }),
+        let tickets = match taken {
+            Ok(tickets) => tickets,
+            Err(error) => return Err(self.refusal(target, id, numbers, error)),
+        };
+
+        // The worker prepares tickets in place of the used ones.
+        self.notify.notify();
+        Ok(tickets)
+    }
+
+    /// The answer to queries that get no tickets. Requests tickets that are missing.
+    fn refusal(
+        &self,
+        target: &Target,
+        id: ClientId,
+        numbers: &[u64],
+        error: TakeError,
+    ) -> ClientError {
+        match error {
+            TakeError::Gone => ClientError::Gone,
+            TakeError::Used(number) => ClientError::TicketUsed { number },
             // Tickets are prepared for the newest version only: the client must move to it.
-            Err(TakeError::NotReady(_)) if database.version() != target.newest => {
-                Err(QueryError::WrongVersion {
-                    current: target.newest,
-                }
-                .into())
+            TakeError::NotReady(_) if target.database.version() != target.newest => {
+                let current = target.newest;
+                ClientError::Query(QueryError::WrongVersion { current })
             }
-            Err(TakeError::NotReady(number)) => Err(self.demand(id, numbers, number)),
-            Err(TakeError::Storage(error)) => Err(error.into()),
+            TakeError::NotReady(number) => self.demand(id, numbers, number),
+            TakeError::Storage(error) => ClientError::Storage(error),
         }
     }
 
-    /// Claims the ticket numbers of queries for a version that is not answered. The service has seen
-    /// the queries, so the numbers must not hide others. Does not count as a use of the client.
+    /// Claims the ticket numbers of queries for a version that is not answered. The service has
+    /// seen the queries, so the numbers must not hide others. Does not count as a use of the
+    /// client.
     pub(crate) fn claim_unanswered(
         &self,
         database: &Database,
         credentials: &Credentials,
     ) -> Result<(), ClientError> {
-        let Some(id) = credentials
-            .client
-            .filter(|_| !credentials.tickets.is_empty())
-        else {
+        let Some(id) = credentials.client else {
             return Ok(());
         };
+        if credentials.tickets.is_empty() {
+            return Ok(());
+        }
+
         let window = window(self.most_ahead(database));
-        Ok(self
-            .store
-            .claim_unanswered(database.name(), id, &credentials.tickets, window)?)
+        self.store
+            .claim_unanswered(database.name(), id, &credentials.tickets, window)?;
+        Ok(())
     }
 
     /// Requests tickets from the worker. Returns the error for the missing ticket `number`.
@@ -246,6 +266,7 @@ impl Registry {
         }
         drop(demanded);
         self.notify.notify();
+
         ClientError::TicketNotReady {
             number,
             retry_after: self.notify.retry_after(),

@@ -28,14 +28,15 @@ pub(super) fn status(
     ahead: u64,
 ) -> ClientStatus {
     let registered = row.stage == Stage::Registered;
+    let stage = if registered {
+        ClientStatus::REGISTERED
+    } else {
+        ClientStatus::UPLOADING
+    };
+
     ClientStatus {
         id: id.to_string(),
-        status: if registered {
-            ClientStatus::REGISTERED
-        } else {
-            ClientStatus::UPLOADING
-        }
-        .to_owned(),
+        status: stage.to_owned(),
         created: row.created / 1_000_000,
         used: row.used / 1_000_000,
         expires: row.expires / 1_000_000,

@@ -16,9 +16,9 @@ use super::tables::{ReadTables, Result, Storage, Tables};
 /// The outcome of adding a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// These clients were removed for it.
+    /// The clients that were removed for it.
     InPlaceOf(Vec<ClientId>),
-    /// The quota is used up. The advised retry delay.
+    /// The advised retry delay: the quota is used up.
     Full(Duration),
 }
 
@@ -90,7 +90,8 @@ impl Store {
         database: &str,
         id: ClientId,
         row: &Row,
-        (quota, expiry): (Quota, u64),
+        quota: Quota,
+        expiry: u64,
     ) -> Result<Added> {
         let mut full = Added::Full(Duration::ZERO);
         let added = self.write(|tables| {
@@ -101,6 +102,7 @@ impl Store {
                     return Ok(None);
                 }
             };
+
             for id in &gone {
                 tables.remove_row(database, *id)?;
             }
@@ -177,12 +179,14 @@ mod tests {
     fn check_quotas(store: &Store) {
         let added = |database, number, row: &Row| {
             store
-                .add(database, id(number), row, (QUOTA, row.created))
+                .add(database, id(number), row, QUOTA, row.created)
                 .unwrap()
         };
+
         for number in 1..=3 {
             assert_eq!(added("a", number, &row(10)), Added::InPlaceOf(vec![]));
         }
+
         assert!(matches!(added("a", 4, &row(11)), Added::Full(_)));
         assert_eq!(added("b", 9, &row(11)), Added::InPlaceOf(vec![]));
         assert_eq!(store.all_ids().unwrap(), [1, 2, 3, 9].map(id).into());
@@ -195,10 +199,12 @@ mod tests {
     #[test]
     fn probes_leave_nothing() {
         for store in TestStore::of_each_kind() {
-            store.add("a", id(1), &row(10), (QUOTA, 10)).unwrap();
+            store.add("a", id(1), &row(10), QUOTA, 10).unwrap();
+
             for _ in 0..3 {
                 store.storage.probe().unwrap();
             }
+
             assert_eq!(store.all_ids().unwrap(), HashSet::from([id(1)]));
             assert!(!store.storage.is_failing());
         }
@@ -212,10 +218,11 @@ mod tests {
     }
 
     fn check_expiry(store: &Store) {
-        store.add("a", id(1), &row(10), (QUOTA, 10)).unwrap();
-        store.add("a", id(2), &row(500), (QUOTA, 500)).unwrap();
+        store.add("a", id(1), &row(10), QUOTA, 10).unwrap();
+        store.add("a", id(2), &row(500), QUOTA, 500).unwrap();
+
         assert_eq!(
-            store.add("a", id(3), &row(1010), (QUOTA, 1010)).unwrap(),
+            store.add("a", id(3), &row(1010), QUOTA, 1010).unwrap(),
             Added::InPlaceOf(vec![id(1)])
         );
         assert_eq!(store.remove_expired("a", 1499).unwrap(), []);

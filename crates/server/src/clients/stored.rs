@@ -12,7 +12,8 @@ use super::status;
 use super::store::Store;
 use crate::error::Error;
 
-/// A registry that the operator opens: in a directory whose service is not running, or in PostgreSQL.
+/// A registry that the operator opens: in a directory whose service is not running, or in
+/// PostgreSQL.
 pub struct StoredRegistry {
     store: Store,
     keys: Box<dyn KeyStorage>,
@@ -24,22 +25,18 @@ impl StoredRegistry {
     /// # Errors
     /// [`Error::Registry`] if there is none, it is damaged, or a service has its directory open.
     pub fn open(place: &RegistryPlace) -> Result<Self, Error> {
-        let failed = |reason: String| Error::Registry {
-            place: place.to_string(),
-            reason,
-        };
         let mut hint = "";
         if let RegistryPlace::Directory(directory) = place {
             if !directory.join(TABLES).is_file() {
-                return Err(failed(format!(
-                    "not a registry: expected the file {TABLES}"
-                )));
+                let reason = format!("not a registry: expected the file {TABLES}");
+                return Err(not_opened(place, reason));
             }
             hint = " (if its service is running, query the service instead)";
         }
+
         let (store, keys) = place
             .open()
-            .map_err(|error| failed(format!("{error}{hint}")))?;
+            .map_err(|error| not_opened(place, format!("{error}{hint}")))?;
         Ok(Self { store, keys })
     }
 
@@ -71,13 +68,10 @@ impl StoredRegistry {
         } else {
             0
         };
-        Ok(status::status(
-            id,
-            row,
-            uploaded,
-            self.store.numbers(id)?.counts(),
-            0,
-        ))
+
+        // No worker runs here, so no tickets are prepared ahead.
+        let tickets = self.store.numbers(id)?.counts();
+        Ok(status::status(id, row, uploaded, tickets, 0))
     }
 
     /// Removes a client from all databases. Returns whether it existed.
@@ -88,12 +82,21 @@ impl StoredRegistry {
         let Ok(id) = id.parse::<ClientId>() else {
             return Ok(false);
         };
+
+        // The rows first: a crash may leave keys without a row, which the next start removes.
         let mut found = false;
         for name in self.store.databases().map_err(unreadable)? {
             found |= self.store.remove(&name, id).map_err(unreadable)?;
         }
         self.keys.remove(id);
         Ok(found)
+    }
+}
+
+fn not_opened(place: &RegistryPlace, reason: String) -> Error {
+    Error::Registry {
+        place: place.to_string(),
+        reason,
     }
 }
 

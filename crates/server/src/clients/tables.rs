@@ -1,4 +1,6 @@
-//! The registry's tables as row operations, which each kind of storage implements.
+//! Row operations on the registry's tables.
+//!
+//! Each kind of storage implements them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,17 +13,17 @@ use super::row::Row;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
-/// Room in bytes that a registry which failed must have to count as working again. A change that needs
-/// no room succeeds on a full disk, and the request after it fails.
+/// Room in bytes that a registry must have to count as working again after a failure. A change that
+/// needs no room succeeds on a full disk, and the request after it fails.
 pub(super) const ROOM: usize = 1 << 20;
 
 /// Reads the tables in a consistent state.
 pub(crate) trait ReadTables {
-    /// A client of a database. Within a change, nobody else changes the client or its tickets
-    /// until the change ends.
+    /// A client of a database. Within a change, the client and its tickets are locked until the
+    /// change ends.
     fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>>;
 
-    /// All clients of a database. Within a change, nobody else adds one until the change ends.
+    /// All clients of a database. Within a change, no other change adds one until it ends.
     fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>>;
 
     /// The databases that have clients.
@@ -89,8 +91,8 @@ pub(crate) trait Storage: Send + Sync {
     fn read(&self, work: &mut dyn FnMut(&mut dyn ReadTables) -> Result<()>) -> Result<()>;
 
     /// Calls `work` once with the tables. Its changes are durable on return if it returns true, and
-    /// are undone if it returns false or fails. If the storage itself fails, they may or may not have
-    /// been made.
+    /// are undone if it returns false or fails. If the storage itself fails, they may or may not
+    /// have been made.
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()>;
 
     /// Returns true from a failure on until a probe succeeds.
@@ -105,7 +107,7 @@ pub(crate) trait Storage: Send + Sync {
         Ok(true)
     }
 
-    /// Gives up what this service has reserved.
+    /// Gives up the tickets that this service has reserved.
     fn release_tickets(&self) -> Result<()> {
         Ok(())
     }

@@ -35,6 +35,7 @@ impl TestStore {
         use super::config::{PostgresConfig, RegistryPlace};
         use papir_postgres::Login;
         use papir_testkit::postgres::{PASSWORD, Server};
+
         let server = Server::start("");
         let address = server.address("papir");
         let login = Login {
@@ -42,6 +43,7 @@ impl TestStore {
             password: Some(PASSWORD.into()),
             ..Login::default()
         };
+
         let place = PostgresConfig { login, keys: None };
         let (store, _) = RegistryPlace::Postgres(place).open().unwrap();
         Self {

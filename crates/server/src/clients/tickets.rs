@@ -1,4 +1,6 @@
-//! Ticket tables: each ticket is prepared, used by one query, kept for retries, and dropped.
+//! Claims and tickets in the registry's tables.
+//!
+//! Each ticket is prepared, used by one query, kept for retries, and dropped.
 //!
 //! A client numbers its queries and uses tickets 0, 1, 2 and so on. The service sees a whole query
 //! with its number. From then on the number belongs to this query, of this version, whether the
@@ -7,9 +9,9 @@
 //! the hashes of their queries, so that an identical query is answered again. Older numbers are
 //! refused.
 //!
-//! A client may send the key of a later query ahead: its ticket answers that key. The query itself has
-//! the ticket's number with [`SENT_AHEAD`] added, and needs no ticket. The same rules hold for it: a
-//! second query under one key would reveal both indices, too.
+//! A client may send the key of a later query ahead: its ticket answers that key. The query itself
+//! has the ticket's number with [`SENT_AHEAD`] added, and needs no ticket. The same rules hold for
+//! it: a second query under one key would reveal both indices, too.
 //!
 //! | number | identical query | other query or version |
 //! |---|---|---|
@@ -64,6 +66,16 @@ impl<E: Into<StoreError>> From<E> for TakeError {
     }
 }
 
+/// Outcome of claims that are made.
+enum Taken {
+    /// One ticket per claim; `None` for a query whose key was sent ahead.
+    Tickets(Vec<Option<Vec<u8>>>),
+    /// Another query used the number, or it is older than the window.
+    Used(u64),
+    /// The ticket is not prepared yet.
+    NotReady(u64),
+}
+
 impl Store {
     /// The numbers of a client.
     pub(crate) fn numbers(&self, id: ClientId) -> Result<Numbers> {
@@ -75,11 +87,9 @@ impl Store {
         self.read(|tables| tables.all_numbers(database))
     }
 
-    /// Makes the claims of queries, and takes the tickets of those whose keys were not sent ahead. The
-    /// claims are durable on return, also on an error, except if the client does not exist.
-    ///
-    /// # Errors
-    /// [`TakeError::Used`] before [`TakeError::NotReady`].
+    /// Makes the claims of queries, and takes a ticket for each query whose key was not sent ahead.
+    /// The claims are durable on return, also on an error, except if the client does not exist.
+    /// [`TakeError::Used`] comes before [`TakeError::NotReady`].
     pub(crate) fn take_tickets(
         &self,
         database: &str,
@@ -92,32 +102,26 @@ impl Store {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
             };
-            let mut used = None;
-            for &claim in claims {
-                let sent_ahead = claim.number >= SENT_AHEAD;
-                let next = if sent_ahead {
-                    &mut row.next_sent_ahead
-                } else {
-                    &mut row.next_ticket
-                };
-                let number = claim.number % SENT_AHEAD;
-                if number < next.saturating_sub(window) || tables.claim(id, claim)? != claim {
-                    used = used.or(Some(claim.number));
-                } else {
-                    *next = (*next).max(number + 1);
-                }
-            }
-            let taken = match used {
-                Some(number) => Err(TakeError::Used(number)),
+            let taken = match make_claims(tables, id, &mut row, claims, window)? {
+                Some(number) => Taken::Used(number),
                 None => prepared(tables, id, claims)?,
             };
+
             let dropped = drop_stale(tables, id, &row, window)?;
             row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
             touch(&mut row);
             tables.put_row(database, id, &row)?;
+
+            // `Some` for refused queries, too: the service has seen them, so the claims must last.
             Ok(Some(taken))
         })?;
-        taken.unwrap_or(Err(TakeError::Gone))
+
+        match taken {
+            Some(Taken::Tickets(tickets)) => Ok(tickets),
+            Some(Taken::Used(number)) => Err(TakeError::Used(number)),
+            Some(Taken::NotReady(number)) => Err(TakeError::NotReady(number)),
+            None => Err(TakeError::Gone),
+        }
     }
 
     /// Claims the numbers of queries for a version that is not answered: no query gets a ticket for
@@ -153,6 +157,7 @@ impl Store {
             if !tables.numbers(id)?.lacks(version, number) {
                 return Ok(None);
             }
+
             row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
             tables.put_row(database, id, &row)?;
             tables.put_ticket(id, version, number, ticket).map(Some)
@@ -168,11 +173,8 @@ impl Store {
         number: u64,
     ) -> Result<Option<Vec<u8>>> {
         self.read(|tables| {
-            if tables
-                .claims(id)?
-                .iter()
-                .any(|claim| claim.number == number)
-            {
+            let claims = tables.claims(id)?;
+            if claims.iter().any(|claim| claim.number == number) {
                 return Ok(None);
             }
             tables.ticket(id, version, number)
@@ -182,29 +184,27 @@ impl Store {
     /// Drops the tickets of a database for all versions except those that this service or others
     /// answer.
     pub(crate) fn keep_versions(&self, database: &str, versions: &[Version]) -> Result<()> {
-        let versions = self.storage.note_versions(database, versions)?;
-        let is_stale = |key: &TicketKey| !versions.contains(&key.version);
+        let answered = self.storage.note_versions(database, versions)?;
         for (id, numbers) in self.all_numbers(database)? {
-            if numbers.tickets.iter().any(is_stale) {
-                self.drop_tickets(database, id, is_stale)?;
+            if has_stale(&numbers.tickets, &answered) {
+                self.drop_tickets(database, id, &answered)?;
             }
         }
         Ok(())
     }
 
-    fn drop_tickets(
-        &self,
-        database: &str,
-        id: ClientId,
-        drops: impl Fn(&TicketKey) -> bool,
-    ) -> Result<()> {
+    /// Drops the tickets of a client for all versions except `answered`.
+    fn drop_tickets(&self, database: &str, id: ClientId, answered: &[Version]) -> Result<()> {
         self.write(|tables| {
             let Some(mut row) = tables.row(database, id)? else {
                 return Ok(None);
             };
+
+            // Read again: the tickets may have changed since they were listed.
             let mut keys = tables.ticket_keys(id)?;
-            keys.retain(|key| drops(key));
+            keys.retain(|key| !answered.contains(&key.version));
             tables.remove_tickets(id, &keys)?;
+
             row.ticket_bytes = row.ticket_bytes.saturating_sub(total(&keys));
             tables.put_row(database, id, &row).map(Some)
         })?;
@@ -212,12 +212,36 @@ impl Store {
     }
 }
 
-/// The tickets of claimed numbers; none for queries whose keys were sent ahead.
-fn prepared(
+/// Makes all claims, and moves the client's next numbers on. Returns the first number that another
+/// query used or that is older than the window.
+fn make_claims(
     tables: &mut dyn Tables,
     id: ClientId,
+    row: &mut Row,
     claims: &[Claim],
-) -> Result<std::result::Result<Vec<Option<Vec<u8>>>, TakeError>> {
+    window: u64,
+) -> Result<Option<u64>> {
+    let mut used = None;
+    for &claim in claims {
+        let number = claim.number % SENT_AHEAD;
+        let next = if claim.number >= SENT_AHEAD {
+            &mut row.next_sent_ahead
+        } else {
+            &mut row.next_ticket
+        };
+
+        // Goes on after a refused number: the service has seen the other queries as well.
+        if number < next.saturating_sub(window) || tables.claim(id, claim)? != claim {
+            used = used.or(Some(claim.number));
+        } else {
+            *next = (*next).max(number + 1);
+        }
+    }
+    Ok(used)
+}
+
+/// The tickets of claimed numbers; none for queries whose keys were sent ahead.
+fn prepared(tables: &mut dyn Tables, id: ClientId, claims: &[Claim]) -> Result<Taken> {
     let mut taken = Vec::with_capacity(claims.len());
     for claim in claims {
         if claim.number >= SENT_AHEAD {
@@ -226,38 +250,35 @@ fn prepared(
         }
         match tables.ticket(id, claim.version, claim.number)? {
             Some(ticket) => taken.push(Some(ticket)),
-            None => return Ok(Err(TakeError::NotReady(claim.number))),
+            None => return Ok(Taken::NotReady(claim.number)),
         }
     }
-    Ok(Ok(taken))
+    Ok(Taken::Tickets(taken))
+}
+
+/// Returns whether some of these tickets are for a version that is not answered.
+fn has_stale(tickets: &[TicketKey], answered: &[Version]) -> bool {
+    tickets.iter().any(|key| !answered.contains(&key.version))
 }
 
 /// Drops claims and tickets that are older than the window, and tickets whose number is claimed for
 /// another version. Returns the bytes of the tickets.
 fn drop_stale(tables: &mut dyn Tables, id: ClientId, row: &Row, window: u64) -> Result<u64> {
+    let numbers = tables.numbers(id)?;
     let floor = row.next_ticket.saturating_sub(window);
     let sent_ahead = SENT_AHEAD..SENT_AHEAD + row.next_sent_ahead.saturating_sub(window);
-    let Numbers {
-        claims,
-        mut tickets,
-    } = tables.numbers(id)?;
-    let numbers = Numbers {
-        claims,
-        tickets: Vec::new(),
-    };
-    tickets.retain(|key| key.number < floor || numbers.is_of_another(key.version, key.number));
-    tables.remove_tickets(id, &tickets)?;
-    let is_old = |number: &u64| *number < floor || sent_ahead.contains(number);
-    let old: Vec<u64> = numbers
-        .claims
-        .iter()
-        .map(|claim| claim.number)
-        .filter(is_old)
-        .collect();
+
+    let mut stale = numbers.tickets.clone();
+    stale.retain(|key| key.number < floor || numbers.is_of_another(key.version, key.number));
+    tables.remove_tickets(id, &stale)?;
+
+    let mut old: Vec<u64> = numbers.claims.iter().map(|claim| claim.number).collect();
+    old.retain(|number| *number < floor || sent_ahead.contains(number));
     tables.remove_claims(id, &old)?;
-    Ok(total(&tickets))
+    Ok(total(&stale))
 }
 
+/// Bytes of these tickets.
 fn total(keys: &[TicketKey]) -> u64 {
     keys.iter().map(|key| key.bytes).sum()
 }

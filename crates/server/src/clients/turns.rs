@@ -1,4 +1,4 @@
-//! The ticket worker's share of the time while queries are running.
+//! The ticket worker's share of time while queries run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,8 @@ use crate::admission::Ongoing;
 
 /// Interval at which the worker checks whether queries are still running.
 pub(super) const POLL_QUERIES: Duration = Duration::from_millis(3);
-/// While queries are running, the worker waits this many times as long as it works: its share is a
-/// tenth, however many queries there are. Otherwise tickets would never be prepared under load, and
+/// Waiting time of the worker per time of work, while queries are running: its share is a tenth,
+/// however many queries there are. Without a share, tickets would never be prepared under load, and
 /// the clients that wait for them never served.
 const WAITS: u32 = 9;
 
@@ -37,18 +37,20 @@ impl<'a> Turns<'a> {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Waits while queries are running, at most [`WAITS`] times the work since the last wait. Returns the
-    /// time that it waited.
+    /// Waits while queries are running, at most [`WAITS`] times the work since the last wait.
+    /// Returns the time that it waited.
     pub(super) fn give_way(&self) -> Duration {
         // Held while waiting: the other threads of the ticket wait too.
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
         let most = WAITS * since.elapsed();
+
         let begin = Instant::now();
         let mut waited = Duration::ZERO;
         while self.queries.is_active() && !self.is_stopping() && waited < most {
             thread::sleep(POLL_QUERIES.min(most));
             waited = begin.elapsed();
         }
+
         *since = Instant::now();
         waited
     }
@@ -83,9 +85,11 @@ mod tests {
         };
 
         assert_eq!(waited_after_work(), Duration::ZERO, "no query is running");
+
         let query = Arc::clone(&pending);
         let waited = waited_after_work();
         assert!(waited >= WAITS * work, "{waited:?}");
+
         stopping.store(true, Ordering::Relaxed);
         assert_eq!(waited_after_work(), Duration::ZERO, "the service stops");
         drop(query);

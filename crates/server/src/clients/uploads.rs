@@ -1,7 +1,10 @@
-//! Registration: keys arrive in one request or in parts, and the scheme checks them.
+//! Registration of clients.
+//!
+//! Keys arrive in one request or in parts, and the scheme checks them.
 
 use std::sync::{Arc, PoisonError};
 
+use papir_core::Version;
 use papir_protocol::ClientStatus;
 use papir_protocol::limit::PART_BYTES;
 use tracing::Instrument;
@@ -33,9 +36,6 @@ impl Drop for Writing<'_> {
 
 impl Registry {
     /// Checks the length of keys before anything is allocated or stored.
-    ///
-    /// # Errors
-    /// [`ClientError::WrongKeysLength`], [`ClientError::OverQuota`].
     pub(crate) fn check_keys_length(
         &self,
         database: &Database,
@@ -64,15 +64,16 @@ impl Registry {
         let turn = Arc::clone(&self.registering).acquire_owned().await;
         let registry = Arc::clone(self);
         let to = Arc::clone(database);
-        let adding = tokio::task::spawn_blocking(move || {
+        blocking(move || {
             // Held here: a client that disconnects does not end this.
             let _turn = turn;
             let (id, row) = registry.add(&to, owner, length)?;
             Ok(registry.status(&to, id, &row)?)
-        });
-        adding.await.map_err(|_| ClientError::Internal)?
+        })
+        .await
     }
 
+    /// Adds a client that starts to upload. Others may be removed for it.
     fn add(
         &self,
         database: &Database,
@@ -80,18 +81,17 @@ impl Registry {
         length: u64,
     ) -> Result<(ClientId, Row), ClientError> {
         self.check_keys_length(database, length)?;
+
         let id = ClientId::random().ok_or(ClientError::Internal)?;
         let ttl = microseconds(self.config.upload_ttl);
         let row = Row {
             ticketed: database.description().limits.tickets,
             ..Row::new(owner, length, database.version(), self.clock.now(), ttl)
         };
-        match self.store.add(
-            database.name(),
-            id,
-            &row,
-            (self.quota(), self.clock.expiry()),
-        )? {
+
+        let quota = self.quota();
+        let expiry = self.clock.expiry();
+        match self.store.add(database.name(), id, &row, quota, expiry)? {
             Added::InPlaceOf(gone) => gone.into_iter().for_each(|gone| self.forget(gone)),
             Added::Full(retry_after) => return Err(ClientError::Full { retry_after }),
         }
@@ -108,7 +108,9 @@ impl Registry {
     ) -> Result<ClientStatus, ClientError> {
         let registry = Arc::clone(self);
         let database = Arc::clone(database);
-        // A client that disconnects leaves nothing unfinished behind, which would count in its network's share.
+
+        // A task of its own: a client that disconnects leaves no unfinished upload behind, which
+        // would count in its network's share.
         let registering = async move {
             let _held = held;
             registry.register_whole(&database, owner, keys).await
@@ -126,17 +128,14 @@ impl Registry {
     ) -> Result<ClientStatus, ClientError> {
         let status = self.begin(database, owner, keys.len() as u64).await?;
         let id: ClientId = status.id.parse().map_err(|()| ClientError::Internal)?;
-        match self.append(database, id, 0, keys).await {
-            Ok(status) => Ok(status),
-            Err(error) => {
-                let registry = Arc::clone(self);
-                let from = Arc::clone(database);
-                let removing =
-                    tokio::task::spawn_blocking(move || registry.remove(from.name(), id));
-                removing.await.map_err(|_| ClientError::Internal)??;
-                Err(error)
-            }
+
+        let appended = self.append(database, id, 0, keys).await;
+        if appended.is_err() {
+            let registry = Arc::clone(self);
+            let from = Arc::clone(database);
+            blocking(move || Ok(registry.remove(from.name(), id)?)).await?;
         }
+        appended
     }
 
     /// Appends a part of the keys at `offset`.
@@ -152,20 +151,20 @@ impl Registry {
     ) -> Result<ClientStatus, ClientError> {
         let registry = Arc::clone(self);
         let to = Arc::clone(database);
-        let writing =
-            tokio::task::spawn_blocking(move || registry.append_part(&to, id, offset, &part));
-        let status = writing.await.map_err(|_| ClientError::Internal)??;
+        let status = blocking(move || registry.append_part(&to, id, offset, &part)).await?;
         if status.uploaded_bytes < status.keys_bytes {
             return Ok(status);
         }
+
         let turn = Arc::clone(&self.accepting).lock_owned().await;
         let registry = Arc::clone(self);
         let to = Arc::clone(database);
-        let accepting = tokio::task::spawn_blocking(move || {
+        blocking(move || {
+            // Held here: a check goes on, and needs its memory, if the client disconnects.
             let _turn = turn;
             registry.accept(&to, id)
-        });
-        accepting.await.map_err(|_| ClientError::Internal)?
+        })
+        .await
     }
 
     /// Writes one part durably.
@@ -181,6 +180,7 @@ impl Registry {
         if row.stage == Stage::Registered {
             return Err(ClientError::AlreadyRegistered);
         }
+
         let left = row.keys_bytes.saturating_sub(offset);
         if part.len() as u64 > left {
             return Err(ClientError::PartTooLong {
@@ -192,6 +192,7 @@ impl Registry {
                 offset: self.keys.offset(id)?,
             });
         }
+
         let found = self.store.change(database.name(), id, |row| {
             row.used = self.clock.now();
             row.expires = row
@@ -213,41 +214,59 @@ impl Registry {
             // By another request that appended nothing at the end.
             return Err(ClientError::AlreadyRegistered);
         }
+
         let bytes = self.keys.read_upload(id)?;
         let keys = match database.erased().accept_keys(&bytes) {
             Ok(keys) => keys,
             Err(source) => {
                 self.remove(database.name(), id)?;
-                return Err(match source {
-                    papir_core::Error::WrongVersion { .. } => QueryError::WrongVersion {
-                        current: database.version(),
-                    }
-                    .into(),
-                    source => ClientError::BadKeys { source },
-                });
+                return Err(rejection(source, database.version()));
             }
         };
+
         // The keys are durable before the row says that they are complete.
         self.keys.finish(id)?;
         let found = self.store.change(database.name(), id, |row| {
-            (row.stage, row.version) = (Stage::Registered, database.version());
+            row.stage = Stage::Registered;
+            row.version = database.version();
             self.touch(row);
         })?;
         if !found {
+            // The client was removed meanwhile: its keys must not stay.
             self.forget(id);
             return Err(ClientError::Gone);
         }
+
         self.cache
             .put(id, database.version(), Arc::new(keys), bytes.len() as u64);
         self.notify.notify();
         self.show(database, id)
     }
 
+    /// Exclusive access to an upload.
     fn write_to(&self, id: ClientId) -> Result<Writing<'_>, ClientError> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if !writing.insert(id) {
             return Err(ClientError::UploadBusy);
         }
         Ok(Writing { registry: self, id })
+    }
+}
+
+/// Runs work of the registry on a thread that may block. It goes on if the caller is dropped.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
+) -> Result<T, ClientError> {
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.map_err(|_| ClientError::Internal)?
+}
+
+/// The answer to keys that the scheme rejects.
+fn rejection(source: papir_core::Error, current: Version) -> ClientError {
+    match source {
+        papir_core::Error::WrongVersion { .. } => {
+            ClientError::Query(QueryError::WrongVersion { current })
+        }
+        source => ClientError::BadKeys { source },
     }
 }

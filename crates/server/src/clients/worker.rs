@@ -1,5 +1,7 @@
-//! Ticket worker: prepares tickets when no query is running, or in its share of the time, and removes
-//! expired clients.
+//! Ticket worker.
+//!
+//! It prepares tickets when no query is running, or in its share of the time, and removes expired
+//! clients.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use papir_core::Version;
+use papir_core::erased::ErasedKeys;
+use rayon::ThreadPool;
 
 use super::error::ClientError;
 use super::id::ClientId;
@@ -23,14 +27,14 @@ use crate::error::Error;
 
 /// Interval between sweeps for expired clients.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
-/// Time after which the tables are read again although nothing is known to have changed: another service
-/// may have stopped before it prepared its tickets. A large registry takes long to read.
+/// Time after which the tables are read again although nothing is known to have changed: another
+/// service may have stopped before it prepared its tickets. A large registry takes long to read.
 const READ_EVERY: Duration = Duration::from_secs(5);
-/// Time after which a client for whose keys no ticket could be prepared is tried again: the disk may
-/// have failed.
+/// Time after which a client for whose keys no ticket could be prepared is tried again: the disk
+/// may have failed.
 const RETRY_FAILED: Duration = Duration::from_secs(60);
-/// Time after which a ticket that another service prepares is asked for again: that service may have
-/// stopped.
+/// Time after which a ticket that another service prepares is asked for again: that service may
+/// have stopped.
 const RETRY_ELSEWHERE: Duration = Duration::from_secs(2);
 /// Time for which a stopping service waits for the current ticket.
 const STOP_TIME: Duration = Duration::from_secs(2);
@@ -45,23 +49,13 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts the worker. It computes one ticket at a time on `threads` threads (0 means one per
     /// core), and gives way while `queries` is active.
-    ///
-    /// # Errors
-    /// [`Error::Threads`], [`Error::Io`].
     pub(crate) fn start(
         catalog: &Arc<Catalog>,
         registry: &Arc<Registry>,
         queries: Ongoing,
         threads: usize,
     ) -> std::result::Result<Self, Error> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("papir-ticket-{index}"))
-            .build()
-            .map_err(|source| Error::Threads {
-                threads,
-                source: Box::new(source),
-            })?;
+        let pool = pool(threads)?;
         let stopping = Arc::new(AtomicBool::new(false));
         let mut state = State {
             catalog: Arc::downgrade(catalog),
@@ -75,6 +69,7 @@ impl Worker {
             prepared: HashMap::new(),
             round: 0,
         };
+
         let spawned = thread::Builder::new()
             .name("papir-tickets".into())
             .spawn(move || state.run());
@@ -82,6 +77,7 @@ impl Worker {
             what: "starting the ticket thread",
             source,
         })?;
+
         Ok(Self {
             registry: Arc::clone(registry),
             stopping,
@@ -90,10 +86,24 @@ impl Worker {
     }
 }
 
+/// The threads that compute a ticket.
+fn pool(threads: usize) -> std::result::Result<ThreadPool, Error> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("papir-ticket-{index}"))
+        .build()
+        .map_err(|source| Error::Threads {
+            threads,
+            source: Box::new(source),
+        })
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
+        // Set before the notification: a worker that it wakes must see it.
         self.stopping.store(true, Ordering::Relaxed);
         self.registry.notify.notify();
+
         let Some(thread) = self.thread.take() else {
             return;
         };
@@ -112,7 +122,7 @@ struct State {
     registry: Weak<Registry>,
     queries: Ongoing,
     stopping: Arc<AtomicBool>,
-    pool: rayon::ThreadPool,
+    pool: ThreadPool,
     /// Clients for whose keys no ticket could be prepared, and when.
     failed: HashMap<(ClientId, Version), Instant>,
     /// Tickets that another service prepares, and when it was asked.
@@ -124,6 +134,14 @@ struct State {
     round: u64,
 }
 
+/// Key of a ticket.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct TicketId {
+    client: ClientId,
+    version: Version,
+    number: u64,
+}
+
 /// A ticket to prepare.
 struct Wanted {
     database: Arc<Database>,
@@ -132,20 +150,37 @@ struct Wanted {
     number: u64,
 }
 
-/// A ticket: its client, version and number.
-type TicketId = (ClientId, Version, u64);
+/// A wanted ticket with its urgency.
+struct Candidate {
+    urgency: Urgency,
+    wanted: Wanted,
+}
 
-impl Wanted {
-    fn key(&self) -> TicketId {
-        (self.id, self.database.version(), self.number)
-    }
+/// An unused ticket for an earlier version.
+struct Earlier {
+    database: Arc<Database>,
+    ticket: Vec<u8>,
+}
+
+/// A client that may lack tickets.
+struct Client<'a> {
+    id: ClientId,
+    row: &'a Row,
+    numbers: &'a Numbers,
+}
+
+/// The first ticket that a client lacks.
+struct Lacking {
+    number: u64,
+    /// Set if the client requested it.
+    demanded: bool,
 }
 
 /// Urgency of a wanted ticket; the smallest value comes first.
 ///
-/// Owners take turns, however many clients they have, and whatever these request. Tickets that the
-/// clients of an owner requested come before its others, then those of the clients with the fewest
-/// tickets, then of those that have waited longest.
+/// Owners take turns, however many clients they have and whatever these request. Within the turn of
+/// an owner, requested tickets come first, then tickets of clients with the fewest tickets, then
+/// tickets of clients that have waited longest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Urgency {
     owners_last_round: u64,
@@ -158,33 +193,48 @@ impl State {
     fn run(&mut self) {
         let mut swept: Option<Instant> = None;
         while !self.stopping.load(Ordering::Relaxed) {
-            let (Some(catalog), Some(registry)) = (self.catalog.upgrade(), self.registry.upgrade())
-            else {
+            let Some(catalog) = self.catalog.upgrade() else {
                 return;
             };
+            let Some(registry) = self.registry.upgrade() else {
+                return;
+            };
+
             if swept.is_none_or(|time| time.elapsed() > SWEEP_EVERY.min(registry.config.ttl)) {
                 let kept = sweep(&catalog, &registry).and_then(|()| self.forget_removed(&registry));
-                kept.unwrap_or_else(|error| tracing::error!(%error, "sweep failed"));
+                if let Err(error) = kept {
+                    tracing::error!(%error, "sweep failed");
+                }
                 swept = Some(Instant::now());
             }
+
+            // Read before the work: a swap during it ends the wait at once.
             let versions = self.versions();
             match self.prepare_one(&catalog, &registry) {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => tracing::error!(%error, "preparing a ticket failed"),
             }
+
             // Not held while waiting, so that a stopped service can be freed.
             let most = READ_EVERY.min(registry.config.ttl);
             drop(catalog);
             drop(registry);
             self.wait(&versions, most);
         }
-        let released = self
-            .registry
-            .upgrade()
-            .map(|registry| registry.store.storage.release_tickets());
-        if let Some(Err(error)) = released {
-            tracing::warn!(%error, "reserved tickets are not released: others prepare them a little later");
+        self.release();
+    }
+
+    /// Leaves the reserved tickets to other services.
+    fn release(&self) {
+        let Some(registry) = self.registry.upgrade() else {
+            return;
+        };
+        if let Err(error) = registry.store.storage.release_tickets() {
+            tracing::warn!(
+                %error,
+                "reserved tickets are not released: others prepare them a little later"
+            );
         }
     }
 
@@ -193,6 +243,7 @@ impl State {
     fn wait(&self, versions: &[Version], most: Duration) {
         let start = Instant::now();
         while !self.stopping.load(Ordering::Relaxed) && start.elapsed() < most {
+            // Upgraded each time: a stopped service can be freed meanwhile.
             let Some(registry) = self.registry.upgrade() else {
                 return;
             };
@@ -204,11 +255,10 @@ impl State {
 
     /// The served versions.
     fn versions(&self) -> Vec<Version> {
-        let loaded = self
-            .catalog
-            .upgrade()
-            .map(|catalog| catalog.loaded())
-            .unwrap_or_default();
+        let Some(catalog) = self.catalog.upgrade() else {
+            return Vec::new();
+        };
+        let loaded = catalog.loaded();
         loaded.iter().map(|database| database.version()).collect()
     }
 
@@ -217,63 +267,36 @@ impl State {
         let Some(wanted) = self.most_urgent(catalog, registry)? else {
             return Ok(false);
         };
-        if !registry.store.storage.reserve_ticket(
-            wanted.id,
-            wanted.database.version(),
-            wanted.number,
-        )? {
-            self.elsewhere.insert(wanted.key(), Instant::now());
+        let database = &*wanted.database;
+        let version = database.version();
+
+        if !self.reserve(registry, &wanted)? {
             return Ok(true);
         }
-        self.round += 1;
-        self.prepared.insert(wanted.id, self.round);
-        self.owners.insert(wanted.owner, self.round);
+
         let pause = Turns::new(&self.queries, &self.stopping);
         pause.give_way();
         if pause.is_stopping() {
             return Ok(false);
         }
-        let Wanted {
-            database,
-            id,
-            number,
-            ..
-        } = &wanted;
-        let row = registry.row(database.name(), *id);
-        let keys = match row.and_then(|row| registry.load_keys(database, *id, &row)) {
-            Ok(keys) => keys,
-            Err(error) => {
-                if let ClientError::Storage(error) = error {
-                    tracing::error!(%error, "the client registry failed");
-                }
-                self.failed
-                    .insert((*id, database.version()), Instant::now());
-                return Ok(true);
-            }
+
+        let Some(keys) = keys(registry, &wanted) else {
+            self.failed.insert((wanted.id, version), Instant::now());
+            return Ok(true);
         };
+
         let start = Instant::now();
         let earlier = earlier_ticket(catalog, registry, &wanted)?;
-        // A panic affects one client only: the worker continues with the others.
-        let prepared = catch_panic(|| {
-            self.pool.install(|| match &earlier {
-                Some((earlier, ticket)) => {
-                    database
-                        .erased()
-                        .follow((earlier.erased(), ticket), &keys, *number, &pause)
-                }
-                None => database.erased().ticket(&keys, *number, &pause),
-            })
-        });
-        let Ok(Ok(ticket)) = prepared else {
+        let Some(ticket) = self.compute(&wanted, &keys, earlier.as_ref(), &pause) else {
             tracing::error!(database = database.name(), "a ticket could not be prepared");
-            self.failed
-                .insert((*id, database.version()), Instant::now());
+            self.failed.insert((wanted.id, version), Instant::now());
             return Ok(true);
         };
         registry.notify.record_ticket(start.elapsed());
+
         registry
             .store
-            .put_ticket(database.name(), *id, database.version(), *number, &ticket)?;
+            .put_ticket(database.name(), wanted.id, version, wanted.number, &ticket)?;
         tracing::debug!(
             database = database.name(),
             bytes = ticket.len(),
@@ -282,57 +305,115 @@ impl State {
         Ok(true)
     }
 
+    /// Reserves a ticket for this service. Returns false if another service prepares it.
+    fn reserve(&mut self, registry: &Registry, wanted: &Wanted) -> Result<bool> {
+        let version = wanted.database.version();
+        let storage = &registry.store.storage;
+        if !storage.reserve_ticket(wanted.id, version, wanted.number)? {
+            self.elsewhere.insert(wanted.ticket_id(), Instant::now());
+            return Ok(false);
+        }
+
+        // Noted before the work: a client or owner whose ticket fails has had its turn.
+        self.round += 1;
+        self.prepared.insert(wanted.id, self.round);
+        self.owners.insert(wanted.owner, self.round);
+        Ok(true)
+    }
+
+    /// Computes a ticket, from an earlier one if possible; `None` if the scheme fails or panics.
+    fn compute(
+        &self,
+        wanted: &Wanted,
+        keys: &ErasedKeys,
+        earlier: Option<&Earlier>,
+        pause: &Turns<'_>,
+    ) -> Option<Vec<u8>> {
+        let server = wanted.database.erased();
+        let number = wanted.number;
+
+        // A panic affects one client only: the worker continues with the others.
+        let computed = catch_panic(|| {
+            self.pool.install(|| match earlier {
+                Some(earlier) => {
+                    let ticket = (earlier.database.erased(), &earlier.ticket[..]);
+                    server.follow(ticket, keys, number, pause)
+                }
+                None => server.ticket(keys, number, pause),
+            })
+        });
+        computed.ok()?.ok()
+    }
+
     /// The most urgent ticket over all databases below their quota of bytes.
     fn most_urgent(&self, catalog: &Catalog, registry: &Registry) -> Result<Option<Wanted>> {
-        let mut best: Option<(Urgency, Wanted)> = None;
         let none = Numbers::default();
-        for database in catalog
-            .loaded()
-            .into_iter()
-            .filter(|one| one.description().limits.tickets)
-        {
-            let rows = registry.store.clients(database.name())?;
-            let bytes = rows
-                .iter()
-                .fold(0u64, |sum, (_, row)| sum.saturating_add(row.bytes()));
-            if bytes >= registry.config.max_bytes {
+        let mut best: Option<Candidate> = None;
+        for database in catalog.loaded() {
+            if !database.description().limits.tickets {
                 continue;
             }
+            let rows = registry.store.clients(database.name())?;
+            if total_bytes(&rows) >= registry.config.max_bytes {
+                continue;
+            }
+
             let numbers = registry.store.all_numbers(database.name())?;
             let expiry = registry.clock.expiry();
-            let present = rows.iter().filter(|(_, row)| !row.is_expired(expiry));
-            for (id, row) in present.filter(|(id, row)| self.is_eligible(&database, *id, row)) {
-                let numbers = numbers.get(id).unwrap_or(&none);
-                let version = database.version();
-                let lacks = |number| {
-                    numbers.lacks(version, number) && !self.is_elsewhere((*id, version, number))
+            for (id, row) in &rows {
+                if row.is_expired(expiry) || !self.is_eligible(&database, *id, row) {
+                    continue;
+                }
+                let client = Client {
+                    id: *id,
+                    row,
+                    numbers: numbers.get(id).unwrap_or(&none),
                 };
-                let Some((number, demanded)) = registry.wanted(&database, (*id, row), lacks) else {
+                let Some(candidate) = self.candidate(registry, &database, &client) else {
                     continue;
                 };
-                let urgency = Urgency {
-                    owners_last_round: self.owners.get(&row.owner).copied().unwrap_or(0),
-                    not_demanded: !demanded,
-                    tickets_ready: number.saturating_sub(row.next_ticket),
-                    last_round: self.prepared.get(id).copied().unwrap_or(0),
-                };
-                if best.as_ref().is_none_or(|(other, _)| urgency < *other) {
-                    let database = Arc::clone(&database);
-                    let id = *id;
-                    let owner = row.owner;
-                    best = Some((
-                        urgency,
-                        Wanted {
-                            database,
-                            id,
-                            owner,
-                            number,
-                        },
-                    ));
+
+                let urgency = candidate.urgency;
+                if best.as_ref().is_none_or(|best| urgency < best.urgency) {
+                    best = Some(candidate);
                 }
             }
         }
-        Ok(best.map(|(_, wanted)| wanted))
+        Ok(best.map(|best| best.wanted))
+    }
+
+    /// The first ticket that a client lacks and that no other service prepares.
+    fn candidate(
+        &self,
+        registry: &Registry,
+        database: &Arc<Database>,
+        client: &Client<'_>,
+    ) -> Option<Candidate> {
+        let version = database.version();
+        let lacking = registry.lacking(database, client, |number| {
+            let ticket = TicketId {
+                client: client.id,
+                version,
+                number,
+            };
+            client.numbers.lacks(version, number) && !self.is_elsewhere(ticket)
+        })?;
+
+        let owner = client.row.owner;
+        let number = lacking.number;
+        let urgency = Urgency {
+            owners_last_round: self.owners.get(&owner).copied().unwrap_or(0),
+            not_demanded: !lacking.demanded,
+            tickets_ready: number.saturating_sub(client.row.next_ticket),
+            last_round: self.prepared.get(&client.id).copied().unwrap_or(0),
+        };
+        let wanted = Wanted {
+            database: Arc::clone(database),
+            id: client.id,
+            owner,
+            number,
+        };
+        Some(Candidate { urgency, wanted })
     }
 
     /// Forgets clients that were removed, and their owners.
@@ -345,6 +426,7 @@ impl State {
                 owners.insert(row.owner);
             }
         }
+
         self.failed.retain(|(id, _), _| clients.contains(id));
         self.elsewhere
             .retain(|_, time| time.elapsed() < RETRY_ELSEWHERE);
@@ -367,38 +449,76 @@ impl State {
     }
 }
 
+impl Wanted {
+    fn ticket_id(&self) -> TicketId {
+        TicketId {
+            client: self.id,
+            version: self.database.version(),
+            number: self.number,
+        }
+    }
+}
+
 impl Registry {
-    /// The first number of a client whose ticket is to be prepared, and whether the client requested it.
-    fn wanted(
+    /// The first ticket of a client that is to be prepared: one that the client requested, else one
+    /// of those prepared ahead.
+    fn lacking(
         &self,
         database: &Database,
-        (id, row): (ClientId, &Row),
+        client: &Client<'_>,
         lacks: impl Fn(u64) -> bool,
-    ) -> Option<(u64, bool)> {
-        let ahead = self.ahead(database, row);
-        let floor = row
-            .next_ticket
-            .saturating_sub(window(self.most_ahead(database)));
-        let requested: Vec<u64> = {
-            let demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
-            demanded
-                .get(&id)
-                .into_iter()
-                .flatten()
-                .copied()
-                .filter(|number| *number >= floor)
-                .collect()
-        };
+    ) -> Option<Lacking> {
+        let next = client.row.next_ticket;
+        let floor = next.saturating_sub(window(self.most_ahead(database)));
+        let requested = self.requested(client.id, floor);
         if let Some(number) = requested.into_iter().find(|&number| lacks(number)) {
-            return Some((number, true));
+            return Some(Lacking {
+                number,
+                demanded: true,
+            });
         }
+
+        // Every requested ticket is prepared, elsewhere or too old.
         self.demanded
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id);
-        let mut next = row.next_ticket..row.next_ticket.saturating_add(ahead);
-        next.find(|&number| lacks(number))
-            .map(|number| (number, false))
+            .remove(&client.id);
+
+        let mut ahead = next..next.saturating_add(self.ahead(database, client.row));
+        let number = ahead.find(|&number| lacks(number))?;
+        Some(Lacking {
+            number,
+            demanded: false,
+        })
+    }
+
+    /// The numbers from `floor` on that a client requested.
+    fn requested(&self, id: ClientId, floor: u64) -> Vec<u64> {
+        let demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
+        match demanded.get(&id) {
+            Some(numbers) => numbers.range(floor..).copied().collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Bytes of clients that count against the quota.
+fn total_bytes(rows: &[(ClientId, Row)]) -> u64 {
+    rows.iter()
+        .fold(0u64, |sum, (_, row)| sum.saturating_add(row.bytes()))
+}
+
+/// The keys of a wanted ticket's client; `None` if they cannot be used now.
+fn keys(registry: &Registry, wanted: &Wanted) -> Option<Arc<ErasedKeys>> {
+    let database = &*wanted.database;
+    let row = registry.row(database.name(), wanted.id);
+    match row.and_then(|row| registry.load_keys(database, wanted.id, &row)) {
+        Ok(keys) => Some(keys),
+        Err(ClientError::Storage(error)) => {
+            tracing::error!(%error, "the client registry failed");
+            None
+        }
+        Err(_) => None,
     }
 }
 
@@ -408,15 +528,18 @@ fn earlier_ticket(
     catalog: &Catalog,
     registry: &Registry,
     wanted: &Wanted,
-) -> Result<Option<(Arc<Database>, Vec<u8>)>> {
-    let versions = catalog.versions(wanted.database.name()).unwrap_or_default();
-    let others = versions.into_iter().map(|view| view.database);
-    for earlier in others.filter(|one| one.version() != wanted.database.version()) {
-        let ticket = registry
-            .store
-            .unused_ticket(wanted.id, earlier.version(), wanted.number)?;
+) -> Result<Option<Earlier>> {
+    let views = catalog.versions(wanted.database.name()).unwrap_or_default();
+    for view in views {
+        let database = view.database;
+        if database.version() == wanted.database.version() {
+            continue;
+        }
+
+        let store = &registry.store;
+        let ticket = store.unused_ticket(wanted.id, database.version(), wanted.number)?;
         if let Some(ticket) = ticket {
-            return Ok(Some((earlier, ticket)));
+            return Ok(Some(Earlier { database, ticket }));
         }
     }
     Ok(None)
@@ -424,18 +547,17 @@ fn earlier_ticket(
 
 /// Removes expired clients, and tickets of versions that are no longer answered.
 fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
-    for name in registry.store.databases()? {
-        for id in registry
-            .store
-            .remove_expired(&name, registry.clock.expiry())?
-        {
+    let store = &registry.store;
+    for name in store.databases()? {
+        for id in store.remove_expired(&name, registry.clock.expiry())? {
             registry.forget(id);
         }
     }
+
     for database in catalog.loaded() {
         let views = catalog.versions(database.name()).unwrap_or_default();
         let versions: Vec<Version> = views.iter().map(|view| view.database.version()).collect();
-        registry.store.keep_versions(database.name(), &versions)?;
+        store.keep_versions(database.name(), &versions)?;
     }
     Ok(())
 }
@@ -452,6 +574,7 @@ mod tests {
             tickets_ready: 0,
             last_round: 0,
         };
+
         assert!(
             urgency(1, true) < urgency(2, false),
             "another owner waits longer"

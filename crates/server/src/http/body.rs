@@ -38,12 +38,14 @@ pub(super) async fn read(
         drain(body, time).await;
         return Err(Problem::TooLong { limit });
     }
+
     let mut whole = Whole {
         bytes: Vec::new(),
         held,
     };
     let outcome = whole.receive(&mut body, limit, time).await;
     if let Err(Problem::TooLong { .. } | Problem::Busy { .. }) = &outcome {
+        // Freed before the rest is drained, which may take long.
         whole.bytes = Vec::new();
         drain(body, time).await;
     }
@@ -51,6 +53,7 @@ pub(super) async fn read(
 }
 
 impl Whole {
+    /// Reads the rest of a body.
     async fn receive(
         &mut self,
         body: &mut Body,
@@ -60,15 +63,16 @@ impl Whole {
         let begin = Instant::now();
         loop {
             let paced = GRACE + Duration::from_secs_f64(self.bytes.len() as f64 / MIN_RATE);
-            let slow = if paced < time {
-                Problem::Trickled { rate: MIN_RATE }
-            } else {
-                Problem::TooSlow { limit: time }
-            };
             let deadline = begin + paced.min(time);
-            let Some(part) = timeout_at(deadline, next(body)).await.map_err(|_| slow)?? else {
+            let arrived = match timeout_at(deadline, next(body)).await {
+                Ok(arrived) => arrived?,
+                Err(_) if paced < time => return Err(Problem::Trickled { rate: MIN_RATE }),
+                Err(_) => return Err(Problem::TooSlow { limit: time }),
+            };
+            let Some(part) = arrived else {
                 return Ok(());
             };
+
             if part.len() > limit - self.bytes.len() {
                 return Err(Problem::TooLong { limit });
             }
@@ -82,19 +86,22 @@ impl Whole {
 
 /// Reads and discards a body.
 pub(super) async fn drain(mut body: Body, time: Duration) {
-    let reading = async {
-        let mut left = DRAINED;
-        while let Ok(Some(part)) = next(&mut body).await {
-            left = left.saturating_sub(part.len());
-            if left == 0 {
-                break;
-            }
-        }
-    };
     // A client too slow even for this does not receive the response.
-    let _ = timeout(time, reading).await;
+    let _ = timeout(time, discard(&mut body)).await;
 }
 
+/// Reads and discards at most [`DRAINED`] bytes of a body.
+async fn discard(body: &mut Body) {
+    let mut left = DRAINED;
+    while let Ok(Some(part)) = next(body).await {
+        left = left.saturating_sub(part.len());
+        if left == 0 {
+            break;
+        }
+    }
+}
+
+/// The next bytes of a body; `None` at its end.
 async fn next(body: &mut Body) -> Result<Option<Bytes>, Problem> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|_| Problem::Interrupted)?.into_data() {
@@ -138,8 +145,10 @@ mod tests {
                 .unwrap(),
             vec![7; 8]
         );
+
         let long = read_into(&uploads, Body::from(vec![7; 9]), 8).await;
         assert!(matches!(long, Err(Problem::TooLong { limit: 8 })));
+
         assert_eq!(
             read_into(&uploads, Body::empty(), 8).await.unwrap(),
             Vec::<u8>::new()
@@ -190,8 +199,10 @@ mod tests {
                 parts: 20,
                 wait: Box::pin(sleep(Duration::ZERO)),
             });
+
             let outcome = read_into(&uploads, body, 1 << 20).await;
             let seconds = begin.elapsed().as_secs();
+
             match outcome {
                 Ok(received) => {
                     assert_eq!((accepted, received.len(), seconds), (true, 20 * bytes, 19))

@@ -131,6 +131,7 @@ fn respond(
 ) -> Result<Response, Problem> {
     let database = app.catalog.get(&database_name(name))?;
     let checkpoint = database.checkpoint().ok_or(DatabaseError::Unsigned)?;
+
     let identity = [
         (header::ETAG, checkpoint.tag.clone()),
         version_header(database.version()),
@@ -138,10 +139,7 @@ fn respond(
     if has_tag(headers, &checkpoint.tag) {
         return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
     }
-    Ok((
-        identity,
-        [(header::CONTENT_TYPE, media)],
-        form(checkpoint).clone(),
-    )
-        .into_response())
+
+    let content_type = [(header::CONTENT_TYPE, media)];
+    Ok((identity, content_type, form(checkpoint).clone()).into_response())
 }

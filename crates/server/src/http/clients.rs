@@ -40,30 +40,48 @@ struct Registration {
     registry: Arc<Registry>,
 }
 
+/// A client that a path names. It need not be registered.
+struct NamedClient {
+    database: Arc<Database>,
+    registry: Arc<Registry>,
+    id: ClientId,
+}
+
+/// Finds a database with client keys.
 fn registration(app: &App, name: &str) -> Result<Registration, Problem> {
     let database = app.catalog.get(name)?;
-    let registry = app
-        .registry
-        .as_ref()
-        .filter(|_| database.description().limits.client_keys);
-    let registry = Arc::clone(registry.ok_or(ClientError::NoRegistry)?);
-    Ok(Registration { database, registry })
+    if !database.description().limits.client_keys {
+        return Err(ClientError::NoRegistry.into());
+    }
+
+    let registry = app.registry.as_ref().ok_or(ClientError::NoRegistry)?;
+    Ok(Registration {
+        database,
+        registry: Arc::clone(registry),
+    })
 }
 
-fn client(app: &App, path: ClientPath) -> Result<(Registration, ClientId), Problem> {
+/// Finds the client that a path names.
+fn client(app: &App, path: ClientPath) -> Result<NamedClient, Problem> {
     let Path((name, id)) = path.unwrap_or_else(|_| Path(Default::default()));
-    let registration = registration(app, &name)?;
+    let Registration { database, registry } = registration(app, &name)?;
+
     // No client has a malformed id.
     let id = id.parse().map_err(|()| ClientError::Gone)?;
-    Ok((registration, id))
+    Ok(NamedClient {
+        database,
+        registry,
+        id,
+    })
 }
 
+/// Runs work of the registry on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
 ) -> Result<T, Problem> {
-    Ok(tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| Problem::Internal)??)
+    let finished = tokio::task::spawn_blocking(work).await;
+    let outcome = finished.map_err(|_| Problem::Internal)?;
+    Ok(outcome?)
 }
 
 /// List the registered clients, for the operator.
@@ -88,6 +106,7 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
     if !registry.allows_list() && app.guard.tokens.is_none() {
         return Err(ClientError::ListForbidden.into());
     }
+
     blocking(move || {
         let counts = registry.counts(database.name())?;
         Ok(Json(ClientList {
@@ -125,13 +144,19 @@ async fn show(
     path: ClientPath,
     headers: HeaderMap,
 ) -> Result<Json<ClientStatus>, Problem> {
-    let (Registration { database, registry }, id) = client(&app, path)?;
+    let NamedClient {
+        database,
+        registry,
+        id,
+    } = client(&app, path)?;
     check_version(&database, &headers)?;
+
     if named_version(&headers)?.is_some() {
         app.queries
             .check_keys(&registry, &database, (&key, id))
             .await?;
     }
+
     blocking(move || registry.show(&database, id).map(Json)).await
 }
 
@@ -152,13 +177,14 @@ async fn show(
     )
 )]
 async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCode, Problem> {
-    let (Registration { database, registry }, id) = client(&app, path)?;
-    blocking(move || {
-        registry
-            .evict(database.name(), id)
-            .map(|()| StatusCode::NO_CONTENT)
-    })
-    .await
+    let NamedClient {
+        database,
+        registry,
+        id,
+    } = client(&app, path)?;
+
+    blocking(move || registry.evict(database.name(), id)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Register a client.
@@ -196,23 +222,26 @@ async fn register(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    match begin(&app, name, &headers, &client).await {
-        Ok(Begun::Upload(status)) => Ok(created(&status)),
-        Ok(Begun::InOneRequest(Registration { database, registry })) => {
-            let held = app.uploads.begin(client.clone());
-            let Whole { bytes, held } =
-                body::read(body, PART_BYTES, app.body_timeout, held).await?;
-            Ok(created(
-                &registry
-                    .register(&database, owner(&client), bytes, (slot, held))
-                    .await?,
-            ))
-        }
+    let begun = match begin(&app, name, &headers, &client).await {
+        Ok(begun) => begun,
         Err(problem) => {
+            // Drained first: a client that is still sending could not receive the response.
             body::drain(body, app.body_timeout).await;
-            Err(problem)
+            return Err(problem);
         }
-    }
+    };
+    let Registration { database, registry } = match begun {
+        Begun::Upload(status) => return Ok(created(&status)),
+        Begun::InOneRequest(registration) => registration,
+    };
+
+    let held = app.uploads.begin(client.clone());
+    let Whole { bytes, held } = body::read(body, PART_BYTES, app.body_timeout, held).await?;
+
+    let status = registry
+        .register(&database, owner(&client), bytes, (slot, held))
+        .await?;
+    Ok(created(&status))
 }
 
 /// A registration that has been checked.
@@ -223,6 +252,7 @@ enum Begun {
     InOneRequest(Registration),
 }
 
+/// Checks a registration before its body is read, and begins an upload in parts.
 async fn begin(
     app: &App,
     name: NamePath,
@@ -233,17 +263,19 @@ async fn begin(
     let Registration { database, registry } = &registration;
     // Before the length, since keys for another version may have another length.
     check_version(database, headers)?;
+
     if let Some(length) = byte_count(headers, names::UPLOAD_LENGTH)? {
-        return Ok(Begun::Upload(
-            registry.begin(database, owner(client), length).await?,
-        ));
+        let status = registry.begin(database, owner(client), length).await?;
+        return Ok(Begun::Upload(status));
     }
+
     let expected = database.description().sizes.keys;
     if expected > PART_BYTES as u64 {
         return Err(ClientError::TooLongForOneRequest { limit: PART_BYTES }.into());
     }
     let announced = byte_count(headers, header::CONTENT_LENGTH.as_str())?;
     registry.check_keys_length(database, announced.unwrap_or(expected))?;
+
     Ok(Begun::InOneRequest(registration))
 }
 
@@ -303,26 +335,44 @@ async fn append(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let found = client(&app, path).and_then(|client| Ok((client, part_offset(&headers)?)));
-    let ((Registration { database, registry }, id), offset) = match found {
-        Ok(found) => found,
+    let place = match part_place(&app, path, &headers) {
+        Ok(place) => place,
         Err(problem) => {
+            // Drained first: a client that is still sending could not receive the response.
             body::drain(body, app.body_timeout).await;
             return Err(problem);
         }
     };
+
     let held = app.uploads.begin(uploader);
     let part = body::read(body, PART_BYTES, app.body_timeout, held).await?;
-    let status = registry.append(&database, id, offset, part.bytes).await?;
+
+    let NamedClient {
+        database,
+        registry,
+        id,
+    } = place.client;
+    let status = registry
+        .append(&database, id, place.offset, part.bytes)
+        .await?;
     Ok((offset_header(&status), Json(status)).into_response())
 }
 
-fn part_offset(headers: &HeaderMap) -> Result<u64, Problem> {
+/// Place of a part in an upload.
+struct PartPlace {
+    client: NamedClient,
+    offset: u64,
+}
+
+/// The place that a request names for its part.
+fn part_place(app: &App, path: ClientPath, headers: &HeaderMap) -> Result<PartPlace, Problem> {
+    let client = client(app, path)?;
     let missing = Problem::BadHeader {
         name: names::UPLOAD_OFFSET,
         expected: "a number of bytes",
     };
-    byte_count(headers, names::UPLOAD_OFFSET)?.ok_or(missing)
+    let offset = byte_count(headers, names::UPLOAD_OFFSET)?.ok_or(missing)?;
+    Ok(PartPlace { client, offset })
 }
 
 /// Progress of an upload.
@@ -343,8 +393,13 @@ fn part_offset(headers: &HeaderMap) -> Result<u64, Problem> {
     )
 )]
 async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Response, Problem> {
-    let (Registration { database, registry }, id) = client(&app, path)?;
+    let NamedClient {
+        database,
+        registry,
+        id,
+    } = client(&app, path)?;
     let status = blocking(move || registry.show(&database, id)).await?;
+
     let length = (
         HeaderName::from_static(names::UPLOAD_LENGTH),
         status.keys_bytes.to_string(),
@@ -354,5 +409,6 @@ async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Respons
     } else {
         StatusCode::NO_CONTENT
     };
+
     Ok((code, offset_header(&status), [length]).into_response())
 }

@@ -51,12 +51,14 @@ impl Http {
         Ongoing::of(&self.requests)
     }
 
+    /// The limits of both protocols.
     fn builder(&self) -> Builder<TokioExecutor> {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(self.timeouts.idle);
+
         builder
             .http2()
             .timer(TokioTimer::new())
@@ -85,17 +87,20 @@ impl Protocol for Http {
         tokio::pin!(connection);
         let expired = activity.expired(&self.timeouts);
         tokio::pin!(expired);
+
         let mut stopping = false;
         loop {
             tokio::select! {
                 ended = &mut connection => return log_failure(ended),
                 () = &mut expired => break,
+                // Once: a closed channel is always ready.
                 _ = stopped.changed(), if !stopping => {
                     stopping = true;
                     connection.as_mut().graceful_shutdown();
                 }
             }
         }
+
         tracing::debug!("connection closed: idle, or the peer did not receive its response");
         connection.as_mut().graceful_shutdown();
         // A connection that has not shut down by then is cut off.
@@ -119,15 +124,15 @@ fn service(
     service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(Arc::clone(&activity));
-        let tracked = (
-            activity.begin(exchange(request.version())),
-            requests.upgrade(),
-        );
+
+        let tracked = activity.begin(exchange(request.version()));
+        let running = requests.upgrade();
         let answering = routes.call(request);
-        async move { Ok(TrackedBody::of(answering.await?, tracked)) }
+        async move { Ok(TrackedBody::of(answering.await?, tracked, running)) }
     })
 }
 
+/// The concurrency of requests in a version of HTTP.
 fn exchange(version: Version) -> Exchange {
     if version < Version::HTTP_2 {
         Exchange::Serial

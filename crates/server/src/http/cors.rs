@@ -52,6 +52,7 @@ pub(super) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
     if origins.is_empty() {
         return None;
     }
+
     let allowed = match origins.iter().any(Origin::is_any) {
         true => AllowOrigin::any(),
         // The text of an origin is ASCII, so that none is left out.
@@ -61,6 +62,7 @@ pub(super) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
                 .filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()),
         ),
     };
+
     let layer = CorsLayer::new()
         .allow_origin(allowed)
         .allow_methods(METHODS)

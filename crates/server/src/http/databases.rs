@@ -126,23 +126,26 @@ async fn public(
     let name = database_name(name);
     let versions = app.catalog.versions(&name)?;
     let (database, version) = public_of(versions, wanted)?;
+
     let tag = format!("\"{version}\"");
     let identity = [(header::ETAG, tag.clone()), version_header(version)];
     if has_tag(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, identity).into_response());
     }
+
     // On a blocking thread: encoding a large hint for the first time is slow.
     let encoding = tokio::task::spawn_blocking(move || match database.delta() {
         Some(delta) if delta.version == version => delta.public_part.clone(),
         _ => database.public_part(),
     });
     let public_part = encoding.await.map_err(|_| Problem::Internal)?;
+
     app.metrics.published(&name, public_part.len());
     Ok((identity, [(header::CONTENT_TYPE, BINARY)], public_part).into_response())
 }
 
-/// The database that has a public part, and the part's version: that of a snapshot or of a delta. By
-/// default, that of the newest snapshot.
+/// The database that has the wanted public part, and the part's version: the version of a snapshot
+/// or of a delta. By default, the part of the newest snapshot.
 fn public_of(
     versions: Vec<VersionView>,
     wanted: WantedVersion,
@@ -152,16 +155,16 @@ fn public_of(
         let version = newest.base_version();
         return Ok((newest, version));
     };
-    let has =
-        |database: &Database| [database.version(), database.base_version()].contains(&version);
-    let found = versions
-        .into_iter()
-        .map(|one| one.database)
-        .find(|database| has(database));
-    let found = found.ok_or(QueryError::WrongVersion {
+
+    for VersionView { database, .. } in versions {
+        if database.version() == version || database.base_version() == version {
+            return Ok((database, version));
+        }
+    }
+    Err(QueryError::WrongVersion {
         current: newest.version(),
-    })?;
-    Ok((found, version))
+    }
+    .into())
 }
 
 /// The position of the version that a request names, or of the newest.
@@ -170,6 +173,7 @@ fn position(versions: &[VersionView], wanted: WantedVersion) -> Result<usize, Pr
         return Ok(0);
     };
     let newest = versions.first().ok_or(DatabaseError::NotLoaded)?;
+
     let found = versions
         .iter()
         .position(|one| one.database.version() == version);
@@ -183,12 +187,18 @@ fn position(versions: &[VersionView], wanted: WantedVersion) -> Result<usize, Pr
 
 /// The version that a request names.
 fn named(wanted: WantedVersion) -> Result<Option<Version>, Problem> {
-    let malformed = || Problem::BadHeader {
+    let Query(VersionParameter { version }) = wanted.map_err(|_| malformed_version())?;
+    let Some(text) = version else {
+        return Ok(None);
+    };
+    let version: Version = text.parse().map_err(|_| malformed_version())?;
+    Ok(Some(version))
+}
+
+/// The refusal of a malformed version.
+fn malformed_version() -> Problem {
+    Problem::BadHeader {
         name: "the parameter `version`",
         expected: "16 hexadecimal digits",
-    };
-    let Query(VersionParameter { version }) = wanted.map_err(|_| malformed())?;
-    version
-        .map(|text| text.parse().map_err(|_| malformed()))
-        .transpose()
+    }
 }

@@ -17,8 +17,7 @@ const FORWARDED: &str = "forwarded";
 /// that is not a trusted proxy. Earlier addresses are not trustworthy, since the client may have
 /// sent them.
 ///
-/// # Errors
-/// [`Problem::BadHeader`] if an element up to that address does not parse, or if the two headers
+/// A request is refused if an element up to that address does not parse, or if the two headers
 /// disagree: then one of them is not the proxy's.
 pub(super) fn client(
     proxies: &TrustedProxies,
@@ -28,6 +27,7 @@ pub(super) fn client(
     if !proxies.trusts(peer) {
         return Ok(peer);
     }
+
     let forwarded = [
         outermost(proxies, headers, X_FORWARDED_FOR, list_elements)?,
         outermost(proxies, headers, FORWARDED, for_elements)?,
@@ -50,16 +50,15 @@ fn outermost(
     name: &'static str,
     elements: fn(&str) -> Option<Vec<&str>>,
 ) -> Result<Option<IpAddr>, Problem> {
-    let bad = || Problem::BadHeader {
-        name,
-        expected: "addresses",
-    };
     let mut found = None;
     let lines: Vec<_> = headers.get_all(name).iter().collect();
+
     for line in lines.into_iter().rev() {
-        let line = elements(line.to_str().map_err(|_| bad())?).ok_or_else(bad)?;
+        let text = line.to_str().map_err(|_| not_addresses(name))?;
+        let line = elements(text).ok_or_else(|| not_addresses(name))?;
+
         for element in line.into_iter().rev() {
-            let address = address(element).ok_or_else(bad)?;
+            let address = address(element).ok_or_else(|| not_addresses(name))?;
             if !proxies.trusts(Peer::Address(address)) {
                 return Ok(Some(address));
             }
@@ -67,6 +66,14 @@ fn outermost(
         }
     }
     Ok(found)
+}
+
+/// The refusal of a header that holds anything but addresses.
+fn not_addresses(name: &'static str) -> Problem {
+    Problem::BadHeader {
+        name,
+        expected: "addresses",
+    }
 }
 
 /// The elements of `X-Forwarded-For`.
@@ -79,6 +86,7 @@ fn for_elements(value: &str) -> Option<Vec<&str>> {
     split(value, ',')?.into_iter().map(for_value).collect()
 }
 
+/// The `for` value of an element of `Forwarded`, without its quotes.
 fn for_value(element: &str) -> Option<&str> {
     let mut found = None;
     for pair in split(element, ';')? {
@@ -87,6 +95,7 @@ fn for_value(element: &str) -> Option<&str> {
             return None;
         }
     }
+
     let value: &str = found?;
     match value.strip_prefix('"') {
         Some(quoted) => quoted.strip_suffix('"'),
@@ -100,6 +109,7 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let mut start = 0;
     let mut quoted = false;
     let mut escaped = false;
+
     for (place, char) in text.char_indices() {
         match char {
             _ if escaped => escaped = false,
@@ -112,6 +122,7 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
             _ => {}
         }
     }
+
     parts.push(text.get(start..)?);
     (!quoted).then_some(parts)
 }
@@ -149,6 +160,7 @@ mod tests {
                 HeaderValue::from_str(value).unwrap(),
             )
         };
+
         let mut map = HeaderMap::new();
         for (name, value) in headers.iter().map(pair) {
             map.append(name, value);
@@ -223,6 +235,7 @@ mod tests {
         )]);
         let client_of =
             |proxies: &str, peer: Peer| client(&proxies.parse().unwrap(), peer, &headers).ok();
+
         assert_eq!(
             client(&TrustedProxies::default(), peer("10.0.0.1"), &headers).ok(),
             Some(peer("10.0.0.1"))

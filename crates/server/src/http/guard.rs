@@ -43,6 +43,7 @@ pub(super) fn documented(mut routes: Routes) -> Routes {
                 "`forbidden`: the token does not allow the database, or lacks the scope",
             );
     }
+
     routes
         .everywhere(
             "/v1/",
@@ -63,7 +64,31 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let name = match &parameters {
+    let name = named_database(&parameters);
+    if let Some(database) = name.and_then(|name| app.catalog.known(name)) {
+        traces::name_database(database);
+    }
+
+    let Admitted {
+        grant,
+        client,
+        slot,
+    } = match admit(&app, name, &request) {
+        Ok(admitted) => admitted,
+        Err(problem) => return refuse(&app, name, request, problem).await,
+    };
+    request.extensions_mut().insert(grant);
+    request.extensions_mut().insert(client);
+    request.extensions_mut().insert(slot.clone());
+
+    let response = next.run(request).await;
+    drop(slot);
+    response
+}
+
+/// The decoded name of the database in a path.
+fn named_database(parameters: &Result<RawPathParams, RawPathParamsRejection>) -> Option<&str> {
+    match parameters {
         Ok(parameters) => parameters
             .iter()
             .find(|(key, _)| *key == "name")
@@ -71,41 +96,27 @@ pub(super) async fn check(
         // No database and no token has a name that is not UTF-8.
         Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)) => Some(""),
         Err(_) => None,
-    };
-    if let Some(database) = name.and_then(|name| app.catalog.known(name)) {
-        traces::name_database(database);
     }
-    match admit(&app, name, &request) {
-        Ok(Admitted {
-            grant,
-            client,
-            slot,
-        }) => {
-            request.extensions_mut().insert(grant);
-            request.extensions_mut().insert(client);
-            request.extensions_mut().insert(slot.clone());
-            let response = next.run(request).await;
-            drop(slot);
-            response
-        }
-        Err(problem) => {
-            tracing::info!(
-                status = problem.status().as_u16(),
-                code = problem.code(),
-                "refused"
-            );
-            if let Some(database) = name.filter(|_| is_query(&request)) {
-                // Without its time: a flood of refusals would hide that answers are slow.
-                app.metrics
-                    .outcome(app.catalog.known(database), problem.code());
-            }
-            // A client that sent `Expect: 100-continue` will not send its body.
-            if !request.headers().contains_key(header::EXPECT) {
-                body::drain(request.into_body(), app.body_timeout.min(DRAIN_TIME)).await;
-            }
-            problem.into_response()
-        }
+}
+
+/// Logs, counts and sends a refusal.
+async fn refuse(app: &App, name: Option<&str>, request: Request, problem: Problem) -> Response {
+    tracing::info!(
+        status = problem.status().as_u16(),
+        code = problem.code(),
+        "refused"
+    );
+    if let Some(database) = name.filter(|_| is_query(&request)) {
+        // Without its time: a flood of refusals would hide that answers are slow.
+        app.metrics
+            .outcome(app.catalog.known(database), problem.code());
     }
+
+    // A client that sent `Expect: 100-continue` will not send its body.
+    if !request.headers().contains_key(header::EXPECT) {
+        body::drain(request.into_body(), app.body_timeout.min(DRAIN_TIME)).await;
+    }
+    problem.into_response()
 }
 
 /// A request that is within its limits.
@@ -115,10 +126,12 @@ struct Admitted {
     slot: ClientSlot,
 }
 
+/// Checks the token of a request, and charges the request to its client.
 fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, Problem> {
     let path = request.uri().path();
     let headers = request.headers();
     let guard = &app.guard;
+
     let grant = authorize(
         guard.tokens.as_deref(),
         request.method(),
@@ -126,16 +139,8 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
         headers,
         name,
     )?;
-    if let (Some(name), Some(allowed)) = (name, grant.databases())
-        && let Err(DatabaseError::Unknown { .. }) = app.catalog.get(name)
-    {
-        // List only the databases that the token allows.
-        let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
-        return Err(DatabaseError::Unknown {
-            known: quoted.join(", "),
-        }
-        .into());
-    }
+    check_known(app, name, &grant)?;
+
     let peer = request
         .extensions()
         .get::<Peer>()
@@ -148,21 +153,44 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<Admitted, P
             slot: ClientSlot::unlimited(),
         });
     }
+
     let client = ClientKey::of(&grant, forwarded::client(&guard.proxies, peer, headers)?);
     let active = guard
         .limiter
-        .admit(client.clone(), cost(app, name, request), Instant::now());
+        .admit(client.clone(), cost(app, name, request), Instant::now())
+        .map_err(|after| Problem::TooMany { after })?;
     Ok(Admitted {
         grant,
         client,
-        slot: active.map_err(|after| Problem::TooMany { after })?.into(),
+        slot: active.into(),
     })
 }
 
-/// Number of requests that a request counts as. A query request counts as the number of whole queries
-/// in its announced body, or as the largest batch if it announces no length, and at least as the
-/// number of its tickets: queries whose keys were sent ahead are shorter. Reading a description or
-/// a state counts as none: it is cheap, and a client does it to learn when it may ask again.
+/// Refuses an unknown database, if the token is restricted. Lists only the databases it allows.
+fn check_known(app: &App, name: Option<&str>, grant: &Grant) -> Result<(), Problem> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+    let Some(allowed) = grant.databases() else {
+        return Ok(());
+    };
+    let Err(DatabaseError::Unknown { .. }) = app.catalog.get(name) else {
+        return Ok(());
+    };
+
+    let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
+    Err(DatabaseError::Unknown {
+        known: quoted.join(", "),
+    }
+    .into())
+}
+
+/// Number of requests that a request counts as.
+///
+/// A query request counts as the number of whole queries in its announced body, or as the largest
+/// batch if it announces no length, and at least as the number of its tickets: queries whose keys
+/// were sent ahead are shorter. Reading a description or a state counts as none: it is cheap, and a
+/// client does it to learn when it may ask again.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
     let headers = request.headers();
     let path = request.uri().path();
@@ -170,18 +198,21 @@ fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok());
     let announced = announced.filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
+
     if let Some(cost) = psi::cost(path, announced) {
         return cost;
     }
     let Some(database) = name.filter(|_| is_query(request)) else {
         return u64::from(!is_description(request));
     };
+
     let named = credentials(headers).map_or(0, |credentials| credentials.tickets.len() as u64);
     app.catalog
         .get(database)
         .map_or(1, |database| database.queries_in(announced).max(named))
 }
 
+/// Returns whether a request sends queries.
 fn is_query(request: &Request) -> bool {
     request.method() == Method::POST && request.uri().path().ends_with("/query")
 }
@@ -192,5 +223,6 @@ fn is_description(request: &Request) -> bool {
         .extensions()
         .get::<MatchedPath>()
         .map_or("", MatchedPath::as_str);
+
     [Method::GET, Method::HEAD].contains(request.method()) && !DOWNLOADS.contains(&route)
 }

@@ -22,9 +22,6 @@ pub(super) fn database_name(path: NamePath) -> String {
 }
 
 /// A header's parsed value; `None` if the header is missing.
-///
-/// # Errors
-/// [`Problem::BadHeader`] if `parse` fails.
 pub(super) fn parse_header<T>(
     headers: &HeaderMap,
     name: &'static str,
@@ -34,10 +31,11 @@ pub(super) fn parse_header<T>(
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
-    let parsed = value.to_str().ok().and_then(parse);
-    parsed
-        .map(Some)
-        .ok_or(Problem::BadHeader { name, expected })
+
+    match value.to_str().ok().and_then(parse) {
+        Some(parsed) => Ok(Some(parsed)),
+        None => Err(Problem::BadHeader { name, expected }),
+    }
 }
 
 /// A header that holds a number of bytes.
@@ -65,6 +63,7 @@ fn contains_tag(value: &HeaderValue, tag: &str) -> bool {
     let Ok(text) = value.to_str() else {
         return false;
     };
+
     text.split(',')
         .map(str::trim)
         .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
@@ -89,12 +88,14 @@ pub(super) fn credentials(headers: &HeaderMap) -> Result<Credentials, Problem> {
         "numbers separated by commas",
         ticket_numbers,
     )?;
+
     Ok(Credentials {
         client,
         tickets: tickets.unwrap_or_default(),
     })
 }
 
+/// Parses ticket numbers; `None` if one does not parse, or if they are too many.
 fn ticket_numbers(text: &str) -> Option<Vec<u64>> {
     // Reads one number more than allowed, to detect a longer list without parsing all of it.
     let numbers: Option<Vec<u64>> = text
@@ -102,5 +103,6 @@ fn ticket_numbers(text: &str) -> Option<Vec<u64>> {
         .take(limit::TICKETS + 1)
         .map(|number| number.trim().parse().ok())
         .collect();
+
     numbers.filter(|numbers| numbers.len() <= limit::TICKETS)
 }

@@ -7,16 +7,10 @@ use papir_protocol::{
 
 use crate::catalog::{Database, MemoryUse, ServedDelta, VersionView};
 
-/// Describes the version at a position of `versions`, newest first, and lists the old ones; `None` if
-/// there is none.
+/// Describes the version at a position of `versions`, newest first, and lists the old ones; `None`
+/// if no version is at this position.
 pub(super) fn detail(versions: &[VersionView], position: usize) -> Option<DatabaseDetail> {
-    let previous = versions.iter().filter_map(|view| {
-        let version = view.database.version().to_string();
-        view.left.map(|left| PreviousVersion {
-            version,
-            seconds_left: left.as_secs(),
-        })
-    });
+    let described = versions.get(position)?;
     let MemoryUse {
         versions: count,
         snapshot,
@@ -24,9 +18,10 @@ pub(super) fn detail(versions: &[VersionView], position: usize) -> Option<Databa
         material,
         hint,
     } = MemoryUse::of(versions);
+
     Some(DatabaseDetail {
-        info: info(&versions.get(position)?.database),
-        previous_versions: previous.collect(),
+        info: info(&described.database),
+        previous_versions: versions.iter().filter_map(previous).collect(),
         memory: Memory {
             versions: count,
             snapshot,
@@ -37,12 +32,21 @@ pub(super) fn detail(versions: &[VersionView], position: usize) -> Option<Databa
     })
 }
 
+/// Describes an old version; `None` for the newest.
+fn previous(view: &VersionView) -> Option<PreviousVersion> {
+    let left = view.left?;
+    Some(PreviousVersion {
+        version: view.database.version().to_string(),
+        seconds_left: left.as_secs(),
+    })
+}
+
 /// Describes one version of a database.
 pub(super) fn info(database: &Database) -> DatabaseInfo {
     let description = database.description();
-    let sizes = &description.sizes;
     let parameters = description.parameters.iter();
     let security = weaker(database);
+
     DatabaseInfo {
         name: database.name().to_owned(),
         scheme: description.scheme.to_owned(),
@@ -53,16 +57,7 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         lookups_per_key: database.lookups_per_key(),
         max_batch: database.max_batch(),
         private: description.privacy == Privacy::Private,
-        sizes: SizesInfo {
-            bundle: database.public_part_bytes(),
-            public: sizes.public,
-            hint: sizes.hint,
-            keys: sizes.keys,
-            query: sizes.query,
-            answer: sizes.answer,
-            database: sizes.database,
-            material: sizes.material,
-        },
+        sizes: sizes(database),
         security_bits: security.map(|security| security.bits),
         security_source: security.map(|security| security.source.to_owned()),
         // JSON has no infinity. An infinite value means that an answer always decodes.
@@ -78,17 +73,32 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
     }
 }
 
+/// Sizes of a version, in bytes.
+fn sizes(database: &Database) -> SizesInfo {
+    let sizes = &database.description().sizes;
+    SizesInfo {
+        bundle: database.public_part_bytes(),
+        public: sizes.public,
+        hint: sizes.hint,
+        keys: sizes.keys,
+        query: sizes.query,
+        answer: sizes.answer,
+        database: sizes.database,
+        material: sizes.material,
+    }
+}
+
 /// The security of the scheme or, if it is less, of the delta's.
 fn weaker(database: &Database) -> Option<&Security> {
     let of_base = database.description().security.as_ref()?;
     let of_delta = database
         .delta()
         .and_then(|delta| delta.description.security.as_ref());
-    Some(
-        of_delta
-            .filter(|of_delta| of_delta.bits < of_base.bits)
-            .unwrap_or(of_base),
-    )
+
+    match of_delta {
+        Some(of_delta) if of_delta.bits < of_base.bits => Some(of_delta),
+        _ => Some(of_base),
+    }
 }
 
 /// log₂ of the probability that a lookup fails to decode, in the snapshot or in the delta.
@@ -101,11 +111,13 @@ fn failure_log2(database: &Database) -> f64 {
             .description
             .lookup_failure_log2(delta.queries_per_lookup)
     });
+
     of_delta.map_or(of_base, |of_delta| {
         (of_base.exp2() + of_delta.exp2()).log2()
     })
 }
 
+/// Describes the delta of a version.
 fn delta(delta: &ServedDelta) -> DeltaInfo {
     let sizes = &delta.description.sizes;
     DeltaInfo {

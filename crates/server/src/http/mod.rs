@@ -7,7 +7,7 @@
 //! | `problem` | errors as status and problem details |
 //! | `info` | JSON descriptions of databases |
 //! | `headers`, `body` | parsing of headers and request bodies |
-//! | `page` | the page in which people look up |
+//! | `page` | the page for lookups in a browser |
 //! | `request_id`, `cors`, `guard` | middleware: request ids; other web origins; tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
@@ -50,11 +50,13 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     if app.psi.is_some() {
         routes = psi::routes(routes);
     }
+
     let mut router = guard::documented(clients::routes(routes))
         .finish()
         .fallback(|| async { Problem::UnknownRoute })
         .method_not_allowed_fallback(|| async { Problem::WrongMethod })
         .layer(from_fn_with_state(Arc::clone(app), guard::check));
+
     // Outside the guard: the page asks for the token.
     if let Some(folder) = &app.page {
         router = router.merge(page::routes(folder));
@@ -64,6 +66,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     if let Some(cors) = cors::layer(&app.guard.origins) {
         router = router.layer(cors);
     }
+
+    // Outermost: refusals and preflight requests have ids, too.
     router
         .layer(from_fn_with_state(Identify::new(app), request_id::identify))
         .with_state(Arc::clone(app))

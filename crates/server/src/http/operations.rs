@@ -48,6 +48,7 @@ async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     if app.stopping.load(Ordering::Relaxed) {
         return Err(Problem::Stopping);
     }
+
     if app
         .registry
         .as_ref()
@@ -74,10 +75,9 @@ async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         let _turn = turn;
         render_metrics(&app)
     });
-    let rendered = rendering.await;
-    let text = rendered
-        .map_err(|_| Problem::Internal)?
-        .map_err(|_| Problem::Internal)?;
+    let rendered = rendering.await.map_err(|_| Problem::Internal)?;
+    let text = rendered.map_err(|_| Problem::Internal)?;
+
     let content_type = HeaderValue::from_static(media::METRICS);
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }

@@ -35,7 +35,7 @@ pub(super) enum Problem {
     TooLong { limit: usize },
     /// The body did not arrive in time.
     TooSlow { limit: Duration },
-    /// The body arrived slower than this many bytes a second.
+    /// The body arrived slower than the rate, in bytes a second.
     Trickled { rate: f64 },
     /// The connection broke while the body was read.
     Interrupted,
@@ -130,6 +130,7 @@ impl From<JobError> for Problem {
         } else {
             "panicked"
         };
+
         tracing::error!(kind, "an answer was not completed");
         Self::Internal
     }
@@ -158,10 +159,12 @@ impl Problem {
             | Self::Query(QueryError::Unavailable { .. })
             | Self::Stopping
             | Self::RegistryFailed => StatusCode::SERVICE_UNAVAILABLE,
+
             Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow { .. } | Self::Trickled { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Query(QueryError::WrongVersion { .. }) => StatusCode::CONFLICT,
             Self::Interrupted | Self::BadHeader { .. } | Self::Query(_) => StatusCode::BAD_REQUEST,
+
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::Busy { .. } | Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -178,14 +181,17 @@ impl Problem {
             Self::Database(DatabaseError::Unknown { .. }) => code::UNKNOWN_DATABASE,
             Self::Database(DatabaseError::Unsigned) => code::NO_CHECKPOINT,
             Self::Database(DatabaseError::NotLoaded) => code::NOT_READY,
+
             Self::TooLong { .. } => code::TOO_LONG,
             Self::TooSlow { .. } | Self::Trickled { .. } => code::TOO_SLOW,
             Self::Interrupted => code::INTERRUPTED,
             Self::BadHeader { .. } => code::MALFORMED,
+
             Self::Unauthorized => code::UNAUTHORIZED,
             Self::Forbidden { .. } => code::FORBIDDEN,
             Self::TooMany { .. } => code::TOO_MANY,
             Self::Busy { .. } => code::BUSY,
+
             Self::Query(error) => query_code(error),
             Self::Client(error) => client_code(error),
             Self::Stopping => code::STOPPING,
@@ -194,10 +200,12 @@ impl Problem {
         }
     }
 
+    /// A description for people.
     fn message(&self) -> String {
         match self {
             Self::UnknownRoute => "no such path: the interface starts at /v1/databases".into(),
             Self::WrongMethod => "the path does not support this method".into(),
+
             Self::TooLong { limit } => {
                 format!("the body is longer than the limit of {limit} bytes")
             }
@@ -211,6 +219,7 @@ impl Problem {
             Self::BadHeader { name, expected } => {
                 format!("{name} is malformed: expected {expected}")
             }
+
             Self::Unauthorized => "missing or invalid token".into(),
             Self::Forbidden { what } => format!("the token does not allow {what}"),
             Self::TooMany { after } => {
@@ -220,6 +229,7 @@ impl Problem {
                 )
             }
             Self::Busy { after } => format!("the server is busy: retry in {} s", after.as_secs()),
+
             Self::Database(error) => error.to_string(),
             Self::Query(error) => error.to_string(),
             Self::Client(ClientError::NoClient) => {
@@ -229,6 +239,7 @@ impl Problem {
                 format!("{}: {error}", names::TICKET)
             }
             Self::Client(error) => error.to_string(),
+
             Self::Stopping => "the service is about to stop".into(),
             Self::RegistryFailed => {
                 "the client registry cannot be read or changed: retry with the same bytes".into()
@@ -252,6 +263,7 @@ impl Problem {
                 let value = HeaderValue::try_from(current.to_string()).ok()?;
                 Some((HeaderName::from_static(names::VERSION), value))
             }
+
             Self::Busy { after }
             | Self::TooMany { after }
             | Self::Client(ClientError::Full { retry_after: after }) => {
@@ -264,6 +276,7 @@ impl Problem {
             Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
+
             Self::Client(
                 ClientError::WrongOffset { offset } | ClientError::Incomplete { offset, .. },
             ) => Some((
@@ -279,6 +292,7 @@ impl Problem {
     }
 }
 
+/// The code of a query error.
 fn query_code(error: &QueryError) -> &'static str {
     match error {
         QueryError::TooLong { .. } => code::TOO_LONG,
@@ -290,8 +304,10 @@ fn query_code(error: &QueryError) -> &'static str {
     }
 }
 
+/// The HTTP status of an error of the registry.
 fn client_status(error: &ClientError) -> StatusCode {
     use ClientError as E;
+
     match error {
         E::NoRegistry => StatusCode::NOT_FOUND,
         E::ListForbidden => StatusCode::FORBIDDEN,
@@ -312,8 +328,10 @@ fn client_status(error: &ClientError) -> StatusCode {
     }
 }
 
+/// The code of an error of the registry.
 fn client_code(error: &ClientError) -> &'static str {
     use ClientError as E;
+
     match error {
         E::NoRegistry => code::NO_REGISTRY,
         E::ListForbidden => code::NOT_ALLOWED,
@@ -341,9 +359,11 @@ impl IntoResponse for Problem {
             version: self.version(),
             ..ErrorBody::new(self.status().as_u16(), self.code(), self.message())
         };
+
         let mut response = (self.status(), Json(body)).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
         response.headers_mut().extend(self.header());
+        // Read by the middleware, which names the code in the request's span.
         response.extensions_mut().insert(Code(self.code()));
         response
     }

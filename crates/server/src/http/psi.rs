@@ -30,6 +30,7 @@ const BODY_BYTES: usize = limit::PSI_ELEMENTS * ELEMENT_BYTES;
 pub(super) fn cost(path: &str, announced: Option<u64>) -> Option<u64> {
     let most = BODY_BYTES as u64;
     let elements = announced.unwrap_or(most).min(most) / ELEMENT_BYTES as u64;
+
     (path == path::PSI_EVALUATE).then(|| elements.div_ceil(ELEMENTS_PER_REQUEST).max(1))
 }
 
@@ -62,6 +63,7 @@ async fn info(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<PsiInfo>
     let psi = psi(&app, &grant)?;
     let set = psi.set();
     let summary = set.summary();
+
     Ok(Json(PsiInfo {
         kind: summary.kind.name().to_owned(),
         version: summary.version.to_string(),
@@ -86,12 +88,10 @@ async fn info(State(app): State<Arc<App>>, grant: Grant) -> Result<Json<PsiInfo>
 async fn filter(State(app): State<Arc<App>>, grant: Grant) -> Result<Response, Problem> {
     let set = psi(&app, &grant)?.set();
     let bytes = set.filter().ok_or(Problem::UnknownRoute)?;
-    Ok((
-        [version_header(set.version())],
-        [(header::CONTENT_TYPE, BINARY)],
-        bytes,
-    )
-        .into_response())
+
+    let version = [version_header(set.version())];
+    let content_type = [(header::CONTENT_TYPE, BINARY)];
+    Ok((version, content_type, bytes).into_response())
 }
 
 /// Evaluate blinded elements.
@@ -126,21 +126,22 @@ async fn evaluate(
     let set = psi.set();
     let current = set.version();
     if named_version(&headers)?.is_some_and(|named| named != current) {
+        // Drained first: a client that is still sending could not receive the response.
         body::drain(body, app.body_timeout).await;
         return Err(QueryError::WrongVersion { current }.into());
     }
+
     let held = app.uploads.begin(client.clone());
     let Whole {
         bytes: blinded,
         held: _held,
     } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
+
     let elements = blinded.len() / ELEMENT_BYTES;
     let evaluated = psi.evaluate(&client, set, blinded).await?;
     tracing::info!(elements, "evaluated");
-    Ok((
-        [version_header(current)],
-        [(header::CONTENT_TYPE, BINARY)],
-        evaluated,
-    )
-        .into_response())
+
+    let version = [version_header(current)];
+    let content_type = [(header::CONTENT_TYPE, BINARY)];
+    Ok((version, content_type, evaluated).into_response())
 }

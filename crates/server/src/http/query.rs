@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use papir_core::Version;
 use papir_protocol::ErrorBody;
 use tokio::task::spawn_blocking;
 use tracing::Span;
@@ -16,9 +17,9 @@ use super::headers::{BINARY, NamePath, credentials, database_name, named_version
 use super::problem::Problem;
 use super::routes::Routes;
 use super::tracked_body::Held;
-use crate::admission::{ClientKey, ClientSlot, End};
+use crate::admission::{ClientKey, ClientSlot, End, Permit, WorkTurns};
 use crate::catalog::{Candidates, QueryError};
-use crate::clients::Credentials;
+use crate::clients::{ClientError, Credentials};
 use crate::listen::Activity;
 use crate::metrics::{Stage, Tally};
 use crate::service::{Answered, App};
@@ -72,31 +73,17 @@ async fn query(
     body: Body,
 ) -> Result<Response, Problem> {
     let name = database_name(name);
-    let key = client.clone();
-    let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
-    let outcome = match admit(&app, &name, &headers, &client) {
-        Ok(admitted) => {
-            match answer(
-                &app,
-                admitted,
-                (client, slot, activity.map(|Extension(activity)| activity)),
-                body,
-            )
-            .await
-            {
-                Err(problem) => Err(claim_numbers(&app, &key, &name, &headers, problem).await),
-                answered => answered,
-            }
-        }
-        Err(problem) => {
-            // First, since the caller may go away while its body is drained.
-            let problem = claim_numbers(&app, &key, &name, &headers, problem).await;
-            body::drain(body, app.body_timeout).await;
-            Err(problem)
-        }
+    let caller = Caller {
+        key: client,
+        slot,
+        activity: activity.map(|Extension(activity)| activity),
     };
+
+    let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
+    let outcome = respond(&app, &name, &headers, caller, body).await;
     let code = outcome.as_ref().map_or_else(Problem::code, |_| "ok");
     let milliseconds = tally.end(code).as_secs_f64() * 1e3;
+
     match &outcome {
         Ok(_) => tracing::info!(milliseconds, status = 200, "query"),
         Err(problem) => {
@@ -109,6 +96,39 @@ async fn query(
         }
     }
     outcome
+}
+
+/// The client of a request.
+struct Caller {
+    key: ClientKey,
+    slot: ClientSlot,
+    /// Its connection; `None` for a service without a listener.
+    activity: Option<Arc<Activity>>,
+}
+
+/// Answers a request. If it is refused, claims its ticket numbers.
+async fn respond(
+    app: &App,
+    name: &str,
+    headers: &HeaderMap,
+    caller: Caller,
+    body: Body,
+) -> Result<Response, Problem> {
+    let key = caller.key.clone();
+    let admitted = match admit(app, name, headers, &key) {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            // First, since the caller may go away while its body is drained.
+            let problem = claim_numbers(app, &key, name, headers, problem).await;
+            body::drain(body, app.body_timeout).await;
+            return Err(problem);
+        }
+    };
+
+    match answer(app, admitted, caller, body).await {
+        Err(problem) => Err(claim_numbers(app, &key, name, headers, problem).await),
+        answered => answered,
+    }
 }
 
 /// A request that may send its body.
@@ -128,19 +148,31 @@ fn admit(
     if let Some(version) = named_version(headers)? {
         candidates = candidates.only(version)?;
     }
+
     let credentials = credentials(headers)?;
     app.queries
         .executor
         .expect_room(client)
         .map_err(|after| Problem::Busy { after })?;
+
     Ok(Admitted {
         candidates,
         credentials,
     })
 }
 
-/// Claims the ticket numbers of queries that are refused for their version, in the client's turn. Returns
-/// the refusal.
+/// Reason why ticket numbers are not claimed.
+enum Unclaimed {
+    /// The client's turn never came: the request gave up its place.
+    Displaced,
+    /// The registry refuses the claim.
+    Refused(ClientError),
+    /// A task was aborted.
+    Aborted,
+}
+
+/// Claims the ticket numbers of queries that are refused for their version, in the client's turn.
+/// Returns the refusal.
 async fn claim_numbers(
     app: &App,
     key: &ClientKey,
@@ -148,38 +180,60 @@ async fn claim_numbers(
     headers: &HeaderMap,
     problem: Problem,
 ) -> Problem {
-    let refused = matches!(problem, Problem::Query(QueryError::WrongVersion { .. }));
-    let (true, Some(registry)) = (refused, app.registry.clone()) else {
+    let Problem::Query(QueryError::WrongVersion { .. }) = problem else {
         return problem;
     };
-    let (Ok(client), Ok(database)) = (credentials(headers), app.catalog.get(name)) else {
+    let Some(registry) = app.registry.clone() else {
+        return problem;
+    };
+    let Ok(client) = credentials(headers) else {
+        return problem;
+    };
+    let Ok(database) = app.catalog.get(name) else {
         return problem;
     };
     if client.tickets.is_empty() || client.tickets.len() > database.max_batch() {
         // No request has as many queries.
         return problem;
     }
+
     let Some(permit) = app.claims.admit(key) else {
         return Problem::Busy { after: FULL_ADVICE };
     };
     let turns = Arc::clone(&app.claims);
-    let key = key.clone();
     // A task of its own: a caller that goes away does not end it.
-    let claiming = tokio::spawn(async move {
-        let Ok(turn) = turns.enter(&key, permit).await else {
-            return Ok(None);
-        };
-        let claim = move || {
-            let _turn = turn;
-            registry.claim_unanswered(&database, &client)
-        };
-        spawn_blocking(claim).await.map(Some)
+    let claiming = tokio::spawn(claim_in_turn(turns, key.clone(), permit, move || {
+        registry.claim_unanswered(&database, &client)
+    }));
+
+    // Turned into problems here, and not in the task: log lines need the request's span.
+    match claiming.await {
+        Ok(Ok(())) => problem,
+        Ok(Err(Unclaimed::Refused(error))) => error.into(),
+        Ok(Err(Unclaimed::Displaced)) => Problem::Busy { after: FULL_ADVICE },
+        Ok(Err(Unclaimed::Aborted)) | Err(_) => Problem::Internal,
+    }
+}
+
+/// Claims ticket numbers on a blocking thread, in the client's turn.
+async fn claim_in_turn(
+    turns: Arc<WorkTurns>,
+    client: ClientKey,
+    permit: Permit,
+    claim: impl FnOnce() -> Result<(), ClientError> + Send + 'static,
+) -> Result<(), Unclaimed> {
+    let Ok(turn) = turns.enter(&client, permit).await else {
+        return Err(Unclaimed::Displaced);
+    };
+
+    let claiming = spawn_blocking(move || {
+        // Held until the claim has ended, even if nobody waits for it any more.
+        let _turn = turn;
+        claim()
     });
     match claiming.await {
-        Ok(Ok(Some(Ok(())))) => problem,
-        Ok(Ok(Some(Err(error)))) => error.into(),
-        Ok(Ok(None)) => Problem::Busy { after: FULL_ADVICE },
-        Ok(Err(_)) | Err(_) => Problem::Internal,
+        Ok(claimed) => claimed.map_err(Unclaimed::Refused),
+        Err(_) => Err(Unclaimed::Aborted),
     }
 }
 
@@ -192,27 +246,27 @@ fn end_of(activity: Option<Arc<Activity>>, limit: Duration) -> End {
     })
 }
 
+/// Reads the body of an admitted request, and answers its queries.
 async fn answer(
     app: &App,
     admitted: Admitted,
-    (client, slot, activity): (ClientKey, ClientSlot, Option<Arc<Activity>>),
+    caller: Caller,
     body: Body,
 ) -> Result<Response, Problem> {
     let Admitted {
         candidates,
         credentials,
     } = admitted;
-    let begin = Instant::now();
-    let held = app.uploads.begin(client.clone());
-    let reading = traces::stage(&Span::current(), candidates.name(), Stage::Read);
+    let Caller {
+        key: client,
+        slot,
+        activity,
+    } = caller;
     let Whole {
         bytes: queries,
         held,
-    } = body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
-    drop(reading);
-    app.metrics
-        .stage(candidates.name(), Stage::Read, begin.elapsed());
-    app.metrics.received(candidates.name(), queries.len());
+    } = receive(app, &candidates, &client, body).await?;
+
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
     let bytes = target.database.answer_bytes(&queries);
@@ -220,24 +274,48 @@ async fn answer(
         .answers
         .hold(&client, bytes, end_of(activity, app.body_timeout));
     let answer = answer.ok_or(Problem::Busy { after: FULL_ADVICE })?;
-    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting. A place
-    // may be that of another request, so nothing refuses this one afterwards.
+
+    // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting.
+    // A place may be that of another request, so nothing refuses this one afterwards.
     let permit = app
         .queries
         .executor
         .admit(&client)
         .map_err(|after| Problem::Busy { after })?;
     let permit = permit.holding(slot, held);
-    let Answered { bytes, memory } = app
+    let answered = app
         .queries
         .answer(permit, target, (client, credentials), (queries, answer))
         .await?;
-    let mut response = (
-        [version_header(version)],
-        [(header::CONTENT_TYPE, BINARY)],
-        bytes,
-    )
-        .into_response();
+    Ok(response(version, answered))
+}
+
+/// The response with the answers of a version. It holds their memory until it is sent.
+fn response(version: Version, answered: Answered) -> Response {
+    let Answered { bytes, memory } = answered;
+    let version = [version_header(version)];
+    let content_type = [(header::CONTENT_TYPE, BINARY)];
+
+    let mut response = (version, content_type, bytes).into_response();
     response.extensions_mut().insert(Held::from(memory));
-    Ok(response)
+    response
+}
+
+/// Reads the body of an admitted request, and counts its bytes and the time that it took.
+async fn receive(
+    app: &App,
+    candidates: &Candidates,
+    client: &ClientKey,
+    body: Body,
+) -> Result<Whole, Problem> {
+    let begin = Instant::now();
+    let held = app.uploads.begin(client.clone());
+    let reading = traces::stage(&Span::current(), candidates.name(), Stage::Read);
+    let whole = body::read(body, candidates.body_limit(), app.body_timeout, held).await?;
+    drop(reading);
+
+    app.metrics
+        .stage(candidates.name(), Stage::Read, begin.elapsed());
+    app.metrics.received(candidates.name(), whole.bytes.len());
+    Ok(whole)
 }

@@ -1,4 +1,4 @@
-//! Middleware: request ids in logs and responses, and the span of a request.
+//! Middleware: request ids and spans.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -26,17 +26,15 @@ struct RequestIds {
 
 impl RequestIds {
     fn next(&self) -> String {
-        format!(
-            "{:016x}",
-            self.seed
-                .hash_one(self.count.fetch_add(1, Ordering::Relaxed))
-        )
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        format!("{:016x}", self.seed.hash_one(number))
     }
 }
 
 /// The client's own id, if it is safe to log.
 fn chosen_id(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::REQUEST_ID)?.to_str().ok()?;
+
     let is_safe = (1..=limit::REQUEST_ID_BYTES).contains(&text.len())
         && text
             .chars()
@@ -49,7 +47,10 @@ fn follow(app: &App, trace: &Span, headers: &HeaderMap) {
     let parent = headers
         .get(header::TRACE_PARENT)
         .and_then(|value| value.to_str().ok());
-    if let (Some(observer), Some(parent)) = (&app.on_trace, parent) {
+
+    if let Some(observer) = &app.on_trace
+        && let Some(parent) = parent
+    {
         observer(trace, parent);
     }
 }
@@ -81,16 +82,19 @@ pub(super) async fn identify(
     let id = chosen_id(request.headers()).unwrap_or_else(|| state.ids.next());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
+
     // An error span, so that the id is logged at every log level.
     let span = tracing::error_span!("request", %id);
     // Within the other span, so that log lines find the id, and stages this one.
     let trace = span.in_scope(|| traces::request(request.method().as_str(), route, &id));
     follow(&state.app, &trace, request.headers());
+
     let mut response = next
         .run(request)
         .instrument(trace.clone())
         .instrument(span.clone())
         .await;
+
     let status = response.status().as_u16();
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     span.in_scope(|| tracing::debug!(route, status, milliseconds, "responded"));
@@ -100,6 +104,7 @@ pub(super) async fn identify(
         status,
         response.extensions().get().map_or("ok", |Code(code)| code),
     );
+
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(header::REQUEST_ID, value);
     }
@@ -120,6 +125,7 @@ mod tests {
                 value,
             )]))
         };
+
         let longest = "a".repeat(limit::REQUEST_ID_BYTES);
         for good in ["7", "a-B_c.9", &longest] {
             assert_eq!(of(good.as_bytes()).as_deref(), Some(good));
@@ -141,6 +147,7 @@ mod tests {
     fn ids_differ() {
         let ids = RequestIds::default();
         let others = RequestIds::default();
+
         assert_ne!(ids.next(), ids.next());
         assert_ne!(RequestIds::default().next(), others.next());
         assert!(

@@ -43,6 +43,7 @@ impl Routes {
                 "Private information retrieval: look up records without revealing which ones to the server.",
             ))
             .license(Some(license.build()));
+
         let mut document = OpenApi::new(info.build(), Paths::new());
         document.components = Some(Components::new());
         Self {
@@ -66,6 +67,7 @@ impl Routes {
             _ => "operations",
         };
         operation.tags = Some(vec![tag.to_owned()]);
+
         for method in P::methods() {
             let filter = filter(&method);
             self.router = self.router.route(&path, on(filter, handler.clone()));
@@ -113,11 +115,13 @@ impl Routes {
                 .values_mut()
                 .for_each(complete);
         });
+
         // Serialization cannot fail: the document consists of maps and strings.
         let document = Document(routes.document.to_json().unwrap_or_default().into());
         routes.router.layer(Extension(document))
     }
 
+    /// Changes all operations whose path starts with `prefix`.
     fn operations(&mut self, prefix: &str, mut change: impl FnMut(&mut Operation)) {
         let paths = self
             .document
@@ -125,6 +129,7 @@ impl Routes {
             .paths
             .iter_mut()
             .filter(|(path, _)| path.starts_with(prefix));
+
         for (_, item) in paths {
             let all = [
                 &mut item.get,
@@ -152,6 +157,7 @@ async fn openapi(Extension(Document(bytes)): Extension<Document>) -> Response {
     ([(header::CONTENT_TYPE, JSON)], bytes).into_response()
 }
 
+/// The method in axum's form.
 fn filter(method: &HttpMethod) -> MethodFilter {
     match method {
         HttpMethod::Get => MethodFilter::GET,
@@ -168,6 +174,7 @@ fn filter(method: &HttpMethod) -> MethodFilter {
 /// A response with an error body.
 fn error_response(meaning: &str) -> Documented {
     let shape = ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name())));
+
     ResponseBuilder::new()
         .description(meaning)
         .content(media::JSON, shape.build())
@@ -177,24 +184,34 @@ fn error_response(meaning: &str) -> Documented {
 /// Adds what is common to all responses: the request's id, and the media type of an error body, for
 /// which utoipa assumes JSON.
 fn complete(response: &mut RefOr<Documented>) {
-    if let RefOr::T(response) = response {
-        let is_error = |content: &RefOr<Content>| {
-            let RefOr::T(content) = content else {
-                return false;
-            };
-            matches!(&content.schema, Some(RefOr::Ref(to)) if to.ref_location.ends_with(&format!("/{}", ErrorBody::name())))
-        };
-        if response.content.get(media::JSON).is_some_and(is_error)
-            && let Some(content) = response.content.shift_remove(media::JSON)
-        {
-            response.content.insert(media::PROBLEM.to_owned(), content);
-        }
-        let text = Object::with_type(Type::String);
-        let header = HeaderBuilder::new()
-            .schema(Some(text))
-            .description(Some("the request's id, also in the logs"));
-        response
-            .headers
-            .insert(names::REQUEST_ID.to_owned(), header.build().into());
+    let RefOr::T(response) = response else {
+        return;
+    };
+
+    if response.content.get(media::JSON).is_some_and(is_error)
+        && let Some(content) = response.content.shift_remove(media::JSON)
+    {
+        response.content.insert(media::PROBLEM.to_owned(), content);
     }
+
+    let text = Object::with_type(Type::String);
+    let header = HeaderBuilder::new()
+        .schema(Some(text))
+        .description(Some("the request's id, also in the logs"));
+    response
+        .headers
+        .insert(names::REQUEST_ID.to_owned(), header.build().into());
+}
+
+/// Returns whether a body is an [`ErrorBody`].
+fn is_error(content: &RefOr<Content>) -> bool {
+    let RefOr::T(content) = content else {
+        return false;
+    };
+    let Some(RefOr::Ref(shape)) = &content.schema else {
+        return false;
+    };
+    shape
+        .ref_location
+        .ends_with(&format!("/{}", ErrorBody::name()))
 }

@@ -44,8 +44,8 @@ struct Unsent {
     _held: Option<Held>,
 }
 
-/// A piece of a response until the connection has sent it. It is a part of the whole answer, whose memory
-/// stays as long as any of its pieces.
+/// A piece of a response until the connection has sent it. It is a part of the whole answer, whose
+/// memory stays as long as any of its pieces.
 struct Piece {
     bytes: Bytes,
     response: Arc<Unsent>,
@@ -64,10 +64,11 @@ impl Drop for Piece {
 }
 
 impl TrackedBody {
-    /// Tracks the body of a response. A clone of `running` is held as long.
+    /// Tracks the body of a response. Holds `running` until the response is sent.
     pub(super) fn of(
         mut response: Response,
-        (mut request, running): (RequestActivity, Option<Arc<()>>),
+        mut request: RequestActivity,
+        running: Option<Arc<()>>,
     ) -> axum::http::Response<Self> {
         request.send();
         let held = response.extensions_mut().remove();
@@ -76,6 +77,7 @@ impl TrackedBody {
             _running: running,
             _held: held,
         });
+
         response.map(|body| Self {
             body,
             rest: Bytes::new(),
@@ -83,9 +85,11 @@ impl TrackedBody {
         })
     }
 
+    /// The next piece of the rest.
     fn piece(&mut self) -> Frame<Bytes> {
         let bytes = self.rest.split_to(self.rest.len().min(PIECE));
         self.response.request.passed(bytes.len());
+
         Frame::data(Bytes::from_owner(Piece {
             bytes,
             response: Arc::clone(&self.response),
@@ -101,21 +105,24 @@ impl HttpBody for TrackedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        // A connection asks for more only when its peer has made room.
         self.response.request.moved();
         if !self.rest.is_empty() {
             return Poll::Ready(Some(Ok(self.piece())));
         }
+
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             Some(Ok(frame)) => frame,
             other => return Poll::Ready(other),
         };
-        Poll::Ready(Some(Ok(match frame.into_data() {
+        let passed_on = match frame.into_data() {
             Ok(data) => {
                 self.rest = data;
                 self.piece()
             }
             Err(trailers) => trailers,
-        })))
+        };
+        Poll::Ready(Some(Ok(passed_on)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -125,6 +132,7 @@ impl HttpBody for TrackedBody {
     fn size_hint(&self) -> SizeHint {
         let body = self.body.size_hint();
         let rest = self.rest.len() as u64;
+
         let mut hint = SizeHint::new();
         hint.set_lower(body.lower().saturating_add(rest));
         if let Some(upper) = body.upper() {
@@ -146,7 +154,8 @@ mod tests {
         let response = Response::new(Body::from(all.clone()));
         let activity = Activity::new();
         let mut body =
-            TrackedBody::of(response, (activity.begin(Exchange::Multiplexed), None)).into_body();
+            TrackedBody::of(response, activity.begin(Exchange::Multiplexed), None).into_body();
+
         let mut sizes = Vec::new();
         let mut taken = Vec::new();
         while !body.is_end_stream() {
@@ -160,6 +169,7 @@ mod tests {
             sizes.push(piece.len());
             taken.extend_from_slice(&piece);
         }
+
         assert_eq!((sizes, taken), (vec![PIECE, PIECE, 7], all));
         drop(body);
         assert!(activity.idle_since().is_some());
@@ -170,17 +180,16 @@ mod tests {
     async fn a_response_is_sent_once_its_last_piece_is() {
         let activity = Activity::new();
         let running = Arc::new(());
-        let tracked = (
-            activity.begin(Exchange::Multiplexed),
-            Some(Arc::clone(&running)),
-        );
-        let mut body =
-            TrackedBody::of(Response::new(Body::from(vec![7; PIECE])), tracked).into_body();
+        let response = Response::new(Body::from(vec![7; PIECE]));
+        let request = activity.begin(Exchange::Multiplexed);
+        let mut body = TrackedBody::of(response, request, Some(Arc::clone(&running))).into_body();
+
         let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         let piece = next.unwrap().unwrap().into_data().unwrap();
         assert!(body.is_end_stream());
         drop(body);
         assert!(activity.idle_since().is_none() && Arc::strong_count(&running) == 2);
+
         drop(piece);
         assert!(activity.idle_since().is_some() && Arc::strong_count(&running) == 1);
     }

@@ -119,16 +119,16 @@ impl Activity {
     /// longer than `limit`.
     pub(crate) fn sending_since(&self, limit: Duration) -> Option<u64> {
         let since = self.sending().iter().map(|transfer| transfer.since).min()?;
-        let long = Duration::from_millis(now().saturating_sub(since)) > limit;
+        let long = elapsed(since) > limit;
         (long && !self.is_answering()).then_some(since)
     }
 
-    /// Asks the connection to close if one of its responses has taken longer than `limit`. Returns whether it
-    /// does.
+    /// Asks the connection to close if one of its responses has taken longer than `limit`. Returns
+    /// whether one has.
     pub(crate) fn evict_if_slow(&self, limit: Duration) -> bool {
         let since = self.sending().iter().map(|transfer| transfer.since).min();
-        let slow =
-            since.is_some_and(|since| Duration::from_millis(now().saturating_sub(since)) > limit);
+        let slow = since.is_some_and(|since| elapsed(since) > limit);
+
         if slow {
             self.evict();
         }
@@ -141,30 +141,31 @@ impl Activity {
         self.wake.notify_one();
     }
 
-    /// Time until the connection expires; `None` while a response is being computed and none is sent.
+    /// Time until the connection expires; `None` while a response is being computed and none is
+    /// sent.
     ///
     /// Bytes that the peer sends do not extend the time: a client that sends one header byte a
     /// second gains nothing.
     fn left(&self, timeouts: &Timeouts) -> Option<Duration> {
-        let (slowest, due) = {
-            let sending = self.sending();
-            let slowest = sending
-                .iter()
-                .map(|transfer| transfer.moved.load(Ordering::Relaxed))
-                .min();
-            (slowest, sending.iter().map(|transfer| transfer.due()).min())
-        };
-        let left = |since: u64, allowed: Duration| {
-            allowed.saturating_sub(Duration::from_millis(now().saturating_sub(since)))
-        };
+        // Under one lock, so that both times are of the same responses.
+        let sending = self.sending();
+        let slowest = sending
+            .iter()
+            .map(|transfer| transfer.moved.load(Ordering::Relaxed))
+            .min();
+        let due = sending.iter().map(|transfer| transfer.due()).min();
+        drop(sending);
+
         if self.is_answering() {
-            return due.map(|due| left(due, timeouts.sending));
+            return due.map(|due| remaining(due, timeouts.sending));
         }
+
         let (since, allowed) = match slowest {
             Some(moved) => (moved, timeouts.sending),
             None => (self.idle_since.load(Ordering::Relaxed), timeouts.idle),
         };
         let wrote = self.wrote.load(Ordering::Relaxed);
+        // Bytes on a multiplexed connection may be replies to pings, and show no progress.
         let since = if self.serial.load(Ordering::Relaxed) {
             since.max(wrote)
         } else {
@@ -172,7 +173,8 @@ impl Activity {
         };
         // A peer that takes a byte now and then would hold the response forever.
         let since = due.map_or(since, |due| since.min(due));
-        Some(left(since, allowed))
+
+        Some(remaining(since, allowed))
     }
 
     /// Completes when the connection has expired or was evicted.
@@ -184,6 +186,7 @@ impl Activity {
                 // A computation has no deadline: check again later.
                 None => timeouts.idle.min(timeouts.sending),
             };
+
             tokio::select! {
                 () = tokio::time::sleep(wait.max(Duration::from_millis(1))) => {}
                 () = self.wake.notified() => {}
@@ -201,6 +204,7 @@ impl RequestActivity {
             moved: AtomicU64::new(now),
             passed: AtomicU64::new(0),
         });
+
         // Added before `answering` falls, so that the connection never looks idle in between.
         self.activity.sending().push(Arc::clone(&transfer));
         self.activity.answering.fetch_sub(1, Ordering::SeqCst);
@@ -224,7 +228,9 @@ impl RequestActivity {
 
 impl Drop for RequestActivity {
     fn drop(&mut self) {
+        // Stored first: the connection must not look idle since before this request.
         self.activity.idle_since.store(now(), Ordering::SeqCst);
+
         match &self.transfer {
             Some(own) => self
                 .activity
@@ -240,6 +246,16 @@ impl Drop for RequestActivity {
 /// Milliseconds since [`START`].
 fn now() -> u64 {
     START.elapsed().as_millis() as u64
+}
+
+/// Time that has passed since `since`, which is in milliseconds since [`START`].
+fn elapsed(since: u64) -> Duration {
+    Duration::from_millis(now().saturating_sub(since))
+}
+
+/// The part of `allowed` that is left since `since`.
+fn remaining(since: u64, allowed: Duration) -> Duration {
+    allowed.saturating_sub(elapsed(since))
 }
 
 #[cfg(test)]
@@ -261,13 +277,16 @@ mod tests {
                 .is_some_and(|left| left.as_secs() >= least)
         };
         assert!(left(10) && !left(21) && activity.idle_since().is_some());
+
         let mut request = activity.begin(Exchange::Serial);
         assert_eq!(
             (activity.left(&TIMEOUTS), activity.idle_since()),
             (None, None)
         );
+
         request.send();
         assert!(left(50) && activity.idle_since().is_none());
+
         drop(request);
         assert!(left(10) && !left(21) && activity.idle_since().is_some());
     }
@@ -278,9 +297,11 @@ mod tests {
         let [mut slow, mut other] = [(); 2].map(|()| activity.begin(Exchange::Multiplexed));
         slow.send();
         other.send();
+
         std::thread::sleep(Duration::from_millis(5));
         other.moved();
         activity.wrote();
+
         let left = activity.left(&TIMEOUTS).unwrap();
         assert!(
             left <= TIMEOUTS.sending - Duration::from_millis(5),
@@ -288,6 +309,7 @@ mod tests {
         );
         assert!(activity.sending_since(Duration::from_millis(4)).is_some());
         assert!(activity.sending_since(Duration::from_secs(600)).is_none());
+
         let _answering = activity.begin(Exchange::Multiplexed);
         assert!(activity.sending_since(Duration::ZERO).is_none());
     }
@@ -301,6 +323,7 @@ mod tests {
         let activity = Activity::new();
         let mut request = activity.begin(Exchange::Serial);
         request.send();
+
         std::thread::sleep(Duration::from_millis(30));
         request.moved();
         activity.wrote();
@@ -309,6 +332,7 @@ mod tests {
             Some(Duration::ZERO),
             "it moves, but has hardly begun"
         );
+
         request.passed(MIN_RATE as usize * 60);
         let sending = Timeouts {
             sending: Duration::from_secs(60),
@@ -322,6 +346,7 @@ mod tests {
                 .is_some_and(|left| left.as_secs() >= 30),
             "fast enough"
         );
+
         assert!(activity.evict_if_slow(Duration::from_millis(20)));
         assert!(!activity.evict_if_slow(Duration::from_secs(600)));
     }
@@ -334,10 +359,12 @@ mod tests {
         };
         let activity = Activity::new();
         let request = activity.begin(Exchange::Serial);
+
         let waiting = tokio::time::timeout(Duration::from_millis(100), activity.expired(&brief));
         assert!(waiting.await.is_err(), "a computation was cut off");
         drop(request);
         activity.expired(&brief).await;
+
         let other = Activity::new();
         other.evict();
         tokio::time::timeout(Duration::from_secs(60), other.expired(&TIMEOUTS))

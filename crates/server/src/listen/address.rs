@@ -43,25 +43,23 @@ impl FromStr for Listen {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        match text.strip_prefix("unix:") {
-            Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
-            Some(_) => Err(Error::BadListen {
-                text: text.to_owned(),
-            }),
-            None => match text.parse().ok().or_else(|| resolve(text)) {
-                Some(address) => Ok(Self::Tcp(address)),
-                None => Err(Error::BadListen {
-                    text: text.to_owned(),
-                }),
-            },
-        }
+        let found = match text.strip_prefix("unix:") {
+            Some("") => None,
+            Some(path) => Some(Self::Unix(path.into())),
+            None => text.parse().ok().or_else(|| resolve(text)).map(Self::Tcp),
+        };
+
+        found.ok_or_else(|| Error::BadListen {
+            text: text.to_owned(),
+        })
     }
 }
 
-/// The address of `NAME:PORT`. Of several it is the first IPv4 address: clients that are given an
-/// address and not the name mostly expect 127.0.0.1 for `localhost`.
+/// The address of `NAME:PORT`: the first IPv4 address, else the first of all. Clients that are
+/// given an address and not the name mostly expect 127.0.0.1 for `localhost`.
 fn resolve(text: &str) -> Option<SocketAddr> {
     let found: Vec<SocketAddr> = text.to_socket_addrs().ok()?.collect();
+
     found
         .iter()
         .find(|address| address.is_ipv4())
@@ -99,10 +97,12 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
         }
+
         let local: Listen = "localhost:7470".parse().unwrap();
         assert!(
             matches!(local, Listen::Tcp(address) if address.ip().is_loopback() && address.port() == 7470)
         );
+
         for text in ["", "nowhere", "127.0.0.1", "unix:", "/run/papir.sock"] {
             assert!(
                 matches!(text.parse::<Listen>(), Err(Error::BadListen { .. })),

@@ -31,10 +31,7 @@ impl ClientFiles {
         }
     }
 
-    /// A verifier that refuses clients without a valid certificate.
-    ///
-    /// # Errors
-    /// [`Error::Tls`], naming the file.
+    /// A verifier that refuses clients without a valid certificate. An error names the file.
     pub(super) fn verifier(
         &self,
         provider: Arc<CryptoProvider>,
@@ -45,6 +42,7 @@ impl ClientFiles {
                 .add(certificate)
                 .map_err(|error| bad(&self.authorities, error))?;
         }
+
         let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         let verifier = builder.with_crls(self.lists()?).build();
         verifier.map_err(|error| bad(self.revoked.as_ref().unwrap_or(&self.authorities), error))
@@ -57,6 +55,7 @@ impl ClientFiles {
         let lists = CertificateRevocationListDer::pem_slice_iter(&contents(path)?)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| bad(path, error))?;
+
         // An empty file would revoke nothing, and nobody would notice.
         if lists.is_empty() {
             Err(bad(path, "contains no PEM revocation list"))

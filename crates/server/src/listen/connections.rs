@@ -1,4 +1,4 @@
-//! Accept loop: serves each connection within its timeouts, up to a connection limit.
+//! Accept loop: timeouts of connections, and their limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +57,7 @@ pub(crate) async fn serve(
         timeouts,
         slots,
     });
+
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -75,6 +76,8 @@ pub(crate) async fn serve(
             Some(_) = connections.join_next() => {}
         }
     }
+
+    // Closed before the wait: clients that connect meanwhile are refused at once.
     drop(listener);
     while connections.join_next().await.is_some() {}
 }
@@ -87,15 +90,18 @@ impl<P: Protocol> Shared<P> {
             tracing::warn!("connection refused: all connections are busy");
             return;
         };
+
         let stream = Watched::new(stream, Arc::clone(&activity));
         let Some(tls) = &self.tls else {
             return self.protocol.serve(stream, peer, activity, stopped).await;
         };
+
         let handshake = tokio::select! {
             handshake = tls.acceptor().accept(stream).into_fallible() => Some(handshake),
             () = activity.expired(&self.timeouts) => None,
             () = sleep(self.timeouts.idle) => None,
         };
+
         match handshake {
             Some(Ok(stream)) => self.protocol.serve(stream, peer, activity, stopped).await,
             Some(Err((error, stream))) => {
@@ -107,8 +113,9 @@ impl<P: Protocol> Shared<P> {
     }
 }
 
-/// Closes a stream and discards what still arrives. With TLS 1.3 a client without a certificate sends
-/// its request before it learns of the refusal; a reset would then take the place of the alert.
+/// Closes a stream and discards what still arrives. With TLS 1.3 a client without a certificate
+/// sends its request before it learns of the refusal; a reset would then take the place of the
+/// alert.
 async fn close(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut bytes = [0; 1024];
     if stream.shutdown().await.is_ok() {

@@ -42,8 +42,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                // Requests and answers are written whole, so Nagle's algorithm would only add
-                // delay.
+                // Requests and answers are written whole: Nagle's algorithm would only add delay.
                 stream.set_nodelay(true)?;
                 Ok((Stream::Tcp(stream), Peer::Address(address.ip())))
             }

@@ -13,14 +13,12 @@ use crate::error::Error;
 /// Longest accepted file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A file's certificates, at least one.
-///
-/// # Errors
-/// [`Error::Tls`], naming the file.
+/// A file's certificates, at least one. An error names the file.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(&contents(path)?)
         .collect::<Result<_, _>>()
         .map_err(|error| bad(path, error))?;
+
     if found.is_empty() {
         Err(bad(path, "contains no PEM certificate"))
     } else {
@@ -28,16 +26,14 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     }
 }
 
-/// A file's bytes, wiped when dropped.
-///
-/// # Errors
-/// [`Error::Tls`], naming the file.
+/// A file's bytes, wiped when dropped. An error names the file.
 pub(super) fn contents(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let mut bytes = Zeroizing::new(Vec::new());
     let file = fs::File::open(path).map_err(|error| bad(path, error))?;
     file.take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| bad(path, error))?;
+
     if bytes.len() as u64 > MAX_BYTES {
         return Err(bad(path, format!("longer than {MAX_BYTES} bytes")));
     }

@@ -15,8 +15,8 @@ const NETWORK_SHARE: usize = 8;
 /// At the limit, a new connection replaces another one. If some network has more connections than
 /// the newcomer's, it gives one up: the one that has been idle longest, else the one that has been
 /// sending a response longest, else, if the network has more than its share, the oldest. Otherwise
-/// the newcomer replaces the connection that has been idle longest or, if none is idle, the one that
-/// has been sending longest beyond a time limit.
+/// the newcomer replaces the connection that has been idle longest or, if none is idle, the one
+/// that has been sending longest beyond a time limit.
 pub(crate) struct ConnectionSlots {
     open: Arc<Mutex<Open>>,
     capacity: usize,
@@ -54,14 +54,17 @@ impl ConnectionSlots {
 
     /// Takes a slot for a connection from `peer`; `None` if no other connection gives way.
     pub(crate) fn take(&self, activity: &Arc<Activity>, peer: Peer) -> Option<Slot> {
+        // Held to the end: two newcomers would otherwise fill the same gap.
         let mut open = lock(&self.open);
         let network = peer.network();
+
         if open.connections.len() >= self.capacity
             && !open.evict_from_heavier(network, self.capacity / NETWORK_SHARE)
             && !open.evict_one(self.sending)
         {
             return None;
         }
+
         let number = open.next;
         open.next += 1;
         *open.networks.entry(network).or_default() += 1;
@@ -90,20 +93,21 @@ impl Open {
     fn evict_from_heavier(&mut self, network: Peer, share: usize) -> bool {
         let own = self.networks.get(&network).copied().unwrap_or(0);
         let heaviest = self.networks.iter().max_by_key(|(_, count)| **count);
-        let Some((heaviest, count)) = heaviest.map(|(heaviest, count)| (*heaviest, *count)) else {
+        let Some((&heaviest, &count)) = heaviest else {
             return false;
         };
+        // With one more, the two networks would take the connection from each other in turn.
         if count < own + 2 {
             return false;
         }
-        let within = |since: &dyn Fn(&Activity) -> Option<u64>| {
-            self.oldest(|connection| {
-                (connection.network == heaviest).then(|| since(&connection.activity))?
-            })
-        };
-        let oldest = within(&Activity::idle_since)
-            .or_else(|| within(&|activity| activity.sending_since(Duration::ZERO)))
-            .or_else(|| (count > share).then(|| within(&|_| Some(0)))?);
+
+        let mut oldest = self.oldest_of(heaviest, Activity::idle_since);
+        if oldest.is_none() {
+            oldest = self.oldest_of(heaviest, |activity| activity.sending_since(Duration::ZERO));
+        }
+        if oldest.is_none() && count > share {
+            oldest = self.oldest_of(heaviest, |_| Some(0));
+        }
         oldest.is_some_and(|number| self.evict(number))
     }
 
@@ -113,7 +117,16 @@ impl Open {
         let oldest = self
             .oldest(|connection| connection.activity.idle_since())
             .or_else(|| self.oldest(|connection| connection.activity.sending_since(sending)));
+
         oldest.is_some_and(|number| self.evict(number))
+    }
+
+    /// The connection of a network with the smallest time according to `since`.
+    fn oldest_of(&self, network: Peer, since: impl Fn(&Activity) -> Option<u64>) -> Option<u64> {
+        self.oldest(|connection| match connection.network == network {
+            true => since(&connection.activity),
+            false => None,
+        })
     }
 
     /// The connection with the smallest time according to `since`, the first of equal ones.
@@ -127,13 +140,16 @@ impl Open {
 
     /// Closes a connection. Returns whether it was open.
     fn evict(&mut self, number: u64) -> bool {
-        let removed = self.remove(number);
-        removed.iter().for_each(|activity| activity.evict());
-        removed.is_some()
+        let Some(activity) = self.remove(number) else {
+            return false;
+        };
+        activity.evict();
+        true
     }
 
     fn remove(&mut self, number: u64) -> Option<Arc<Activity>> {
         let Connection { activity, network } = self.connections.remove(&number)?;
+
         if let Some(count) = self.networks.get_mut(&network) {
             *count -= 1;
             if *count == 0 {
@@ -166,13 +182,16 @@ mod tests {
         let first = Activity::new();
         let second = Activity::new();
         let third = Activity::new();
+
         let kept = slots.take(&first, Peer::Local).unwrap();
         let busy = first.begin(Exchange::Serial);
         let _second = slots.take(&second, Peer::Local).unwrap();
         let _third = slots.take(&third, Peer::Local).unwrap();
         assert_eq!(lock(&slots.open).connections.len(), 2);
+
         let also_busy = third.begin(Exchange::Serial);
         assert!(slots.take(&Activity::new(), Peer::Local).is_none());
+
         drop((busy, also_busy));
         drop(kept);
         assert!(slots.take(&Activity::new(), Peer::Local).is_some());
@@ -190,6 +209,7 @@ mod tests {
                 slots.take(&Activity::new(), Peer::Local).is_none(),
                 "its response is being computed"
             );
+
             request.send();
             std::thread::sleep(Duration::from_millis(5));
             request.moved();
@@ -215,6 +235,7 @@ mod tests {
                 .copied()
                 .unwrap_or(0)
         };
+
         // All are busy, with eight connections each, and the share is two.
         let other: Vec<_> = (0..8)
             .map(|_| {
@@ -223,12 +244,14 @@ mod tests {
                 (activity.begin(Exchange::Serial), slot)
             })
             .collect();
+
         assert_eq!((count(0) + count(1), count(9)), (11, 5));
         assert_eq!(
             other.iter().filter(|(_, slot)| slot.is_some()).count(),
             5,
             "it has as many then"
         );
+
         drop((open, other));
         assert!(lock(&slots.open).networks.is_empty());
     }

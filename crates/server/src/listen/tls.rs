@@ -48,8 +48,8 @@ impl TlsFiles {
         }
     }
 
-    /// Checks that all files can be read, and that certificate and key match. Clients verify the certificate's validity and
-    /// names.
+    /// Checks that all files can be read, and that certificate and key match. Clients verify the
+    /// certificate's validity and names.
     ///
     /// # Errors
     /// [`Error::Tls`], naming the file.
@@ -64,6 +64,7 @@ impl TlsFiles {
         let private = PrivateKeyDer::from_pem_slice(&contents(key)?)
             .map_err(|error| bad(key, no_key(error)))?;
         let expiry = chain.iter().filter_map(not_after).min();
+
         let provider = Arc::new(ring::default_provider());
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -72,6 +73,7 @@ impl TlsFiles {
             Some(clients) => builder.with_client_cert_verifier(clients.verifier(provider)?),
             None => builder.with_no_client_auth(),
         };
+
         let mut config = builder
             .with_single_cert(chain, private)
             .map_err(|error| self.blame(error))?;
@@ -81,6 +83,7 @@ impl TlsFiles {
             config.send_tls13_tickets = 0;
         }
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+
         Ok(Pair {
             config: Arc::new(config),
             expiry,

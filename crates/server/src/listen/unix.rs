@@ -27,6 +27,7 @@ impl Socket {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}", std::process::id()));
         let hidden = path.with_file_name(name);
+
         let listener = UnixListener::bind(&hidden)?;
         let placed = fs::set_permissions(&hidden, Permissions::from_mode(MODE))
             .and_then(|()| fs::rename(&hidden, path));
@@ -35,6 +36,7 @@ impl Socket {
             let _ = fs::remove_file(&hidden);
             return Err(error);
         }
+
         Ok(Self {
             listener,
             path: path.to_owned(),
@@ -68,6 +70,8 @@ fn check_free(path: &Path) -> io::Result<()> {
             "a file exists there that is not a socket",
         ));
     }
+
+    // The file of a killed process refuses connections: nobody listens behind it.
     match Probe::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) => Err(error),
@@ -88,6 +92,7 @@ mod tests {
         let folder = papir_testkit::sockets::folder();
         let path = folder.path().join("papir.sock");
         let kind = |path: &Path| Socket::bind(path).map(drop).map_err(|error| error.kind());
+
         let first = Socket::bind(&path).unwrap();
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
@@ -96,10 +101,12 @@ mod tests {
         assert_eq!(kind(&path), Err(io::ErrorKind::AddrInUse));
         drop(first);
         assert!(!path.exists());
+
         // The state that a killed process leaves.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         assert_eq!(kind(&path), Ok(()));
+
         fs::write(&path, "precious").unwrap();
         assert_eq!(kind(&path), Err(io::ErrorKind::AlreadyExists));
         assert_eq!(fs::read(&path).unwrap(), b"precious");

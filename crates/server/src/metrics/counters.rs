@@ -39,32 +39,24 @@ impl Stage {
 pub(crate) struct Metrics(Recorder);
 
 impl Metrics {
-    /// Counters for these databases, starting at 0.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the exporter rejects its settings.
+    /// Counters for these databases, starting at 0. Fails if the exporter rejects its settings.
     pub(crate) fn new<'a>(databases: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
         let recorder = Recorder::new()?;
-        for database in databases {
-            recorder.count(
-                table::QUERY_REQUESTS,
-                &[("database", database), ("code", "ok")],
-                0,
-            );
-            recorder.count(table::QUERIES, &[("database", database)], 0);
-            recorder.count(table::GROUPS, &[("database", database)], 0);
-            recorder.count(table::RECEIVED, &[("database", database)], 0);
+        for name in databases {
+            let database = ("database", name);
+            recorder.count(table::QUERY_REQUESTS, &[database, ("code", "ok")], 0);
+            recorder.count(table::QUERIES, &[database], 0);
+            recorder.count(table::GROUPS, &[database], 0);
+            recorder.count(table::RECEIVED, &[database], 0);
+
             for part in ["answer", "public"] {
-                recorder.count(table::SENT, &[("database", database), ("part", part)], 0);
+                recorder.count(table::SENT, &[database, ("part", part)], 0);
             }
+
             for outcome in ["ok", "failed"] {
-                recorder.count(
-                    table::LOADS,
-                    &[("database", database), ("outcome", outcome)],
-                    0,
-                );
+                recorder.count(table::LOADS, &[database, ("outcome", outcome)], 0);
             }
-            recorder.gauge(table::LOAD_FAILING, &[("database", database)], 0.0);
+            recorder.gauge(table::LOAD_FAILING, &[database], 0.0);
         }
         Ok(Self(recorder))
     }
@@ -143,20 +135,14 @@ impl Metrics {
 
     /// Records whether the last load of a database or set failed.
     pub(crate) fn load_failing(&self, database: &str, failed: bool) {
-        self.0.gauge(
-            table::LOAD_FAILING,
-            &[("database", database)],
-            if failed { 1.0 } else { 0.0 },
-        );
+        self.0
+            .flag(table::LOAD_FAILING, &[("database", database)], failed);
     }
 
     /// Records whether a database's store could be reached.
     pub(crate) fn polled(&self, database: &str, reached: bool) {
-        self.0.gauge(
-            table::STORE_FAILING,
-            &[("database", database)],
-            if reached { 0.0 } else { 1.0 },
-        );
+        self.0
+            .flag(table::STORE_FAILING, &[("database", database)], !reached);
     }
 
     /// Counts a response. `route` is the path pattern; `None` counts as unknown.

@@ -1,4 +1,4 @@
-//! Recorder: metrics by name and labels.
+//! Recorder of metrics by name and labels.
 
 use std::io;
 use std::time::Duration;
@@ -24,10 +24,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// An empty recorder.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the exporter rejects its settings.
+    /// An empty recorder. Fails if the exporter rejects its settings.
     pub(crate) fn new() -> Result<Self, Error> {
         let builder = PrometheusBuilder::new()
             .set_buckets(&BUCKETS)
@@ -35,6 +32,7 @@ impl Recorder {
                 what: "preparing metrics",
                 source: io::Error::other(error),
             })?;
+
         let recorder = builder.build_recorder();
         for Metric { name, kind, help } in ALL {
             match kind {
@@ -45,6 +43,7 @@ impl Recorder {
                 }
             }
         }
+
         let handle = recorder.handle();
         Ok(Self { recorder, handle })
     }
@@ -61,6 +60,11 @@ impl Recorder {
         self.recorder
             .register_gauge(&key(metric, labels), &METADATA)
             .set(value);
+    }
+
+    /// Sets a gauge to 1 or 0.
+    pub(crate) fn flag(&self, metric: Metric, labels: &[(&'static str, &str)], is_set: bool) {
+        self.gauge(metric, labels, if is_set { 1.0 } else { 0.0 });
     }
 
     /// Adds a time to a histogram.

@@ -136,6 +136,7 @@ mod tests {
             .filter_map(|line| line.strip_prefix("//! | `"))
             .collect();
         assert_eq!(rows.len(), ALL.len());
+
         for (row, metric) in rows.iter().zip(ALL) {
             let kind = format!("{:?}", metric.kind).to_lowercase();
             assert!(

@@ -84,20 +84,20 @@ impl ServedSet {
 impl Psi {
     /// Opens the set at `path`. At most `concurrent` evaluations run and `queued` more wait, on
     /// `threads` threads (0 means one per core).
-    ///
-    /// # Errors
-    /// [`Error::Load`], [`Error::Threads`].
     pub(crate) fn open(
         path: &Path,
         threads: usize,
         concurrent: usize,
         queued: usize,
     ) -> Result<Self, Error> {
+        // Identified before it is read: a file that replaces it meanwhile counts as changed.
         let seen = Mutex::new(Identity::of(path));
         let set = RwLock::new(Arc::new(ServedSet::new(load(path)?)));
+
         let pool = Arc::new(answer_pool(threads)?);
         let name = DatabaseConfig::new(path, None).name;
         let turns = WorkTurns::new(concurrent, queued);
+
         Ok(Self {
             path: path.to_owned(),
             name,
@@ -115,17 +115,21 @@ impl Psi {
 
     /// The database in which receivers look elements up; `None` for a set with a filter.
     pub(crate) fn database(&self) -> Option<DatabaseConfig> {
-        (self.set().summary.kind == Kind::Retrieval).then(|| DatabaseConfig::new(&self.path, None))
+        if self.set().summary.kind != Kind::Retrieval {
+            return None;
+        }
+        Some(DatabaseConfig::new(&self.path, None))
     }
 
     /// Reads the file again; its database must have been reloaded before.
     ///
-    /// An invalid set, or one that does not match the database, is logged and the old one stays. Returns
-    /// whether the set was loaded.
+    /// An invalid set, or one that does not match the database, is logged and the old one stays.
+    /// Returns whether the set was loaded.
     pub(crate) fn reload(&self, catalog: &Catalog) -> bool {
         // Locked until the end, so that the later of two reloads wins.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = Identity::of(&self.path);
+
         match self.load_matching(catalog) {
             Ok(set) => {
                 *self.set.write().unwrap_or_else(PoisonError::into_inner) =
@@ -158,6 +162,7 @@ impl Psi {
                 old.kind.name()
             ));
         }
+
         let database = self
             .database()
             .and_then(|config| catalog.get(&config.name).ok());
@@ -176,9 +181,6 @@ impl Psi {
     }
 
     /// Evaluates concatenated blinded elements of a client with the key of `set`, in its turn.
-    ///
-    /// # Errors
-    /// [`PsiError`].
     pub(crate) async fn evaluate(
         &self,
         client: &ClientKey,
@@ -188,8 +190,10 @@ impl Psi {
         const BUSY: PsiError = PsiError::Busy {
             retry_after: BUSY_ADVICE,
         };
+
         let permit = self.turns.admit(client).ok_or(BUSY)?;
         let turn = self.turns.enter(client, permit).await.map_err(|_| BUSY)?;
+
         let pool = Arc::clone(&self.pool);
         let current = set.version();
         let evaluating = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,6 @@
-//! Answers query requests. Waiting requests for one version are answered in a batch.
+//! Query requests, answered in batches.
+//!
+//! Waiting requests for one version are answered together.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -77,9 +79,6 @@ pub(crate) struct Request {
 
 impl QueryService {
     /// Starts the threads.
-    ///
-    /// # Errors
-    /// [`Error::Threads`].
     pub(crate) fn new(
         size: Capacity,
         metrics: &Arc<Metrics>,
@@ -97,8 +96,8 @@ impl QueryService {
         })
     }
 
-    /// Answers the concatenated `queries` with `target`. Returns the concatenated answers, for which `memory`
-    /// is held.
+    /// Answers the concatenated `queries` with `target`. Returns the concatenated answers, for
+    /// which `memory` is held.
     ///
     /// Once the client's tickets are being taken, the request keeps its permit until it is
     /// answered, even if the caller is cancelled.
@@ -122,6 +121,7 @@ impl QueryService {
             span,
             since: Instant::now(),
         };
+
         let (request, permit) = self.with_session(request, permit).await?;
         self.executor
             .run(permit, request)
@@ -138,8 +138,8 @@ impl QueryService {
         }
     }
 
-    /// Checks that a version accepts the keys of a client. Unless they are in memory, they are loaded in the
-    /// client's turn.
+    /// Checks that a version accepts the keys of a client. Unless they are in memory, they are
+    /// loaded in the client's turn.
     pub(crate) async fn check_keys(
         &self,
         registry: &Arc<Registry>,
@@ -149,6 +149,7 @@ impl QueryService {
         if registry.has_loaded(database, id) {
             return Ok(());
         }
+
         let permit = self.executor.admit(client);
         let permit = permit.map_err(|retry_after| AnswerError::Displaced { retry_after })?;
         let held = self
@@ -156,9 +157,11 @@ impl QueryService {
             .loading(client, permit)
             .await
             .map_err(|error| self.refused(error))?;
+
         let registry = Arc::clone(registry);
         let database = Arc::clone(database);
         let checking = tokio::task::spawn_blocking(move || {
+            // Held until the check is done, even if the client disconnects.
             let _held = held;
             registry.check_keys(&database, id)
         });
@@ -168,7 +171,7 @@ impl QueryService {
     /// Loads the keys of the request's client into the cache, and takes the request's tickets. This
     /// waits for the disk and for the parsing of large keys, so it happens before the request is
     /// queued: in a batch, other requests would have to wait for it. The request does not hold the
-    /// keys, so that those of many waiting requests never exceed the cache.
+    /// keys, so that the keys of many waiting requests never exceed the cache.
     async fn with_session(
         &self,
         request: Request,
@@ -178,17 +181,20 @@ impl QueryService {
         if !limits.client_keys && !limits.tickets {
             return Ok((request, permit));
         }
+
         let permit = self.executor.mark_pending(permit);
-        // Clients whose keys are in memory need not wait for those whose keys must be loaded.
-        let (turn, permit) = match request.is_cold() {
-            true => {
-                let turn = self.executor.loading(&request.client, permit).await;
-                turn.map(|(turn, permit)| (Some(turn), permit))
-                    .map_err(|error| self.refused(error))?
-            }
-            false => (None, permit),
+
+        // Clients whose keys are in memory need not wait for clients whose keys must be loaded.
+        let (turn, permit) = if request.is_cold() {
+            let entered = self.executor.loading(&request.client, permit).await;
+            let (turn, permit) = entered.map_err(|error| self.refused(error))?;
+            (Some(turn), permit)
+        } else {
+            (None, permit)
         };
+
         let loading = tokio::task::spawn_blocking(move || {
+            // Held until the keys are loaded, even if the client disconnects.
             let _turn = turn;
             let tickets = request
                 .span
@@ -206,12 +212,10 @@ impl Request {
 
     /// Returns whether the client's keys are not in memory.
     fn is_cold(&self) -> bool {
-        let registry = self
-            .context
-            .registry
-            .as_deref()
-            .zip(self.credentials.client);
-        registry.is_some_and(|(registry, id)| !registry.has_loaded(self.database(), id))
+        match (&self.context.registry, self.credentials.client) {
+            (Some(registry), Some(id)) => !registry.has_loaded(self.database(), id),
+            _ => false,
+        }
     }
 
     /// Loads the client's keys into the cache. Returns the tickets, in schemes with tickets.
@@ -230,24 +234,27 @@ impl Request {
         self.stage = traces::stage(&self.span, self.database().name(), Stage::Answer);
     }
 
-    /// Ends the wait and takes the client's keys from the cache, where they usually still are. A panic
-    /// fails this request only.
+    /// Ends the wait and takes the client's keys from the cache, where they usually still are. A
+    /// panic fails this request only.
     fn begin(&self) -> Result<Option<Arc<ErasedKeys>>, AnswerError> {
         let name = self.database().name();
         self.context
             .metrics
             .stage(name, Stage::Wait, self.since.elapsed());
-        let keys = || {
-            if let Some(observer) = &self.context.observer {
-                observer(name, &self.queries);
-            }
-            clients::keys(
-                self.context.registry.as_deref(),
-                self.database(),
-                &self.credentials,
-            )
-        };
-        Ok(self.span.in_scope(|| catch_panic(keys))??)
+
+        let keys = self.span.in_scope(|| catch_panic(|| self.observed_keys()));
+        Ok(keys??)
+    }
+
+    /// Shows the queries to the observer, and takes the client's keys.
+    fn observed_keys(&self) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
+        let database = self.database();
+        if let Some(observer) = &self.context.observer {
+            observer(database.name(), &self.queries);
+        }
+
+        let registry = self.context.registry.as_deref();
+        clients::keys(registry, database, &self.credentials)
     }
 
     fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> Queries<'a> {
@@ -261,18 +268,26 @@ impl Request {
 
     /// Records an answer that took `time`.
     fn record(&self, answer: &Answer, time: Duration) {
-        let (Ok(answers), name) = (answer, self.database().name()) else {
+        let Ok(answers) = answer else {
             return;
         };
+
+        let name = self.database().name();
         let metrics = &self.context.metrics;
         metrics.stage(name, Stage::Answer, time);
         metrics.answered(name, self.database().count(&self.queries), answers.len());
+
         let received = self.queries.len();
         let sent = answers.len();
         let milliseconds = time.as_secs_f64() * 1e3;
         self.span.in_scope(|| {
             tracing::debug!(database = name, received, sent, milliseconds, "answered");
         });
+    }
+
+    /// The memory of the answers. Frees the rest of the request.
+    fn into_memory(self) -> HeldAnswer {
+        self.memory
     }
 }
 
@@ -302,32 +317,38 @@ impl Work for Request {
     fn answer(mut batch: Vec<Self>) -> Vec<Self::Answer> {
         let start = Instant::now();
         batch.iter_mut().for_each(Self::end_wait);
-        let keys: Vec<_> = batch.iter().map(Self::begin).collect();
+        let keys: Vec<Result<_, AnswerError>> = batch.iter().map(Self::begin).collect();
+
         // Only requests whose keys could be loaded are answered; the others keep their error.
-        let ready: Vec<Queries<'_>> = batch
-            .iter()
-            .zip(&keys)
-            .filter_map(|(request, keys)| Some(request.with_keys(keys.as_ref().ok()?.as_deref())))
-            .collect();
-        let mut answers = Vec::new().into_iter();
+        let mut ready = Vec::with_capacity(batch.len());
+        for (request, keys) in batch.iter().zip(&keys) {
+            if let Ok(keys) = keys {
+                ready.push(request.with_keys(keys.as_deref()));
+            }
+        }
+
+        let mut computed = Vec::new().into_iter();
         if let Some(first) = batch.first() {
             first.context.metrics.batched(first.database().name());
-            answers = answer_together(first.database(), &ready).into_iter();
+            computed = answer_together(first.database(), &ready).into_iter();
         }
         drop(ready);
         let time = start.elapsed();
+
         let answers: Vec<Answer> = keys
             .into_iter()
-            .map(|keys| keys.and_then(|_| answers.next().unwrap_or(Err(AnswerError::Aborted))))
+            .map(|keys| keys.and_then(|_| computed.next().unwrap_or(Err(AnswerError::Aborted))))
             .collect();
-        batch
-            .iter()
-            .zip(&answers)
-            .for_each(|(request, answer)| request.record(answer, time));
-        let memories = batch.into_iter().map(|request| request.memory);
-        let answered =
-            |(answer, memory): (Answer, HeldAnswer)| answer.map(|bytes| Answered { bytes, memory });
-        answers.into_iter().zip(memories).map(answered).collect()
+        for (request, answer) in batch.iter().zip(&answers) {
+            request.record(answer, time);
+        }
+
+        let mut answered = Vec::with_capacity(batch.len());
+        for (answer, request) in answers.into_iter().zip(batch) {
+            let memory = request.into_memory();
+            answered.push(answer.map(|bytes| Answered { bytes, memory }));
+        }
+        answered
     }
 }
 
@@ -335,15 +356,17 @@ impl Work for Request {
 /// so that one request cannot fail the others.
 fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer> {
     match requests {
-        [] => Vec::new(),
-        [_] => answer_one(database, requests),
-        _ => match catch_panic(|| database.answer(requests)) {
-            Ok(answers) => answers.into_iter().map(|answer| Ok(answer?)).collect(),
-            Err(_) => requests
-                .chunks(1)
-                .flat_map(|one| answer_one(database, one))
-                .collect(),
-        },
+        [] => return Vec::new(),
+        [_] => return answer_one(database, requests),
+        _ => {}
+    }
+
+    match catch_panic(|| database.answer(requests)) {
+        Ok(answers) => answers.into_iter().map(|answer| Ok(answer?)).collect(),
+        Err(_) => requests
+            .chunks(1)
+            .flat_map(|one| answer_one(database, one))
+            .collect(),
     }
 }
 

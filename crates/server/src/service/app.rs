@@ -20,7 +20,8 @@ use crate::traces::TraceObserver;
 
 /// Memory of answers for each byte of bodies.
 const ANSWERS: usize = 4;
-/// Number of refused requests whose numbers are claimed at once. Each claim is a transaction of its own.
+/// Number of refused requests whose numbers are claimed at once. Each claim is a transaction of its
+/// own.
 const CLAIMING: usize = 4;
 
 /// State shared by all requests.
@@ -42,7 +43,7 @@ pub(crate) struct App {
     pub(crate) body_timeout: Duration,
     /// Set once the service is to stop.
     pub(crate) stopping: AtomicBool,
-    /// Told of the spans that requests name.
+    /// Called with the spans that requests name.
     pub(crate) on_trace: Option<TraceObserver>,
     /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
@@ -52,36 +53,33 @@ pub(crate) struct App {
 
 impl App {
     /// Opens the registry, the certificate and the tokens, and starts the answering threads.
-    ///
-    /// # Errors
-    /// [`Error::Registry`], [`Error::Io`], [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`].
     pub(crate) fn open(
         config: &ServerConfig,
         catalog: Catalog,
         psi: Option<Psi>,
     ) -> Result<Self, Error> {
-        let registry = config
-            .registry
-            .as_ref()
-            .map(Registry::open)
-            .transpose()?
-            .map(Arc::new);
+        let registry = match &config.registry {
+            Some(settings) => Some(Arc::new(Registry::open(settings)?)),
+            None => None,
+        };
+
         let metrics = Arc::new(Metrics::new(catalog.names())?);
         if let Some(psi) = &psi {
             metrics.load_failing(psi.name(), false);
         }
-        let size = Capacity {
-            threads: config.threads,
-            concurrent: config.max_concurrent,
-            batches: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
-            queued: config.max_queued,
-        };
-        let queries =
-            QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?;
+
+        let queries = QueryService::new(
+            capacity(config, &catalog),
+            &metrics,
+            registry.as_ref(),
+            config.on_query.clone(),
+        )?;
+
         let uploads = Memory::new(config.max_upload_bytes);
         let answers = Answers::new(config.max_upload_bytes.saturating_mul(ANSWERS));
         uploads.relieved_by(queries.executor.relief_of_bodies());
         answers.relieved_by(queries.executor.relief_of_answers());
+
         Ok(Self {
             queries,
             catalog: Arc::new(catalog),
@@ -99,5 +97,15 @@ impl App {
             show_metrics: config.metrics,
             page: config.page.clone(),
         })
+    }
+}
+
+/// Size of the executor for these databases and their earlier versions.
+fn capacity(config: &ServerConfig, catalog: &Catalog) -> Capacity {
+    Capacity {
+        threads: config.threads,
+        concurrent: config.max_concurrent,
+        batches: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
+        queued: config.max_queued,
     }
 }

@@ -39,31 +39,33 @@ pub struct ServerConfig {
     /// Number of further requests that may wait. Beyond it, the client with the most waiting
     /// requests is told to retry later.
     pub max_queued: usize,
-    /// Memory for the bodies of requests that are arriving or waiting, in bytes. One client holds at
-    /// most a quarter of it with several bodies. Answers may hold four times as much until their clients have
-    /// received them.
+    /// Memory for the bodies of requests that are arriving or waiting, in bytes. One client holds
+    /// at most a quarter of it with several bodies. Answers may hold four times as much until their
+    /// clients have received them.
     pub max_upload_bytes: usize,
     /// Maps snapshot files instead of reading them into memory, for files larger than the memory. A
     /// program that writes to such a file or truncates it changes the answers or ends the service.
     pub mapped: bool,
-    /// The time at which the checksums of snapshots are verified. With [`Verify::Lazy`], a service is ready
-    /// sooner: it answers while a thread verifies the snapshots, and takes out a version that is damaged.
+    /// The time at which the checksums of snapshots are verified. With [`Verify::Lazy`], a service
+    /// is ready sooner: it answers while a thread verifies the snapshots, and takes out a version
+    /// that is damaged.
     pub verify: Verify,
-    /// A device that answers. If a database does not fit into its memory, the service does not start; if a later
-    /// version does not fit, the CPU answers it. If the device fails, the CPU answers all.
+    /// A device that answers. If a database does not fit into its memory, the service does not
+    /// start; if a later version does not fit, the CPU answers it. If the device fails, the CPU
+    /// answers all.
     pub device: Option<Arc<dyn Device>>,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
-    /// Time after the request to stop for which `/readyz` returns 503 and everything else goes on, so
-    /// that balancers send no more requests.
+    /// Time after the request to stop for which `/readyz` returns 503 and everything else goes on,
+    /// so that balancers send no more requests.
     pub lame_duck: Duration,
     /// Time for which a stopping service finishes requests.
     pub stop_timeout: Duration,
     /// Time limit for receiving a request body.
     pub body_timeout: Duration,
     /// Time for which an old version is answered after a swap. At most two old versions are kept. A
-    /// service that starts loads those that were replaced within this time, if they are still next to
-    /// the file or in the object store.
+    /// service that starts loads the versions that were replaced within this time, if they are
+    /// still next to the file or in the object store.
     pub keep_old: Duration,
     /// Interval between checks for changed snapshot files; `None` for no checks.
     pub watch: Option<Duration>,
@@ -80,7 +82,7 @@ pub struct ServerConfig {
     pub psi: Option<PathBuf>,
     /// Observes query bodies, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
-    /// Told of the span of each request that names its caller's span.
+    /// Called with the span of each request that names its caller's span.
     pub on_trace: Option<TraceObserver>,
     /// Observes the state of the running service.
     pub on_state: Option<StateObserver>,
@@ -133,14 +135,12 @@ impl ServerConfig {
                     path: path.clone(),
                 });
             }
+
             if let Some(first) = seen.insert(name, path) {
-                let name = name.clone();
-                let first = first.to_owned();
-                let second = path.clone();
                 return Err(Error::DuplicateName {
-                    name,
-                    first,
-                    second,
+                    name: name.clone(),
+                    first: first.to_owned(),
+                    second: path.clone(),
                 });
             }
         }
@@ -172,16 +172,17 @@ pub fn check(config: &ServerConfig) -> Result<(), Error> {
         return Err(Error::NoDatabases);
     }
     Guard::new(&config.protection)?;
+
     // A service that runs may have filled the device.
     let options = CatalogOptions {
         device: None,
         ..config.catalog_options()
     };
     let catalog = Catalog::unloaded(&config.databases, options);
-    catalog
-        .load()
-        .into_iter()
-        .try_for_each(|loaded| loaded.outcome.map(drop))
+    for loaded in catalog.load() {
+        loaded.outcome?;
+    }
+    Ok(())
 }
 
 /// Returns whether a name is valid in a URL path without escaping.
@@ -210,6 +211,7 @@ mod tests {
     fn names_must_be_unique_and_valid_in_a_path() {
         let words = DatabaseConfig::new("/a/words.papir", None);
         assert!(names(&[words.clone(), DatabaseConfig::new("/a/others.papir", None)]).is_ok());
+
         let message = names(&[words, DatabaseConfig::new("/b/words.papir", None)])
             .unwrap_err()
             .to_string();
@@ -217,6 +219,7 @@ mod tests {
             message.contains("/a/words.papir") && message.contains("/b/words.papir"),
             "{message}"
         );
+
         for bad in ["", "..", "a/b", "a b", "-x", &"a".repeat(129)] {
             let config = DatabaseConfig {
                 name: bad.to_owned(),

@@ -1,4 +1,4 @@
-//! The text of `GET /metrics`: counters, and gauges for the current state.
+//! Text of `GET /metrics`: counters and gauges.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,111 +13,104 @@ use crate::metrics::{self, Recorder};
 /// behind.
 pub(crate) fn render(app: &App) -> Result<String, Error> {
     let state = Recorder::new()?;
+    requests(&state, app);
     process(&state, app);
+
     for name in app.catalog.names() {
         let versions = app.catalog.versions(name).unwrap_or_default();
+        for view in &versions {
+            version(&state, name, view);
+        }
         database(&state, name, &versions);
-        if versions
+
+        let has_clients = versions
             .first()
-            .is_some_and(|newest| newest.database.description().limits.client_keys)
-        {
+            .is_some_and(|newest| newest.database.description().limits.client_keys);
+        if has_clients {
             clients(&state, name, app);
         }
     }
     Ok(sorted(&(app.metrics.render() + &state.render())))
 }
 
-fn process(state: &Recorder, app: &App) {
+/// The requests that wait or run, and their memory.
+fn requests(state: &Recorder, app: &App) {
     let load = app.queries.executor.load();
     state.gauge(metrics::QUEUED, &[], load.queued as f64);
     state.gauge(metrics::WAITING, &[], load.waiting as f64);
     state.gauge(metrics::RUNNING, &[], load.running as f64);
     state.gauge(metrics::UPLOAD_BYTES, &[], app.uploads.bytes() as f64);
     state.gauge(metrics::ANSWER_BYTES, &[], app.answers.bytes() as f64);
-    state.gauge(
-        metrics::READY,
-        &[],
-        if app.catalog.all().is_ok() { 1.0 } else { 0.0 },
-    );
+}
+
+/// The state of the process and of its parts.
+fn process(state: &Recorder, app: &App) {
+    state.flag(metrics::READY, &[], app.catalog.all().is_ok());
     if let Some(device) = app.catalog.device() {
-        state.gauge(
-            metrics::DEVICE_LOST,
-            &[],
-            if device.is_lost() { 1.0 } else { 0.0 },
-        );
+        state.flag(metrics::DEVICE_LOST, &[], device.is_lost());
     }
     if let Some(registry) = &app.registry {
-        state.gauge(
-            metrics::REGISTRY_FAILING,
-            &[],
-            if registry.is_failing() { 1.0 } else { 0.0 },
-        );
+        state.flag(metrics::REGISTRY_FAILING, &[], registry.is_failing());
     }
-    state.gauge(
-        metrics::BUILD,
-        &[("version", env!("CARGO_PKG_VERSION"))],
-        1.0,
-    );
-    if let Some(time) = app.guard.tls.as_ref().and_then(|tls| tls.expiry()) {
+
+    let version = ("version", env!("CARGO_PKG_VERSION"));
+    state.gauge(metrics::BUILD, &[version], 1.0);
+
+    let expiry = app.guard.tls.as_ref().and_then(|tls| tls.expiry());
+    if let Some(time) = expiry {
         state.gauge(metrics::CERTIFICATE_EXPIRY, &[], time as f64);
     }
-    if let Some(time) = app
-        .guard
-        .tokens
-        .as_ref()
-        .and_then(|tokens| tokens.next_expiry())
-    {
+    let tokens = app.guard.tokens.as_ref();
+    if let Some(time) = tokens.and_then(|tokens| tokens.next_expiry()) {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         state.gauge(metrics::TOKEN_EXPIRY, &[], since.as_secs_f64());
     }
+
     if let Some(bytes) = resident() {
         state.gauge(metrics::RESIDENT, &[], bytes as f64);
     }
 }
 
-fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
-    for VersionView {
-        database,
-        age,
-        left,
-    } in versions
-    {
-        let version = database.version().to_string();
-        let newest = if left.is_none() { "true" } else { "false" };
-        let scheme = database.description().scheme;
-        let labels = [
-            ("database", name),
-            ("version", &version),
-            ("scheme", scheme),
-            ("newest", newest),
-        ];
-        state.gauge(metrics::VERSION, &labels, 1.0);
-        state.gauge(metrics::AGE, &labels[..2], age.as_secs_f64());
-        if let Some(published) = database.published() {
-            let age = SystemTime::now()
-                .duration_since(published)
-                .unwrap_or_default();
-            state.gauge(metrics::DATA_AGE, &labels[..2], age.as_secs_f64());
-        }
+/// One answered version of a database.
+fn version(state: &Recorder, name: &str, view: &VersionView) {
+    let database = &view.database;
+    let version = database.version().to_string();
+    let newest = if view.left.is_none() { "true" } else { "false" };
+    let labels = [
+        ("database", name),
+        ("version", &version),
+        ("scheme", database.description().scheme),
+        ("newest", newest),
+    ];
+    state.gauge(metrics::VERSION, &labels, 1.0);
+
+    state.gauge(metrics::AGE, &labels[..2], view.age.as_secs_f64());
+    if let Some(published) = database.published() {
+        let age = SystemTime::now()
+            .duration_since(published)
+            .unwrap_or_default();
+        state.gauge(metrics::DATA_AGE, &labels[..2], age.as_secs_f64());
     }
-    let delta = versions.first().and_then(|newest| newest.database.delta());
-    state.gauge(
-        metrics::DELTA_ENTRIES,
-        &[("database", name)],
-        delta.map_or(0.0, |delta| delta.entries as f64),
-    );
-    let held = versions
-        .first()
-        .map_or(0, |newest| newest.database.device_bytes());
-    state.gauge(metrics::DEVICE_BYTES, &[("database", name)], held as f64);
-    let unverified = MemoryUse::unverified(versions) as f64;
-    state.gauge(metrics::UNVERIFIED, &[("database", name)], unverified);
+}
+
+/// The newest version of a database, and the memory of all its versions.
+fn database(state: &Recorder, name: &str, versions: &[VersionView]) {
+    let label = ("database", name);
+    let newest = versions.first().map(|newest| &newest.database);
+
+    let delta = newest.and_then(|newest| newest.delta());
+    let entries = delta.map_or(0, |delta| delta.entries);
+    state.gauge(metrics::DELTA_ENTRIES, &[label], entries as f64);
+
+    let held = newest.map_or(0, |newest| newest.device_bytes());
+    state.gauge(metrics::DEVICE_BYTES, &[label], held as f64);
+
+    let unverified = MemoryUse::unverified(versions);
+    state.gauge(metrics::UNVERIFIED, &[label], unverified as f64);
+
     for (part, bytes) in MemoryUse::of(versions).parts() {
-        state.gauge(
-            metrics::DATABASE_BYTES,
-            &[("database", name), ("part", part)],
-            bytes as f64,
-        );
+        let labels = [label, ("part", part)];
+        state.gauge(metrics::DATABASE_BYTES, &labels, bytes as f64);
     }
 }
 
@@ -127,31 +120,25 @@ fn clients(state: &Recorder, name: &str, app: &App) {
     let Some(Ok(counts)) = app.registry.as_ref().map(|registry| registry.counts(name)) else {
         return;
     };
+    let database = ("database", name);
+
     for (label, count) in [
         ("registered", counts.registered),
         ("uploading", counts.uploading),
     ] {
-        state.gauge(
-            metrics::CLIENTS,
-            &[("database", name), ("state", label)],
-            count as f64,
-        );
+        let labels = [database, ("state", label)];
+        state.gauge(metrics::CLIENTS, &labels, count as f64);
     }
+
     for (label, count) in [
         ("ready", counts.tickets_ready),
         ("used", counts.tickets_used),
     ] {
-        state.gauge(
-            metrics::TICKETS,
-            &[("database", name), ("state", label)],
-            count as f64,
-        );
+        let labels = [database, ("state", label)];
+        state.gauge(metrics::TICKETS, &labels, count as f64);
     }
-    state.gauge(
-        metrics::CLIENT_BYTES,
-        &[("database", name)],
-        counts.bytes as f64,
-    );
+
+    state.gauge(metrics::CLIENT_BYTES, &[database], counts.bytes as f64);
 }
 
 /// Sorts the text by metric name, for human readers.

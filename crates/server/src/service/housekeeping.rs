@@ -16,10 +16,12 @@ pub(crate) fn start(app: &Arc<App>) {
     let app = Arc::downgrade(app);
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+
     tokio::spawn(async move {
         loop {
             ticks.tick().await;
             let Some(app) = app.upgrade() else { return };
+
             let running = tokio::task::spawn_blocking(move || {
                 app.catalog.expire();
                 app.metrics.tidy();

@@ -1,4 +1,4 @@
-//! The service: configuration, shared state, query answering, reload and background tasks.
+//! The service: settings, shared state, answering, reload, background tasks.
 //!
 //! | file | contents |
 //! |---|---|

@@ -54,18 +54,17 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Reads the certificate and tokens.
-    ///
-    /// # Errors
-    /// [`Error::Tls`], [`Error::Tokens`].
     pub(crate) fn new(protection: &Protection) -> Result<Self, Error> {
-        let tls = protection
-            .tls
-            .as_ref()
-            .map(Tls::open)
-            .transpose()?
-            .map(Arc::new);
-        let tokens = (!protection.tokens.is_empty()).then(|| Tokens::open(&protection.tokens));
-        let tokens = tokens.transpose()?.map(Arc::new);
+        let tls = match &protection.tls {
+            Some(files) => Some(Arc::new(Tls::open(files)?)),
+            None => None,
+        };
+        let tokens = if protection.tokens.is_empty() {
+            None
+        } else {
+            Some(Arc::new(Tokens::open(&protection.tokens)?))
+        };
+
         Ok(Self {
             tls,
             tokens,

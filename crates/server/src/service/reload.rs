@@ -1,13 +1,13 @@
-//! Reload: loads snapshots again and swaps them in, on request and on SIGHUP.
+//! Reload of snapshots, on request and on SIGHUP.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use papir_core::Version;
 
 use super::app::App;
-use crate::catalog::{Catalog, Database, Reloaded};
+use crate::catalog::{Catalog, Database, Reloaded, Unverified};
 use crate::error::Error;
 
 /// Replaces databases of a running service.
@@ -55,8 +55,9 @@ impl ReloadHandle {
         .await
     }
 
-    /// Serves the delta that is now beside `file`, of the snapshot that is served under this name, for a
-    /// database that the program replaces. Returns nothing if there is none, or if it was loaded before.
+    /// Serves the delta that is now beside `file`, of the snapshot that is served under this name,
+    /// for a database that the program replaces. Returns nothing if there is no delta, or if it was
+    /// loaded before.
     ///
     /// # Errors
     /// [`Error::Io`] if the loading task ended abnormally.
@@ -83,6 +84,8 @@ impl ReloadHandle {
     pub fn replace(&self, database: Database) -> Result<Version, Error> {
         let name = database.name().to_owned();
         let outcome = self.app.catalog.replace(database);
+
+        // Only names that the catalog knows may appear in metrics.
         if !matches!(outcome, Err(Error::UnknownDatabase { .. })) {
             self.app.metrics.loaded(&name, outcome.is_ok());
         }
@@ -102,13 +105,12 @@ impl Hangup {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            let signal = signal(SignalKind::hangup());
-            Ok(Self {
-                signal: signal.map_err(|source| Error::Io {
-                    what: "watching for SIGHUP",
-                    source,
-                })?,
-            })
+
+            let signal = signal(SignalKind::hangup()).map_err(|source| Error::Io {
+                what: "watching for SIGHUP",
+                source,
+            })?;
+            Ok(Self { signal })
         }
         #[cfg(not(unix))]
         Ok(Self {})
@@ -138,57 +140,77 @@ pub(super) async fn load_with(
 ) -> Result<Vec<Reloaded>, Error> {
     let app = Arc::clone(app);
     let loading = tokio::task::spawn_blocking(move || {
-        let Loads { databases, set } = load(&app.catalog);
-        for one in &databases {
-            app.metrics.loaded(&one.name, one.outcome.is_ok());
-            if let Some(waited) = one.waited {
-                app.metrics.changed(&one.name, waited);
-            }
-            if one.outcome.is_ok() {
-                app.metrics.polled(&one.name, one.unreachable.is_none());
-            }
-        }
+        let loads = load(&app.catalog);
+        count_databases(&app, &loads);
         verify_later(&app);
-        if let Some((psi, loaded)) = app.psi.as_ref().zip(set) {
-            // The set has the name of its database, which fails as long as either of them does.
-            let failed = databases
-                .iter()
-                .any(|one| one.name == psi.name() && one.outcome.is_err());
-            app.metrics.loaded(psi.name(), loaded && !failed);
-        }
-        databases
+        count_set(&app, &loads);
+        loads.databases
     });
+
     loading
         .await
         .map_err(|error| abnormal("loading snapshots", error))
 }
 
-/// Verifies the snapshots that were opened without that, on a thread of its own.
+/// Counts the databases that were loaded.
+fn count_databases(app: &App, loads: &Loads) {
+    for one in &loads.databases {
+        app.metrics.loaded(&one.name, one.outcome.is_ok());
+        if let Some(waited) = one.waited {
+            app.metrics.changed(&one.name, waited);
+        }
+        if one.outcome.is_ok() {
+            app.metrics.polled(&one.name, one.unreachable.is_none());
+        }
+    }
+}
+
+/// Counts the set for private intersection, if it was read.
+fn count_set(app: &App, loads: &Loads) {
+    let (Some(psi), Some(loaded)) = (&app.psi, loads.set) else {
+        return;
+    };
+
+    // The set has the name of its database, which fails as long as either of them does.
+    let failed = loads
+        .databases
+        .iter()
+        .any(|one| one.name == psi.name() && one.outcome.is_err());
+    app.metrics.loaded(psi.name(), loaded && !failed);
+}
+
+/// Verifies the snapshots that were opened without verification, on a thread of its own.
 fn verify_later(app: &Arc<App>) {
     let unverified = app.catalog.take_unverified();
     if unverified.is_empty() {
         return;
     }
+
     // A weak reference: the task must not keep the service alive.
     let app = Arc::downgrade(app);
-    tokio::task::spawn_blocking(move || {
-        let goes_on = || {
-            app.upgrade()
-                .is_some_and(|app| !app.stopping.load(Ordering::Relaxed))
-        };
-        for one in unverified {
-            match one.verify(&goes_on) {
-                Ok(true) => tracing::info!(database = one.name, "snapshot verified"),
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::error!(database = one.name, %error, "snapshot damaged: no longer served");
-                    let Some(app) = app.upgrade() else { return };
-                    app.catalog.retract(&one);
-                    app.metrics.load_failing(&one.name, true);
-                }
+    tokio::task::spawn_blocking(move || verify_all(&app, unverified));
+}
+
+/// Verifies snapshots one after the other, and takes out the damaged ones.
+fn verify_all(app: &Weak<App>, unverified: Vec<Unverified>) {
+    for one in unverified {
+        match one.verify(&|| goes_on(app)) {
+            Ok(true) => tracing::info!(database = one.name, "snapshot verified"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(database = one.name, %error, "snapshot damaged: no longer served");
+                let Some(app) = app.upgrade() else { return };
+                app.catalog.retract(&one);
+                app.metrics.load_failing(&one.name, true);
             }
         }
-    });
+    }
+}
+
+/// Returns whether a service exists and is not about to stop.
+fn goes_on(app: &Weak<App>) -> bool {
+    app.upgrade()
+        .is_some_and(|app| !app.stopping.load(Ordering::Relaxed))
 }
 
 /// The error for a task that panicked or was cancelled.

@@ -1,4 +1,4 @@
-//! A running service: its state and its tasks, without a listener.
+//! A running service without a listener: state and tasks.
 
 use std::sync::Arc;
 
@@ -23,9 +23,6 @@ pub(crate) struct Running {
 
 impl Running {
     /// Opens the service and starts its tasks, in a runtime of tokio.
-    ///
-    /// # Errors
-    /// The errors of [`App::open`], and [`Error::Threads`].
     pub(crate) fn start(
         config: &ServerConfig,
         catalog: Catalog,
@@ -33,19 +30,21 @@ impl Running {
     ) -> Result<Self, Error> {
         let app = Arc::new(App::open(config, catalog, psi)?);
         housekeeping::start(&app);
+
         let mut watching = JoinSet::new();
         if let Some(tokens) = &app.guard.tokens {
             watching.spawn(Arc::clone(tokens).watch());
         }
-        let start = |registry| {
-            Worker::start(
-                &app.catalog,
-                registry,
-                app.queries.executor.activity(),
-                config.threads,
-            )
+
+        let worker = match &app.registry {
+            Some(registry) => {
+                let queries = app.queries.executor.activity();
+                let worker = Worker::start(&app.catalog, registry, queries, config.threads)?;
+                Some(worker)
+            }
+            None => None,
         };
-        let worker = app.registry.as_ref().map(start).transpose()?;
+
         Ok(Self {
             app,
             watching,

@@ -40,6 +40,7 @@ impl Watch {
         let Some(every) = self.interval else {
             return std::future::pending().await;
         };
+
         // Apart from the checks of files: a slow store must not hold them up.
         tokio::select! {
             () = poll_stores(app, every) => {}
@@ -59,12 +60,12 @@ impl Watch {
     async fn check(&mut self, app: &Arc<App>) {
         let checked = Arc::clone(app);
         let checking = tokio::task::spawn_blocking(move || {
-            (
-                checked.catalog.changed(),
-                checked.psi.as_ref().and_then(Psi::changed),
-            )
+            let changed = checked.catalog.changed();
+            let changed_set = checked.psi.as_ref().and_then(Psi::changed);
+            (changed, changed_set)
         });
         let (changed, changed_set) = checking.await.unwrap_or_default();
+
         let names = self.settled(changed);
         let before = std::mem::replace(&mut self.changed_set, changed_set);
         // A set is loaded together with its database, and after it.
@@ -72,6 +73,7 @@ impl Watch {
         if names.is_empty() && !set {
             return;
         }
+
         tracing::info!(?names, set, "snapshots changed: loading them");
         let loading = Arc::clone(app);
         let loaded = load_with(app, move |catalog| {
@@ -82,6 +84,7 @@ impl Watch {
                 set: psi.map(|psi| psi.reload(catalog)),
             }
         });
+
         if let Err(error) = loaded.await {
             tracing::error!(%error, "not loaded");
         }
@@ -90,6 +93,7 @@ impl Watch {
     /// The names whose files were in the same changed state at the last check.
     fn settled(&mut self, changed: Vec<(String, Files)>) -> Vec<String> {
         let before = std::mem::replace(&mut self.changed, changed);
+
         let still = self.changed.iter().filter(|one| before.contains(one));
         still.map(|(name, _)| name.clone()).collect()
     }
@@ -106,6 +110,7 @@ async fn poll_stores(app: &Arc<App>, every: Duration) {
                 polled.metrics.polled(name, reached);
             }
         });
+
         if let Err(error) = polling.await {
             tracing::error!(%error, "stores not polled");
         }
@@ -134,11 +139,13 @@ mod tests {
                 },
             )
         });
+
         assert!(watch.settled(vec![words.clone()]).is_empty());
         assert!(
             watch.settled(vec![gone.clone()]).is_empty(),
             "a different file again"
         );
+
         assert_eq!(watch.settled(vec![gone]), ["words"]);
         assert!(watch.settled(vec![]).is_empty());
         assert!(watch.settled(vec![words]).is_empty());

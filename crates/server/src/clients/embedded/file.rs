@@ -1,4 +1,6 @@
-//! The file of the tables: changes that are on disk on return, and opening again after a failure.
+//! File of the tables.
+//!
+//! Changes are on disk on return. After a failure, the file is opened again.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,18 +18,19 @@ const OPEN_EVERY: Duration = Duration::from_secs(1);
 
 /// The file. Only one process can have it open.
 ///
-/// After a failed write, redb refuses everything until the file is opened again. So a failure closes
-/// the file, and the next access opens it.
+/// After a failed write, redb refuses everything until the file is opened again. So a failure
+/// closes the file, and the next access opens it.
 pub(super) struct TableFile {
     path: PathBuf,
     opened: RwLock<Opened>,
     failing: AtomicBool,
     /// Number of committed changes.
     commits: AtomicU64,
-    /// How many of them are known to be on disk. Held while a thread writes to disk.
+    /// Number of them that are known to be on disk. Held while a thread writes to disk.
     durable: Mutex<u64>,
 }
 
+/// The open file, or none after a failure.
 struct Opened {
     tables: Option<Database>,
     /// Number of times that the file was opened.
@@ -79,20 +82,25 @@ impl TableFile {
             if !change(&transaction)? {
                 return Ok(transaction.abort()?);
             }
+
+            // Not durable yet: threads that commit at the same time share one write to disk.
             transaction.commit()?;
             let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
             self.flush(tables, number)
         })
     }
 
-    /// Returns once the first `number` changes are on disk. Threads that wait for each other's write
-    /// share the next one.
+    /// Returns once the first `number` changes are on disk. Threads that wait for each other's
+    /// write share the next one.
     fn flush(&self, tables: &Database, number: u64) -> Result<()> {
         let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
         if *durable >= number {
             return Ok(());
         }
+
+        // Loaded before the write, which need not contain changes that are committed meanwhile.
         let committed = self.commits.load(Ordering::SeqCst);
+
         // A durable commit makes all earlier ones durable, too.
         tables.begin_write()?.commit()?;
         *durable = committed;
@@ -105,8 +113,11 @@ impl TableFile {
         let Some(tables) = &opened.tables else {
             return Err(StoreError::closed());
         };
+
         let outcome = work(tables);
         let times = opened.times;
+
+        // Dropped first: closing needs the lock that this holds.
         drop(opened);
         if outcome.as_ref().is_err_and(StoreError::is_of_tables) {
             self.close(times);
@@ -121,6 +132,8 @@ impl TableFile {
             return Ok(opened);
         }
         drop(opened);
+
+        // Looked at again: another thread may have opened it between the two locks.
         let mut closed = self.exclusive();
         if closed.tables.is_none() {
             closed.last_attempt = Instant::now();
@@ -128,6 +141,7 @@ impl TableFile {
             closed.times += 1;
             tracing::info!("the client registry is open again");
         }
+
         drop(closed);
         Ok(self.opened.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -182,6 +196,7 @@ mod tests {
         let path = folder.path().join("tables");
         let file = TableFile::open(&path).unwrap();
         let start = Barrier::new(8);
+
         thread::scope(|scope| {
             for thread in 0..8 {
                 let file = &file;
@@ -196,6 +211,7 @@ mod tests {
                 });
             }
         });
+
         assert_eq!(*file.durable.lock().unwrap(), 160);
         drop(file);
         assert_eq!(count(&TableFile::open(&path).unwrap()), 160);
@@ -206,6 +222,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = TableFile::open(&folder.path().join("tables")).unwrap();
         insert(&file, 1).unwrap();
+
         file.write(|transaction| {
             transaction.open_table(TABLE)?.insert(2, 2)?;
             Ok(false)
@@ -215,6 +232,7 @@ mod tests {
             transaction.open_table(TABLE)?.insert(3, 3)?;
             Err(std::io::Error::other("on purpose").into())
         });
+
         assert!(
             failed.is_err() && !file.is_failing(),
             "the file did not fail"
@@ -228,15 +246,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = TableFile::open(&folder.path().join("tables")).unwrap();
         insert(&file, 1).unwrap();
+
         let failed = file.write(|_| Err(redb::StorageError::PreviousIo.into()));
         assert!(failed.is_err() && file.is_failing());
         assert!(
             insert(&file, 2).is_err(),
             "the last attempt to open it was just now"
         );
+
         file.exclusive().last_attempt = Instant::now().checked_sub(OPEN_EVERY).unwrap();
         file.write(|_| Ok(true)).unwrap();
         assert!(file.is_failing(), "only a probe shows that there is room");
+
         file.close(1);
         assert_eq!(count(&file), 1, "a late failure closes nothing");
         file.recovered();

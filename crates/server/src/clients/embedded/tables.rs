@@ -102,6 +102,7 @@ fn number_of(version: Version) -> u64 {
     u64::from_le_bytes(version.0)
 }
 
+/// The version of a number in keys.
 fn version_of(number: u64) -> Version {
     Version(number.to_le_bytes())
 }
@@ -109,21 +110,21 @@ fn version_of(number: u64) -> Version {
 impl<T: Readable> ReadTables for Within<'_, T> {
     fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
         let clients = self.0.table(CLIENTS)?;
-        clients
-            .get((database, id.number()))?
-            .map(|bytes| Ok(Row::decode(bytes.value())?))
-            .transpose()
+        let found = clients.get((database, id.number()))?;
+        match found {
+            Some(bytes) => Ok(Some(Row::decode(bytes.value())?)),
+            None => Ok(None),
+        }
     }
 
     fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
         let clients = self.0.table(CLIENTS)?;
-        let range = clients.range((database, 0)..=(database, u128::MAX))?;
-        range
-            .map(|entry| {
-                let (key, bytes) = entry?;
-                Ok((ClientId::of(key.value().1), Row::decode(bytes.value())?))
-            })
-            .collect()
+        let mut rows = Vec::new();
+        for entry in clients.range((database, 0)..=(database, u128::MAX))? {
+            let (key, bytes) = entry?;
+            rows.push((ClientId::of(key.value().1), Row::decode(bytes.value())?));
+        }
+        Ok(rows)
     }
 
     fn databases(&mut self) -> Result<BTreeSet<String>> {
@@ -144,33 +145,32 @@ impl<T: Readable> ReadTables for Within<'_, T> {
 
     fn claims(&mut self, id: ClientId) -> Result<Vec<Claim>> {
         let uses = self.0.table(USES)?;
-        uses.range((id.number(), 0)..=(id.number(), u64::MAX))?
-            .map(|entry| {
-                let (key, value) = entry?;
-                let (version, hash) = value.value();
-                Ok(Claim {
-                    number: key.value().1,
-                    version: version_of(version),
-                    hash,
-                })
-            })
-            .collect()
+        let mut claims = Vec::new();
+        for entry in uses.range((id.number(), 0)..=(id.number(), u64::MAX))? {
+            let (key, value) = entry?;
+            let (version, hash) = value.value();
+            claims.push(Claim {
+                number: key.value().1,
+                version: version_of(version),
+                hash,
+            });
+        }
+        Ok(claims)
     }
 
     fn ticket_keys(&mut self, id: ClientId) -> Result<Vec<TicketKey>> {
         let tickets = self.0.table(TICKETS)?;
-        tickets
-            .range((id.number(), 0, 0)..=(id.number(), u64::MAX, u64::MAX))?
-            .map(|entry| {
-                let (key, ticket) = entry?;
-                let (_, version, number) = key.value();
-                Ok(TicketKey {
-                    version: version_of(version),
-                    number,
-                    bytes: ticket.value().len() as u64,
-                })
-            })
-            .collect()
+        let mut keys = Vec::new();
+        for entry in tickets.range((id.number(), 0, 0)..=(id.number(), u64::MAX, u64::MAX))? {
+            let (key, ticket) = entry?;
+            let (_, version, number) = key.value();
+            keys.push(TicketKey {
+                version: version_of(version),
+                number,
+                bytes: ticket.value().len() as u64,
+            });
+        }
+        Ok(keys)
     }
 
     fn ticket(&mut self, id: ClientId, version: Version, number: u64) -> Result<Option<Vec<u8>>> {
@@ -197,6 +197,7 @@ impl Tables for Within<'_, WriteTransaction> {
         {
             return Ok(false);
         }
+
         let of_client = (number, 0, 0)..=(number, u64::MAX, u64::MAX);
         self.0
             .open_table(TICKETS)?
@@ -217,6 +218,7 @@ impl Tables for Within<'_, WriteTransaction> {
                 ..claim
             });
         }
+
         uses.insert(key, (number_of(claim.version), claim.hash))?;
         Ok(claim)
     }

@@ -1,4 +1,4 @@
-//! State of the primary, and the generation of connections that may be used.
+//! State of the primary and of the connections to it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::origin::Origin;
 pub(super) struct Health {
     failing: AtomicBool,
     generation: AtomicU64,
-    /// The history that the newest connection was made in.
+    /// The history of the newest connection.
     origin: Mutex<Option<Origin>>,
 }
 
@@ -36,9 +36,9 @@ impl Health {
             .is_ok()
     }
 
-    /// Notes a failure on a connection of a generation. One that has ended says nothing about the
-    /// connections of today: a request that waited for a lost primary may fail after the next primary
-    /// has taken over.
+    /// Notes a failure on a connection of a generation. If the generation has ended, the failure
+    /// says nothing about the connections of today: a request that waited for a lost primary may
+    /// fail after the next primary has taken over.
     pub(super) fn failed(&self, generation: u64) {
         if self.retire(generation) {
             self.failing.store(true, Ordering::SeqCst);
@@ -55,8 +55,8 @@ impl Health {
         self.failing.store(false, Ordering::SeqCst);
     }
 
-    /// Notes the history that a new connection sees; `generation` is the one at its beginning. Returns
-    /// the generation that the connection belongs to.
+    /// Notes the history that a new connection sees. `generation` is the one at its beginning.
+    /// Returns the generation that the connection belongs to.
     pub(super) fn meet(&self, origin: &Origin, generation: u64) -> u64 {
         let mut newest = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         let is_another = newest.as_ref().is_some_and(|known| known != origin);
@@ -96,6 +96,7 @@ mod tests {
             system: 7,
             timeline: timeline.to_owned(),
         };
+
         assert_eq!(health.meet(&history("1"), 0), 0);
         assert_eq!(health.meet(&history("1"), 0), 0);
         assert_eq!(health.meet(&history("2"), 0), 1);

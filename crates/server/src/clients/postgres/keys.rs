@@ -1,6 +1,7 @@
 //! Client keys in PostgreSQL, or in an object store.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use papir_store::remote::{Folder, Settings};
@@ -19,7 +20,7 @@ const SHORT: usize = 64 << 10;
 /// Name of a probe in the object store.
 const PROBE: &str = "probe";
 
-/// Keys in the tables; their long parts in an object store, if there is one.
+/// Keys in the tables, or with an object store: short parts in the tables, long ones in the store.
 ///
 /// A part is in the store before its row is in the table, and is removed before it.
 pub(in crate::clients) struct SharedKeys {
@@ -29,13 +30,10 @@ pub(in crate::clients) struct SharedKeys {
 
 impl SharedKeys {
     pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
-        let folder = place
-            .keys
-            .as_deref()
-            .map(|url| Folder::parse(url, "client-keys", Settings::from_environment()));
-        let folder = folder
-            .transpose()
-            .map_err(|error| StoreError::other(error.to_string()))?;
+        let folder = match &place.keys {
+            Some(url) => Some(open_folder(url)?),
+            None => None,
+        };
         Ok(Self {
             sessions: shared.sessions(),
             folder,
@@ -46,11 +44,13 @@ impl SharedKeys {
     fn folder(&self) -> Result<&Folder> {
         self.folder.as_ref().ok_or_else(|| {
             StoreError::of_data(
-                "keys of clients are in an object store: give its address, as when they were stored",
+                "keys of clients are in an object store: give its address, as when they were \
+                 stored",
             )
         })
     }
 
+    /// The bytes that have arrived of a client's keys.
     fn parts(&self, id: ClientId) -> Result<Vec<u8>> {
         const PARTS: &str =
             "SELECT start, length, part FROM papir.keys WHERE client = $1 ORDER BY start";
@@ -66,6 +66,8 @@ impl SharedKeys {
                 Some(part) => keys.extend_from_slice(part),
                 None => keys.extend(self.stored(id, start)?),
             }
+
+            // Checked for each part: one of another length moves all that follow.
             if keys.len() as i64 != start + length {
                 let found = format!("{} bytes", keys.len());
                 let expected = format!("{} bytes", start + length);
@@ -77,18 +79,13 @@ impl SharedKeys {
         Ok(keys)
     }
 
+    /// A part from the object store.
     fn stored(&self, id: ClientId, start: i64) -> Result<Vec<u8>> {
         let name = name(&bytes(id), start);
-        match self
-            .folder()?
-            .get(&name)
-            .map_err(|error| StoreError::other(error.to_string()))?
-        {
-            Some(part) => Ok(part),
-            None => Err(StoreError::of_data(
-                "a part of a client's keys is missing in the object store",
-            )),
-        }
+        let found = self.folder()?.get(&name).map_err(folder_failed)?;
+        found.ok_or_else(|| {
+            StoreError::of_data("a part of a client's keys is missing in the object store")
+        })
     }
 
     /// Removes the keys of a client.
@@ -98,10 +95,10 @@ impl SharedKeys {
             .sessions
             .read(|transaction| Ok(transaction.query(STORED, &[&id])?))?;
 
-        // The parts first: without their rows nobody would find them.
+        // The parts first: without their rows they would not be found again.
         for row in stored {
             let deleted = self.folder()?.delete(&name(id, row.get(0)));
-            deleted.map_err(|error| StoreError::other(error.to_string()))?;
+            deleted.map_err(folder_failed)?;
         }
         self.sessions.change(|transaction| {
             transaction.execute("DELETE FROM papir.keys WHERE client = $1", &[&id])?;
@@ -122,6 +119,8 @@ impl KeyStorage for SharedKeys {
     fn append(&self, id: ClientId, offset: u64, part: &[u8]) -> Result<bool> {
         let client = bytes(id);
         let start = offset.cast_signed();
+
+        // Checked here, too, so that the put below replaces no part that is in use.
         if self.offset(id)? != offset {
             return Ok(false);
         }
@@ -129,10 +128,12 @@ impl KeyStorage for SharedKeys {
         if part.is_empty() {
             return Ok(true);
         }
+
+        // Put before its row: a row without its part would be damaged keys.
         let is_stored = self.folder.is_some() && part.len() > SHORT;
         if is_stored {
             let stored = self.folder()?.put(&name(&client, start), part.to_vec());
-            stored.map_err(|error| StoreError::other(error.to_string()))?;
+            stored.map_err(folder_failed)?;
         }
 
         let inline = (!is_stored).then_some(part);
@@ -145,6 +146,7 @@ impl KeyStorage for SharedKeys {
             if length(transaction, &client)? != start {
                 return Ok(None);
             }
+
             transaction.execute(
                 "INSERT INTO papir.keys (client, start, length, part) VALUES ($1, $2, $3, $4)",
                 &[&client, &start, &(part.len() as i64), &inline],
@@ -164,7 +166,8 @@ impl KeyStorage for SharedKeys {
     }
 
     fn read(&self, id: ClientId) -> Result<Option<Vec<u8>>> {
-        Ok(Some(self.parts(id)?).filter(|keys| !keys.is_empty()))
+        let keys = self.parts(id)?;
+        Ok((!keys.is_empty()).then_some(keys))
     }
 
     /// Keys that cannot be removed are removed when a service starts.
@@ -174,7 +177,7 @@ impl KeyStorage for SharedKeys {
         }
     }
 
-    /// Clients may have registered with other services since `known` was read, so the tables are asked.
+    /// Asks the tables: clients may have registered with other services since `known` was read.
     fn sweep(&self, _: &HashSet<ClientId>) -> Result<()> {
         const UNKNOWN: &str = "
             SELECT DISTINCT k.client FROM papir.keys k
@@ -182,9 +185,11 @@ impl KeyStorage for SharedKeys {
         let unknown = self
             .sessions
             .read(|transaction| Ok(transaction.query(UNKNOWN, &[])?))?;
-        unknown
-            .iter()
-            .try_for_each(|row| self.try_remove(row.get(0)))
+
+        for row in unknown {
+            self.try_remove(row.get(0))?;
+        }
+        Ok(())
     }
 
     /// The tables have a probe of their own.
@@ -195,8 +200,18 @@ impl KeyStorage for SharedKeys {
         let put = folder
             .put(PROBE, vec![0; ROOM])
             .and_then(|()| folder.delete(PROBE));
-        put.map_err(|error| StoreError::other(error.to_string()))
+        put.map_err(folder_failed)
     }
+}
+
+/// The folder at an address in an object store.
+fn open_folder(url: &str) -> Result<Folder> {
+    Folder::parse(url, "client-keys", Settings::from_environment()).map_err(folder_failed)
+}
+
+/// Failure of the object store.
+fn folder_failed(error: impl Display) -> StoreError {
+    StoreError::other(error.to_string())
 }
 
 /// Number of bytes that have arrived.
@@ -206,8 +221,8 @@ fn length(transaction: &mut Transaction<'_>, id: &[u8]) -> Result<i64> {
     Ok(transaction.query_one(LENGTH, &[&id])?.get(0))
 }
 
-/// The name of a part in the object store: with a hash of the client's id, since errors and the store's
-/// own logs show it.
+/// The name of a part in the object store. It has a hash of the client's id, since errors and the
+/// store's own logs show it.
 fn name(id: &[u8], start: i64) -> String {
     format!("{}/{start}", &blake3::hash(id).to_hex()[..32])
 }

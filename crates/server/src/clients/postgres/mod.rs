@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `sessions` | connections to the primary, their pool, and transactions on them |
-//! | `health` | state of the primary, and the generation of connections that may be used |
+//! | `health` | state of the primary and of the connections to it |
 //! | `durability` | settings under which a commit is never lost |
 //! | `schema`, `origin` | the tables' definitions; the history that they belong to |
 //! | `tables` | row operations within a transaction |

@@ -1,9 +1,9 @@
-//! The history that the tables belong to: a cluster's identifier and timeline.
+//! History of a cluster: its identifier and timeline.
 //!
-//! A standby that takes over, and a restored backup, begin a new timeline; tables that are copied to
-//! another cluster get another identifier. In each case, claims that were on disk may be missing. A
-//! query could then use a ticket a second time, so the clients whose queries use tickets are
-//! removed, and register anew.
+//! The tables belong to one history. A standby that takes over, and a restored backup, begin a new
+//! timeline. Tables that are copied to another cluster get another identifier. In each case, claims
+//! that were on disk may be missing. A query could then use a ticket a second time, so the clients
+//! whose queries use tickets are removed, and register anew.
 
 use postgres::Client;
 
@@ -29,8 +29,8 @@ impl Origin {
         })
     }
 
-    /// Removes the clients with tickets if the tables come from another history. Parts of their keys
-    /// in an object store are removed when a service starts.
+    /// Removes the clients with tickets if the tables come from another history. Parts of their
+    /// keys in an object store are removed when a service starts.
     pub(super) fn follow(&self, client: &mut Client) -> Result<()> {
         const SAME: &str = "SELECT system = $1 AND timeline = $2 FROM papir.origin";
         if client

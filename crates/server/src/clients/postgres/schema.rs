@@ -60,27 +60,29 @@ const TABLES: &str = "
     ALTER TABLE papir.keys ALTER COLUMN part SET STORAGE EXTERNAL;
 ";
 
-/// Creates the tables unless they exist. `origin` is the history that they then belong to.
-///
-/// # Errors
-/// Tables of another format; errors of the server.
+/// Creates the tables unless they exist. `origin` is the history that they then belong to. Fails
+/// for tables of another format.
 pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
     let mut transaction = client.transaction()?;
+
+    // Locked before the look: of several services that start, one creates the tables.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
-    if transaction
+    let is_missing: bool = transaction
         .query_one("SELECT to_regclass('papir.origin') IS NULL", &[])?
-        .get(0)
-    {
+        .get(0);
+    if is_missing {
         transaction.batch_execute(TABLES)?;
         transaction.execute(
             "INSERT INTO papir.origin (format, system, timeline) VALUES ($1, $2, $3)",
             &[&FORMAT, &origin.system, &origin.timeline],
         )?;
     }
+
     let format: i32 = transaction
         .query_one("SELECT format FROM papir.origin", &[])?
         .get(0);
     transaction.commit()?;
+
     if format == FORMAT {
         return Ok(());
     }

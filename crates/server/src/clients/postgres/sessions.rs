@@ -23,8 +23,8 @@ const WAIT: Duration = Duration::from_secs(5);
 const TIMEOUTS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s'; \
      SET idle_in_transaction_session_timeout = '60s'";
 
-/// The pool of connections. Must be used on threads that do not run asynchronous tasks; only dropping
-/// it is allowed everywhere.
+/// The pool of connections. Must be used on threads that do not run asynchronous tasks; only
+/// dropping it is allowed everywhere.
 pub(super) struct Sessions {
     pool: Option<Pool<Primary>>,
     health: Arc<Health>,
@@ -54,6 +54,7 @@ impl Sessions {
             health: Arc::clone(&health),
         };
 
+        // Before the pool: a pooled connection expects that the tables exist.
         let mut client = primary.checked()?;
         let origin = Origin::current(&mut client)?;
         schema::create(&mut client, &origin)?;
@@ -145,6 +146,7 @@ impl Sessions {
 
 impl Drop for Sessions {
     fn drop(&mut self) {
+        // On a thread of its own: closing a connection must not happen within an asynchronous task.
         let pool = self.pool.take();
         thread::spawn(move || drop(pool));
     }

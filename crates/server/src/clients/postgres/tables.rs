@@ -15,8 +15,8 @@ use crate::clients::numbers::{Claim, Numbers, TicketKey};
 use crate::clients::row::Row;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
 
-/// Time for which the work on a ticket is reserved. A service that crashes holds up a ticket for this
-/// long; a slower one may have its ticket prepared twice.
+/// Time for which the work on a ticket is reserved. A service that crashes holds up a ticket for
+/// this time. If a service needs more, its ticket may be prepared twice.
 const RESERVED: &str = "20 s";
 /// Time for which a service counts as running after its last word.
 const HEARD: &str = "60 s";
@@ -66,8 +66,8 @@ impl Storage for Shared {
     }
 
     fn write(&self, work: &mut dyn FnMut(&mut dyn Tables) -> Result<bool>) -> Result<()> {
-        let changed = self.change(|tables| Ok(work(tables)?.then_some(())));
-        changed.map(drop)
+        self.change(|tables| Ok(work(tables)?.then_some(())))?;
+        Ok(())
     }
 
     fn is_failing(&self) -> bool {
@@ -98,6 +98,7 @@ impl Storage for Shared {
             ON CONFLICT (client, version, number)
             DO UPDATE SET service = excluded.service, until = excluded.until
             WHERE preparing.until < now() OR preparing.service = excluded.service";
+
         let reserved = self.change(|tables| {
             let changed = tables.execute(
                 RESERVE,
@@ -116,18 +117,18 @@ impl Storage for Shared {
 
     fn release_tickets(&self) -> Result<()> {
         let own: &[Parameter<'_>] = &[(&&self.service[..], Type::BYTEA)];
-        let released = self.change(|tables| {
-            tables
-                .execute("DELETE FROM papir.preparing WHERE service = $1", own)
-                .map(Some)
-        });
-        released.map(drop)
+        self.change(|tables| {
+            tables.execute("DELETE FROM papir.preparing WHERE service = $1", own)?;
+            Ok(Some(()))
+        })?;
+        Ok(())
     }
 
     fn note_versions(&self, database: &str, versions: &[Version]) -> Result<Vec<Version>> {
         const NOTE: &str = "
             INSERT INTO papir.answered (database, version, service, seen) VALUES ($1, $2, $3, now())
             ON CONFLICT (database, version, service) DO UPDATE SET seen = now()";
+
         let answered = self.change(|tables| {
             for version in versions {
                 tables.execute(
@@ -139,20 +140,23 @@ impl Storage for Shared {
                     ],
                 )?;
             }
+
+            // Removed before the query: the versions of a service that crashed are not answered.
             let heard: &[Parameter<'_>] = &[(&HEARD, Type::TEXT)];
             tables.execute(
                 "DELETE FROM papir.answered WHERE seen < now() - $1::text::interval",
                 heard,
             )?;
             tables.execute("DELETE FROM papir.preparing WHERE until < now()", &[])?;
+
             let rows = tables.query(
                 "SELECT DISTINCT version FROM papir.answered WHERE database = $1",
                 &[(&database, Type::TEXT)],
             )?;
-            let answered: Vec<Version> = rows
-                .iter()
-                .map(|row| version_of(row, 0))
-                .collect::<Result<_>>()?;
+            let mut answered = Vec::with_capacity(rows.len());
+            for row in &rows {
+                answered.push(version_of(row, 0)?);
+            }
             Ok(Some(answered))
         })?;
         Ok(answered.unwrap_or_default())
@@ -179,7 +183,7 @@ impl Within<'_, '_> {
     }
 }
 
-/// A client's id as in its text form.
+/// The bytes of a client's id, in the order of its text form.
 pub(super) fn bytes(id: ClientId) -> Vec<u8> {
     id.number().to_be_bytes().to_vec()
 }
@@ -231,30 +235,35 @@ fn ticket_key_of(row: &Found, first: usize) -> Result<TicketKey> {
     })
 }
 
+/// Sorts tickets by version and number.
 fn sort(keys: &mut [TicketKey]) {
     keys.sort_unstable_by_key(|key| (key.version, key.number));
 }
 
 impl ReadTables for Within<'_, '_> {
     fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
-        let statement = match self.locks {
-            true => "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2 FOR UPDATE",
-            false => "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2",
+        let statement = if self.locks {
+            "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2 FOR UPDATE"
+        } else {
+            "SELECT entry FROM papir.clients WHERE id = $1 AND database = $2"
         };
         let rows = self.query(
             statement,
             &[(&bytes(id), Type::BYTEA), (&database, Type::TEXT)],
         )?;
-        rows.first()
-            .map(|row| Ok(Row::decode(row.get(0))?))
-            .transpose()
+        match rows.first() {
+            Some(row) => Ok(Some(Row::decode(row.get(0))?)),
+            None => Ok(None),
+        }
     }
 
     fn rows(&mut self, database: &str) -> Result<Vec<(ClientId, Row)>> {
+        // A lock on the rows does not keep others from adding one.
         if self.locks {
             let lock = "SELECT pg_advisory_xact_lock(hashtextextended('papir ' || $1, 0))";
             self.execute(lock, &[(&database, Type::TEXT)])?;
         }
+
         let statement = "SELECT id, entry FROM papir.clients WHERE database = $1";
         let rows = self.query(statement, &[(&database, Type::TEXT)])?;
         rows.iter()
@@ -284,10 +293,11 @@ impl ReadTables for Within<'_, '_> {
         let statement =
             "SELECT version, number, octet_length(ticket) FROM papir.tickets WHERE client = $1";
         let rows = self.query(statement, &[(&bytes(id), Type::BYTEA)])?;
-        let mut keys: Vec<TicketKey> = rows
-            .iter()
-            .map(|row| ticket_key_of(row, 0))
-            .collect::<Result<_>>()?;
+
+        let mut keys = Vec::with_capacity(rows.len());
+        for row in &rows {
+            keys.push(ticket_key_of(row, 0)?);
+        }
         sort(&mut keys);
         Ok(keys)
     }
@@ -299,21 +309,20 @@ impl ReadTables for Within<'_, '_> {
         const TICKETS: &str = "
             SELECT t.client, t.version, t.number, octet_length(t.ticket)
             FROM papir.tickets t JOIN papir.clients c ON c.id = t.client WHERE c.database = $1";
+
         let mut all: HashMap<ClientId, Numbers> = HashMap::new();
         for row in self.query(CLAIMS, &[(&database, Type::TEXT)])? {
-            all.entry(id_of(&row, 0)?)
-                .or_default()
-                .claims
-                .push(claim_of(&row, 1)?);
+            let numbers = all.entry(id_of(&row, 0)?).or_default();
+            numbers.claims.push(claim_of(&row, 1)?);
         }
         for row in self.query(TICKETS, &[(&database, Type::TEXT)])? {
-            all.entry(id_of(&row, 0)?)
-                .or_default()
-                .tickets
-                .push(ticket_key_of(&row, 1)?);
+            let numbers = all.entry(id_of(&row, 0)?).or_default();
+            numbers.tickets.push(ticket_key_of(&row, 1)?);
         }
-        all.values_mut()
-            .for_each(|numbers| sort(&mut numbers.tickets));
+
+        for numbers in all.values_mut() {
+            sort(&mut numbers.tickets);
+        }
         Ok(all)
     }
 
@@ -373,18 +382,22 @@ impl Tables for Within<'_, '_> {
         if inserted == 1 {
             return Ok(claim);
         }
+
         let rows = self.query(
             "SELECT number, version, hash FROM papir.uses WHERE client = $1 AND number = $2",
             &[(&id, Type::BYTEA), (&number, Type::INT8)],
         )?;
-        rows.first()
-            .map_or_else(|| Err(StoreError::aborted()), |row| claim_of(row, 0))
+        match rows.first() {
+            Some(row) => claim_of(row, 0),
+            None => Err(StoreError::aborted()),
+        }
     }
 
     fn remove_claims(&mut self, id: ClientId, numbers: &[u64]) -> Result<()> {
         if numbers.is_empty() {
             return Ok(());
         }
+
         let numbers: Vec<i64> = numbers.iter().copied().map(signed).collect();
         let statement = "DELETE FROM papir.uses WHERE client = $1 AND number = ANY($2)";
         self.execute(
@@ -414,14 +427,15 @@ impl Tables for Within<'_, '_> {
     }
 
     fn remove_tickets(&mut self, id: ClientId, keys: &[TicketKey]) -> Result<()> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let versions: Vec<&[u8]> = keys.iter().map(|key| &key.version.0[..]).collect();
-        let numbers: Vec<i64> = keys.iter().map(|key| signed(key.number)).collect();
         const REMOVE: &str = "
             DELETE FROM papir.tickets t USING unnest($2::bytea[], $3::bigint[]) AS gone (version, number)
             WHERE t.client = $1 AND t.version = gone.version AND t.number = gone.number";
+        if keys.is_empty() {
+            return Ok(());
+        }
+
+        let versions: Vec<&[u8]> = keys.iter().map(|key| &key.version.0[..]).collect();
+        let numbers: Vec<i64> = keys.iter().map(|key| signed(key.number)).collect();
         self.execute(
             REMOVE,
             &[
@@ -451,6 +465,7 @@ mod tests {
             password,
             ..Login::default()
         };
+
         let [one, two] = [(); 2].map(|()| Shared::open(&login).unwrap());
         let [old, new] = [1, 2].map(|byte| Version([byte; 8]));
         let reserve = |service: &Shared, number| {
@@ -458,13 +473,16 @@ mod tests {
                 .reserve_ticket(ClientId::of(7), old, number)
                 .unwrap()
         };
+
         assert!(
             reserve(&one, 0) && reserve(&one, 0),
             "again by the same service"
         );
         assert!(!reserve(&two, 0) && reserve(&two, 1));
+
         one.release_tickets().unwrap();
         assert!(reserve(&two, 0) && !reserve(&one, 1));
+
         server.sql(
             "papir",
             "UPDATE papir.preparing SET until = now() - interval '1 s'",
@@ -475,6 +493,7 @@ mod tests {
         let mut both = two.note_versions("a", &[new]).unwrap();
         both.sort_unstable();
         assert_eq!(both, [old, new]);
+
         server.sql(
             "papir",
             "UPDATE papir.answered SET seen = now() - interval '1 h'",

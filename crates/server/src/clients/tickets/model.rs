@@ -1,6 +1,8 @@
-//! Random histories of clients against the tables, compared with a model: queries are lost, refused,
-//! repeated; states are copied, used at two places and restored; clients are evicted; versions
-//! change, and queries for versions that are no longer answered are refused.
+//! Random histories of clients, compared with a model.
+//!
+//! Queries are lost, refused and repeated. States are copied, used at two places and restored.
+//! Clients are evicted. Versions change, and queries for versions that are no longer answered are
+//! refused.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +32,7 @@ struct Client {
     waiting: Vec<(u64, u8, [u8; 32])>,
 }
 
-/// The server's tables, and what the server has seen.
+/// The server's tables, and the queries that the server has seen.
 struct World {
     store: TestStore,
     version: u8,
@@ -59,8 +61,9 @@ impl World {
         };
         let row = Row::new([0; 16], 10, version(self.version), 0, u64::MAX);
         self.store
-            .add(DATABASE, ClientId::of(self.registered), &row, (quota, 0))
+            .add(DATABASE, ClientId::of(self.registered), &row, quota, 0)
             .unwrap();
+
         self.client = Client {
             id: self.registered,
             next: 0,
@@ -97,6 +100,7 @@ impl World {
         let position = self.rng.next_u32() as usize % self.client.waiting.len();
         let (number, sent, hash) = self.client.waiting[position];
         let id = ClientId::of(self.client.id);
+
         if !self.answered_versions().contains(&version(sent)) {
             // The client follows the change with a fresh query. The service has seen the old one.
             self.store
@@ -109,6 +113,7 @@ impl World {
             self.unanswered += 1;
             return;
         }
+
         let claims = [Claim {
             number,
             version: version(sent),
@@ -117,12 +122,14 @@ impl World {
         let taken = self
             .store
             .take_tickets(DATABASE, id, &claims, |_| {}, WINDOW);
+
         let newest = self.newest_seen(number >= SENT_AHEAD);
         let first = *self
             .seen
             .entry((self.client.id, number))
             .or_insert((sent, hash));
         let behind = newest.is_some_and(|newest| number + WINDOW < newest + 1);
+
         match taken {
             Ok(_) => {
                 assert_eq!(first, (sent, hash), "number {number} answers two queries");
@@ -169,7 +176,8 @@ impl World {
         }
     }
 
-    /// The largest number that the service has seen, of queries whose keys were sent ahead or others.
+    /// The largest number that the service has seen, of queries whose keys were sent ahead or of
+    /// others.
     fn newest_seen(&self, sent_ahead: bool) -> Option<u64> {
         let [first, last] = if sent_ahead {
             [SENT_AHEAD, u64::MAX]
@@ -192,6 +200,7 @@ impl World {
             .iter()
             .map(|(number, sent, _)| (*number, *sent));
         let waiting = waiting.filter(|(number, _)| *number < SENT_AHEAD);
+
         for (number, sent) in waiting.chain([next]) {
             if self.store.numbers(id).unwrap().lacks(version(sent), number) {
                 self.store
@@ -260,8 +269,10 @@ fn play(store: TestStore, seed: u8, steps: usize) {
         unanswered: 0,
         rng: ChaCha20Rng::from_seed([seed; 32]),
     };
+
     world.register();
     (0..steps).for_each(|_| world.step());
+
     let World {
         answered,
         refused,

@@ -21,8 +21,9 @@ impl Table {
     fn of_each_kind() -> impl Iterator<Item = Self> {
         TestStore::of_each_kind().into_iter().map(|store| {
             store
-                .add("a", id(), &Row::new([0; 16], 10, OLD, 0, 1000), (QUOTA, 0))
+                .add("a", id(), &Row::new([0; 16], 10, OLD, 0, 1000), QUOTA, 0)
                 .unwrap();
+
             let table = Self { store };
             (0..4).for_each(|number| table.put(OLD, number));
             table
@@ -76,12 +77,14 @@ fn a_used_ticket_is_available_only_to_the_identical_query() {
             Err(TakeError::Used(1))
         ));
         assert_eq!(table.row().next_ticket, 2);
+
         assert_eq!(
             table.take(OLD, &[(0, 8)]).unwrap(),
             [[0; 3]],
             "an older ticket that is ready"
         );
         assert_eq!(table.row().next_ticket, 2);
+
         let claims = [Claim {
             number: 2,
             version: OLD,
@@ -103,6 +106,7 @@ fn a_refused_query_claims_its_number() {
         ));
         assert_eq!(table.row().next_ticket, 5);
         assert!(table.numbers().lacks(OLD, 4), "it is still to be prepared");
+
         table.put(OLD, 4);
         assert!(matches!(
             table.take(OLD, &[(4, 9)]),
@@ -122,6 +126,7 @@ fn a_query_for_a_version_that_is_not_answered_claims_its_number() {
                 .claim_unanswered("a", id(), &[0, 2, u64::MAX], 16)
                 .unwrap();
         }
+
         assert_eq!(
             table.take(OLD, &[(0, 8)]).unwrap(),
             [[0; 3]],
@@ -129,6 +134,7 @@ fn a_query_for_a_version_that_is_not_answered_claims_its_number() {
         );
         assert_eq!(table.row().next_ticket, 3);
         assert_eq!(table.row().ticket_bytes, 3 * 3, "no query gets ticket 2");
+
         for version in [OLD, NEW] {
             assert!(matches!(
                 table.take(version, &[(2, 0)]),
@@ -136,6 +142,7 @@ fn a_query_for_a_version_that_is_not_answered_claims_its_number() {
             ));
             assert!(!table.numbers().lacks(version, 2));
         }
+
         table
             .store
             .claim_unanswered("a", ClientId::of(8), &[0], 16)
@@ -152,6 +159,7 @@ fn tickets_are_taken_all_or_none() {
             Err(TakeError::NotReady(4))
         ));
         assert_eq!(table.row().next_ticket, 5);
+
         assert!(matches!(
             table.take(OLD, &[(2, 2), (5, 2)]),
             Err(TakeError::Used(2))
@@ -160,6 +168,7 @@ fn tickets_are_taken_all_or_none() {
             matches!(table.take(OLD, &[(5, 3)]), Err(TakeError::Used(5))),
             "claimed by a refused query"
         );
+
         table.put(OLD, 4);
         assert_eq!(table.take(OLD, &three).unwrap(), [[2; 3], [3; 3], [4; 3]]);
         assert_eq!(table.numbers().counts(), TicketCounts { ready: 2, used: 4 });
@@ -173,8 +182,10 @@ fn tickets_are_ready_up_to_the_first_gap() {
         table.put(OLD, 5);
         table.put(NEW, 4);
         assert_eq!(ready(), 4);
+
         table.take(OLD, &[(1, 1)]).unwrap();
         assert_eq!(ready(), 2, "without the skipped ticket 0");
+
         table.put(OLD, 4);
         assert_eq!(ready(), 4);
         assert_eq!(table.numbers().ready_from(NEW, 5), 0);
@@ -198,6 +209,7 @@ fn a_client_that_is_far_ahead_is_not_shut_out() {
             table.take(OLD, &[(1000, 1)]),
             Err(TakeError::NotReady(1000))
         ));
+
         table.put(OLD, 1000);
         assert_eq!(table.take(OLD, &[(1000, 1)]).unwrap(), [[1000u64 as u8; 3]]);
         assert!(matches!(
@@ -212,6 +224,7 @@ fn a_number_is_used_in_one_version_only() {
     Table::of_each_kind().for_each(|table| {
         (0..4).for_each(|number| table.put(NEW, number));
         assert_eq!(table.row().ticket_bytes, 8 * 3);
+
         table.take(OLD, &[(0, 1)]).unwrap();
         assert!(matches!(
             table.take(NEW, &[(0, 1)]),
@@ -223,6 +236,7 @@ fn a_number_is_used_in_one_version_only() {
         );
         assert!(!table.numbers().lacks(NEW, 0));
         assert_eq!(table.row().ticket_bytes, 7 * 3);
+
         table.store.keep_versions("a", &[NEW]).unwrap();
         assert_eq!(table.row().ticket_bytes, 3 * 3);
         assert!(table.numbers().lacks(OLD, 1));
@@ -237,6 +251,7 @@ fn numbers_older_than_the_window_are_dropped_and_refused() {
         table.put(OLD, 18);
         table.take(OLD, &[(18, 1)]).unwrap();
         assert_eq!(table.row().ticket_bytes, 2 * 3, "tickets 3 and 18 are left");
+
         for (number, hash) in [(0, 1), (0, 2), (2, 1)] {
             assert!(
                 matches!(table.take(OLD, &[(number, hash)]), Err(TakeError::Used(_))),
@@ -252,6 +267,7 @@ fn numbers_older_than_the_window_are_dropped_and_refused() {
 fn a_key_sent_ahead_is_used_by_one_query_without_a_ticket() {
     Table::of_each_kind().for_each(|table| {
         let nothing: Vec<Vec<u8>> = Vec::new();
+
         for _ in 0..2 {
             assert_eq!(table.take(OLD, &[(SENT_AHEAD + 1, 5)]).unwrap(), nothing);
         }
@@ -267,6 +283,7 @@ fn a_key_sent_ahead_is_used_by_one_query_without_a_ticket() {
             (table.row().next_sent_ahead, table.row().next_ticket),
             (2, 0)
         );
+
         assert_eq!(
             table.take(OLD, &[(1, 7)]).unwrap(),
             [[1; 3]],
@@ -286,6 +303,7 @@ fn a_key_sent_ahead_is_used_by_one_query_without_a_ticket() {
             "tickets have a window of their own"
         );
         assert_eq!(table.numbers().counts().used, 1);
+
         assert_eq!(table.take(OLD, &[(u64::MAX, 5)]).unwrap(), nothing);
         assert_eq!(table.row().next_sent_ahead, SENT_AHEAD);
     });
