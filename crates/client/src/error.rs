@@ -114,8 +114,8 @@ pub enum Error {
         /// The trusted root.
         expected: Root,
     },
-    /// The caller names no database, and the service's only one has another name than the one that was
-    /// pinned.
+    /// The caller names no database, and the service's only one has another name than the pinned
+    /// one.
     #[error(
         "{url}: the only database is named `{found}`: expected `{expected}`, as before (name the database to use another)"
     )]
@@ -127,8 +127,8 @@ pub enum Error {
         /// The pinned name.
         expected: String,
     },
-    /// The database is not signed. An owner's key is given or pinned, or the options require a maximum
-    /// age or cosignatures.
+    /// The database is not signed. An owner's key is given or pinned, or the options require a
+    /// maximum age or cosignatures.
     #[error("{url}: the database has no checkpoint: expected one signed under its owner's key")]
     NoCheckpoint {
         /// The database's address.
@@ -153,8 +153,8 @@ pub enum Error {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// A state file needs a passphrase, and the given one is missing or wrong; or one is given, and the file
-    /// is not encrypted. The file is left unchanged.
+    /// A state file needs a passphrase, and the given one is missing or wrong; or one is given, and
+    /// the file is not encrypted. The file is left unchanged.
     #[error("client state {}: {reason}", path.display())]
     Passphrase {
         /// The file.
@@ -334,25 +334,38 @@ impl Error {
             Self::TokenInClear { .. } => "token_in_clear",
             Self::BadCa { .. } => "bad_ca",
             Self::BadIdentity { .. } => "bad_identity",
+
             Self::Transport { .. } => "transport",
             Self::Http { code, .. } => code,
             Self::TooLong { .. } => "too_long",
             Self::Unexpected { .. } => "unexpected",
             Self::NoSuchDatabase { .. } => "unknown_database",
             Self::ChooseDatabase { .. } => "choose_database",
+
             Self::Root { .. } => "wrong_root",
             Self::OtherName { .. } => "other_name",
             Self::NoCheckpoint { .. } => code::NO_CHECKPOINT,
             Self::Checkpoint { error, .. } => error.code(),
+
             Self::NoStateDirectory => "no_state_directory",
             Self::StateFile { .. } => "state_file",
             Self::Passphrase { .. } => "passphrase",
             Self::State { .. } => "state",
             Self::StateCopied { .. } => "state_copied",
             Self::NoTicket { .. } => code::NO_TICKET,
+
             Self::Lookup(error) => error.code(),
             Self::Core(error) => error.code(),
         }
+    }
+}
+
+/// The error for a refused checkpoint. `url` is the address of the checkpoint or of the public
+/// part.
+pub(crate) fn refused_checkpoint(url: &str, error: papir_checkpoint::Error) -> Error {
+    Error::Checkpoint {
+        url: url.to_owned(),
+        error,
     }
 }
 

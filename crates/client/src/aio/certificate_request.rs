@@ -10,10 +10,10 @@ use rustls::{ClientConfig, SignatureScheme};
 use crate::core::Failure;
 use crate::error::FinalFailure;
 
-/// Knows whether the service asked for a certificate since its last response.
+/// Records whether the service asked for a certificate since its last response.
 ///
-/// The alert of a service that refuses the certificate arrives after the handshake of the client, and
-/// the HTTP library may drop it. This is then the only hint at the reason.
+/// The alert of a service that refuses the certificate arrives after the handshake of the client,
+/// and the HTTP library may drop it. This is then the only hint at the reason.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateRequest {
     asked: Arc<AtomicBool>,
@@ -28,6 +28,7 @@ impl CertificateRequest {
             asked: Arc::default(),
             has_identity: inner.has_certs(),
         };
+
         let asked = Arc::clone(&observer.asked);
         tls.client_auth_cert_resolver = Arc::new(Observed { inner, asked });
         observer
@@ -43,6 +44,7 @@ impl CertificateRequest {
         if failure.is::<FinalFailure>() || !self.asked.load(Ordering::Relaxed) {
             return failure;
         }
+
         let own = if self.has_identity {
             "may refuse the client's"
         } else {

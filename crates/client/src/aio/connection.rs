@@ -47,7 +47,8 @@ pub async fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
         .await
 }
 
-/// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.
+/// Fetches the proof and the log that a service shows of a signed database, for comparisons.
+/// Signatures are not verified.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
@@ -129,7 +130,7 @@ impl Connection {
         self.session.checkpoint()
     }
 
-    /// The costs since the connection was opened, without those of futures that were dropped.
+    /// The costs since the connection was opened, without the costs of futures that were dropped.
     pub fn costs(&self) -> Costs {
         self.session.costs()
     }
@@ -145,14 +146,14 @@ impl Connection {
             .await
     }
 
-    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's state.
-    /// These lookups are shorter, need no ticket and are faster to decode. Returns the number of lookups
-    /// that are prepared, which the number of tickets that the service prepares ahead limits. The keys
-    /// are valid for this version of the database only.
+    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's
+    /// state. These lookups are shorter, need no ticket and are faster to decode. Returns the
+    /// number of lookups that are prepared. It is limited by the number of tickets that the service
+    /// prepares ahead. The keys are valid for this version of the database only.
     ///
     /// # Errors
-    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`] for
-    /// a scheme without such keys.
+    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
+    /// for a scheme without such keys.
     pub async fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.run(|session| session.hold_ahead_owned(lookups)).await
     }
@@ -170,8 +171,10 @@ impl Connection {
     /// # Errors
     /// The errors of [`Connection::get_key`]. One failure fails all lookups.
     pub async fn get_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
-        let owned = |key: &K| OwnedWanted::Key(Zeroizing::new(key.as_ref().to_vec()));
-        let wanted = keys.iter().map(owned).collect();
+        let wanted = keys
+            .iter()
+            .map(|key| OwnedWanted::Key(Zeroizing::new(key.as_ref().to_vec())))
+            .collect();
         self.run(|session| session.get_owned(wanted)).await
     }
 

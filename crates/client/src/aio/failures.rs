@@ -16,6 +16,7 @@ pub(super) fn failure(error: reqwest::Error, base: &str) -> Failure {
             "response"
         });
     }
+
     let mut deepest = None;
     for cause in successors(error.source(), |cause: &&(dyn Error + 'static)| {
         (*cause).source()
@@ -28,6 +29,7 @@ pub(super) fn failure(error: reqwest::Error, base: &str) -> Failure {
         }
         deepest = Some(cause);
     }
+
     // The outer errors only say that a request failed.
     match deepest {
         Some(cause) => match cause.downcast_ref::<io::Error>() {

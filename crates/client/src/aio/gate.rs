@@ -1,7 +1,7 @@
-//! One task of this process at a time waits for a slot's lock.
+//! Gate before a slot's lock, for one task at a time.
 //!
-//! A task holds the lock over steps that need a blocking thread. If others waited for the lock on such
-//! threads, they could occupy all of them, and the holder would wait for ever.
+//! A task holds the lock over steps that need a blocking thread. If others waited for the lock on
+//! such threads, they could occupy all of them, and the holder would wait for ever.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ static GATES: LazyLock<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>> =
 pub(super) struct Gate(Option<OwnedMutexGuard<()>>);
 
 impl Gate {
-    /// Waits until no other task of this process waits for the lock that a request takes, or holds it.
+    /// Waits until no other task of this process waits for the lock that a request takes, or holds
+    /// it.
     pub(super) async fn enter(state: &ClientState, request: &StoreRequest) -> Self {
         Self(match request.action {
             StoreAction::Lock | StoreAction::KeepFilter(_) => {
@@ -49,6 +50,7 @@ fn gate(location: PathBuf) -> Arc<AsyncMutex<()>> {
     if let Some(gate) = gates.get(&location).and_then(Weak::upgrade) {
         return gate;
     }
+
     gates.retain(|_, gate| gate.strong_count() > 0);
     let gate = Arc::default();
     gates.insert(location, Arc::downgrade(&gate));

@@ -12,13 +12,11 @@ use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
 
 /// A client for one service. With `options.ca` it trusts the root certificates in that file instead
 /// of the public ones. Also returns an observer of the service's requests for a certificate.
-///
-/// # Errors
-/// [`Error::BadCa`], [`Error::BadIdentity`].
 pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, CertificateRequest)> {
     let mut tls = tls::config(options, Presented::default())?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let request = CertificateRequest::observe(&mut tls);
+
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(USER_AGENT)
@@ -40,9 +38,10 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, Ce
     if let Some(socket) = address.socket() {
         builder = builder.unix_socket(socket);
     }
-    let failed = |error| Error::Transport {
+
+    let client = builder.build().map_err(|error| Error::Transport {
         url: address.base().to_owned(),
         source: Box::new(error),
-    };
-    Ok((builder.build().map_err(failed)?, request))
+    })?;
+    Ok((client, request))
 }

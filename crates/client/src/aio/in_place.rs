@@ -1,4 +1,4 @@
-//! Runs steps on blocking threads, or in place.
+//! Computation on blocking threads, or in place.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;
@@ -11,9 +11,9 @@ task_local! {
     static IN_PLACE: ();
 }
 
-/// Runs a future of this client, and computes on the thread that polls it instead of on the runtime's
-/// blocking threads. Use it on a runtime that serves one connection: a lookup then switches no threads.
-/// Other futures of the runtime wait during each computation.
+/// Runs a future of this client, and computes on the thread that polls it instead of on the
+/// runtime's blocking threads. Use it on a runtime that serves one connection: a lookup then
+/// switches no threads. Other futures of the runtime wait during each computation.
 pub async fn in_place<T>(future: impl Future<Output = T>) -> T {
     IN_PLACE.scope((), future).await
 }
@@ -23,6 +23,7 @@ pub(super) async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send
     if IN_PLACE.try_with(|()| ()).is_ok() {
         return work();
     }
+
     match spawn_blocking(work).await {
         Ok(output) => output,
         Err(error) => match error.try_into_panic() {

@@ -26,6 +26,7 @@ pub async fn intersect<E: AsRef<[u8]>>(
         .iter()
         .map(|one| Zeroizing::new(one.as_ref().to_vec()))
         .collect();
+
     let transport = Transport::new(service.address(), options)?;
     let task = psi::intersect(
         service,

@@ -1,4 +1,4 @@
-//! Runs tasks of the protocol core over asynchronous HTTP.
+//! Tasks of the protocol core over asynchronous HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// # Errors
-    /// [`crate::Error::BadCa`].
+    /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
         let (client, certificate) = http::client(address, options)?;
         Ok(Self {
@@ -45,11 +44,12 @@ impl Transport {
         })
     }
 
-    /// Runs a task to its end. Its computations and files are work for blocking threads, unless it runs
-    /// [`in_place`](super::in_place()). If the future is dropped, a step that runs there ends, and then
-    /// the task is dropped.
+    /// Runs a task to its end. Its computations and files are work for blocking threads, unless it
+    /// runs [`in_place`](super::in_place()). If the future is dropped, a step that runs there ends,
+    /// and then the task is dropped.
     pub(super) async fn run<T: Send + 'static>(&self, task: Task<'static, T>) -> T {
         let mut step = unblocked(|| task.start()).await;
+
         loop {
             step = match step {
                 Step::Send(request, then) => {
@@ -61,6 +61,7 @@ impl Transport {
                     unblocked(|| then.resume()).await
                 }
                 Step::Store(request, then) => {
+                    // Before a blocking thread is taken, which the lock's holder may need.
                     let gate = Gate::enter(&self.state, &request).await;
                     let state = self.state.clone();
                     unblocked(move || then.resume(gate.perform(&state, request))).await
@@ -76,7 +77,9 @@ impl Transport {
             self.client.execute(self.encode(&request)?),
         )
         .await;
-        // The HTTP library may lose a request that it takes while the service refuses the certificate.
+
+        // The HTTP library may lose a request that it takes while the service refuses the
+        // certificate.
         let received = sent.map_err(|_| self.certificate.explain(timed_out("response")))?;
         self.receive(&request, received.map_err(|error| self.failure(error))?)
             .await
@@ -90,6 +93,7 @@ impl Transport {
         let method = Method::from_bytes(request.method.name().as_bytes())?;
         let url = Url::parse(&format!("{}{}", self.base, request.path))?;
         let mut encoded = reqwest::Request::new(method, url);
+
         for header in &request.headers {
             let mut value = HeaderValue::from_str(&header.value)?;
             value.set_sensitive(header.name == header::AUTHORIZATION);
@@ -97,6 +101,7 @@ impl Transport {
                 .headers_mut()
                 .append(HeaderName::from_static(header.name), value);
         }
+
         if let Some(body) = &request.body {
             *encoded.body_mut() = Some(Bytes::from_owner(Shared(Arc::clone(body))).into());
         }
@@ -116,6 +121,7 @@ impl Transport {
                 Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
             })
             .collect();
+
         let mut response = Response {
             status: received.status().as_u16(),
             headers,
@@ -127,10 +133,12 @@ impl Transport {
         Ok(response)
     }
 
-    /// Reads at most `limit` bytes. The connection can be used again if the body was read to its end.
+    /// Reads at most `limit` bytes. The connection can be used again if the body was read to its
+    /// end.
     async fn read(&self, mut received: reqwest::Response, limit: u64) -> Result<Vec<u8>, Failure> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
+
         while bytes.len() < limit {
             let part = timeout(READ_TIMEOUT, received.chunk())
                 .await

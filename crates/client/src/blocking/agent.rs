@@ -14,17 +14,11 @@ use crate::transport::{CONNECT_TIMEOUT, READ_TIMEOUT, USER_AGENT, tls};
 
 /// An agent for one service. With `options.ca` it trusts the root certificates in that file instead
 /// of the public ones.
-///
-/// # Errors
-/// [`Error::BadCa`](crate::Error::BadCa), [`Error::BadIdentity`](crate::Error::BadIdentity).
 pub(super) fn new(address: &Address, options: &Options) -> Result<Agent> {
     observed(address, options, Presented::default())
 }
 
 /// Like [`new`], and stores the server's certificate in `presented`.
-///
-/// # Errors
-/// [`Error::BadCa`](crate::Error::BadCa), [`Error::BadIdentity`](crate::Error::BadIdentity).
 pub(super) fn observed(
     address: &Address,
     options: &Options,
@@ -41,6 +35,7 @@ pub(super) fn observed(
         // A proxy from the environment must not carry local traffic to another machine.
         config = config.proxy(None);
     }
+
     let tls = TlsConnector::new(tls::config(options, presented)?);
     Ok(connect(config.build(), address, tls))
 }

@@ -43,7 +43,8 @@ pub fn detail(url: &str, options: &Options) -> Result<DatabaseDetail> {
     Transport::new(service.address(), options)?.run(core::detail(service, options.settings()))
 }
 
-/// Fetches what a service shows of a signed database, for comparisons. Signatures are not verified.
+/// Fetches the proof and the log that a service shows of a signed database, for comparisons.
+/// Signatures are not verified.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network,
@@ -112,10 +113,8 @@ impl Connection {
         self.transport.run(self.session.register())
     }
 
-    /// Another client of the same version, with its own sockets and the same costs so far.
-    ///
-    /// # Errors
-    /// [`Error::BadCa`](crate::Error::BadCa) if the certificate file is gone.
+    /// Another client of the same version, with its own sockets and the same costs so far. Fails
+    /// with [`Error::BadCa`](crate::Error::BadCa) if the certificate file is gone.
     pub(crate) fn with_own_sockets(&self) -> Result<Self> {
         let transport = Transport::new(self.session.service().address(), &self.options)?;
         Ok(Self {
@@ -154,14 +153,14 @@ impl Connection {
         self.transport.run(self.session.prepare_ahead(lookups))
     }
 
-    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's state.
-    /// These lookups are shorter, need no ticket and are faster to decode. Returns the number of lookups
-    /// that are prepared, which the number of tickets that the service prepares ahead limits. The keys
-    /// are valid for this version of the database only.
+    /// Sends the keys of up to `lookups` later lookups ahead and stores them with the client's
+    /// state. These lookups are shorter, need no ticket and are faster to decode. Returns the
+    /// number of lookups that are prepared. It is limited by the number of tickets that the service
+    /// prepares ahead. The keys are valid for this version of the database only.
     ///
     /// # Errors
-    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`] for
-    /// a scheme without such keys.
+    /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
+    /// for a scheme without such keys.
     pub fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.transport.run(self.session.hold_ahead(lookups))
     }

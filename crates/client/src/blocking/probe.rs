@@ -23,8 +23,8 @@ pub struct Probe {
 /// Asks a service whether it is ready. No token is sent.
 ///
 /// # Errors
-/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there is
-/// no response.
+/// [`Error::BadUrl`], [`Error::BadCa`], [`Error::BadIdentity`], and [`Error::Transport`] if there
+/// is no response.
 pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let options = Options {
         token: None,
@@ -34,12 +34,13 @@ pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let address = service.address();
     let presented = Presented::default();
     let agent = agent::observed(address, &options, presented.clone())?;
+
     let ready = address.url(path::READY);
-    let response = agent.get(&ready).call();
-    let response = response.map_err(|error| Error::Transport {
+    let response = agent.get(&ready).call().map_err(|error| Error::Transport {
         url: ready,
         source: failure(error, address.base()),
     })?;
+
     let date = response
         .headers()
         .get("date")

@@ -1,4 +1,4 @@
-//! The registered clients of a database, for its operator.
+//! Registered clients of a database, for its operator.
 
 use papir_protocol::ClientStatus;
 

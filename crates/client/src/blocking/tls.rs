@@ -43,15 +43,19 @@ impl<In: Transport> Connector<In> for TlsConnector {
         if !details.needs_tls() || transport.is_tls() {
             return Ok(Some(Either::A(transport)));
         }
+
         let host = details.uri.host().unwrap_or_default();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let name = ServerName::try_from(bare.to_owned());
-        let name = name.map_err(|_| Error::Tls("the host is neither a name nor an address"))?;
+        let name = ServerName::try_from(bare.to_owned())
+            .map_err(|_| Error::Tls("the host is neither a name nor an address"))?;
+
+        // The handshake ends here, so that its errors are errors of the connection.
         let mut connection =
             ClientConnection::new(Arc::clone(&self.0), name).map_err(Error::Rustls)?;
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
         socket.set_timeout(details.timeout);
         connection.complete_io(&mut socket)?;
+
         let input = details.config.input_buffer_size();
         let output = details.config.output_buffer_size();
         let buffers = LazyBuffers::new(input, output);

@@ -1,4 +1,4 @@
-//! Runs tasks of the protocol core over blocking HTTP.
+//! Tasks of the protocol core over blocking HTTP.
 
 use std::io::Read;
 use std::thread::sleep;
@@ -24,8 +24,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// # Errors
-    /// [`crate::Error::BadCa`], [`crate::Error::BadIdentity`].
+    /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
         let agent = agent::new(address, options)?;
         Ok(Self {
@@ -38,6 +37,7 @@ impl Transport {
     /// Runs a task to its end.
     pub(super) fn run<T>(&self, task: Task<'_, T>) -> T {
         let mut step = task.start();
+
         loop {
             step = match step {
                 Step::Send(request, then) => then.resume(self.send(request)),
@@ -58,6 +58,7 @@ impl Transport {
         for header in &request.headers {
             builder = builder.header(header.name, header.value.as_str());
         }
+
         // An empty body and no body differ: only the former sends `content-length: 0`.
         let response = match &request.body {
             Some(body) => self
@@ -65,10 +66,8 @@ impl Transport {
                 .run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
             None => self.agent.run(builder.body(()).map_err(ureq::Error::from)?),
         };
-        Ok(receive(
-            &request,
-            response.map_err(|error| failure(error, &self.base))?,
-        ))
+        let response = response.map_err(|error| failure(error, &self.base))?;
+        Ok(receive(&request, response))
     }
 }
 
@@ -82,6 +81,7 @@ fn receive(request: &Request, response: http::Response<Body>) -> Response {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         })
         .collect();
+
     let status = head.status.as_u16();
     let mut response = Response {
         status,

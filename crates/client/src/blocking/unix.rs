@@ -87,6 +87,7 @@ impl Transport for Connected {
         let timeout = timeout.for_read();
         self.stream
             .set_read_timeout(timeout.not_zero().map(|limit| *limit))?;
+
         let amount = loop {
             match self.stream.read(self.buffers.input_append_buf()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -28,28 +28,12 @@ impl Address {
     /// # Errors
     /// [`Error::BadUrl`].
     pub fn parse(url: &str) -> Result<Self> {
-        let bad = |reason| Error::BadUrl {
-            url: url.to_owned(),
-            reason,
-        };
         if let Some(path) = url.strip_prefix("unix:") {
-            return Self::local(path)
-                .ok_or_else(|| bad("it names no socket, or this system has no Unix sockets"));
+            let reason = "it names no socket, or this system has no Unix sockets";
+            return Self::local(path).ok_or_else(|| bad_url(url, reason));
         }
-        let known = ["http://", "https://"]
-            .iter()
-            .find_map(|scheme| url.strip_prefix(scheme));
-        let rest = known.ok_or_else(|| bad("it must start with http://, https:// or unix:"))?;
-        if rest.is_empty() || rest.starts_with('/') {
-            return Err(bad("it names no host"));
-        }
-        if url.contains(['?', '#']) || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(bad("it has a query, a fragment or white space"));
-        }
-        // Some HTTP clients read it as `/`, and would connect to another host than `is_local` sees.
-        if url.contains('\\') {
-            return Err(bad("it has a backslash"));
-        }
+
+        check_host(url)?;
         let Some((base, path)) = url.split_once(DATABASES) else {
             return Ok(Self {
                 base: url.trim_end_matches('/').to_owned(),
@@ -57,18 +41,23 @@ impl Address {
                 database: None,
             });
         };
+
         let name = path
             .trim_start_matches('/')
             .split('/')
             .next()
             .filter(|name| !name.is_empty());
-        let name = name.map(|name| {
-            path::unescape(name).ok_or_else(|| bad("its database is not percent-encoded"))
-        });
+        let database = match name {
+            Some(name) => {
+                let reason = "its database is not percent-encoded";
+                Some(path::unescape(name).ok_or_else(|| bad_url(url, reason))?)
+            }
+            None => None,
+        };
         Ok(Self {
             base: base.to_owned(),
             socket: None,
-            database: name.transpose()?,
+            database,
         })
     }
 
@@ -99,12 +88,14 @@ impl Address {
             .nth(1)
             .and_then(|rest| rest.split('/').next())
             .unwrap_or_default();
+
         // Everything up to the last `@` is the user's name, not the host.
         let host = host.rsplit('@').next().unwrap_or_default();
         let bare = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
             None => host.split(':').next().unwrap_or_default(),
         };
+
         self.socket.is_some()
             || bare.eq_ignore_ascii_case("localhost")
             || bare
@@ -135,6 +126,38 @@ impl Address {
     /// The full address of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
+    }
+}
+
+/// Checks that an address over HTTP names a host, and has no parts that a service does not use.
+fn check_host(url: &str) -> Result<()> {
+    let known = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| url.strip_prefix(scheme));
+    let Some(rest) = known else {
+        let reason = "it must start with http://, https:// or unix:";
+        return Err(bad_url(url, reason));
+    };
+    if rest.is_empty() || rest.starts_with('/') {
+        return Err(bad_url(url, "it names no host"));
+    }
+
+    if url.contains(['?', '#']) || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        let reason = "it has a query, a fragment or white space";
+        return Err(bad_url(url, reason));
+    }
+    // Some HTTP clients read it as `/`, and would connect to another host than `is_local` sees.
+    if url.contains('\\') {
+        return Err(bad_url(url, "it has a backslash"));
+    }
+    Ok(())
+}
+
+/// The error for an address that is not valid.
+fn bad_url(url: &str, reason: &'static str) -> Error {
+    Error::BadUrl {
+        url: url.to_owned(),
+        reason,
     }
 }
 

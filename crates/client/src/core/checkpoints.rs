@@ -1,7 +1,8 @@
-//! Signed checkpoints: fetched with the public part, before any query, and verified.
+//! Verification of a database's signed checkpoints.
 //!
-//! The requests depend on the service's replies and on what this client has seen of the database
-//! before. They never depend on what is looked up.
+//! Checkpoints are fetched with the public part, before any query. The requests depend on the
+//! service's replies and on what this client has seen of the database before. They never depend on
+//! what is looked up.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::service::Service;
 use super::settings::{Pin, Settings};
 use super::storage::Storage;
 use super::task::Io;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refused_checkpoint};
 
 /// Time for retries with a service that is behind, unless the settings say otherwise.
 const CATCH_UP: Duration = Duration::from_secs(30);
@@ -31,7 +32,7 @@ pub(crate) struct OwnerTrust {
     owner: Option<VerifyingKey>,
     /// Set if the key was given or pinned before this session.
     known: bool,
-    /// Set if a root was pinned before any key. The root stays what is trusted: a key that a service
+    /// Set if a root was pinned before any key. The root remains trusted: a key that a service
     /// sends is not pinned.
     rooted: bool,
     /// The newest version seen, and the owner's newest key at that time.
@@ -62,6 +63,7 @@ impl OwnerTrust {
     ) -> Result<Self> {
         let slot = service.address.identity(name);
         let storage = Storage::new(io, &slot);
+
         let pin = match settings.pin {
             Pin::Nothing => None,
             Pin::Owner | Pin::OwnerAndRoot => storage.owner().await?,
@@ -71,12 +73,14 @@ impl OwnerTrust {
             .owner
             .clone()
             .or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
+
         let rooted = match settings.pin {
             _ if owner.is_some() => false,
             Pin::Nothing => false,
             Pin::Owner => storage.has_root().await?,
             Pin::OwnerAndRoot => settings.root.is_some() || storage.has_root().await?,
         };
+
         Ok(Self {
             known: owner.is_some(),
             rooted,
@@ -108,22 +112,16 @@ impl OwnerTrust {
 
     /// Returns whether the accepted checkpoint has become older than the settings allow.
     pub(crate) fn is_too_old(&self, service: &Service, settings: &Settings) -> bool {
-        let age = |accepted: &Accepted| {
-            service
-                .platform
-                .unix_time()
-                .saturating_sub(accepted.leaf.time)
+        let (Some(accepted), Some(max)) = (&self.accepted, settings.checkpoint.max_age) else {
+            return false;
         };
-        let limited = self.accepted.as_ref().zip(settings.checkpoint.max_age);
-        limited.is_some_and(|(accepted, max)| age(accepted) > max.as_secs())
+
+        let now = service.platform.unix_time();
+        now.saturating_sub(accepted.leaf.time) > max.as_secs()
     }
 
-    /// Fetches and verifies the checkpoint of a version.
-    ///
-    /// # Errors
-    /// [`Error::NoCheckpoint`] if an owner's key is known, or anything is required of a checkpoint, and
-    /// the database is not signed;
-    /// [`Error::Checkpoint`] with the reason of a refusal; errors of the network.
+    /// Fetches and verifies the checkpoint of a version. An unsigned database is refused with
+    /// [`Error::NoCheckpoint`] if an owner's key is known, or anything is required of a checkpoint.
     pub(crate) async fn verdict(
         &self,
         io: &Io,
@@ -134,13 +132,13 @@ impl OwnerTrust {
     ) -> Result<Verdict> {
         let path = path::checkpoint_proof(name);
         if info.checkpoint.is_none() {
-            return match self.owner.is_some() || settings.checkpoint.is_required() {
-                true => Err(Error::NoCheckpoint {
-                    url: service.url(&path::database(name)),
-                }),
-                false => Ok(Verdict::Unsigned),
-            };
+            if self.owner.is_some() || settings.checkpoint.is_required() {
+                let url = service.url(&path::database(name));
+                return Err(Error::NoCheckpoint { url });
+            }
+            return Ok(Verdict::Unsigned);
         }
+
         // The checkpoint of snapshot and delta together has the delta's version.
         let version = info
             .delta
@@ -152,15 +150,15 @@ impl OwnerTrust {
         let Some(bytes) = bytes else {
             return Ok(Verdict::Changed);
         };
-        let refused = |error| Error::Checkpoint {
-            url: service.url(&path),
-            error,
-        };
-        let proof = Proof::parse(&bytes).map_err(refused)?;
+
+        let url = service.url(&path);
+        let proof = Proof::parse(&bytes).map_err(|error| refused_checkpoint(&url, error))?;
         match self.policy(service, name, settings, &proof).accept(&proof) {
             Ok(accepted) => Ok(Verdict::Accepted(Box::new(accepted))),
-            Err(error @ CheckpointError::Rollback { .. }) => Ok(Verdict::Behind(refused(error))),
-            Err(error) => Err(refused(error)),
+            Err(error @ CheckpointError::Rollback { .. }) => {
+                Ok(Verdict::Behind(refused_checkpoint(&url, error)))
+            }
+            Err(error) => Err(refused_checkpoint(&url, error)),
         }
     }
 
@@ -175,6 +173,7 @@ impl OwnerTrust {
         let checkpoint = &settings.checkpoint;
         let owner = self.owner.as_ref().unwrap_or(&proof.owner);
         let newest = successor(owner, &proof.certificates, now);
+
         Policy {
             max_age: checkpoint.max_age.map(|age| age.as_secs()),
             highest: self.pin_of([owner, &newest]).map(|pin| pin.highest),
@@ -188,16 +187,17 @@ impl OwnerTrust {
     /// a caller that gives another owner's key starts anew.
     fn pin_of(&self, keys: [&VerifyingKey; 2]) -> Option<&PinnedOwner> {
         let pin = self.pin.as_ref()?;
-        let known = |key: &&VerifyingKey| pin.key.same_key(key) || pin.first.same_key(key);
-        keys.iter().any(known).then_some(pin)
+        keys.iter()
+            .any(|key| pin.key.same_key(key) || pin.first.same_key(key))
+            .then_some(pin)
     }
 
     /// Keeps an accepted checkpoint, whose public part was compared: in this session and, if keys
     /// are pinned, in the storage.
     ///
-    /// # Errors
-    /// [`Error::Checkpoint`] if another session has pinned another owner meanwhile, a newer version, or
-    /// another one under the same sequence. This session trusts that pin from then on.
+    /// Fails with [`Error::Checkpoint`] if another session has pinned another owner meanwhile, a
+    /// newer version, or another one under the same sequence. This session trusts that pin from
+    /// then on.
     pub(crate) async fn keep(
         &mut self,
         io: &Io,
@@ -214,42 +214,62 @@ impl OwnerTrust {
             first,
             highest: accepted.seen,
         };
+
+        // Stored first: a version that is not pinned could be rolled back after a restart.
         if settings.pin != Pin::Nothing && !self.rooted && self.pin.as_ref() != Some(&pin) {
-            let slot = service.address.identity(name);
-            let lock = Storage::new(io, &slot).lock().await?;
-            // Another session may have seen a newer version meanwhile, or pinned the first key.
-            let given = settings.checkpoint.owner.is_some();
-            let stored = lock
-                .owner()
-                .await?
-                .filter(|stored| !given || stored.is_of_owner(&pin));
-            let is_first = !self.known && stored.is_none();
-            if let Some(stored) = stored
-                && let Err(error) = check_replacement(&stored, &pin)
-            {
-                if !given {
-                    (self.owner, self.known) = (Some(stored.key.clone()), true);
-                }
-                self.pin = Some(stored);
-                return Err(Error::Checkpoint {
-                    url: service.url(&path::checkpoint_proof(name)),
-                    error,
-                });
-            }
-            // Another session may have pinned a root meanwhile.
-            if !is_first || lock.root().await?.is_none() {
-                lock.keep_owner(pin.clone()).await?;
-            }
+            self.store_pin(io, service, name, settings, &pin).await?;
         }
+
         if settings.checkpoint.owner.is_none() {
             self.owner = Some(pin.key.clone());
         }
-        (self.pin, self.accepted) = (Some(pin), Some(accepted));
+        self.pin = Some(pin);
+        self.accepted = Some(accepted);
+        Ok(())
+    }
+
+    /// Pins an owner in the storage, unless a root was pinned there before any key. Trusts the
+    /// stored pin instead if the new one may not replace it.
+    async fn store_pin(
+        &mut self,
+        io: &Io,
+        service: &Service,
+        name: &str,
+        settings: &Settings,
+        pin: &PinnedOwner,
+    ) -> Result<()> {
+        let slot = service.address.identity(name);
+        let lock = Storage::new(io, &slot).lock().await?;
+        // Another session may have seen a newer version meanwhile, or pinned the first key.
+        let given = settings.checkpoint.owner.is_some();
+        let stored = lock
+            .owner()
+            .await?
+            .filter(|stored| !given || stored.is_of_owner(pin));
+        let is_first = !self.known && stored.is_none();
+
+        if let Some(stored) = stored
+            && let Err(error) = check_replacement(&stored, pin)
+        {
+            if !given {
+                self.owner = Some(stored.key.clone());
+                self.known = true;
+            }
+            self.pin = Some(stored);
+            let url = service.url(&path::checkpoint_proof(name));
+            return Err(refused_checkpoint(&url, error));
+        }
+
+        // Another session may have pinned a root meanwhile.
+        if !is_first || lock.root().await?.is_none() {
+            lock.keep_owner(pin.clone()).await?;
+        }
         Ok(())
     }
 }
 
-/// Checks that a pin may replace a stored one: both are of one owner, and nothing that was seen is lost.
+/// Checks that a pin may replace a stored one: both are of one owner, and nothing that was seen is
+/// lost.
 fn check_replacement(stored: &PinnedOwner, pin: &PinnedOwner) -> Result<(), CheckpointError> {
     if !stored.is_of_owner(pin) {
         let owner = stored.key.to_string();
@@ -272,6 +292,7 @@ pub(crate) async fn wait_for_newer(
     if left.is_zero() {
         return false;
     }
+
     // The generator is dropped before the wait.
     let wait = MIN_WAIT + service.platform.rng().next_u64() % JITTER;
     io.wait(Duration::from_millis(wait).min(left)).await;

@@ -12,8 +12,8 @@ use super::task::Io;
 use crate::error::{Result, unexpected};
 
 impl Service {
-    /// The status of a client; `None` if it does not exist. Refused if `version` is named and is not
-    /// the newest.
+    /// The status of a client; `None` if it does not exist. A named `version` that is not the
+    /// newest is refused.
     pub(crate) async fn client_status(
         &self,
         io: &Io,
@@ -85,12 +85,8 @@ impl Service {
 
     /// Removes a client. Returns whether it existed.
     pub(crate) async fn remove_client(&self, io: &Io, path: &str) -> Result<bool> {
-        let response = self
-            .send(
-                io,
-                self.authorized(Request::new(Method::Delete, path, Accepted::Nothing)),
-            )
-            .await?;
+        let request = Request::new(Method::Delete, path, Accepted::Nothing);
+        let response = self.send(io, self.authorized(request)).await?;
         match response.status {
             200..=299 => Ok(true),
             410 => Ok(false),
@@ -115,6 +111,7 @@ impl Service {
         if is_client_id(&status.id) {
             return Ok(status);
         }
+
         let reason = format!(
             "the client's id {:?}: expected 32 hexadecimal digits",
             status.id

@@ -1,4 +1,4 @@
-//! Chooses a database, and fetches its description and public part.
+//! Choice of a database, and fetch of its public part.
 
 use papir_checkpoint::{Accepted, Base};
 use papir_core::erased::{ErasedClient, scheme_of_public};
@@ -15,7 +15,7 @@ use super::retries::{jitter, pause};
 use super::service::{Bytes, Service};
 use super::settings::Settings;
 use super::task::Io;
-use crate::error::{Error, Result, unexpected};
+use crate::error::{Error, Result, refused_checkpoint, unexpected};
 
 /// Maximum number of attempts to fetch the description and the public part of the same version.
 const MAX_FETCHES: u32 = 6;
@@ -35,6 +35,7 @@ pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> R
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
     let known = names(&list);
     let url = service.url(path::DATABASES);
+
     match service.named(settings).cloned() {
         Some(name) if list.databases.iter().any(|one| one.name == name) => Ok(name),
         Some(name) => Err(Error::NoSuchDatabase { url, name, known }),
@@ -52,6 +53,7 @@ fn names(list: &DatabaseList) -> String {
         .iter()
         .map(|one| format!("`{}`", one.name))
         .collect();
+
     if quoted.is_empty() {
         "none".to_owned()
     } else {
@@ -59,19 +61,27 @@ fn names(list: &DatabaseList) -> String {
     }
 }
 
-/// Where to fetch from, and whom to trust.
+/// Source of a database, and the trust in its owner.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
     pub(crate) service: &'a Service,
     pub(crate) name: &'a str,
     pub(crate) settings: &'a Settings,
     pub(crate) trust: &'a OwnerTrust,
-    /// The client of the version before. If only the delta has changed, the base is not fetched again.
+    /// The client of the version before. If only the delta has changed, the base is not fetched
+    /// again.
     pub(crate) held: Option<&'a Lookup>,
 }
 
-/// Fetches the description and the public part of one version: the newest or, if the database is not
-/// signed, the `current` one that a server has named.
+impl Origin<'_> {
+    /// The version that a server named, if it may be used: a signed database never goes back.
+    fn acceptable(&self, named: Option<Version>) -> Option<Version> {
+        named.filter(|_| !self.trust.is_signed())
+    }
+}
+
+/// Fetches the description and the public part of one version: the newest or, if the database is
+/// not signed, the `current` one that a server has named.
 ///
 /// Several servers behind one address do not change their versions at the same moment. The version
 /// that the last one named is more likely to be answered by all of them than the newest is.
@@ -106,79 +116,69 @@ async fn fetch_both(
         settings,
         ..
     } = from;
-    let public = path::public(name);
-    let url = service.url(&public);
-    // A signed database never goes back.
-    let acceptable = |version: Option<Version>| version.filter(|_| !from.trust.is_signed());
-    let mut wanted = acceptable(current);
     let cache = PublicCache::new(io, service, name, !settings.no_cache);
+    let mut wanted = from.acceptable(current);
+
     for attempt in 0..MAX_FETCHES {
         if attempt > 0 {
             pause_between_changes(io, service, attempt).await;
         }
-        let (info, verdict) = match newest(io, from, wanted.take()).await {
+        match try_fetch(io, from, wanted, &cache, public_bytes).await {
+            Ok(Some(fetched)) => return Ok(fetched),
+            Ok(None) => wanted = None,
             Err(error) if error.is_version_change() => {
-                wanted = acceptable(error.current_version());
-                continue;
+                wanted = from.acceptable(error.current_version());
             }
-            found => found?,
-        };
-        // Before the public part, which may be long.
-        settings.schemes.check_name(&info.scheme)?;
-        let accepted = match verdict {
-            Verdict::Changed => continue,
-            Verdict::Accepted(accepted) => Some(accepted),
-            _ => None,
-        };
-        let rooted = settings.root.is_some() || from.trust.is_rooted();
-        let part = Part {
-            url: &url,
-            info: &info,
-            accepted: accepted.as_deref(),
-            settings,
-            rooted,
-        };
-        let of_version = path::of_version(&public, &info.version);
-        if let Some(lookup) = part.unchanged(from) {
-            return Ok(Fetched {
-                info,
-                lookup,
-                accepted,
-            });
+            Err(error) => return Err(error),
         }
-        let obtained = match part.held(from) {
-            Some(lookup) => Ok(Some(lookup)),
-            None => {
-                part.obtain(io, service, &of_version, &cache, public_bytes)
-                    .await
-            }
-        };
-        let obtained = match obtained {
-            Ok(Some(base)) => {
-                part.with_delta(io, service, &public, base, public_bytes)
-                    .await
-            }
-            other => other,
-        };
-        let lookup = match obtained {
-            Err(error) if error.is_version_change() => {
-                wanted = acceptable(error.current_version());
-                None
-            }
-            lookup => lookup?,
-        };
-        // The database was replaced between the two requests: the description is out of date.
-        let Some(lookup) = lookup else { continue };
-        return Ok(Fetched {
-            info,
-            lookup,
-            accepted,
-        });
     }
+
     Err(unexpected(
-        &url,
+        &service.url(&path::public(name)),
         format!("another version at each of {MAX_FETCHES} attempts"),
     ))
+}
+
+/// Makes one attempt to fetch both. `None` if the database was replaced between the requests, so
+/// that the description is out of date.
+async fn try_fetch(
+    io: &Io,
+    from: Origin<'_>,
+    wanted: Option<Version>,
+    cache: &PublicCache<'_>,
+    public_bytes: &mut u64,
+) -> Result<Option<Fetched>> {
+    let Origin {
+        service, settings, ..
+    } = from;
+    let (info, verdict) = newest(io, from, wanted).await?;
+    // Before the public part, which may be long.
+    settings.schemes.check_name(&info.scheme)?;
+    let accepted = match verdict {
+        Verdict::Changed => return Ok(None),
+        Verdict::Accepted(accepted) => Some(accepted),
+        _ => None,
+    };
+
+    let public = path::public(from.name);
+    let url = service.url(&public);
+    let part = Part {
+        url: &url,
+        info: &info,
+        accepted: accepted.as_deref(),
+        settings,
+        rooted: settings.root.is_some() || from.trust.is_rooted(),
+    };
+    let lookup = match part.unchanged(from) {
+        Some(lookup) => Some(lookup),
+        None => part.fetch(io, from, &public, cache, public_bytes).await?,
+    };
+
+    Ok(lookup.map(|lookup| Fetched {
+        info,
+        lookup,
+        accepted,
+    }))
 }
 
 /// The public part of one version, as described.
@@ -193,7 +193,35 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The lookup client of this version: from the stored copy if the server confirms it, else
+    /// The lookup client of this version, whose base is fetched only if it has changed. `None` if
+    /// the server has another version.
+    async fn fetch(
+        &self,
+        io: &Io,
+        from: Origin<'_>,
+        public: &str,
+        cache: &PublicCache<'_>,
+        public_bytes: &mut u64,
+    ) -> Result<Option<Lookup>> {
+        let service = from.service;
+        let base = match self.held(from) {
+            Some(base) => Some(base),
+            None => {
+                let path = path::of_version(public, &self.info.version);
+                self.obtain(io, service, &path, cache, public_bytes).await?
+            }
+        };
+
+        match base {
+            Some(base) => {
+                self.with_delta(io, service, public, base, public_bytes)
+                    .await
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The lookup client of the base: from the stored copy if the server confirms it, else
     /// fetched. `None` if the server has another version.
     async fn obtain(
         &self,
@@ -205,6 +233,7 @@ impl Part<'_> {
     ) -> Result<Option<Lookup>> {
         let version = self.info.version.as_str();
         let length = self.info.sizes.bundle;
+
         // A copy that fails a check is not offered, so that the server's reply decides nothing.
         let stored = cache.read(version, length).await;
         let fetched = match stored.and_then(|bytes| self.check(&bytes).ok()) {
@@ -219,41 +248,43 @@ impl Part<'_> {
             return Ok(None);
         };
         *public_bytes += bytes.len() as u64;
+
+        // Stored only after the check: a stored copy is offered to the server.
         let lookup = self.check(&bytes)?;
         cache.keep(version, &bytes).await;
         Ok(Some(lookup))
     }
 
-    /// The client of the same version as before. That of a signed database is used again only under the
-    /// same statement of its owner.
+    /// The client of the same version as before. The client of a signed database is used again only
+    /// under the same statement of its owner.
     fn unchanged(&self, from: Origin<'_>) -> Option<Lookup> {
-        let version = self
-            .info
-            .delta
-            .as_ref()
-            .map_or(&self.info.version, |delta| &delta.version);
+        let version = match &self.info.delta {
+            Some(delta) => &delta.version,
+            None => &self.info.version,
+        };
         let held = from
             .held
-            .filter(|held| held.version().to_string() == *version);
-        let [now, before] =
-            [self.accepted, from.trust.accepted.as_ref()].map(|one| one.map(|one| &one.leaf));
-        held.filter(|_| now == before).cloned()
+            .filter(|held| held.version().to_string() == *version)?;
+
+        let now = self.accepted.map(|accepted| &accepted.leaf);
+        let before = from.trust.accepted.as_ref().map(|accepted| &accepted.leaf);
+        (now == before).then(|| held.clone())
     }
 
-    /// The client of the same base as before. That of a signed database is used again only if the owner's
-    /// checkpoint names the same public part, of which it was made.
+    /// The client of the same base as before. The client of a signed database is used again only if
+    /// the owner's checkpoint names the same public part, of which it was made.
     fn held(&self, from: Origin<'_>) -> Option<Lookup> {
         let held = from
             .held
-            .filter(|held| held.base_version().to_string() == self.info.version);
+            .filter(|held| held.base_version().to_string() == self.info.version)?;
+
         let parts = [self.accepted, from.trust.accepted.as_ref()];
         let [now, before] =
             parts.map(|accepted| accepted.map(|one| (one.leaf.base, one.leaf.public_part)));
-        held.filter(|_| now == before).map(Lookup::without_delta)
+        (now == before).then(|| held.without_delta())
     }
 
-    /// Adds the delta that the description names, if there is one. `None` if the server has another
-    /// version.
+    /// Adds the delta, if the description names one. `None` if the server has another version.
     async fn with_delta(
         &self,
         io: &Io,
@@ -271,18 +302,21 @@ impl Part<'_> {
             self.check_delta(None)?;
             return Ok(Some(base));
         };
+
         if base.root().is_some() && (self.accepted.is_none() || self.rooted) {
             // The server could put anything into it.
             let reason = "a delta beside a database whose root alone is known: expected none, since the root \
                           does not cover it";
             return Err(unexpected(self.url, reason.to_owned()));
         }
+
         let path = path::of_version(public, version);
         let Some(bytes) = service.bytes_of(io, &path, version, *length).await? else {
             return Ok(None);
         };
         *public_bytes += bytes.len() as u64;
         self.check_delta(Some(&bytes))?;
+
         let delta = DeltaPart::decode(&bytes)?;
         let client = build_client(&delta.bundle.scheme_public, self.settings)?;
         let lookup = base.with_delta(client, &delta)?;
@@ -296,15 +330,16 @@ impl Part<'_> {
         Ok(Some(lookup))
     }
 
-    /// Checks the bytes of a delta's public part, or that there is no delta, against the owner's checkpoint.
+    /// Checks the bytes of a delta's public part, or that there is no delta, against the owner's
+    /// checkpoint.
     fn check_delta(&self, bytes: Option<&[u8]>) -> Result<()> {
-        let refused = |error| Error::Checkpoint {
-            url: self.url.to_owned(),
-            error,
-        };
-        self.accepted
-            .map_or(Ok(()), |accepted| accepted.leaf.check_delta(bytes))
-            .map_err(refused)
+        match self.accepted {
+            Some(accepted) => accepted
+                .leaf
+                .check_delta(bytes)
+                .map_err(|error| refused_checkpoint(self.url, error)),
+            None => Ok(()),
+        }
     }
 
     /// Checks the bytes of a public part, fetched or stored, and builds its lookup client.
@@ -317,12 +352,12 @@ impl Part<'_> {
             ..
         } = *self;
         if let Some(accepted) = accepted {
-            let refused = |error| Error::Checkpoint {
-                url: url.to_owned(),
-                error,
-            };
-            accepted.leaf.check_public_part(bytes).map_err(refused)?;
+            accepted
+                .leaf
+                .check_public_part(bytes)
+                .map_err(|error| refused_checkpoint(url, error))?;
         }
+
         let lookup = build_lookup(bytes, settings)?;
         check_root(url, &lookup, settings)?;
         if lookup.version().to_string() != info.version {
@@ -333,6 +368,7 @@ impl Part<'_> {
             );
             return Err(unexpected(url, reason));
         }
+
         if let Some(accepted) = accepted {
             check_leaf_root(url, &lookup, accepted)?;
         }
@@ -360,6 +396,7 @@ async fn newest(
     if let Some(version) = wanted {
         path = path::of_version(&path, &version.to_string());
     }
+
     loop {
         let info: DatabaseInfo = service.json(io, &path).await?;
         match trust.verdict(io, service, name, &info, settings).await? {
@@ -410,6 +447,7 @@ fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
 /// scheme that reveals the query.
 fn build_client(scheme_public: &[u8], settings: &Settings) -> Result<Box<dyn ErasedClient>> {
     let scheme = settings.schemes.by_id(scheme_of_public(scheme_public)?)?;
+
     match scheme.privacy() {
         Privacy::NotPrivate(reason) if !settings.allow_not_private => {
             Err(papir_core::Error::NotPrivate {

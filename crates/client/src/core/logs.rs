@@ -1,4 +1,4 @@
-//! Logs of signed databases, for comparisons.
+//! Logs of signed databases.
 
 use papir_checkpoint::{Log, Proof};
 use papir_protocol::{code, limit, path};
@@ -8,7 +8,7 @@ use super::request::Accepted;
 use super::service::Service;
 use super::settings::Settings;
 use super::task::{Io, Task};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refused_checkpoint};
 
 /// The log of a signed database, as a service shows it. Signatures are not verified.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct ShownLog {
     pub log: Log,
 }
 
-/// Fetches what a service shows of a signed database.
+/// Fetches the proof and the log that a service shows of a signed database.
 ///
 /// # Errors
 /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network;
@@ -30,14 +30,15 @@ pub fn fetch_log(service: Service, settings: Settings) -> Task<'static, Result<S
         let name = choose(&io, &service, &settings).await?;
         let proof = path::checkpoint_proof(&name);
         let log = path::checkpoint_log(&name);
-        let refused = |path: &str, error| Error::Checkpoint {
-            url: service.url(path),
-            error,
-        };
+
         let bytes = fetch(&io, &service, &name, &proof, limit::CHECKPOINT_BYTES).await?;
-        let parsed = Proof::parse(&bytes).map_err(|error| refused(&proof, error))?;
+        let parsed = Proof::parse(&bytes)
+            .map_err(|error| refused_checkpoint(&service.url(&proof), error))?;
+
+        // Fetched after the proof: the log then contains the version that the proof shows.
         let bytes = fetch(&io, &service, &name, &log, limit::LOG_BYTES).await?;
-        let log = Log::decode(&bytes).map_err(|error| refused(&log, error))?;
+        let log =
+            Log::decode(&bytes).map_err(|error| refused_checkpoint(&service.url(&log), error))?;
         Ok(ShownLog { proof: parsed, log })
     })
 }

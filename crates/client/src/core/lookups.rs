@@ -1,4 +1,4 @@
-//! Decodes the answers to a batch of lookups.
+//! Decoding of the answers to a batch of lookups.
 
 use papir_core::envelope;
 use papir_lookup::{AnswerLengths, Pending};
@@ -22,32 +22,42 @@ impl AnsweredLookups {
 
 /// Length of the longest body of answers in bytes.
 pub(super) fn longest(lengths: &[AnswerLengths]) -> u64 {
-    let bytes = |of: &AnswerLengths| (of.count as u64).saturating_mul(of.longest as u64);
-    lengths.iter().map(bytes).fold(0, u64::saturating_add)
+    lengths
+        .iter()
+        .map(|of| (of.count as u64).saturating_mul(of.longest as u64))
+        .fold(0, u64::saturating_add)
 }
 
-/// Splits a body into answers. Each has its longest length, or fewer bytes if its query's key was sent
-/// ahead.
+/// Splits a body into answers. Each has its longest length, or fewer bytes if its query's key was
+/// sent ahead.
 pub(super) fn split<'a>(answers: &'a [u8], lengths: &[AnswerLengths]) -> Result<Vec<&'a [u8]>> {
     let each: Vec<usize> = lengths
         .iter()
         .flat_map(|of| std::iter::repeat_n(of.longest, of.count))
         .collect();
     let expected = longest(lengths) as usize;
+
+    // Shorter answers carry their own lengths, in envelopes.
     if answers.len() < expected
         && let Some(parts) = envelope::split(answers)
-        && parts.len() == each.len()
-        && parts
-            .iter()
-            .zip(&each)
-            .all(|(part, each)| part.len() <= *each)
+        && are_within(&parts, &each)
     {
         return Ok(parts);
     }
+
     papir_core::Error::check_length("the answers", answers.len(), expected)?;
     let mut rest = answers;
     Ok(each
         .iter()
         .filter_map(|each| rest.split_off(..*each))
         .collect())
+}
+
+/// Returns whether there is one part for each longest length, and none is longer.
+fn are_within(parts: &[&[u8]], longest: &[usize]) -> bool {
+    parts.len() == longest.len()
+        && parts
+            .iter()
+            .zip(longest)
+            .all(|(part, longest)| part.len() <= *longest)
 }

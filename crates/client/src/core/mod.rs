@@ -21,11 +21,12 @@
 //! | `task` | tasks and their steps |
 //! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
 //! | `service`, `queries`, `clients` | single calls, with their retries |
-//! | `fetch`, `public_cache`, `pins` | choice of the database, its public part, the stored copy of it, its pinned root |
+//! | `fetch`, `public_cache`, `pins` | choice of a database; its public part, copy, pinned root |
 //! | `checkpoints`, `owner_pin`, `logs` | signed checkpoints, the pinned owner's key, whole logs |
-//! | `registration`, `record`, `storage`, `state_cache`, `place` | registered clients and their state |
+//! | `registration`, `key_sender` | registered clients, and the upload of their keys |
+//! | `record`, `storage`, `state_cache`, `place` | state of registered clients |
 //! | `ready_tickets` | waiting for a client's tickets |
-//! | `session`, `owned`, `lookups`, `costs` | lookups in one database |
+//! | `session`, `first_version`, `owned`, `lookups`, `costs` | lookups in one database |
 //! | `psi` | private set intersection |
 //! | `operator` | administration of registered clients, for the operator |
 
@@ -34,6 +35,8 @@ mod checkpoints;
 mod clients;
 mod costs;
 mod fetch;
+mod first_version;
+mod key_sender;
 mod logs;
 mod lookups;
 mod operator;

@@ -30,8 +30,8 @@ pub fn ready(service: Service) -> Task<'static, Result<()>> {
     })
 }
 
-/// Describes the database in the settings, else the one in the address, else the service's only one,
-/// with the earlier versions that are still answered. These are the service's own claims.
+/// Describes the database in the settings, else the one in the address, else the service's only
+/// one, with the earlier versions that are still answered. The service's claims are not verified.
 ///
 /// # Errors
 /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
@@ -92,6 +92,7 @@ impl RegisteredClients {
                 reason,
             });
         }
+
         Ok(format!("{}/{id}", self.clients))
     }
 }

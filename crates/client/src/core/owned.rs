@@ -1,7 +1,8 @@
-//! Tasks that own their session, for transports that move them between threads.
+//! Tasks that own their session.
 //!
-//! A task returns its session together with the outcome. If the task is dropped, the caller's own
-//! session is still the one before it, and the next task finds in the storage what has changed.
+//! Transports that move tasks between threads use them. A task returns its session together with
+//! the outcome. If the task is dropped, the caller's own session is still the one before it, and
+//! the next task finds the changes in the storage.
 
 use papir_lookup::Wanted;
 use zeroize::Zeroizing;

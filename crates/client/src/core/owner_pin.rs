@@ -56,30 +56,22 @@ impl PinnedOwner {
     /// # Errors
     /// [`Error::Malformed`] or [`Error::Format`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let bad = |found: &str| {
-            Error::malformed(
-                "a pinned owner's key",
-                found,
-                "a key, a sequence and a hash",
-            )
-        };
-        let text = std::str::from_utf8(bytes).map_err(|_| bad("bytes that are not UTF-8"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| bad_pin("bytes that are not UTF-8"))?;
         let lines: Vec<&str> = text.lines().collect();
+
+        // Checked before the other lines, whose number another format may change.
         let format = lines
             .first()
             .and_then(|line| line.strip_prefix(HEADER)?.parse().ok());
-        OWNER_PIN_FORMATS.check(format.ok_or_else(|| bad("another text"))?)?;
+        OWNER_PIN_FORMATS.check(format.ok_or_else(|| bad_pin("another text"))?)?;
+
         let [_, key, first, sequence, leaf] = lines[..] else {
-            return Err(bad("another number of lines"));
+            return Err(bad_pin("another number of lines"));
         };
-        let key_of = |line: &str| {
-            line.parse::<VerifyingKey>()
-                .map_err(|error| bad(&error.to_string()))
-        };
-        let key = key_of(key)?;
-        let first = key_of(first)?;
-        let sequence = sequence.parse().map_err(|_| bad("another sequence"))?;
-        let leaf = of_hex(leaf).ok_or_else(|| bad("another hash"))?;
+        let key = parse_key(key)?;
+        let first = parse_key(first)?;
+        let sequence = sequence.parse().map_err(|_| bad_pin("another sequence"))?;
+        let leaf = of_hex(leaf).ok_or_else(|| bad_pin("another hash"))?;
         Ok(Self {
             key,
             first,
@@ -88,17 +80,36 @@ impl PinnedOwner {
     }
 }
 
+/// The error for a pin that is not in this format.
+fn bad_pin(found: &str) -> Error {
+    Error::malformed(
+        "a pinned owner's key",
+        found,
+        "a key, a sequence and a hash",
+    )
+}
+
+fn parse_key(line: &str) -> Result<VerifyingKey> {
+    line.parse::<VerifyingKey>()
+        .map_err(|error| bad_pin(&error.to_string()))
+}
+
 fn of_hex(text: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != hash.len() || !rest.is_empty() {
         return None;
     }
+
     for (byte, [high, low]) in hash.iter_mut().zip(pairs) {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        *byte = (digit(high)? << 4 | digit(low)?) as u8;
+        *byte = (hex_digit(*high)? << 4 | hex_digit(*low)?) as u8;
     }
     Some(hash)
+}
+
+/// The value of a hexadecimal digit.
+fn hex_digit(digit: u8) -> Option<u32> {
+    char::from(digit).to_digit(16)
 }
 
 #[cfg(test)]
@@ -119,12 +130,14 @@ mod tests {
             first: first.parse().unwrap(),
             highest,
         };
+
         let golden = format!(
             "papir-owner-pin-1\n{key}\n{first}\n7\n{}\n",
             "1f".repeat(32)
         );
         assert_eq!(pin.encode(), golden);
         assert_eq!(PinnedOwner::decode(golden.as_bytes()).unwrap(), pin);
+
         for (from, to) in [
             ("pin-1", "pin-x"),
             ("pin-1", "pone-1"),
@@ -137,6 +150,7 @@ mod tests {
             let bad = golden.replacen(from, to, 1);
             assert!(PinnedOwner::decode(bad.as_bytes()).is_err(), "{bad}");
         }
+
         let newer = golden.replacen("pin-1", "pin-2", 1);
         assert!(matches!(
             PinnedOwner::decode(newer.as_bytes()),

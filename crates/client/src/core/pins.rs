@@ -1,4 +1,6 @@
-//! Pinning on first use: a verifiable database's root, and the name of a service's only database.
+//! Pins of first use: a root, and a database's name.
+//!
+//! The root is that of a verifiable database. The name is that of a service's only database.
 
 use papir_lookup::Root;
 use papir_protocol::path;
@@ -12,18 +14,19 @@ use crate::error::{Error, Result};
 /// Checks a database's root against the pinned one, or pins it on first use. A `given` root
 /// replaces the pinned one. Returns the root that the database must have from now on.
 ///
-/// # Errors
-/// [`Error::Root`] if another root is pinned, or one is pinned and the database has none. Errors of
-/// the storage.
+/// Fails with [`Error::Root`] if another root is pinned, or one is pinned and the database has
+/// none.
 pub(crate) async fn check_or_pin(
     storage: Storage<'_>,
     url: &str,
     given: Option<Root>,
     found: Option<Root>,
 ) -> Result<Option<Root>> {
+    // Asked before the lock, which would create the slot.
     if found.is_none() && !storage.has_root().await? {
         return Ok(None);
     }
+
     let lock = storage.lock().await?;
     let pinned = match given {
         Some(root) => Some(root),
@@ -69,10 +72,7 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Checks a name against the pinned one, if there is one.
-    ///
-    /// # Errors
-    /// [`Error::OtherName`], and errors of the storage.
+    /// Checks a name against a pinned one. Fails with [`Error::OtherName`] if it differs.
     pub(crate) async fn check(&self, name: &str) -> Result<()> {
         match &self.slot {
             Some(slot) => self
@@ -82,10 +82,8 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Returns whether a name is pinned: that of a database that was signed, or whose root is pinned.
-    ///
-    /// # Errors
-    /// Errors of the storage.
+    /// Returns whether a name is pinned: the name of a database that was signed, or whose root is
+    /// pinned.
     pub(crate) async fn is_set(&self) -> Result<bool> {
         match &self.slot {
             Some(slot) => Ok(Storage::new(self.io, slot).name().await?.is_some()),
@@ -93,10 +91,8 @@ impl<'a> NamePin<'a> {
         }
     }
 
-    /// Pins a name, unless one is pinned.
-    ///
-    /// # Errors
-    /// [`Error::OtherName`] if another session has pinned another name meanwhile. Errors of the storage.
+    /// Pins a name, unless one is pinned. Fails with [`Error::OtherName`] if another session has
+    /// pinned another name meanwhile.
     pub(crate) async fn keep(&self, name: &str) -> Result<()> {
         let Some(slot) = &self.slot else {
             return Ok(());
@@ -105,6 +101,8 @@ impl<'a> NamePin<'a> {
         if self.is_pinned(name, storage.name().await?)? {
             return Ok(());
         }
+
+        // Read again under the lock: another session may have pinned a name meanwhile.
         let lock = storage.lock().await?;
         if self.is_pinned(name, lock.name().await?)? {
             Ok(())

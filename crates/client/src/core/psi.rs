@@ -1,4 +1,4 @@
-//! Private set intersection: the receiver.
+//! Receiver of a private set intersection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ struct Traffic {
     received: u64,
 }
 
-/// Reason why a run has no result.
+/// Reason for a run without a result.
 enum RunError {
     /// The set was replaced during the run.
     SetChanged(Error),
@@ -109,6 +109,7 @@ impl IntersectionTask<'_> {
         let start = self.service.platform.now();
         let mut traffic = Traffic::default();
         let mut changes = 0;
+
         loop {
             match self.run(elements, &mut traffic).await {
                 Ok((info, matches)) => {
@@ -131,31 +132,37 @@ impl IntersectionTask<'_> {
         }
     }
 
+    /// Makes one intersection with the set's present version.
     async fn run(
         &self,
         elements: &[&[u8]],
         traffic: &mut Traffic,
     ) -> Result<(PsiInfo, Vec<Match>), RunError> {
         let info: PsiInfo = self.service.json(self.io, path::PSI).await?;
-        let bad =
-            |what: &str| unexpected(&self.service.url(path::PSI), format!("a set with {what}"));
-        let kind: Kind = info.kind.parse().map_err(|_| bad("an unknown kind"))?;
+        let kind: Kind = info
+            .kind
+            .parse()
+            .map_err(|_| self.bad_set("an unknown kind"))?;
+        // Before any element is sent: a service that is not trusted learns nothing.
         if matches!(kind, Kind::Filter) {
             self.check_filter().await?;
         }
+
         let version: Version = info
             .version
             .parse()
-            .map_err(|_| bad("an invalid version"))?;
+            .map_err(|_| self.bad_set("an invalid version"))?;
         if info
             .longest_label
             .is_some_and(|longest| longest > MAX_LABEL_BYTES)
         {
-            return Err(bad("labels that are too long").into());
+            return Err(self.bad_set("labels that are too long").into());
         }
+
         let (receiver, blinded) = Receiver::new(elements, &mut *self.service.platform.rng())?;
         let evaluated = self.evaluate(&blinded, &info, version, traffic).await?;
         let masked = receiver.unmask(&evaluated)?;
+
         let matches = match kind {
             Kind::Filter => masked.in_filter(&self.filter(&info, traffic).await?),
             Kind::Retrieval => self.retrieve(&masked, &info, traffic).await?,
@@ -163,6 +170,13 @@ impl IntersectionTask<'_> {
         Ok((info, matches))
     }
 
+    /// The error for an invalid description of the set.
+    fn bad_set(&self, what: &str) -> Error {
+        unexpected(&self.service.url(path::PSI), format!("a set with {what}"))
+    }
+
+    /// Sends blinded elements to the service, which evaluates them, in several requests if
+    /// necessary.
     async fn evaluate(
         &self,
         blinded: &[u8],
@@ -171,7 +185,9 @@ impl IntersectionTask<'_> {
         traffic: &mut Traffic,
     ) -> Result<Vec<u8>, RunError> {
         let mut evaluated = Vec::with_capacity(blinded.len());
-        for part in blinded.chunks(info.max_elements.clamp(1, MAX_ELEMENTS) * ELEMENT_BYTES) {
+        let part_bytes = info.max_elements.clamp(1, MAX_ELEMENTS) * ELEMENT_BYTES;
+
+        for part in blinded.chunks(part_bytes) {
             let limit = part.len() as u64;
             let queries = Arc::new(part.to_vec());
             let request = QueryRequest {
@@ -181,6 +197,7 @@ impl IntersectionTask<'_> {
                 queries,
                 limit,
             };
+
             traffic.sent += limit;
             match self
                 .service
@@ -192,16 +209,19 @@ impl IntersectionTask<'_> {
                 QueryReply::ClientGone(error) => return Err(error.into()),
             }
         }
+
         traffic.received += evaluated.len() as u64;
         Ok(evaluated)
     }
 
-    /// Refuses a filter if the set must be signed or verifiable: only the database of a retrieval set is.
+    /// Refuses a filter if the set must be signed or verifiable: only the database of a retrieval
+    /// set is.
     async fn check_filter(&self) -> Result<()> {
         let url = self.service.url(path::PSI);
         if let Some(expected) = self.settings.root {
             return Err(wrong_root(&url, None, expected));
         }
+
         let required = self.settings.checkpoint.is_required()
             || match self.service.named(&self.settings) {
                 Some(name) => OwnerTrust::open(self.io, &self.service, name, &self.settings)
@@ -213,6 +233,7 @@ impl IntersectionTask<'_> {
                         .await?
                 }
             };
+
         if required {
             Err(Error::NoCheckpoint { url })
         } else {
@@ -227,6 +248,7 @@ impl IntersectionTask<'_> {
         if let Some(filter) = stored_filter(storage, info).await {
             return Ok(filter);
         }
+
         let limit = info.filter_bytes.unwrap_or_default();
         let bytes = self
             .service
@@ -239,6 +261,7 @@ impl IntersectionTask<'_> {
                 "another version at each attempt".to_owned(),
             )));
         };
+
         traffic.received += bytes.len() as u64;
         let filter = Filter::decode(&bytes)?;
         // If the filter cannot be stored, it is fetched again next time.
@@ -255,15 +278,14 @@ impl IntersectionTask<'_> {
         info: &PsiInfo,
         traffic: &mut Traffic,
     ) -> Result<Vec<Match>, RunError> {
-        if let Some((expected, found)) = self
-            .service
-            .named(&self.settings)
-            .zip(info.database.as_ref())
+        let named = self.service.named(&self.settings);
+        if let (Some(expected), Some(found)) = (named, &info.database)
             && expected != found
         {
             let reason = format!("the set's database is `{found}`: expected `{expected}`");
             return Err(unexpected(&self.service.url(path::PSI), reason).into());
         }
+
         let settings = Settings {
             database: info.database.clone(),
             ..self.settings.clone()
@@ -273,6 +295,7 @@ impl IntersectionTask<'_> {
             .keep_name(&NamePin::of_set(self.io, &self.service, &self.settings))
             .await?;
         self.check_version(&session, info)?;
+
         let names = masked.names();
         let wanted: Vec<_> = names
             .iter()
@@ -282,8 +305,9 @@ impl IntersectionTask<'_> {
         let costs = session.costs();
         traffic.sent += costs.query_bytes;
         traffic.received += costs.public_bytes + costs.answer_bytes;
-        // The session may have moved to a newer version, whose names come from another key. This is checked
-        // before the answers are, whether or not they decoded: the service sees a new run.
+
+        // The session may have moved to a newer version, whose names come from another key. This is
+        // checked before the answers are, whether or not they decoded: the service sees a new run.
         self.check_version(&session, info)?;
         Ok(masked.opened(&values?, info.longest_label.map(|longest| longest as usize))?)
     }
@@ -293,6 +317,7 @@ impl IntersectionTask<'_> {
         if session.info().version == info.version {
             return Ok(());
         }
+
         let reason = format!(
             "version {}: expected {}",
             session.info().version,

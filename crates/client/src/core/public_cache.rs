@@ -36,6 +36,7 @@ impl<'a> PublicCache<'a> {
             .public_part(limit)
             .await
             .ok()??;
+
         if !bytes.starts_with(version.as_bytes()) {
             return None;
         }
@@ -43,14 +44,13 @@ impl<'a> PublicCache<'a> {
         Some(bytes)
     }
 
-    /// Stores the public part of this version in place of an earlier one. Without a writable storage
-    /// it is fetched again next time.
+    /// Stores the public part of this version in place of an earlier one. Without a writable
+    /// storage it is fetched again next time.
     pub(crate) async fn keep(&self, version: &str, bytes: &[u8]) {
-        if let Some(slot) = self
-            .slot
-            .as_ref()
-            .filter(|_| bytes.len() as u64 >= MIN_BYTES)
-        {
+        let Some(slot) = &self.slot else {
+            return;
+        };
+        if bytes.len() as u64 >= MIN_BYTES {
             let _ = Storage::new(self.io, slot)
                 .keep_public_part([version.as_bytes(), bytes].concat())
                 .await;

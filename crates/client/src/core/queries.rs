@@ -1,4 +1,4 @@
-//! Requests for answers, with their retries.
+//! Requests for answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,9 @@ impl Service {
         query: &QueryRequest<'_>,
     ) -> Result<QueryReply> {
         let start = self.platform.now();
+
         loop {
+            // The same bytes each time: two queries with one ticket could reveal both indices.
             let response = self.send(io, self.query_request(path, query)).await?;
             match response.status {
                 200 => {
@@ -74,6 +76,7 @@ impl Service {
         let request = Request::new(Method::Post, path, Accepted::UpTo(query.limit))
             .with_header(header::VERSION, query.version.to_string());
         let mut request = self.authorized(request);
+
         if let Some(client) = query.client {
             request = request.with_header(header::CLIENT, client.to_owned());
         }
@@ -81,6 +84,7 @@ impl Service {
             let numbers: Vec<String> = query.tickets.iter().map(u64::to_string).collect();
             request = request.with_header(header::TICKET, numbers.join(","));
         }
+
         request.with_binary(Arc::clone(&query.queries))
     }
 
@@ -88,16 +92,15 @@ impl Service {
         self.platform.now().saturating_sub(start) < TICKET_TIMEOUT
     }
 
-    /// Waits as long as the server advises, but at least [`MIN_WAIT`], while it prepares the client's tickets.
-    ///
-    /// # Errors
-    /// Any other refusal.
+    /// Waits as long as the server advises, but at least [`MIN_WAIT`], while it prepares the
+    /// client's tickets. Returns any other refusal as an error.
     async fn wait_for_ticket(&self, io: &Io, path: &str, response: Response) -> Result<()> {
         let wait = advised(&response).unwrap_or_default().max(MIN_WAIT);
         let refused = self.refusal(path, response);
         if refused.code() != code::NO_TICKET {
             return Err(refused);
         }
+
         io.wait(wait).await;
         Ok(())
     }

@@ -98,6 +98,7 @@ pub(crate) fn readiness(status: &ClientStatus, numbers: &Range<u64>) -> Readines
     // The service prepares tickets up to this number. It prepares later ones only for queries that
     // it has seen: if it missed queries, a client that waited for them would wait for ever.
     let planned_end = status.next_ticket.saturating_add(status.tickets_ahead);
+
     if status.is_uploading() || numbers.start < status.next_ticket {
         Readiness::Unusable
     } else if numbers.end <= ready_end(status) || numbers.end > planned_end {
@@ -140,6 +141,7 @@ mod tests {
     #[test]
     fn queries_wait_only_for_tickets_that_are_being_prepared() {
         use Readiness::{Preparing, Ready, Unusable};
+
         for (counts, numbers, expected) in [
             ((5, 2, 4), 5..7, Ready),
             ((5, 2, 4), 5..8, Preparing),
@@ -158,6 +160,7 @@ mod tests {
             let found = readiness(&status(next_ticket, ready, ahead), &numbers);
             assert_eq!(found, expected, "{counts:?} {numbers:?}");
         }
+
         let uploading = ClientStatus {
             status: ClientStatus::UPLOADING.into(),
             ..status(0, 4, 4)
@@ -169,6 +172,7 @@ mod tests {
     fn known_tickets_are_those_of_one_client() {
         let ready = ReadyTickets::default();
         assert!(!ready.covers("a", &(0..1)));
+
         ready.note(&status(3, 2, 4));
         ready.use_up("b", 100);
         assert!(
@@ -176,6 +180,7 @@ mod tests {
                 && !ready.covers("a", &(3..6))
                 && !ready.covers("b", &(3..4))
         );
+
         ready.clone().use_up("a", 4);
         assert!(ready.covers("a", &(4..5)) && !ready.covers("a", &(4..6)));
         assert!(!ready.covers("a", &(3..5)), "a number that was used before");

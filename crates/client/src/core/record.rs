@@ -61,6 +61,8 @@ impl SavedRegistration {
             .place
             .map(|place| [place.slot, place.boot].concat())
             .unwrap_or_default();
+
+        // Allocated in full: growing would leave a copy of the secret in freed memory.
         let mut bytes = Zeroizing::new(Vec::with_capacity(27 + place.len() + length));
         bytes.extend_from_slice(&[FORMATS.written as u8, u8::from(self.uploading)]);
         for number in [self.keys_bytes, self.registered, self.queries] {
@@ -68,6 +70,7 @@ impl SavedRegistration {
         }
         bytes.push(u8::from(self.place.is_some()));
         bytes.extend_from_slice(&place);
+
         for part in parts {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part);
@@ -83,6 +86,7 @@ impl SavedRegistration {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a state record", bytes);
         FORMATS.check(reader.u8()?.into())?;
+
         let uploading = reader.u8()? != 0;
         let keys_bytes = reader.u64()?;
         let registered = reader.u64()?;
@@ -95,9 +99,9 @@ impl SavedRegistration {
         } else {
             None
         };
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let address = text(reader.bytes()?);
-        let client = text(reader.bytes()?);
+
+        let address = lossy_text(reader.bytes()?);
+        let client = lossy_text(reader.bytes()?);
         let state = Zeroizing::new(reader.bytes()?.to_vec());
         reader.finish()?;
         Ok(Self {
@@ -111,6 +115,11 @@ impl SavedRegistration {
             state,
         })
     }
+}
+
+/// The text of bytes. Parts that are not UTF-8 are replaced.
+fn lossy_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -137,6 +146,7 @@ mod tests {
         let golden =
             b"\x03\x01\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0http\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x09";
         assert_eq!(*bytes, golden);
+
         let place = Place {
             slot: [3; 32],
             boot: [4; 32],
@@ -146,6 +156,7 @@ mod tests {
             *bound,
             [&bytes[..26], &[1], &[3; 32], &[4; 32], &bytes[27..]].concat()
         );
+
         for (bytes, place) in [(bytes, None), (bound, Some(place))] {
             let again = SavedRegistration::decode(&bytes).unwrap();
             assert!(

@@ -1,17 +1,16 @@
-//! A client's registration at one database: created, uploaded, used, replaced.
+//! Registration of a client at one database.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use papir_core::Error as CoreError;
-use papir_core::erased::ErasedState;
+use papir_core::erased::{ErasedClient, ErasedState};
 use papir_core::scheme::SENT_AHEAD;
 use papir_lookup::Lookup;
 use papir_protocol::{ClientStatus, path};
 
-use super::place::Place;
+use super::key_sender::{KeySender, finish_upload, generate_keys};
 use super::queries::TICKET_TIMEOUT;
 use super::ready_tickets::{Readiness, ReadyTickets, pause, readiness};
 use super::record::SavedRegistration;
@@ -57,6 +56,13 @@ pub(crate) struct StateResult<T> {
     pub(crate) waited: Duration,
 }
 
+/// The result of work with a state.
+pub(crate) struct StateWork<T> {
+    /// The number of queries that were made with the state.
+    pub(crate) made: usize,
+    pub(crate) value: T,
+}
+
 /// Keys of later queries.
 #[derive(Default)]
 pub(crate) struct KeysAhead {
@@ -74,6 +80,28 @@ struct OpenState<'a> {
     waited: Duration,
 }
 
+/// The next numbers of a state.
+struct NextNumbers {
+    /// Numbers of the tickets that the next queries need.
+    tickets: Range<u64>,
+    /// Number of the held key that the next query uses.
+    held: Option<u64>,
+}
+
+impl NextNumbers {
+    /// The next numbers of `state`, with `tickets` tickets.
+    fn of(client: &dyn ErasedClient, state: &ErasedState, tickets: usize) -> Result<Self> {
+        let tickets = client
+            .next_ticket(state)?
+            .map(|next| next..next.saturating_add(tickets as u64))
+            .unwrap_or_default();
+        let held = client
+            .next_number(state)?
+            .and_then(|number| number.checked_sub(SENT_AHEAD));
+        Ok(Self { tickets, held })
+    }
+}
+
 impl Registration {
     /// The saved registration at a database, or a new one. `None` if the scheme has no client keys.
     /// Resumes an interrupted upload.
@@ -85,6 +113,7 @@ impl Registration {
         if !context.lookup.describe().limits.client_keys {
             return Ok(None);
         }
+
         let registration = Self {
             slot: context.service.address.identity(name),
             clients: path::clients(name),
@@ -101,6 +130,7 @@ impl Registration {
     /// Resumes the saved registration if it is valid for this version of the database, else
     /// registers.
     async fn resume_or_register(&self, context: Context<'_>) -> Result<ClientStatus> {
+        // Held to the end: two processes would otherwise both register.
         let lock = self.lock(context).await?;
         let resumed = match lock.read().await? {
             Some(saved) if has_moved(context, &lock, &saved) => {
@@ -109,6 +139,7 @@ impl Registration {
             Some(saved) => self.resume(context, &lock, saved).await?,
             None => None,
         };
+
         let status = match resumed {
             Some(status) => status,
             None => self.register(context, &lock).await?,
@@ -117,12 +148,13 @@ impl Registration {
         Ok(status)
     }
 
-    /// Asks the service how many tickets it prepares ahead, if the known tickets are used up: after a
-    /// client's first query it prepares more.
+    /// Asks the service how many tickets it prepares ahead, if the known tickets are used up. After
+    /// a client's first query it prepares more.
     pub(crate) async fn learn_tickets_ahead(&self, context: Context<'_>) -> Result<()> {
         let Some(client) = self.ready.used_up_client() else {
             return Ok(());
         };
+
         let path = self.path(&client);
         // A client that is gone is registered again at the next query.
         if let Some(status) = context
@@ -154,34 +186,63 @@ impl Registration {
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
         let client = context.lookup.client();
         let progress = self.watcher.progress();
-        let prepare = |state: &mut ErasedState| Ok((0, client.prepare(state, queries, progress)?));
-        self.with_state(context, |_| 0, prepare).await.map(drop)
+
+        self.with_state(
+            context,
+            |_| 0,
+            |state| {
+                client.prepare(state, queries, progress)?;
+                Ok(StateWork { made: 0, value: () })
+            },
+        )
+        .await
+        .map(drop)
     }
 
-    /// Makes the keys of `queries` later queries, once the service has their tickets. They are sent like
-    /// queries.
+    /// Makes the keys of `queries` later queries, once the service has their tickets. They are sent
+    /// like queries.
     pub(crate) async fn keys_ahead(
         &self,
         context: Context<'_>,
         queries: usize,
     ) -> Result<StateResult<KeysAhead>> {
-        let client = context.lookup.client();
-        let platform = &context.service.platform;
-        let make = |state: &mut ErasedState| {
-            client.prepare(state, queries, self.watcher.progress())?;
-            let mut keys = KeysAhead::default();
-            for _ in 0..queries {
-                keys.numbers.extend(client.next_ticket(state)?);
-                keys.queries
-                    .push(client.send_ahead(state, &mut *platform.rng())?);
-            }
-            Ok((queries, keys))
-        };
-        self.with_state(context, |_| queries, make).await
+        self.with_state(
+            context,
+            |_| queries,
+            |state| {
+                let value = self.make_keys(context, state, queries)?;
+                Ok(StateWork {
+                    made: queries,
+                    value,
+                })
+            },
+        )
+        .await
     }
 
-    /// Stores the answers to keys that were sent ahead. Returns how many of the client's next queries
-    /// need no ticket.
+    /// Makes the keys of `queries` later queries with the state.
+    fn make_keys(
+        &self,
+        context: Context<'_>,
+        state: &mut ErasedState,
+        queries: usize,
+    ) -> Result<KeysAhead> {
+        let client = context.lookup.client();
+        let platform = &context.service.platform;
+        client.prepare(state, queries, self.watcher.progress())?;
+
+        let mut keys = KeysAhead::default();
+        for _ in 0..queries {
+            // Read first: sending a key ahead uses up the number.
+            keys.numbers.extend(client.next_ticket(state)?);
+            keys.queries
+                .push(client.send_ahead(state, &mut *platform.rng())?);
+        }
+        Ok(keys)
+    }
+
+    /// Stores the answers to keys that were sent ahead. Returns the number of the
+    /// client's next queries that need no ticket.
     pub(crate) async fn hold(
         &self,
         context: Context<'_>,
@@ -189,18 +250,24 @@ impl Registration {
         answers: &[&[u8]],
     ) -> Result<usize> {
         let client = context.lookup.client();
-        let hold = |state: &mut ErasedState| {
-            for (number, answer) in numbers.iter().zip(answers) {
-                client.hold(state, *number, answer)?;
-            }
-            Ok((0, client.held(state)?))
-        };
-        Ok(self.with_state(context, |_| 0, hold).await?.value)
+        let held = self
+            .with_state(
+                context,
+                |_| 0,
+                |state| {
+                    for (number, answer) in numbers.iter().zip(answers) {
+                        client.hold(state, *number, answer)?;
+                    }
+                    let value = client.held(state)?;
+                    Ok(StateWork { made: 0, value })
+                },
+            )
+            .await?;
+        Ok(held.value)
     }
 
-    /// Runs `work`, which returns the number of queries that it made with the state, and stores the
-    /// changed state. First waits until the service has the tickets that `tickets` returns for the
-    /// number of held keys.
+    /// Runs `work` with the state, and stores the changed state. First waits until the service has
+    /// the tickets that `tickets` returns for the number of held keys.
     ///
     /// The change is durable on return. A query may be sent only then: a query made with the old
     /// state would use the same number again, which could reveal both indices to the server.
@@ -208,7 +275,7 @@ impl Registration {
         &self,
         context: Context<'_>,
         tickets: impl Fn(usize) -> usize,
-        work: impl FnOnce(&mut ErasedState) -> Result<(usize, T)>,
+        work: impl FnOnce(&mut ErasedState) -> Result<StateWork<T>>,
     ) -> Result<StateResult<T>> {
         let OpenState {
             lock,
@@ -217,13 +284,16 @@ impl Registration {
             waited,
         } = self.open_state(context, tickets).await?;
         let client = context.lookup.client();
-        let (made, value) = work(&mut state)?;
+        let StateWork { made, value } = work(&mut state)?;
+
+        // Only a changed state is written, since each write waits for the disk.
         let stored = client.save_state(&state)?;
         if made > 0 || *stored != *saved.state {
             saved.queries = saved.queries.saturating_add(made as u64);
             saved.state = stored;
             lock.write(saved.clone()).await?;
         }
+
         self.cache.put(client, &saved.state, state);
         Ok(StateResult {
             client: saved.client,
@@ -233,9 +303,7 @@ impl Registration {
     }
 
     /// Locks the state once the service has the next tickets, as many as `tickets` returns for the
-    /// number of held keys. Registers if there is no usable registration.
-    ///
-    /// # Errors
+    /// number of held keys. Registers if there is no usable registration. Fails with
     /// [`Error::NoTicket`] after [`TICKET_TIMEOUT`].
     async fn open_state<'a>(
         &'a self,
@@ -243,27 +311,20 @@ impl Registration {
         tickets: impl Fn(usize) -> usize,
     ) -> Result<OpenState<'a>> {
         let client = context.lookup.client();
-        let platform = &context.service.platform;
         let mut replaced = false;
         let mut waited = Duration::ZERO;
+
         for looks in 0.. {
+            // Read again after each wait: another process may have used the tickets meanwhile.
             let lock = self.lock(context).await?;
             let saved = self.usable(context, &lock).await?;
             let state = self.cache.take(client, &saved.state)?;
             let tickets = tickets(client.held(&state)?);
-            let numbers = client
-                .next_ticket(&state)?
-                .map(|next| next..next.saturating_add(tickets as u64));
-            let numbers = numbers.unwrap_or_default();
-            let held = client
-                .next_number(&state)?
-                .and_then(|number| number.checked_sub(SENT_AHEAD));
-            match self
-                .readiness(context, &saved.client, held, &numbers)
-                .await?
-            {
+            let next = NextNumbers::of(client, &state, tickets)?;
+
+            match self.readiness(context, &saved.client, &next).await? {
                 Readiness::Ready => {
-                    self.ready.use_up(&saved.client, numbers.end);
+                    self.ready.use_up(&saved.client, next.tickets.end);
                     return Ok(OpenState {
                         lock,
                         saved,
@@ -279,9 +340,7 @@ impl Registration {
                     self.cache.put(client, &saved.state, state);
                     // Other processes may use the state meanwhile.
                     drop(lock);
-                    let start = platform.now();
-                    context.io.wait(pause(looks)).await;
-                    waited = waited.saturating_add(platform.now().saturating_sub(start));
+                    waited = waited.saturating_add(wait_for_tickets(context, looks).await);
                 }
                 Readiness::Preparing => break,
                 Readiness::Unusable => {
@@ -292,6 +351,7 @@ impl Registration {
                 }
             }
         }
+
         Err(Error::NoTicket {
             url: self.url(context),
         })
@@ -311,20 +371,20 @@ impl Registration {
         }
     }
 
-    /// Checks whether the service has the tickets of these numbers. Asks the service only if the last
-    /// known tickets are used up, or if the held key `held` may have been used: the state may be an old
-    /// copy.
+    /// Checks whether the service has the next tickets. Asks the service only if the last known
+    /// tickets are used up, or if the held key may have been used: the state may be an old copy.
     async fn readiness(
         &self,
         context: Context<'_>,
         client: &str,
-        held: Option<u64>,
-        numbers: &Range<u64>,
+        next: &NextNumbers,
     ) -> Result<Readiness> {
+        let NextNumbers { tickets, held } = next;
         let is_unused = held.is_none_or(|number| self.ready.is_unused(client, number));
-        if is_unused && (numbers.is_empty() || self.ready.covers(client, numbers)) {
+        if is_unused && (tickets.is_empty() || self.ready.covers(client, tickets)) {
             return Ok(Readiness::Ready);
         }
+
         // Tickets are prepared for the newest version only. The client must move to it, not wait.
         let path = self.path(client);
         let version = Some(context.lookup.version());
@@ -336,10 +396,12 @@ impl Registration {
             return Ok(Readiness::Unusable);
         };
         self.ready.note(&status);
+
+        // A copy of the state has used this key: a second query with it could reveal both indices.
         if held.is_some_and(|number| number < status.next_sent_ahead) {
             return Ok(Readiness::Unusable);
         }
-        Ok(readiness(&status, numbers))
+        Ok(readiness(&status, tickets))
     }
 
     /// Returns true if the keys were kept for long enough.
@@ -349,6 +411,7 @@ impl Registration {
             .platform
             .unix_time()
             .saturating_sub(saved.registered);
+        // A time of 0 is unknown.
         let old = saved.registered > 0 && age >= self.rotation.age.as_secs();
         old || saved.queries >= self.rotation.queries
     }
@@ -362,28 +425,31 @@ impl Registration {
         lock: &Locked<'_>,
         mut saved: SavedRegistration,
     ) -> Result<SavedRegistration> {
-        match self.register_and_read(context, lock).await {
+        let refusal = match self.register_and_read(context, lock).await {
             Ok(fresh) => {
                 // An old client that cannot be removed expires.
                 let _ = context
                     .service
                     .remove_client(context.io, &self.path(&saved.client))
                     .await;
-                Ok(fresh)
+                return Ok(fresh);
             }
-            Err(error) => {
-                let Rotation { queries, age } = self.rotation;
-                saved.queries = queries - queries / 16;
-                let now = context.service.platform.unix_time();
-                saved.registered = now.saturating_sub((age - age / 16).as_secs());
-                lock.drop_keys().await?;
-                lock.write(saved.clone()).await?;
-                if error.is_version_change() {
-                    Err(error)
-                } else {
-                    Ok(saved)
-                }
-            }
+            Err(refusal) => refusal,
+        };
+
+        let Rotation { queries, age } = self.rotation;
+        saved.queries = queries - queries / 16;
+        let now = context.service.platform.unix_time();
+        saved.registered = now.saturating_sub((age - age / 16).as_secs());
+
+        // Written again: the registration that failed may have removed the old state.
+        lock.drop_keys().await?;
+        lock.write(saved.clone()).await?;
+
+        if refusal.is_version_change() {
+            Err(refusal)
+        } else {
+            Ok(saved)
         }
     }
 
@@ -397,9 +463,13 @@ impl Registration {
         saved: &SavedRegistration,
     ) -> Result<ClientStatus> {
         let status = self.register(context, lock).await?;
+
         // After a restart of the machine nobody uses the old client. After a copy its owner may.
-        let same_slot = |(old, new): (Place, Place)| old.slot == new.slot;
-        if saved.place.zip(lock.place()).is_some_and(same_slot) {
+        let same_slot = match (saved.place, lock.place()) {
+            (Some(old), Some(new)) => old.slot == new.slot,
+            _ => false,
+        };
+        if same_slot {
             let _ = context
                 .service
                 .remove_client(context.io, &self.path(&saved.client))
@@ -436,6 +506,7 @@ impl Registration {
         {
             return Ok(());
         }
+
         self.register(context, &lock).await.map(drop)
     }
 
@@ -463,6 +534,7 @@ impl Registration {
         let Ok(state) = client.load_state(&saved.state) else {
             return Ok(None);
         };
+
         let path = self.path(&saved.client);
         let Some(status) = context
             .service
@@ -471,65 +543,61 @@ impl Registration {
         else {
             return Ok(None);
         };
+
         if status.is_uploading() {
-            let fits = saved.keys_bytes == context.lookup.describe().sizes.keys;
-            return match lock.keys(saved.keys_bytes).await?.filter(|_| fits) {
-                Some(keys) => self.upload(context, lock, saved, &keys, status).await,
-                None => Ok(None),
-            };
+            return self.resume_upload(context, lock, saved, status).await;
         }
         if saved.uploading {
             // The server received the last part, but its response was lost.
-            lock.write(SavedRegistration {
-                uploading: false,
-                ..saved
-            })
-            .await?;
-            lock.drop_keys().await?;
+            finish_upload(lock, saved).await?;
         }
+
         // If the server has seen later tickets than the state, the state is an old copy. Its
         // tickets may have been used, and a second query with a ticket would reveal both indices.
-        let next = client.next_ticket(&state)?;
-        Ok(Some(status).filter(|status| next.is_none_or(|next| status.next_ticket <= next)))
+        match client.next_ticket(&state)? {
+            Some(next) if status.next_ticket > next => Ok(None),
+            _ => Ok(Some(status)),
+        }
+    }
+
+    /// Resumes an interrupted upload; `None` if its keys are missing or the client does not exist
+    /// any more.
+    async fn resume_upload(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+        saved: SavedRegistration,
+        status: ClientStatus,
+    ) -> Result<Option<ClientStatus>> {
+        let fits = saved.keys_bytes == context.lookup.describe().sizes.keys;
+        match lock.keys(saved.keys_bytes).await? {
+            Some(keys) if fits => {
+                let sender = self.key_sender(context, lock);
+                sender.upload(saved, &keys, status).await
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Generates keys, sends them, and stores the state. An earlier state is removed only after the
     /// new keys were generated.
     async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
         let Context {
-            io,
-            service,
-            lookup,
+            service, lookup, ..
         } = context;
-        let client = lookup.client();
-        let earlier = lock
-            .read()
-            .await?
-            .and_then(|saved| client.load_state(&saved.state).ok());
-        let registered = match &earlier {
-            Some(earlier) => client.register_again(earlier, &mut *service.platform.rng()),
-            None => client.register(&mut *service.platform.rng()),
-        };
-        let missing = CoreError::Session {
-            scheme: lookup.describe().scheme,
-            what: "client keys",
-        };
-        let (state, keys) = registered?.ok_or(missing)?;
+        let (state, keys) = generate_keys(context, lock).await?;
         let keys = Arc::new(keys);
-        let version = lookup.version();
-        lock.forget().await?;
         let in_one_request = keys.len() <= MAX_KEYS_IN_ONE_REQUEST;
+
+        // Before the new keys are stored, since it removes stored keys too.
+        lock.forget().await?;
+        let sender = self.key_sender(context, lock);
         let status = if in_one_request {
-            self.sent.fetch_add(keys.len() as u64, Ordering::Relaxed);
-            service
-                .register(io, &self.clients, version, Arc::clone(&keys))
-                .await?
+            sender.register(&keys).await?
         } else {
-            lock.keep_keys(&keys).await?;
-            service
-                .begin_upload(io, &self.clients, version, keys.len() as u64)
-                .await?
+            sender.begin_upload(&keys).await?
         };
+
         let saved = SavedRegistration {
             address: self.slot.clone(),
             client: status.id.clone(),
@@ -538,14 +606,16 @@ impl Registration {
             registered: service.platform.unix_time(),
             queries: 0,
             place: lock.place().filter(|_| lookup.describe().limits.tickets),
-            state: client.save_state(&state)?,
+            state: lookup.client().save_state(&state)?,
         };
         lock.write(saved.clone()).await?;
         self.ready.note(&status);
         if in_one_request {
             return Ok(status);
         }
-        let uploaded = self.upload(context, lock, saved, &keys, status).await?;
+
+        // Uploaded after the write: a process that stops meanwhile resumes the upload.
+        let uploaded = sender.upload(saved, &keys, status).await?;
         uploaded.ok_or_else(|| {
             unexpected(
                 &self.url(context),
@@ -554,50 +624,14 @@ impl Registration {
         })
     }
 
-    /// Uploads the missing part of the keys; `None` if the client does not exist any more.
-    async fn upload(
-        &self,
-        context: Context<'_>,
-        lock: &Locked<'_>,
-        saved: SavedRegistration,
-        keys: &[u8],
-        mut status: ClientStatus,
-    ) -> Result<Option<ClientStatus>> {
-        let path = format!("{}/keys", self.path(&saved.client));
-        let stuck = |reason| unexpected(&context.service.url(&path), reason);
-        while status.is_uploading() {
-            let offset = usize::try_from(status.uploaded_bytes).unwrap_or(usize::MAX);
-            let part = usize::try_from(status.part_bytes).unwrap_or(usize::MAX);
-            let end = offset.saturating_add(part).min(keys.len());
-            // Empty if all bytes have arrived: an empty part makes the server check the keys.
-            let Some(bytes) = keys.get(offset..end) else {
-                return Err(stuck(format!(
-                    "an upload offset of {offset} for {} bytes of keys",
-                    keys.len()
-                )));
-            };
-            self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            let uploaded = context
-                .service
-                .upload_part(context.io, &path, offset as u64, bytes)
-                .await?;
-            let Some(next) = uploaded else {
-                return Ok(None);
-            };
-            if next.is_uploading() && next.uploaded_bytes <= status.uploaded_bytes {
-                return Err(stuck(format!(
-                    "the upload does not advance beyond {offset} bytes"
-                )));
-            }
-            status = next;
+    /// Sends keys of this registration.
+    fn key_sender<'a>(&'a self, context: Context<'a>, lock: &'a Locked<'a>) -> KeySender<'a> {
+        KeySender {
+            context,
+            lock,
+            clients: &self.clients,
+            sent: &self.sent,
         }
-        lock.write(SavedRegistration {
-            uploading: false,
-            ..saved
-        })
-        .await?;
-        lock.drop_keys().await?;
-        Ok(Some(status))
     }
 
     async fn lock<'a>(&'a self, context: Context<'a>) -> Result<Locked<'a>> {
@@ -612,6 +646,14 @@ impl Registration {
     fn url(&self, context: Context<'_>) -> String {
         context.service.url(&self.clients)
     }
+}
+
+/// Waits before the next of `looks` looks at the status. Returns the time spent.
+async fn wait_for_tickets(context: Context<'_>, looks: u32) -> Duration {
+    let platform = &context.service.platform;
+    let start = platform.now();
+    context.io.wait(pause(looks)).await;
+    platform.now().saturating_sub(start)
 }
 
 /// Returns true if the state was saved elsewhere. Schemes without tickets are not bound to a place:

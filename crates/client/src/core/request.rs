@@ -74,9 +74,9 @@ pub struct Request {
 pub(crate) enum Accepted {
     /// Nothing.
     Nothing,
-    /// At most this many bytes.
+    /// Up to a maximum of bytes.
     UpTo(u64),
-    /// At most this many bytes, and nothing if the response is from another version.
+    /// Up to a maximum of bytes, and nothing if the response is from another version.
     OfVersion(String, u64),
 }
 
@@ -133,6 +133,7 @@ impl Request {
         if !(200..=299).contains(&status) {
             return Some(limit::JSON_BYTES + 1);
         }
+
         match &self.accepted {
             Accepted::Nothing => None,
             Accepted::UpTo(most) => Some(bounded(*most) + 1),

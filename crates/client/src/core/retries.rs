@@ -1,4 +1,4 @@
-//! Retries of a request: after which responses, how often, and after which wait.
+//! Retries of a request: their occasions, number and waits.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use super::platform::Platform;
 use super::request::{Method, Request, Response};
 use super::task::Io;
 
-/// Most further attempts after connections that broke, if the service never responded. Its address is
-/// probably wrong. A service that did respond may restart, which only the patience limits.
+/// Most further attempts after connections that broke, if the service never responded. Its address
+/// is probably wrong. A service that did respond may restart, which only the patience limits.
 const MAX_BROKEN: u32 = 3;
 /// Most attempts after refusals.
 const MAX_REFUSED: u32 = 30;
@@ -52,8 +52,8 @@ impl Retries {
             && self.wait(io, platform, pause(self.broken)).await
     }
 
-    /// Waits before the next attempt after a refusal, at least as long as the server advises. Returns
-    /// false if there is none.
+    /// Waits before the next attempt after a refusal, at least as long as the server advises.
+    /// Returns false if there is no further attempt.
     pub(crate) async fn after_refusal(
         &mut self,
         io: &Io,
@@ -75,6 +75,7 @@ impl Retries {
         if waited.saturating_add(wait) > self.patience {
             return false;
         }
+
         io.wait(wait).await;
         true
     }
@@ -102,8 +103,8 @@ pub(crate) fn is_repeatable(request: &Request) -> bool {
 /// Returns whether the same request may succeed later: the server is busy, starts or stops, or a
 /// proxy did not reach it. A ticket that is being prepared is waited for elsewhere.
 ///
-/// Only the status decides, and not the `retryable` of the body: a lying server could otherwise have
-/// requests repeated that a retry tells it something about.
+/// Only the status decides, and not the `retryable` of the body: a lying server could otherwise ask
+/// for repeats of requests, and a repeat may tell it something.
 pub(crate) fn is_retryable(response: &Response) -> bool {
     match response.status {
         429 | 502 | 504 => true,
@@ -136,6 +137,7 @@ mod tests {
             ..ErrorBody::new(status, code, String::new())
         };
         let body = serde_json::to_vec(&problem).unwrap();
+
         Response {
             status,
             headers: vec![("retry-after".into(), "90".into())],
@@ -160,6 +162,7 @@ mod tests {
                 "{status} {code}"
             );
         }
+
         let page = Response {
             status: 503,
             headers: Vec::new(),

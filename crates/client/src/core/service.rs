@@ -1,4 +1,4 @@
-//! HTTP calls to a service, with limits, typed errors and retries.
+//! HTTP calls to a service, with limits and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,12 +48,14 @@ impl Service {
         platform: Arc<dyn Platform>,
     ) -> Result<Self> {
         let address = Address::parse(url)?;
+        // Over plain HTTP, others on the network could read the token.
         let exposed = !address.is_https() && !address.is_local();
         if token.is_some() && exposed && !insecure_http {
             return Err(Error::TokenInClear {
                 url: address.list(),
             });
         }
+
         Ok(Self {
             address,
             token,
@@ -63,7 +65,8 @@ impl Service {
         })
     }
 
-    /// The same service, but no request is tried again after this time. By default this is a minute.
+    /// The same service, but no request is tried again after this time. By default this is a
+    /// minute.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -100,9 +103,12 @@ impl Service {
     pub(crate) async fn send(&self, io: &Io, request: Request) -> Result<Response> {
         let platform = &*self.platform;
         let mut retries = Retries::new(platform, self.patience);
+
         loop {
             let outcome = io.send(request.clone()).await;
+            // A service that responded has the right address, and may only be restarting.
             self.responded.fetch_or(outcome.is_ok(), Ordering::Relaxed);
+
             match outcome {
                 Ok(response) if is_retryable(&response) => {
                     if !retries.after_refusal(io, platform, &response).await {
@@ -163,14 +169,16 @@ impl Service {
         let response = self
             .get(io, path, Accepted::OfVersion(version.to_owned(), limit))
             .await?;
+
+        // The body of another version was not read.
         if !self.is_of_version(path, version, &response)? {
             return Ok(None);
         }
         self.body(path, response, limit).map(Some)
     }
 
-    /// Checks a copy of one version: [`Bytes::Unchanged`] if the server confirms it, else fetches at
-    /// most `limit` bytes. `None` if the server has another version.
+    /// Checks a copy of one version: [`Bytes::Unchanged`] if the server confirms it, else fetches
+    /// at most `limit` bytes. `None` if the server has another version.
     pub(crate) async fn confirm_or_fetch(
         &self,
         io: &Io,
@@ -185,18 +193,26 @@ impl Service {
         if !unchanged && !response.is_success() {
             return Err(self.refusal(path, response));
         }
-        match self.is_of_version(path, version, &response)? {
-            false => Ok(None),
-            true if unchanged => Ok(Some(Bytes::Unchanged)),
-            true => Ok(Some(Bytes::Fetched(self.body(path, response, limit)?))),
+
+        if !self.is_of_version(path, version, &response)? {
+            return Ok(None);
         }
+        if unchanged {
+            return Ok(Some(Bytes::Unchanged));
+        }
+        let bytes = self.body(path, response, limit)?;
+        Ok(Some(Bytes::Fetched(bytes)))
     }
 
     /// Returns whether a response is of this version.
     fn is_of_version(&self, path: &str, version: &str, response: &Response) -> Result<bool> {
-        let found = response.header(header::VERSION);
-        let missing = || unexpected(&self.url(path), format!("no {} header", header::VERSION));
-        Ok(found.ok_or_else(missing)? == version)
+        match response.header(header::VERSION) {
+            Some(found) => Ok(found == version),
+            None => {
+                let reason = format!("no {} header", header::VERSION);
+                Err(unexpected(&self.url(path), reason))
+            }
+        }
     }
 
     /// The JSON of a successful response, at most `limit` bytes.
@@ -222,6 +238,8 @@ impl Service {
             url: self.url(path),
             source,
         })?;
+
+        // The transport reads one byte more than the limit.
         if bytes.len() as u64 > limit {
             return Err(Error::TooLong {
                 url: self.url(path),
@@ -233,28 +251,27 @@ impl Service {
 
     /// The error for a refusal, with the server's message if it is a papir service.
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
+        let url = self.url(path);
         let status = response.status;
         let body = self
             .body(path, response, limit::JSON_BYTES)
             .unwrap_or_default();
-        let (code, message, current) = match ErrorBody::parse(&body) {
-            Some(problem) => (
-                problem.code,
-                problem.detail,
-                problem.version.and_then(|text| text.parse().ok()),
-            ),
-            None => (
-                "unknown".to_owned(),
-                "not a response of a papir service".to_owned(),
-                None,
-            ),
-        };
-        Error::Http {
-            url: self.url(path),
-            status,
-            code,
-            message,
-            current,
+
+        match ErrorBody::parse(&body) {
+            Some(problem) => Error::Http {
+                url,
+                status,
+                code: problem.code,
+                message: problem.detail,
+                current: problem.version.and_then(|text| text.parse().ok()),
+            },
+            None => Error::Http {
+                url,
+                status,
+                code: "unknown".to_owned(),
+                message: "not a response of a papir service".to_owned(),
+                current: None,
+            },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The client of one database: lookups, version changes, registration.
+//! Session with one database: lookups, version changes, registration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use papir_checkpoint::Accepted;
 use papir_core::Version;
 use papir_core::erased::ErasedState;
-use papir_lookup::{AnswerLengths, Lookup, Pending, Root, Wanted};
+use papir_lookup::{AnswerLengths, Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
 use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
+use super::first_version::{FirstVersion, first_version};
 use super::lookups::{self, AnsweredLookups};
-use super::pins::{self, NamePin};
+use super::pins::NamePin;
 use super::queries::{QueryReply, QueryRequest};
-use super::registration::{Context, Registration};
+use super::registration::{Context, Registration, StateWork};
 use super::service::Service;
-use super::settings::{Pin, Settings};
-use super::storage::Storage;
+use super::settings::Settings;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
 
 /// Maximum number of version changes during one request. After each change the request is repeated
 /// with fresh queries from the new public part.
-const MAX_CHANGES: u32 = 6;
+pub(super) const MAX_CHANGES: u32 = 6;
 
 /// A private client of one database of a service. Clones share the public part and start with the
 /// same costs.
@@ -39,7 +39,7 @@ pub struct Session {
     trust: OwnerTrust,
     /// Set from the first lookup on, in schemes with client keys.
     registration: Option<Registration>,
-    /// When the newest version was last asked for.
+    /// Time of the last request for the newest version.
     seen: Duration,
     /// Set once a version of this session had a delta.
     had_delta: bool,
@@ -59,11 +59,16 @@ enum Outcome<'a> {
 struct Prepared {
     /// The registered client's id.
     client: Option<String>,
-    lookups: Pending,
-    /// The number of lookups, the first of those that were wanted.
-    count: usize,
+    batch: LookupBatch,
     /// Time spent waiting for tickets.
     waited: Duration,
+}
+
+/// The first of the wanted lookups, with their queries.
+struct LookupBatch {
+    lookups: Pending,
+    /// The number of lookups.
+    count: usize,
 }
 
 impl Session {
@@ -84,34 +89,9 @@ impl Session {
             .await?;
         let mut costs = Costs::default();
         let mut trust = OwnerTrust::open(io, &service, &name, &settings).await?;
-        let mut attempts = 1..MAX_CHANGES;
-        let (seen, info, lookup) = loop {
-            let from = Origin {
-                service: &service,
-                name: &name,
-                settings: &settings,
-                trust: &trust,
-                held: None,
-            };
-            let seen = service.platform.now();
-            let Fetched {
-                info,
-                lookup,
-                accepted,
-            } = fetch::fetch(io, from, None, &mut costs).await?;
-            let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
-            settings.root = root;
-            let Some(accepted) = accepted else {
-                if settings.pin == Pin::OwnerAndRoot && settings.root.is_some() {
-                    trust.trust_root();
-                }
-                break (seen, info, lookup);
-            };
-            match trust.keep(io, &service, &name, &settings, *accepted).await {
-                Err(error) if error.is_rollback() && attempts.next().is_some() => {}
-                kept => break kept.map(|()| (seen, info, lookup))?,
-            }
-        };
+        let FirstVersion { info, lookup, seen } =
+            first_version(io, &service, &name, &mut settings, &mut trust, &mut costs).await?;
+
         let had_delta = info.delta.is_some();
         let session = Self {
             service,
@@ -125,17 +105,15 @@ impl Session {
             seen,
             had_delta,
         };
-        session
-            .keep_name(&NamePin::of_service(
-                io,
-                &session.service,
-                &session.settings,
-            ))
-            .await?;
+
+        // Pinned last: only a version that was accepted tells what the name protects.
+        let pin = NamePin::of_service(io, &session.service, &session.settings);
+        session.keep_name(&pin).await?;
         Ok(session)
     }
 
-    /// Checks the database's name against the pinned one, and pins it if it protects a signature or a root.
+    /// Checks the database's name against the pinned one, and pins it if it protects a signature or
+    /// a root.
     pub(crate) async fn keep_name(&self, pin: &NamePin<'_>) -> Result<()> {
         let protects = self.trust.is_signed() || self.settings.root.is_some();
         if protects {
@@ -205,8 +183,8 @@ impl Session {
         }
     }
 
-    /// Sends the keys of up to `lookups` later lookups ahead, as many as fit in a request. Returns the
-    /// number of lookups that are prepared in this way: they are short, and need no ticket.
+    /// Sends the keys of up to `lookups` later lookups ahead, as many as fit in a request. Returns
+    /// the number of lookups that are prepared in this way: they are short, and need no ticket.
     ///
     /// # Errors
     /// Errors of the network, of the service and of client state; [`papir_core::Error::Parameters`]
@@ -231,56 +209,62 @@ impl Session {
     async fn try_hold(&mut self, io: &Io, lookups: usize) -> Result<usize> {
         self.ensure_registered(io).await?;
         let each = self.lookup.queries_of(1);
-        let description = self.lookup.describe();
-        let context = Context {
-            io,
-            service: &self.service,
-            lookup: &self.lookup,
-        };
-        let Some(registration) = self
-            .registration
-            .as_ref()
-            .filter(|_| description.sizes.ahead > 0)
-        else {
-            let scheme = description.scheme;
-            let reason = "its clients send nothing ahead".to_owned();
-            return Err(papir_core::Error::Parameters { scheme, reason }.into());
-        };
+        let registration = self.sending_ahead()?;
+
         let most = registration
             .queries_per_request(&self.lookup)
             .min(self.info.max_batch)
             / each;
         let made = registration
-            .keys_ahead(context, lookups.min(most.max(1)) * each)
+            .keys_ahead(self.context(io), lookups.min(most.max(1)) * each)
             .await?;
+
         let count = made.value.queries.len();
-        let longest = description.sizes.answer as usize;
+        let longest = self.lookup.describe().sizes.answer as usize;
         let lengths = [AnswerLengths { count, longest }];
-        let body = Arc::new(made.value.queries.concat());
-        self.costs.requests += 1;
-        self.costs.query_bytes += body.len() as u64;
         let request = QueryRequest {
             version: self.lookup.version(),
             client: Some(&made.client),
             tickets: &made.value.numbers,
-            queries: body,
+            queries: Arc::new(made.value.queries.concat()),
             limit: lookups::longest(&lengths),
         };
-        match self
-            .service
-            .query(io, &path::query(&self.name), &request)
-            .await?
-        {
-            QueryReply::WrongVersion(refusal) | QueryReply::ClientGone(refusal) => Err(refusal),
-            QueryReply::Answers(answers) => {
-                self.costs.answer_bytes += answers.len() as u64;
-                let answers = lookups::split(&answers, &lengths)?;
-                Ok(registration
-                    .hold(context, &made.value.numbers, &answers)
-                    .await?
-                    / each)
+        let answers = match self.send_queries(io, &request).await? {
+            QueryReply::WrongVersion(refusal) | QueryReply::ClientGone(refusal) => {
+                return Err(refusal);
             }
+            QueryReply::Answers(answers) => answers,
+        };
+
+        self.costs.answer_bytes += answers.len() as u64;
+        let answers = lookups::split(&answers, &lengths)?;
+        let held = self
+            .sending_ahead()?
+            .hold(self.context(io), &made.value.numbers, &answers)
+            .await?;
+        Ok(held / each)
+    }
+
+    /// The registration, if clients of the scheme send keys ahead.
+    fn sending_ahead(&self) -> Result<&Registration> {
+        let description = self.lookup.describe();
+        match &self.registration {
+            Some(registration) if description.sizes.ahead > 0 => Ok(registration),
+            _ => Err(papir_core::Error::Parameters {
+                scheme: description.scheme,
+                reason: "its clients send nothing ahead".to_owned(),
+            }
+            .into()),
         }
+    }
+
+    /// Sends queries, and counts the request.
+    async fn send_queries(&mut self, io: &Io, request: &QueryRequest<'_>) -> Result<QueryReply> {
+        self.costs.requests += 1;
+        self.costs.query_bytes += request.queries.len() as u64;
+        self.service
+            .query(io, &path::query(&self.name), request)
+            .await
     }
 
     /// Looks up keys or indices. Returns their values in order, `None` for absent keys. The server
@@ -305,6 +289,7 @@ impl Session {
     ) -> Result<Vec<Option<Vec<u8>>>> {
         self.stay_fresh(io).await?;
         self.ensure_registered(io).await?;
+
         let mut answered = Vec::new();
         let mut left = wanted;
         while !left.is_empty() {
@@ -312,11 +297,13 @@ impl Session {
             answered.push(batch);
             left = rest;
         }
+
         let start = self.service.platform.now();
         // Decode all answers before returning an error: the time must not depend on which one
         // fails.
         let decoded: Vec<Result<_>> = answered.into_iter().map(AnsweredLookups::decode).collect();
         self.costs.extract += self.service.platform.now().saturating_sub(start);
+
         let batches = decoded.into_iter().collect::<Result<Vec<_>>>()?;
         Ok(batches.into_iter().flatten().collect())
     }
@@ -334,6 +321,7 @@ impl Session {
     ) -> Result<(AnsweredLookups, &'a [Wanted<'a>])> {
         let mut changes = 0;
         let mut registered_again = false;
+
         loop {
             match self.try_exchange(io, wanted).await? {
                 Outcome::Done(answered, rest) => return Ok((answered, rest)),
@@ -361,45 +349,34 @@ impl Session {
     }
 
     async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
+        // With more tickets, more lookups fit into each request.
         if let Some(registration) = &self.registration
             && wanted.len() > self.lookups_per_request()
         {
             registration.learn_tickets_ahead(self.context(io)).await?;
         }
+
         let most = self.lookups_per_request().min(wanted.len());
-        let Prepared {
-            client,
-            lookups,
-            count,
-            ..
-        } = match self.prepare(io, &wanted[..most]).await {
+        let Prepared { client, batch, .. } = match self.prepare(io, &wanted[..most]).await {
             // Another process has stored state for a newer version, or has removed the state, and
             // the new registration found a newer version.
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
-        let queries = lookups.queries();
+        let LookupBatch { lookups, count } = batch;
         let rest = &wanted[count..];
-        let limit = lookups::longest(&lookups.answers());
-        let body = Arc::new(queries.concat());
-        self.costs.requests += 1;
-        self.costs.query_bytes += body.len() as u64;
-        let client_id = client.as_deref();
-        let tickets = lookups.tickets();
-        let version = self.lookup.version();
+
         let request = QueryRequest {
-            version,
-            client: client_id,
-            tickets,
-            queries: body,
-            limit,
+            version: self.lookup.version(),
+            client: client.as_deref(),
+            tickets: lookups.tickets(),
+            queries: Arc::new(lookups.queries().concat()),
+            limit: lookups::longest(&lookups.answers()),
         };
         let start = self.service.platform.now();
-        let reply = self
-            .service
-            .query(io, &path::query(&self.name), &request)
-            .await;
+        let reply = self.send_queries(io, &request).await;
         self.costs.round_trip += self.service.platform.now().saturating_sub(start);
+
         Ok(match reply? {
             QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
             QueryReply::ClientGone(refusal) => {
@@ -407,79 +384,98 @@ impl Session {
             }
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                Outcome::Done(
-                    AnsweredLookups {
-                        pending: lookups,
-                        answers,
-                    },
-                    rest,
-                )
+                let answered = AnsweredLookups {
+                    pending: lookups,
+                    answers,
+                };
+                Outcome::Done(answered, rest)
             }
         })
     }
 
-    /// Makes the queries once the service has their tickets: those of held keys if there are any, even
-    /// if fewer are made than fit, else all. Their changes to the client's state are durable on return.
+    /// Makes the queries once the service has their tickets. While keys are held, it makes only
+    /// queries with held keys, even if more queries fit. The changes to the client's state are
+    /// durable on return.
     async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
         let start = self.service.platform.now();
         let prepared = self.prepare_queries(io, wanted).await;
-        let waited = prepared
-            .as_ref()
-            .map_or(Duration::ZERO, |prepared| prepared.waited);
-        self.costs.query += self
-            .service
-            .platform
-            .now()
-            .saturating_sub(start)
-            .saturating_sub(waited);
+
+        // A wait for tickets is time of the service, so that it counts as a round trip.
+        let waited = match &prepared {
+            Ok(prepared) => prepared.waited,
+            Err(_) => Duration::ZERO,
+        };
+        let spent = self.service.platform.now().saturating_sub(start);
+        self.costs.query += spent.saturating_sub(waited);
         self.costs.round_trip += waited;
         prepared
     }
 
     async fn prepare_queries(&self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
-        let lookup = &self.lookup;
-        let platform = &self.service.platform;
-        match &self.registration {
-            None => {
-                let lookups = lookup.prepare_batch(None, wanted, &mut *platform.rng())?;
-                Ok(Prepared {
-                    client: None,
-                    lookups,
-                    count: wanted.len(),
-                    waited: Duration::ZERO,
-                })
-            }
-            Some(registration) => {
-                let tickets = |held| {
-                    if held > 0 {
-                        0
-                    } else {
-                        lookup.queries_of(wanted.len())
-                    }
-                };
-                let make = |state: &mut ErasedState| {
-                    let held = lookup.lookups_in(lookup.client().held(state)?);
-                    let wanted = if held > 0 {
-                        &wanted[..held.min(wanted.len())]
-                    } else {
-                        wanted
-                    };
-                    let lookups =
-                        lookup.prepare_batch(Some(state), wanted, &mut *platform.rng())?;
-                    Ok((lookups.queries().len(), (lookups, wanted.len())))
-                };
-                let made = registration
-                    .with_state(self.context(io), tickets, make)
-                    .await?;
-                let (lookups, count) = made.value;
-                Ok(Prepared {
-                    client: Some(made.client),
-                    lookups,
-                    count,
-                    waited: made.waited,
-                })
-            }
+        let Some(registration) = &self.registration else {
+            return Ok(Prepared {
+                client: None,
+                batch: self.make_batch(None, wanted)?,
+                waited: Duration::ZERO,
+            });
+        };
+
+        let made = registration
+            .with_state(
+                self.context(io),
+                |held| self.tickets_for(wanted.len(), held),
+                |state| self.make_registered_batch(state, wanted),
+            )
+            .await?;
+        Ok(Prepared {
+            client: Some(made.client),
+            batch: made.value,
+            waited: made.waited,
+        })
+    }
+
+    /// The number of tickets for `lookups` lookups of a client that holds `held` keys.
+    fn tickets_for(&self, lookups: usize, held: usize) -> usize {
+        if held > 0 {
+            0
+        } else {
+            self.lookup.queries_of(lookups)
         }
+    }
+
+    /// Makes the queries of a registered client: with its held keys if it has any, else all.
+    fn make_registered_batch(
+        &self,
+        state: &mut ErasedState,
+        wanted: &[Wanted<'_>],
+    ) -> Result<StateWork<LookupBatch>> {
+        let held = self.lookup.lookups_in(self.lookup.client().held(state)?);
+        let wanted = if held > 0 {
+            &wanted[..held.min(wanted.len())]
+        } else {
+            wanted
+        };
+
+        let value = self.make_batch(Some(state), wanted)?;
+        Ok(StateWork {
+            made: value.lookups.queries().len(),
+            value,
+        })
+    }
+
+    fn make_batch(
+        &self,
+        state: Option<&mut ErasedState>,
+        wanted: &[Wanted<'_>],
+    ) -> Result<LookupBatch> {
+        let platform = &self.service.platform;
+        let lookups = self
+            .lookup
+            .prepare_batch(state, wanted, &mut *platform.rng())?;
+        Ok(LookupBatch {
+            lookups,
+            count: wanted.len(),
+        })
     }
 
     /// The number of keys or indices in one request.
@@ -492,8 +488,10 @@ impl Session {
             .max(1)
     }
 
+    /// Registers, if the scheme has client keys and this session is not registered.
     pub(crate) async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
         let mut changes = 0;
+
         while self.registration.is_none() {
             match Registration::open(self.context(io), &self.name, &self.settings).await {
                 Ok(None) => break,
@@ -516,17 +514,19 @@ impl Session {
         self.ensure_registered(io).await
     }
 
-    /// Moves to the newest version if this session has seen deltas, and has not asked for the newest version
-    /// for [`Settings::freshness`]. Old versions are answered too, so no refusal would move it. If its own
-    /// checkpoint has become too old, it needs a newer one.
+    /// Moves to the newest version if this session has seen deltas, and has not asked for the
+    /// newest version for [`Settings::freshness`]. Old versions are answered too, so no refusal
+    /// would move it. If its own checkpoint has become too old, it needs a newer one.
     async fn stay_fresh(&mut self, io: &Io) -> Result<()> {
         if self.trust.is_too_old(&self.service, &self.settings) {
             return self.fetch_again(io, 0, None).await;
         }
+
         let age = self.service.platform.now().saturating_sub(self.seen);
         if !self.had_delta || age < self.settings.freshness.0 {
             return Ok(());
         }
+
         match self.fetch_again(io, 0, None).await {
             // Its own version is still answered, or the lookup says why not.
             Err(error) if error.is_retryable() || error.is_version_change() => Ok(()),
@@ -534,18 +534,41 @@ impl Session {
         }
     }
 
-    /// Fetches the public part of the version that a refusal names, or of the newest. The registration
-    /// is checked again, since it may not be valid for that version.
+    /// Fetches the public part of the version that a refusal names, or of the newest. The
+    /// registration is checked again, since it may not be valid for that version.
     async fn fetch_again(&mut self, io: &Io, changes: u32, named: Option<Version>) -> Result<()> {
+        let begin = self.service.platform.now();
+        if changes > 0 {
+            fetch::pause_between_changes(io, &self.service, changes).await;
+        }
+        self.move_to(io, named).await?;
+
+        // Counted from the start of the fetch: a version may be published during it.
+        if named.is_none() {
+            self.seen = begin;
+        }
+        self.had_delta |= self.info.delta.is_some();
+
+        // Taken over before the registration goes, which counts the bytes of its keys.
+        self.costs = self.costs();
+        self.registration = None;
+
+        if self.trust.is_signed() {
+            let pin = NamePin::of_service(io, &self.service, &self.settings);
+            self.keep_name(&pin).await?;
+        }
+        Ok(())
+    }
+
+    /// Moves to the version that a refusal names, or to the newest. Fetches again if another
+    /// session of this client has seen a newer checkpoint meanwhile.
+    async fn move_to(&mut self, io: &Io, named: Option<Version>) -> Result<()> {
         let service = &self.service;
         let name = &self.name;
         let settings = &self.settings;
-        let begin = service.platform.now();
-        if changes > 0 {
-            fetch::pause_between_changes(io, service, changes).await;
-        }
         let mut attempts = 1..MAX_CHANGES;
-        (self.info, self.lookup) = loop {
+
+        loop {
             let from = Origin {
                 service,
                 name,
@@ -558,29 +581,18 @@ impl Session {
                 lookup,
                 accepted,
             } = fetch::fetch(io, from, named, &mut self.costs).await?;
-            let Some(accepted) = accepted else {
-                break (info, lookup);
-            };
-            match self
-                .trust
-                .keep(io, service, name, settings, *accepted)
-                .await
-            {
-                Err(error) if error.is_rollback() && attempts.next().is_some() => {}
-                kept => break kept.map(|()| (info, lookup))?,
+
+            if let Some(accepted) = accepted {
+                let keeping = self.trust.keep(io, service, name, settings, *accepted);
+                match keeping.await {
+                    Err(error) if error.is_rollback() && attempts.next().is_some() => continue,
+                    kept => kept?,
+                }
             }
-        };
-        if named.is_none() {
-            self.seen = begin;
+            self.info = info;
+            self.lookup = lookup;
+            return Ok(());
         }
-        self.had_delta |= self.info.delta.is_some();
-        self.costs = self.costs();
-        self.registration = None;
-        if self.trust.is_signed() {
-            self.keep_name(&NamePin::of_service(io, &self.service, &self.settings))
-                .await?;
-        }
-        Ok(())
     }
 
     /// Registers again in place of a client that does not exist any more. If the ticket was used by
@@ -589,6 +601,7 @@ impl Session {
         let Some(registration) = &self.registration else {
             return Err(refusal);
         };
+
         match refusal {
             Error::Http {
                 url, code, message, ..
@@ -607,41 +620,4 @@ impl Session {
             lookup: &self.lookup,
         }
     }
-}
-
-/// Checks the root that was found against the given or pinned one, and pins it if the settings say so.
-/// Returns the root that the database must have from now on.
-///
-/// A root that the trusted owner signed needs no pin: the next version has another one. But a root that was
-/// pinned before any key stays: otherwise a service could replace it by a key of its own.
-async fn check_root(
-    io: &Io,
-    from: Origin<'_>,
-    found: Option<Root>,
-    signed: bool,
-) -> Result<Option<Root>> {
-    let Origin {
-        service,
-        name,
-        settings,
-        trust,
-        ..
-    } = from;
-    let slot = service.address.identity(name);
-    let storage = Storage::new(io, &slot);
-    let checks = match settings.pin {
-        Pin::Nothing => false,
-        Pin::Owner => signed && trust.is_rooted(),
-        Pin::OwnerAndRoot => settings.root.is_some() || !signed || trust.is_rooted(),
-    };
-    if !checks {
-        return Ok(settings.root);
-    }
-    pins::check_or_pin(
-        storage,
-        &service.url(&path::database(name)),
-        settings.root,
-        found,
-    )
-    .await
 }

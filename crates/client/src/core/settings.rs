@@ -1,4 +1,4 @@
-//! Settings of a session, and the client's token.
+//! Settings of a session.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ pub enum Pin {
 }
 
 /// Limits after which a registered client replaces its keys. It registers anew before its next
-/// lookup. If the service refuses, it keeps the old keys, and tries again after a sixteenth of these
-/// limits.
+/// lookup. If the service refuses, it keeps the old keys, and tries again after a sixteenth of
+/// these limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Number of queries under one registration.
@@ -75,9 +75,10 @@ impl Default for Rotation {
     }
 }
 
-/// Maximum age of a session's version before a lookup asks for a newer one. It applies to sessions that
-/// have seen changes beside a base (`papir update --delta`, `papir follow`). Other sessions stay at their
-/// version until the service refuses it. If the service cannot be asked, the session keeps its version.
+/// Maximum age of a session's version before a lookup asks for a newer one. It applies to sessions
+/// that have seen changes beside a base (`papir update --delta`, `papir follow`). Other sessions
+/// stay at their version until the service refuses it. If the service cannot be asked, the session
+/// keeps its version.
 ///
 /// The requests depend on the time and on the service alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,8 @@ pub struct CheckpointSettings {
     /// The owner's public key. The database must be signed under it. `None` trusts the pinned key,
     /// or the key of the first checkpoint.
     pub owner: Option<VerifyingKey>,
-    /// Maximum age of a checkpoint, whenever one is fetched and at every lookup; `None` accepts any.
+    /// Maximum age of a checkpoint, whenever one is fetched and at every lookup; `None` accepts
+    /// any.
     pub max_age: Option<Duration>,
     /// Public keys of known witnesses, whose cosignatures are verified and counted.
     pub witnesses: Vec<VerifyingKey>,
@@ -158,6 +160,7 @@ impl Token {
         let fits = !text.is_empty()
             && text.len() <= 4096
             && text.bytes().all(|byte| byte.is_ascii_graphic());
+
         if fits {
             Ok(Self(Zeroizing::new(text.to_owned())))
         } else {
@@ -192,7 +195,7 @@ struct Registered {
 }
 
 impl Schemes {
-    /// These alone. A program that names its schemes contains no other.
+    /// The listed schemes alone. A program that names its schemes contains no other.
     pub fn only(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
         Self {
             listed,
@@ -200,7 +203,7 @@ impl Schemes {
         }
     }
 
-    /// These, and all in the registry that have other numbers.
+    /// The listed schemes, and the registry's schemes that have other numbers.
     pub fn and(listed: Vec<&'static dyn ErasedClientScheme>) -> Self {
         Self {
             listed,
@@ -212,32 +215,26 @@ impl Schemes {
     }
 
     /// The scheme with this number.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::UnknownScheme`], or the registry's errors.
     pub(crate) fn by_id(&self, id: u16) -> papir_core::Result<&'static dyn ErasedClientScheme> {
-        match (
-            self.listed.iter().find(|scheme| scheme.id() == id),
-            self.registered,
-        ) {
-            (Some(scheme), _) => Ok(*scheme),
-            (None, Some(registered)) => Ok((registered.by_id)(id)?),
-            (None, None) => Err(self.unknown(format!("number {id}"))),
+        if let Some(scheme) = self.listed.iter().find(|scheme| scheme.id() == id) {
+            return Ok(*scheme);
+        }
+
+        match self.registered {
+            Some(registered) => Ok((registered.by_id)(id)?),
+            None => Err(self.unknown(format!("number {id}"))),
         }
     }
 
     /// Checks that there is a scheme of this name.
-    ///
-    /// # Errors
-    /// Those of [`Self::by_id`].
     pub(crate) fn check_name(&self, name: &str) -> papir_core::Result<()> {
-        match (
-            self.listed.iter().any(|scheme| scheme.name() == name),
-            self.registered,
-        ) {
-            (true, _) => Ok(()),
-            (false, Some(registered)) => (registered.by_name)(name).map(drop),
-            (false, None) => Err(self.unknown(name.to_owned())),
+        if self.listed.iter().any(|scheme| scheme.name() == name) {
+            return Ok(());
+        }
+
+        match self.registered {
+            Some(registered) => (registered.by_name)(name).map(drop),
+            None => Err(self.unknown(name.to_owned())),
         }
     }
 
@@ -276,6 +273,7 @@ mod tests {
         let token = Token::new(" secret\n").unwrap();
         assert!(!format!("{token:?}").contains("secret"));
         assert_eq!(*token.bearer(), "Bearer secret");
+
         for text in [
             "",
             " \n",

@@ -1,4 +1,4 @@
-//! Cache of client state in memory, with work done in advance for its next queries.
+//! Cache of client state in memory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,11 +22,9 @@ struct Cached {
 impl StateCache {
     /// Takes the state whose stored encoding is `bytes`: from the cache if it matches, else
     /// decoded.
-    ///
-    /// # Errors
-    /// The errors of [`ErasedClient::load_state`].
     pub(crate) fn take(&self, client: &dyn ErasedClient, bytes: &[u8]) -> Result<ErasedState> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Compared with the stored bytes: another process may have used the state meanwhile.
         match cached.filter(|cached| cached.version == client.version() && *cached.bytes == bytes) {
             Some(cached) => Ok(cached.state),
             None => Ok(client.load_state(bytes)?),

@@ -123,7 +123,7 @@ impl Locked<'_> {
         self.lock.place()
     }
 
-    /// The registration, if there is one.
+    /// The registration; `None` if the slot has none.
     pub(crate) async fn read(&self) -> Result<Option<SavedRegistration>> {
         match self.storage.perform(StoreAction::Read).await? {
             Stored::Registration(saved) => Ok(saved),

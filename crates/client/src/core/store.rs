@@ -1,8 +1,8 @@
 //! Requests to the storage of client state.
 //!
-//! A slot holds the data of one database of one service, or the name of a service's only database. A query uses up
-//! state that must never be used again. Therefore a change must be durable before the storage replies, and
-//! only one task at a time may hold a slot's lock.
+//! A slot holds the data of one database of one service, or the name of a service's only database.
+//! A query uses up state that must never be used again. Therefore a change must be durable before
+//! the storage replies, and only one task at a time may hold a slot's lock.
 
 use std::any::Any;
 use std::fmt;
@@ -17,8 +17,8 @@ use super::record::SavedRegistration;
 /// A request to the storage.
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// The slot's identity, unique to one database of one service, or to the service. It contains the
-    /// service's address: storage that others can list should hash it.
+    /// The slot's identity, unique to one database of one service, or to the service. It contains
+    /// the service's address: storage that others can list should hash it.
     pub slot: String,
     /// The action.
     pub action: StoreAction,
@@ -53,17 +53,17 @@ pub enum StoreAction {
     Owner,
     /// Pins an owner's key and replaces an earlier one. Requested with the lock held.
     KeepOwner(PinnedOwner),
-    /// Reads the pinned name of a service's database, without creating the slot or taking its lock. The
-    /// reply is [`Stored::Bytes`].
+    /// Reads the pinned name of a service's database, without creating the slot or taking its lock.
+    /// The reply is [`Stored::Bytes`].
     Name,
     /// Pins the name of a service's database. Requested with the lock held.
     KeepName(String),
-    /// Reads a set's filter, at most this many bytes. The reply is [`Stored::Bytes`].
+    /// Reads a set's filter, up to a maximum of bytes. The reply is [`Stored::Bytes`].
     Filter(u64),
     /// Stores the filter of a set and replaces an earlier one. The storage takes the lock itself.
     KeepFilter(Vec<u8>),
-    /// Reads the stored public part, at most this many bytes, without creating the slot or taking its
-    /// lock. The reply is [`Stored::Bytes`]. A storage may lose it at any time.
+    /// Reads the stored public part, up to a maximum of bytes, without creating the slot or taking
+    /// its lock. The reply is [`Stored::Bytes`]. A storage may lose it at any time.
     PublicPart(u64),
     /// Stores a public part and replaces an earlier one, without the lock.
     KeepPublicPart(Vec<u8>),
@@ -76,13 +76,13 @@ pub enum Stored {
     Done,
     /// The lock is held until this is dropped.
     Locked(StoreLock),
-    /// The registration, if there is one.
+    /// The registration; `None` if the slot has none.
     Registration(Option<SavedRegistration>),
-    /// The bytes, if there are any.
+    /// The bytes; `None` if the slot has none.
     Bytes(Option<Vec<u8>>),
-    /// The pinned root, if there is one.
+    /// The pinned root; `None` if none is pinned.
     Root(Option<Root>),
-    /// The pinned owner's key, if there is one.
+    /// The pinned owner's key; `None` if none is pinned.
     Owner(Option<PinnedOwner>),
     /// Set if a root is pinned.
     Found(bool),

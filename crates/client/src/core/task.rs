@@ -1,8 +1,9 @@
-//! Tasks: state machines that produce requests and consume responses.
+//! Tasks: state machines of the protocol.
 //!
-//! The logic of a task is an `async fn`, which the compiler turns into a state machine. No executor
-//! is involved. The transport polls the task whenever it has the result that the task waits for,
-//! and each pending `await` leaves exactly one effect for the transport to perform.
+//! A task produces requests and consumes responses. Its logic is an `async fn`, which the compiler
+//! turns into a state machine. No executor is involved. The transport polls the task whenever it
+//! has the result that the task waits for, and each pending `await` leaves exactly one effect for
+//! the transport to perform.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -88,6 +89,7 @@ impl<'a, T> Task<'a, T> {
         {
             return Step::Done(output);
         }
+
         let effect = self.io.state().effect.take();
         match effect {
             Some(Effect::Send(request)) => Step::Send(request, AfterSend(self)),

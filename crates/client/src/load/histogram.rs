@@ -28,15 +28,13 @@ pub struct Percentiles {
 
 impl Histogram {
     /// An empty histogram.
-    ///
-    /// # Errors
-    /// The number of digits is invalid.
     pub(crate) fn new() -> Result<Self, Error> {
         // The whole range: `saturating_record` clamps to the present one and does not extend it.
-        let counts = hdrhistogram::Histogram::new_with_max(u64::MAX, DIGITS);
-        let bad = |error| Error::out_of_bounds("the digits of a histogram", DIGITS.into(), error);
+        let counts = hdrhistogram::Histogram::new_with_max(u64::MAX, DIGITS).map_err(|error| {
+            Error::out_of_bounds("the digits of a histogram", DIGITS.into(), error)
+        })?;
         Ok(Self {
-            counts: counts.map_err(bad)?,
+            counts,
             longest: Duration::ZERO,
         })
     }
@@ -55,14 +53,19 @@ impl Histogram {
 
     /// The percentiles; all zero if nothing was counted.
     pub(crate) fn percentiles(&self) -> Percentiles {
-        let at =
-            |share| Duration::from_nanos(self.counts.value_at_quantile(share)).min(self.longest);
         Percentiles {
-            p50: at(0.5),
-            p95: at(0.95),
-            p99: at(0.99),
+            p50: self.at(0.5),
+            p95: self.at(0.95),
+            p99: self.at(0.99),
             longest: self.longest,
         }
+    }
+
+    /// The duration that this share of the durations does not exceed.
+    fn at(&self, share: f64) -> Duration {
+        let rounded = Duration::from_nanos(self.counts.value_at_quantile(share));
+        // The histogram rounds up, possibly beyond the longest duration.
+        rounded.min(self.longest)
     }
 }
 
@@ -75,9 +78,11 @@ mod tests {
     fn percentiles_match_the_sorted_list() {
         let mut histogram = Histogram::new().unwrap();
         assert_eq!(histogram.percentiles(), Percentiles::default());
+
         (1..=1000)
             .rev()
             .for_each(|i| histogram.record(Duration::from_micros(i)));
+
         let found = histogram.percentiles();
         for (found, exact) in [
             (found.p50, 500),
@@ -98,6 +103,7 @@ mod tests {
         [Duration::ZERO, Duration::MAX]
             .into_iter()
             .for_each(|duration| histogram.record(duration));
+
         let found = histogram.percentiles();
         assert_eq!((found.p50, found.longest), (Duration::ZERO, Duration::MAX));
         assert!(

@@ -1,7 +1,6 @@
 //! Load tests: many clients at once, for a bounded time.
 //!
-//! Every lookup is real, with fresh queries. Results are checked against known values, if there are
-//! any.
+//! Every lookup is real, with fresh queries. Results are checked against known values.
 
 mod histogram;
 mod report;
@@ -53,25 +52,18 @@ impl Default for LoadOptions {
 
 impl LoadOptions {
     fn check(&self) -> Result<()> {
-        let within = |what, found: u64, most: u64| match found {
-            1.. if found <= most => Ok(()),
-            _ => Err(CoreError::out_of_bounds(
-                what,
-                found,
-                format!("1 to {most}"),
-            )),
-        };
-        within(
-            "the number of clients",
-            self.clients as u64,
-            MAX_CLIENTS as u64,
-        )?;
-        Ok(within(
-            "the length of a load in seconds",
-            self.seconds,
-            MAX_SECONDS,
-        )?)
+        let clients = self.clients as u64;
+        check_within("the number of clients", clients, MAX_CLIENTS as u64)?;
+        check_within("the length of a load in seconds", self.seconds, MAX_SECONDS)
     }
+}
+
+/// Checks that a number is from 1 to `most`.
+fn check_within(what: &'static str, found: u64, most: u64) -> Result<()> {
+    if (1..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(CoreError::out_of_bounds(what, found, format!("1 to {most}")).into())
 }
 
 /// Runs `workload` against the service of `connection`: first a few single lookups, then many
@@ -79,8 +71,8 @@ impl LoadOptions {
 /// counts failed lookups.
 ///
 /// # Errors
-/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a lookup that fails before
-/// the load.
+/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a lookup that fails
+/// before the load.
 pub fn load(
     connection: &Connection,
     workload: &Workload,
@@ -90,9 +82,12 @@ pub fn load(
     options.check()?;
     workload.check(connection)?;
     let unloaded = unloaded(connection, workload)?;
+
+    // Made before the start: the reading of their certificates is no part of the load.
     let clients = (0..options.clients)
         .map(|_| connection.with_own_sockets())
         .collect::<Result<Vec<_>>>()?;
+
     progress.stage("load", options.seconds);
     let tally = Mutex::new(Tally::new()?);
     let start = Instant::now();
@@ -102,11 +97,13 @@ pub fn load(
             let tally = &tally;
             scope.spawn(move || look_up_until(end, client, workload, tally));
         }
+
         while Instant::now() < end {
             thread::sleep(Duration::from_secs(1).min(end - Instant::now().min(end)));
             progress.advance(1);
         }
     });
+
     Ok(LoadReport::new(
         options.clients,
         start.elapsed(),
@@ -118,10 +115,12 @@ pub fn load(
 /// The median time of single lookups. The first lookup opens the socket and does not count.
 fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
     let mut connection = connection.with_own_sockets()?;
+
     let mut times = Vec::new();
     for _ in 0..=UNLOADED_LOOKUPS {
         times.push(Sample::run(&mut connection, workload)?.whole);
     }
+
     let counted = &mut times[1..];
     counted.sort_unstable();
     Ok(counted[UNLOADED_LOOKUPS / 2])
@@ -136,6 +135,7 @@ fn look_up_until(
 ) {
     while Instant::now() < end {
         let outcome = Sample::run(&mut connection, workload);
+
         // Pause only after failures that the service notices itself: a pause must not reveal that
         // an answer did not decode.
         let failed = matches!(&outcome, Err(Error::Transport { .. } | Error::Http { .. }));

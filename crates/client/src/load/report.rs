@@ -39,6 +39,7 @@ impl LoadReport {
         tally: Mutex<Tally>,
     ) -> Self {
         let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+
         Self {
             clients,
             elapsed,

@@ -32,9 +32,12 @@ impl Sample {
         let before = connection.costs();
         let version = connection.lookup().version();
         let drawn = workload.draw(connection);
+
+        // Only the lookup is timed, without the drawing of its key.
         let start = Instant::now();
         let correct = drawn.run(connection)?;
         let whole = start.elapsed();
+
         let after = connection.costs();
         Ok(Self {
             whole,
@@ -57,9 +60,6 @@ pub(super) struct Tally {
 
 impl Tally {
     /// No lookups.
-    ///
-    /// # Errors
-    /// See [`Histogram::new`].
     pub(super) fn new() -> Result<Self> {
         Ok(Self {
             whole: Histogram::new()?,
@@ -73,6 +73,7 @@ impl Tally {
     /// Counts a lookup.
     pub(super) fn add(tally: &Mutex<Self>, outcome: Result<Sample>) {
         let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+
         match outcome {
             Err(error) => *tally.errors.entry(error.code().to_owned()).or_default() += 1,
             Ok(sample) if !sample.correct => {

@@ -10,7 +10,7 @@ use crate::rng::system_rng;
 /// Bytes of a random key.
 const KEY_BYTES: usize = 16;
 
-/// A key, and its value if it is known.
+/// A key with its value; `None` if the value is not known.
 pub type KnownKey = (Vec<u8>, Option<Vec<u8>>);
 
 /// The lookups that every client repeats.
@@ -50,6 +50,7 @@ impl Workload {
     /// Draws a lookup.
     pub(super) fn draw(&self, connection: &Connection) -> Drawn<'_> {
         let mut rng = system_rng();
+
         match self {
             Self::Indices => {
                 Drawn::Index(rng.next_u64() % connection.lookup().describe().shape.records())

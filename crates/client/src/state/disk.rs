@@ -19,6 +19,7 @@ pub(super) fn create_folder(path: &Path) -> io::Result<()> {
 
 /// Replaces a file by these parts. The file is on disk on return. `partial` is in the same folder.
 pub(super) fn replace(path: &Path, partial: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    // On disk before the rename: after a crash the name has the old file or the whole new one.
     write(partial, parts)?.sync_all()?;
     fs::rename(partial, path)?;
     sync_directory(path)
@@ -40,11 +41,13 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, error)),
     };
+
     let length = file
         .metadata()
         .map_err(|error| failed(path, error))?
         .len()
         .min(limit);
+    // Allocated in full: growing would leave a copy of a secret in freed memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(length as usize + 1));
     file.take(limit)
         .read_to_end(&mut bytes)

@@ -1,7 +1,8 @@
-//! Storage of client state in the files of one directory: locked, replaced atomically, durable.
+//! Storage of client state in the files of one directory.
+//!
+//! A slot is locked while it changes. Its files are replaced atomically, and are durable.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,9 @@ use super::storage::{StateEntry, StateStorage};
 use crate::core::StoreLock;
 use crate::error::{Error, Result};
 
-/// Stores client state in files of one directory, named after the slot and the entry. Beside them are
-/// a slot's `.lock` and, while a file is written, `.partial`. Copies of public parts have a folder.
+/// Stores client state in files of one directory, named after the slot and the entry. Beside them
+/// are a slot's `.lock` and, while a file is written, `.partial`. Copies of public parts have a
+/// folder.
 #[derive(Debug)]
 pub(super) struct Folder(Option<PathBuf>);
 
@@ -47,11 +49,13 @@ impl StateStorage for Folder {
     fn lock(&self, slot: &str) -> Result<StoreLock> {
         let directory = self.directory()?;
         create_folder(directory).map_err(|error| failed(directory, error))?;
+
         let path = self.path(slot, "lock")?;
         let file = private(OpenOptions::new().create(true).write(true)).open(&path);
         let lock = file
             .and_then(FileLock::wait)
             .map_err(|error| failed(&path, error))?;
+
         let place = place::place(lock.file(), &Host::this());
         Ok(StoreLock::new(lock).at(place))
     }
@@ -79,6 +83,7 @@ impl StateStorage for Folder {
                 .keep(slot, bytes)
                 .map_err(|error| failed(directory, error));
         }
+
         let path = self.file(slot, entry)?;
         let partial = self.path(slot, "partial")?;
         replace(&path, &partial, &[bytes]).map_err(|error| failed(&path, error))
@@ -100,11 +105,16 @@ impl StateStorage for Folder {
 /// The default directory of client state: `$XDG_DATA_HOME/papir` or `~/.local/share/papir`; `None`
 /// if neither variable is set.
 pub fn default_state_directory() -> Option<PathBuf> {
-    let folder = |name| {
-        env::var_os(name)
-            .filter(|value: &OsString| !value.is_empty())
-            .map(PathBuf::from)
+    let data = match folder_in("XDG_DATA_HOME") {
+        Some(data) => data,
+        None => folder_in("HOME")?.join(".local/share"),
     };
-    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
     Some(data.join("papir"))
+}
+
+/// The folder in a variable of the environment; `None` if it is not set or empty.
+fn folder_in(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
 }

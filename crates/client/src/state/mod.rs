@@ -56,7 +56,8 @@ impl ClientState {
         Self::new(Arc::new(Folder::new(directory)), passphrase)
     }
 
-    /// The location of a slot. All connections of this process that share the slot get the same one.
+    /// The location of a slot. All connections of this process that share the slot get the same
+    /// location.
     #[cfg(feature = "aio")]
     pub(crate) fn location(&self, slot: &str) -> PathBuf {
         Slot::new(&*self.storage, slot, None).location()

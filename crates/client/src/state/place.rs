@@ -1,4 +1,4 @@
-//! The place of a slot: hashes of its lock file, machine and boot.
+//! Place of a slot: hashes of lock file, machine and boot.
 //!
 //! Only hashes are stored: the identity of a machine is for its own use (`man machine-id`).
 
@@ -43,14 +43,15 @@ pub(super) fn place(lock: &File, host: &Host) -> Option<Place> {
     })
 }
 
-/// Device, inode and time of creation, as far as the system has them. A system may give the inode of
-/// a removed file to its copy, but not the time of its creation.
+/// Device, inode and time of creation, as far as the system has them. A system may give the inode
+/// of a removed file to its copy, but not the time of its creation.
 fn file_identity(metadata: &Metadata) -> Option<Vec<u8>> {
     let created = metadata
         .created()
         .ok()
         .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let created = created.map(|time| time.as_nanos().to_le_bytes());
+
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -102,13 +103,16 @@ mod tests {
         fs::write(&path, []).unwrap();
         fs::copy(&path, &copy).unwrap();
         let first = of(&path, &here);
+
         assert_eq!(of(&path, &here), first);
         assert_ne!(of(&copy, &here).slot, first.slot);
         assert_eq!(of(&copy, &here).boot, first.boot);
+
         // A copy that takes the place of the first file.
         fs::remove_file(&path).unwrap();
         fs::copy(&copy, &path).unwrap();
         assert_ne!(of(&path, &here).slot, first.slot);
+
         let hosts = [
             host("another", Some("boot")),
             host("machine", Some("next")),

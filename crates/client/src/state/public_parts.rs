@@ -25,6 +25,14 @@ const MAX_FILES: usize = 32;
 /// Maximum size of all files in bytes: 1 GiB.
 const MAX_BYTES: u64 = 1 << 30;
 
+/// One file of the folder, ordered by its age.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct StoredFile {
+    modified: SystemTime,
+    length: u64,
+    path: PathBuf,
+}
+
 /// The copies in one directory of client state.
 pub(super) struct PublicParts {
     folder: PathBuf,
@@ -50,36 +58,39 @@ impl PublicParts {
         let (magic, hash) = head.split_at(MAGIC.len());
         let mut bytes = Vec::new();
         (&file).take(limit).read_to_end(&mut bytes).ok()?;
+
         if magic != MAGIC || blake3::hash(&bytes) != *hash {
             return None;
         }
+
         // The copies that were not used for longest are removed first.
         let _ = file.set_modified(SystemTime::now());
         Some(bytes)
     }
 
     /// Stores a copy in place of an earlier one, and removes the oldest copies until all fit.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(super) fn keep(&self, slot: &str, bytes: &[u8]) -> io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
+
         if bytes.len() as u64 > self.most_bytes {
             return Ok(());
         }
         create_folder(&self.folder)?;
+
         // No lock: a copy is whole under each name, and the last one written stays.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let partial = self
             .folder
             .join(format!("{}-{number}.partial", process::id()));
         let hash = blake3::hash(bytes);
+
         // Without waiting for the disk: a copy that is not whole after a crash is ignored.
         let written = write(&partial, &[MAGIC, hash.as_bytes(), bytes]);
         let replaced = written.and_then(|_| fs::rename(&partial, self.path(slot)));
         if replaced.is_err() {
             let _ = fs::remove_file(&partial);
         }
+
         self.trim()?;
         replaced
     }
@@ -93,17 +104,23 @@ impl PublicParts {
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
-            files.push((metadata.modified()?, metadata.len(), entry.path()));
+            files.push(StoredFile {
+                modified: metadata.modified()?,
+                length: metadata.len(),
+                path: entry.path(),
+            });
         }
+
         files.sort_unstable();
-        let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
+        let mut bytes: u64 = files.iter().map(|file| file.length).sum();
         let mut count = files.len();
-        for (_, length, path) in files {
+        for file in files {
             if count <= self.most_files && bytes <= self.most_bytes {
                 break;
             }
-            let _ = fs::remove_file(path);
-            (count, bytes) = (count - 1, bytes - length);
+            let _ = fs::remove_file(file.path);
+            count -= 1;
+            bytes -= file.length;
         }
         Ok(())
     }
@@ -125,7 +142,8 @@ mod tests {
         fs::read_dir(&parts.folder).unwrap().count()
     }
 
-    /// Makes all files an hour older, so that the next use is later even where times on disk are coarse.
+    /// Makes all files an hour older, so that the next use is later even where times on disk are
+    /// coarse.
     fn age(parts: &PublicParts) {
         for entry in fs::read_dir(&parts.folder).into_iter().flatten() {
             let file = File::open(entry.unwrap().path()).unwrap();
@@ -139,6 +157,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let parts = PublicParts::new(folder.path());
         assert_eq!(parts.read("a", 9), None);
+
         parts.keep("a", b"first").unwrap();
         parts.keep("a", b"second").unwrap();
         assert_eq!(
@@ -151,6 +170,7 @@ mod tests {
             "longer than the limit; another"
         );
         assert_eq!(count(&parts), 1);
+
         let path = parts.path("a");
         let whole = fs::read(&path).unwrap();
         for position in 0..whole.len() {
@@ -161,6 +181,7 @@ mod tests {
             fs::write(&path, &whole[..position]).unwrap();
             assert_eq!(parts.read("a", 6), None, "{position}");
         }
+
         parts.keep("a", b"third").unwrap();
         assert_eq!(parts.read("a", 5), Some(b"third".into()));
     }
@@ -197,10 +218,12 @@ mod tests {
             parts.read(name, 999).is_some()
         };
         let found = |names: &[&str]| names.iter().map(is_found).collect::<Vec<_>>();
+
         ["a", "b", "c"].iter().for_each(|name| keep(name, 8));
         assert_eq!(found(&["a"]), [true]);
         keep("d", 8);
         assert_eq!(found(&["b", "c", "d", "a"]), [false, true, true, true]);
+
         // A long copy takes the place of two.
         keep("e", 50);
         assert_eq!(found(&["c", "d", "a", "e"]), [false, false, true, true]);
@@ -210,6 +233,7 @@ mod tests {
             [true, true, false],
             "longer than all may be"
         );
+
         // A file that a killed process left.
         fs::write(parts.folder.join("1-0.partial"), [0; 500]).unwrap();
         keep("g", 8);

@@ -96,14 +96,16 @@ impl Passphrase {
         {
             return Ok(one.key.clone());
         }
-        let bad =
-            |error| CoreError::malformed("a state file's Argon2id parameters", error, "valid ones");
-        let params = Params::new(cost.memory, cost.passes, cost.lanes, Some(32)).map_err(bad)?;
+
+        // Derived under the lock: other threads wait, and then find the key.
+        let params =
+            Params::new(cost.memory, cost.passes, cost.lanes, Some(32)).map_err(bad_parameters)?;
         let mut key = Zeroizing::new([0; 32]);
         let argon = Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, params);
         argon
             .hash_password_into(&self.text, &salt, &mut *key)
-            .map_err(bad)?;
+            .map_err(bad_parameters)?;
+
         *derived = Some(Derived {
             cost,
             salt,
@@ -129,7 +131,7 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// Reason why a state file cannot be opened.
+/// Reason for a state file that cannot be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     /// The file needs a passphrase, and none was given.
@@ -146,6 +148,11 @@ impl From<CoreError> for OpenError {
     fn from(error: CoreError) -> Self {
         Self::Core(error)
     }
+}
+
+/// The error for parameters of Argon2id that are not valid.
+fn bad_parameters(error: impl ToString) -> CoreError {
+    CoreError::malformed("a state file's Argon2id parameters", error, "valid ones")
 }
 
 fn random<const N: usize>() -> [u8; N] {
@@ -174,21 +181,21 @@ pub(crate) fn parse(
 fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<Vec<u8>>> {
     // Allocated in full: growing would leave a copy of the secret in freed memory.
     let mut file = Zeroizing::new(Vec::with_capacity(record.len() + 128));
+    let protection = if passphrase.is_some() {
+        PASSPHRASE
+    } else {
+        CLEAR
+    };
     file.extend_from_slice(&MAGIC);
-    file.extend_from_slice(&[
-        FORMATS.written as u8,
-        if passphrase.is_some() {
-            PASSPHRASE
-        } else {
-            CLEAR
-        },
-    ]);
+    file.extend_from_slice(&[FORMATS.written as u8, protection]);
+
     let Some(passphrase) = passphrase else {
         file.extend_from_slice(record);
         let sum = checksum(&file);
         file.extend_from_slice(&sum);
         return Ok(file);
     };
+
     let salt = passphrase.salt();
     let nonce = random::<24>();
     for number in [COST.memory, COST.passes, COST.lanes] {
@@ -196,6 +203,8 @@ fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<
     }
     file.extend_from_slice(&salt);
     file.extend_from_slice(&nonce);
+
+    // The file so far is the associated data: a modified header is refused.
     let key = passphrase.key(COST, salt)?;
     let mut sealed = Vec::with_capacity(record.len() + 16);
     sealed.extend_from_slice(record);
@@ -215,6 +224,7 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
         let found = papir_core::shown_bytes(&magic);
         return Err(CoreError::malformed("a state file", found, "the magic PIRSTATE").into());
     }
+
     // Checked before everything that another format may change.
     FORMATS.check(reader.u8()?.into())?;
     match reader.u8()? {
@@ -240,6 +250,7 @@ fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError>
         }
         .into());
     };
+
     if *sum != checksum(&file[..file.len() - CHECKSUM]) {
         return Err(CoreError::Checksum {
             what: "a state file".into(),
@@ -259,6 +270,7 @@ fn open_sealed(
         passes: reader.u32()?,
         lanes: reader.u32()?,
     };
+    // Checked before memory is allocated for them.
     if cost.memory > MAX_COST.memory || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes
     {
         let found = format!("{cost:?}");
@@ -267,10 +279,12 @@ fn open_sealed(
             CoreError::malformed("a state file's Argon2id parameters", found, expected).into(),
         );
     }
+
     let salt: [u8; 16] = reader.array()?;
     let nonce: [u8; 24] = reader.array()?;
     let sealed = reader.rest();
     let header = &file[..file.len() - sealed.len()];
+
     let key = passphrase.key(cost, salt)?;
     let mut record = Zeroizing::new(sealed.to_vec());
     let cipher = XChaCha20Poly1305::new(&Key::from(*key));
@@ -296,12 +310,14 @@ mod tests {
         assert_eq!(&file[..16], b"PIRSTATE\x01\x00record");
         assert_eq!(file.len(), 24);
         assert_eq!(*open(&file, None).unwrap(), b"record");
+
         for length in 0..file.len() {
             assert!(
                 matches!(open(&file[..length], None), Err(OpenError::Core(_))),
                 "{length}"
             );
         }
+
         for bit in 0..8 * file.len() {
             let mut damaged = file.to_vec();
             damaged[bit / 8] ^= 1 << (bit % 8);
@@ -357,11 +373,13 @@ mod tests {
             Err(OpenError::WrongPassphrase)
         ));
         assert!(matches!(open(&file, None), Err(OpenError::NoPassphrase)));
+
         let clear = seal(b"record", None).unwrap();
         assert!(matches!(
             open(&clear, Some(&right)),
             Err(OpenError::NotEncrypted)
         ));
+
         // The header is authenticated too, and its costs are checked before memory is allocated.
         for position in [22, 40, 62, file.len() - 1] {
             let mut damaged = file.to_vec();
@@ -378,6 +396,7 @@ mod tests {
             open(&expensive, Some(&right)),
             Err(OpenError::Core(_))
         ));
+
         let again = seal(b"record", Some(&right)).unwrap();
         assert_eq!(again[22..38], file[22..38], "the salt stays");
         assert_ne!(again[38..62], file[38..62], "the nonce does not");

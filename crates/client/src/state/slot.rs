@@ -1,4 +1,6 @@
-//! The state of one database, in the entries of a storage.
+//! State of one database, in the entries of a storage.
+
+use std::path::PathBuf;
 
 use papir_lookup::Root;
 use zeroize::Zeroizing;
@@ -25,9 +27,9 @@ pub(super) struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// The slot of the database with this identity. Creates nothing. Its name is a hash, so that names
-    /// do not reveal which services a client uses. Under a passphrase the contents do not reveal it
-    /// either, except for a pinned root or owner's key.
+    /// The slot of the database with this identity. Creates nothing. Its name is a hash, so that
+    /// names do not reveal the services that a client uses. Under a passphrase the contents do not
+    /// reveal them either, except for a pinned root or owner's key.
     pub(super) fn new(
         storage: &'a dyn StateStorage,
         identity: &str,
@@ -42,54 +44,52 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The location of the registration, also if there is none.
+    /// The location of the registration, which may be missing.
     #[cfg(feature = "aio")]
-    pub(super) fn location(&self) -> std::path::PathBuf {
+    pub(super) fn location(&self) -> PathBuf {
         self.storage.location(&self.name, StateEntry::Registration)
     }
 
-    /// Performs an action of the protocol core.
-    ///
-    /// # Errors
-    /// The storage's; [`Error::Passphrase`]; [`Error::State`] for an entry that is damaged or has
-    /// another format. The entry is left unchanged.
+    /// Performs an action of the protocol core. An entry that cannot be read is left unchanged.
     pub(super) fn perform(&self, action: StoreAction) -> Result<Stored> {
-        let done = |()| Stored::Done;
-        Ok(match action {
-            StoreAction::Lock => Stored::Locked(self.lock()?),
-            StoreAction::Read => Stored::Registration(self.registration()?),
-            StoreAction::Write(saved) => done(self.keep_registration(&saved)?),
-            StoreAction::Forget => done(self.forget()?),
-            StoreAction::KeepKeys(keys) => done(self.replace(StateEntry::Keys, &keys)?),
-            StoreAction::Keys(length) => Stored::Bytes(self.keys(length)?),
-            StoreAction::DropKeys => done(self.storage.remove(&self.name, StateEntry::Keys)?),
+        match action {
+            StoreAction::Lock => return Ok(Stored::Locked(self.lock()?)),
+            StoreAction::Read => return Ok(Stored::Registration(self.registration()?)),
+            StoreAction::Keys(length) => return Ok(Stored::Bytes(self.keys(length)?)),
             StoreAction::HasRoot => {
-                Stored::Found(self.read(StateEntry::Root, ROOT_BYTES)?.is_some())
+                let root = self.read(StateEntry::Root, ROOT_BYTES)?;
+                return Ok(Stored::Found(root.is_some()));
             }
-            StoreAction::Root => Stored::Root(self.root()?),
-            StoreAction::Pin(root) => {
-                done(self.replace(StateEntry::Root, format!("{root}\n").as_bytes())?)
-            }
-            StoreAction::Owner => Stored::Owner(self.owner()?),
-            StoreAction::KeepOwner(owner) => {
-                done(self.replace(StateEntry::Owner, owner.encode().as_bytes())?)
-            }
-            StoreAction::Name => Stored::Bytes(self.bytes(StateEntry::Name, NAME_BYTES)?),
-            StoreAction::KeepName(name) => {
-                done(self.replace(StateEntry::Name, format!("{name}\n").as_bytes())?)
-            }
-            StoreAction::Filter(limit) => Stored::Bytes(self.bytes(StateEntry::Filter, limit)?),
-            StoreAction::KeepFilter(bytes) => {
-                let _lock = self.lock()?;
-                done(self.replace(StateEntry::Filter, &bytes)?)
-            }
+            StoreAction::Root => return Ok(Stored::Root(self.root()?)),
+            StoreAction::Owner => return Ok(Stored::Owner(self.owner()?)),
+            StoreAction::Name => return self.stored_bytes(StateEntry::Name, NAME_BYTES),
+            StoreAction::Filter(limit) => return self.stored_bytes(StateEntry::Filter, limit),
             StoreAction::PublicPart(limit) => {
-                Stored::Bytes(self.bytes(StateEntry::PublicPart, limit)?)
+                return self.stored_bytes(StateEntry::PublicPart, limit);
             }
-            StoreAction::KeepPublicPart(bytes) => {
-                done(self.replace(StateEntry::PublicPart, &bytes)?)
+
+            StoreAction::Write(saved) => self.keep_registration(&saved)?,
+            StoreAction::Forget => self.forget()?,
+            StoreAction::KeepKeys(keys) => self.replace(StateEntry::Keys, &keys)?,
+            StoreAction::DropKeys => self.storage.remove(&self.name, StateEntry::Keys)?,
+            StoreAction::Pin(root) => {
+                self.replace(StateEntry::Root, format!("{root}\n").as_bytes())?;
             }
-        })
+            StoreAction::KeepOwner(owner) => {
+                self.replace(StateEntry::Owner, owner.encode().as_bytes())?;
+            }
+            StoreAction::KeepName(name) => {
+                self.replace(StateEntry::Name, format!("{name}\n").as_bytes())?;
+            }
+            StoreAction::KeepFilter(bytes) => {
+                // Without the lock, two writers could share one partial file.
+                let _lock = self.lock()?;
+                self.replace(StateEntry::Filter, &bytes)?;
+            }
+            StoreAction::KeepPublicPart(bytes) => self.replace(StateEntry::PublicPart, &bytes)?,
+        }
+
+        Ok(Stored::Done)
     }
 
     fn lock(&self) -> Result<StoreLock> {
@@ -100,18 +100,12 @@ impl<'a> Slot<'a> {
         let Some(bytes) = self.read(StateEntry::Registration, MAX_BYTES)? else {
             return Ok(None);
         };
+
         let path = self.storage.location(&self.name, StateEntry::Registration);
-        sealed::parse(&bytes, self.passphrase).map(Some).map_err(|error| match error {
-            OpenError::NoPassphrase => Error::Passphrase { path, reason: "a passphrase is required" },
-            OpenError::WrongPassphrase => {
-                Error::Passphrase { path, reason: "the passphrase is wrong, or the state was modified" }
-            }
-            OpenError::NotEncrypted => Error::Passphrase {
-                path,
-                reason: "the state is not encrypted, and anyone could have written it: remove it to register again",
-            },
-            OpenError::Core(source) => Error::State { path, source },
-        })
+        match sealed::parse(&bytes, self.passphrase) {
+            Ok(saved) => Ok(Some(saved)),
+            Err(error) => Err(not_opened(path, error)),
+        }
     }
 
     fn keep_registration(&self, saved: &SavedRegistration) -> Result<()> {
@@ -122,6 +116,7 @@ impl<'a> Slot<'a> {
     }
 
     fn forget(&self) -> Result<()> {
+        // The keys go first: keys without a registration would stay for ever.
         self.storage.remove(&self.name, StateEntry::Keys)?;
         self.storage.remove(&self.name, StateEntry::Registration)
     }
@@ -157,6 +152,10 @@ impl<'a> Slot<'a> {
         }
     }
 
+    fn stored_bytes(&self, entry: StateEntry, limit: u64) -> Result<Stored> {
+        Ok(Stored::Bytes(self.bytes(entry, limit)?))
+    }
+
     fn bytes(&self, entry: StateEntry, limit: u64) -> Result<Option<Vec<u8>>> {
         Ok(self
             .read(entry, limit)?
@@ -172,11 +171,25 @@ impl<'a> Slot<'a> {
     }
 }
 
+/// The error for the registration at `path`, which cannot be opened.
+fn not_opened(path: PathBuf, error: OpenError) -> Error {
+    let reason = match error {
+        OpenError::NoPassphrase => "a passphrase is required",
+        OpenError::WrongPassphrase => "the passphrase is wrong, or the state was modified",
+        OpenError::NotEncrypted => {
+            "the state is not encrypted, and anyone could have written it: \
+             remove it to register again"
+        }
+        OpenError::Core(source) => return Error::State { path, source },
+    };
+    Error::Passphrase { path, reason }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::sync::Arc;
 
     use super::super::folder::Folder;
@@ -220,6 +233,7 @@ mod tests {
         let slot = Slot::new(&storage, IDENTITY, None);
         let _lock = slot.lock().unwrap();
         assert_eq!(state(&slot), None);
+
         slot.keep_registration(&registration(b"one")).unwrap();
         slot.keep_registration(&registration(b"two")).unwrap();
         slot.perform(StoreAction::KeepKeys(Arc::new(b"keys".to_vec())))
@@ -229,6 +243,7 @@ mod tests {
             [3, 4, 5].map(|length| slot.keys(length).unwrap()),
             [None, Some(b"keys".to_vec()), None]
         );
+
         let mut names = Vec::new();
         for file in fs::read_dir(folder.path().join("state")).unwrap() {
             let file = file.unwrap();
@@ -252,6 +267,7 @@ mod tests {
                 0o700
             );
         }
+
         slot.forget().unwrap();
         assert!(state(&slot).is_none() && slot.keys(4).unwrap().is_none());
         assert_ne!(Slot::new(&storage, "http://h/b", None).name, slot.name);
@@ -263,12 +279,14 @@ mod tests {
         let storage = storage(folder.path());
         let slot = Slot::new(&storage, IDENTITY, None);
         assert_eq!(slot.owner().unwrap(), None);
+
         let _lock = slot.lock().unwrap();
         let key = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
         let text = format!("papir-owner-pin-1\n{key}\n{key}\n7\n");
         let pin = PinnedOwner::decode(format!("{text}{}\n", "1f".repeat(32)).as_bytes()).unwrap();
         slot.perform(StoreAction::KeepOwner(pin.clone())).unwrap();
         assert_eq!(slot.owner().unwrap(), Some(pin));
+
         let path = path(&slot, StateEntry::Owner);
         fs::write(&path, &text).unwrap();
         assert_eq!(slot.owner().err().unwrap().code(), "state");
@@ -283,6 +301,7 @@ mod tests {
         let _lock = slot.lock().unwrap();
         slot.perform(StoreAction::KeepName("words".to_owned()))
             .unwrap();
+
         let file = folder
             .path()
             .join("state/c6ea1f714556fb50dc4b4d987addd207.name");
@@ -306,6 +325,7 @@ mod tests {
         let path = path(&open(None), StateEntry::Registration);
         let before = fs::read(&path).unwrap();
         drop(held);
+
         for passphrase in [None, Some(&wrong)] {
             let slot = open(passphrase);
             let _held = slot.lock().unwrap();
@@ -314,6 +334,7 @@ mod tests {
         }
         assert_eq!(fs::read(&path).unwrap(), before);
         assert_eq!(state(&open(Some(&right))).unwrap(), b"one");
+
         fs::write(&path, &before[..9]).unwrap();
         assert_eq!(
             open(Some(&right)).registration().err().unwrap().code(),
@@ -329,6 +350,7 @@ mod tests {
         let held = first.lock().unwrap();
         first.keep_registration(&registration(&[0])).unwrap();
         drop(held);
+
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

@@ -1,4 +1,4 @@
-//! Storage of client state, which an application may provide itself.
+//! Storage of client state.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -43,18 +43,19 @@ impl StateEntry {
     }
 }
 
-/// Storage of client state. A slot has the entries of one database or of one service; its name is 32 hexadecimal
-/// digits and does not reveal the service.
+/// Storage of client state, which an application may provide itself. A slot has the entries of one
+/// database or of one service; its name is 32 hexadecimal digits and does not reveal the service.
 ///
-/// Registrations, keys, roots, owner's keys and names are changed with the slot's lock held. Everything may be
-/// read without it, and a public part is also replaced without it, by several threads at once.
+/// Registrations, keys, roots, owner's keys and names are changed with the slot's lock held.
+/// Everything may be read without it, and a public part is also replaced without it, by several
+/// threads at once.
 ///
 /// A registered client must never use a part of its state twice, so a copy of an earlier state must
 /// not come back: keep the storage out of backups and synchronization.
 pub trait StateStorage: Debug + Send + Sync {
     /// Waits until no other process or thread holds the slot's lock, and takes it. The lock has a
-    /// [place](StoreLock::at) if the storage has one; a copy elsewhere is then not used. Copies of a
-    /// storage without places are detected by the service only, when a ticket is used again.
+    /// [place](StoreLock::at) if the storage has one; a copy elsewhere is then not used. Copies of
+    /// a storage without places are detected by the service only, when a ticket is used again.
     ///
     /// # Errors
     /// The storage fails.
@@ -67,13 +68,14 @@ pub trait StateStorage: Debug + Send + Sync {
     fn read(&self, slot: &str, entry: StateEntry, limit: u64)
     -> Result<Option<Zeroizing<Vec<u8>>>>;
 
-    /// Stores an entry, or replaces it as a whole. It is durable on return, except for a public part.
+    /// Stores an entry, or replaces it as a whole. It is durable on return, except for a public
+    /// part.
     ///
     /// # Errors
     /// The storage fails. The earlier entry is then unchanged.
     fn replace(&self, slot: &str, entry: StateEntry, bytes: &[u8]) -> Result<()>;
 
-    /// Removes an entry, if there is one.
+    /// Removes an entry. A missing entry is no error.
     ///
     /// # Errors
     /// The storage fails.

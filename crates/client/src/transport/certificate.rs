@@ -44,20 +44,15 @@ impl CertificateSummary {
 
 impl fmt::Display for CertificateSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = |name: &str| {
-            if name.is_empty() {
-                "no name".to_owned()
-            } else {
-                name.to_owned()
-            }
-        };
-        write!(
-            f,
-            "of {}, issued by {}",
-            known(&self.subject),
-            known(&self.issuer)
-        )
+        let subject = or_no_name(&self.subject);
+        let issuer = or_no_name(&self.issuer);
+        write!(f, "of {subject}, issued by {issuer}")
     }
+}
+
+/// The name, or words in its place.
+fn or_no_name(name: &str) -> &str {
+    if name.is_empty() { "no name" } else { name }
 }
 
 fn shown(name: &X509Name<'_>) -> String {

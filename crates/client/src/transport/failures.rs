@@ -1,4 +1,4 @@
-//! Failures that no retry resolves, in words and with the remedy.
+//! Failures that no retry resolves.
 
 use rustls::{AlertDescription, CertificateError};
 
@@ -7,7 +7,8 @@ use crate::error::FinalFailure;
 
 const DAY: u64 = 86_400;
 
-/// The failure for an error of TLS; `None` if a retry may resolve it. `base` is the service's address.
+/// The failure for an error of TLS; `None` if a retry may resolve it. `base` is the service's
+/// address.
 pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
@@ -24,6 +25,7 @@ pub(crate) fn of_tls(error: &rustls::Error, base: &str) -> Option<FinalFailure> 
 /// The failure for an alert about the client's certificate; `None` for other alerts.
 fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
     use AlertDescription as A;
+
     let reason = match alert {
         A::CertificateRequired => "the service asks for a client certificate",
         A::CertificateExpired => {
@@ -36,6 +38,7 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
         }
         _ => return None,
     };
+
     Some(FinalFailure::ClientCertificate {
         reason,
         missing: alert == A::CertificateRequired,
@@ -46,67 +49,73 @@ fn client_certificate(alert: AlertDescription) -> Option<FinalFailure> {
 ///
 /// A TLS server answers a request without TLS with an alert.
 pub(crate) fn of_no_http(base: &str) -> Option<FinalFailure> {
-    let instead = || base.replacen("http", "https", 1);
-    base.starts_with("http://")
-        .then(|| FinalFailure::NoHttp { instead: instead() })
+    base.starts_with("http://").then(|| FinalFailure::NoHttp {
+        instead: base.replacen("http", "https", 1),
+    })
 }
 
 fn refusal(refused: &RefusedCertificate) -> FinalFailure {
-    let (reason, unknown) = reason(&refused.reason);
     let certificate = refused
         .summary
         .as_ref()
         .map_or("malformed".to_owned(), ToString::to_string);
     FinalFailure::Certificate {
         certificate,
-        reason,
-        unknown,
+        reason: reason(&refused.reason),
+        unknown: is_unknown(&refused.reason),
     }
 }
 
-/// The reason in words, and whether the certificate's issuer is unknown.
-fn reason(error: &CertificateError) -> (String, bool) {
+/// Returns whether neither the certificate nor its issuer is trusted.
+fn is_unknown(error: &CertificateError) -> bool {
     match error {
-        CertificateError::UnknownIssuer => ("its issuer is not trusted".to_owned(), true),
+        CertificateError::UnknownIssuer => true,
+        CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYetContext { .. }
+        | CertificateError::NotValidForNameContext { .. } => false,
+        other => is_authority(other),
+    }
+}
+
+/// The reason in words.
+fn reason(error: &CertificateError) -> String {
+    match error {
+        CertificateError::UnknownIssuer => "its issuer is not trusted".to_owned(),
+
         CertificateError::ExpiredContext { time, not_after } => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / DAY;
-            (format!("it expired {days} day(s) ago"), false)
+            format!("it expired {days} day(s) ago")
         }
         CertificateError::NotValidYetContext { time, not_before } => {
             let days = not_before.as_secs().saturating_sub(time.as_secs()) / DAY + 1;
-            (
-                format!(
-                    "it is not valid before {days} day(s) from now: check this machine's clock"
-                ),
-                false,
-            )
+            format!("it is not valid before {days} day(s) from now: check this machine's clock")
         }
+
         CertificateError::NotValidForNameContext {
             expected,
             presented,
         } => {
             let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
+            // A certificate may name nothing.
             let names = if names.is_empty() {
                 "no name at all".to_owned()
             } else {
                 names.join(", ")
             };
-            (
-                format!("it is for {names}, and not for {}", expected.to_str()),
-                false,
-            )
+            format!("it is for {names}, and not for {}", expected.to_str())
         }
-        other => {
-            let text = other.to_string();
-            match text.contains("CaUsedAsEndEntity") {
-                true => (
-                    "it is an authority's own certificate, and not one of those trusted".to_owned(),
-                    true,
-                ),
-                false => (text, false),
-            }
+
+        other if is_authority(other) => {
+            "it is an authority's own certificate, and not one of those trusted".to_owned()
         }
+        other => other.to_string(),
     }
+}
+
+/// Returns whether an authority's certificate was presented as a server's. webpki says so only in
+/// words.
+fn is_authority(error: &CertificateError) -> bool {
+    error.to_string().contains("CaUsedAsEndEntity")
 }
 
 /// The name in `DnsName("localhost")` or `IpAddress(127.0.0.1)`.

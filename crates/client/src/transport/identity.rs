@@ -1,4 +1,4 @@
-//! The client's own certificate.
+//! Certificate of the client.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 /// Longest accepted file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A certificate that the client presents to a service that asks for one, with its private key. Both
-/// files are PEM, and are read once for each connection that is opened.
+/// A certificate that the client presents to a service that asks for one, with its private key.
+/// Both files are PEM, and are read once for each connection that is opened.
 ///
 /// The service recognizes the client by it across connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,8 @@ impl Identity {
     }
 }
 
-/// Completes a configuration with the client's certificate, if it has one.
-///
-/// # Errors
-/// [`Error::BadIdentity`], naming the file.
+/// Completes a configuration with the client's certificate, if it has one. The errors name the
+/// file.
 pub(super) fn present(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     identity: Option<&Identity>,
@@ -48,25 +46,22 @@ pub(super) fn present(
     let Some(Identity { certificate, key }) = identity else {
         return Ok(builder.with_no_client_auth());
     };
+
     let chain = CertificateDer::pem_slice_iter(&contents(certificate)?)
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|error| bad(certificate, error))?;
     if chain.is_empty() {
         return Err(bad(certificate, "contains no PEM certificate"));
     }
-    let private = PrivateKeyDer::from_pem_slice(&contents(key)?);
-    let private =
-        private.map_err(|error| bad(key, format!("contains no PEM private key: {error}")))?;
+
+    let private = PrivateKeyDer::from_pem_slice(&contents(key)?)
+        .map_err(|error| bad(key, format!("contains no PEM private key: {error}")))?;
     builder
         .with_client_auth_cert(chain, private)
         .map_err(|error| {
-            bad(
-                key,
-                format!(
-                    "{error}: expected the private key of the certificate in {}",
-                    certificate.display()
-                ),
-            )
+            let file = certificate.display();
+            let reason = format!("{error}: expected the private key of the certificate in {file}");
+            bad(key, reason)
         })
 }
 

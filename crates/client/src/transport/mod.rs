@@ -1,4 +1,4 @@
-//! Shared by the transports: options, certificates, limits, and failures in words.
+//! Parts that both transports share: options, certificates, failures.
 //!
 //! | file | contents |
 //! |---|---|
@@ -21,5 +21,5 @@ use std::time::Duration;
 pub(crate) const USER_AGENT: &str = concat!("papir/", env!("CARGO_PKG_VERSION"));
 /// Timeout of connecting.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout of one read or write. A read waits while the server computes an answer.
+/// Timeout of a read or a write. A read waits while the server computes an answer.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(120);

@@ -43,8 +43,9 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// A storage of the application for this state, in place of the directory.
     pub storage: Option<Arc<dyn StateStorage>>,
-    /// Stores no copy of the public part in the directory of client state, and uses none. By default
-    /// a public part of 16 KiB or more is stored, and fetched again only when the database changes.
+    /// Stores no copy of the public part in the directory of client state, and uses none. By
+    /// default a public part of 16 KiB or more is stored, and fetched again only when the database
+    /// changes.
     pub no_cache: bool,
     /// The passphrase that encrypts the state on disk; `None` relies on the files' permissions.
     pub passphrase: Option<Passphrase>,
@@ -52,8 +53,8 @@ pub struct Options {
     /// not once the state is stored. A database that is not encrypted, or encrypted under another
     /// key, is then refused.
     pub owner_key: Option<OwnerKey>,
-    /// Time after which no request is tried again while the service is busy, starts, stops or cannot
-    /// be reached; `None` for a minute.
+    /// Time after which no request is tried again while the service is busy, starts, stops or
+    /// cannot be reached; `None` for a minute.
     pub patience: Option<Duration>,
     /// Limits after which a registered client replaces its keys.
     pub rotation: Rotation,
@@ -67,7 +68,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default options for the database with this name.
+    /// The default options, for the database of this name.
     pub fn of_database(database: Option<&str>) -> Self {
         Self {
             database: database.map(str::to_owned),

@@ -1,14 +1,15 @@
-//! TLS of both transports: the trusted root certificates.
+//! TLS of both transports.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::ClientConfig;
+use rustls::client::WantsClientCert;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ConfigBuilder};
 
 use super::identity;
 use super::options::Options;
@@ -19,26 +20,31 @@ use crate::error::{Error, Result};
 const MAX_CA_BYTES: u64 = 4 << 20;
 
 /// Settings of TLS that trust the root certificates in the file `options.ca` or, without it, the
-/// public ones, and present the client's certificate, if it has one. The certificates of servers are
-/// stored in `presented`.
-///
-/// # Errors
-/// [`Error::BadCa`], [`Error::BadIdentity`].
+/// public ones, and present the client's certificate, if it has one. The certificates of servers
+/// are stored in `presented`.
 pub(crate) fn config(options: &Options, presented: Presented) -> Result<ClientConfig> {
     let ca = options.ca.as_deref();
-    let given = ca.map(roots).transpose()?;
-    let build = || {
-        let provider = Arc::new(default_provider());
-        let verifier = Verifier::new(given, presented, Arc::clone(&provider))?;
-        Ok(ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier)))
+    let given = match ca {
+        Some(path) => Some(roots(path)?),
+        None => None,
     };
-    let builder = build().map_err(|error: rustls::Error| {
-        bad_ca(ca.unwrap_or(Path::new("the public roots")), error)
-    })?;
+
+    let builder = verifying(given, presented)
+        .map_err(|error| bad_ca(ca.unwrap_or(Path::new("the public roots")), error))?;
     identity::present(builder, options.identity.as_ref())
+}
+
+/// Settings of TLS with our own verification of servers' certificates.
+fn verifying(
+    given: Option<Vec<CertificateDer<'static>>>,
+    presented: Presented,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, rustls::Error> {
+    let provider = Arc::new(default_provider());
+    let verifier = Verifier::new(given, presented, Arc::clone(&provider))?;
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier)))
 }
 
 /// All certificates of a PEM file.
@@ -48,8 +54,10 @@ fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     file.take(MAX_CA_BYTES)
         .read_to_end(&mut pem)
         .map_err(|error| bad_ca(path, error))?;
-    let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-    let certificates = certificates.map_err(|error| bad_ca(path, error))?;
+
+    let certificates = CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| bad_ca(path, error))?;
     if certificates.is_empty() {
         return Err(bad_ca(path, "contains no PEM certificate"));
     }

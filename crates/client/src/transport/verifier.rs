@@ -1,4 +1,4 @@
-//! Verification of a server's certificate.
+//! Verification of servers' certificates.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,10 +64,7 @@ impl fmt::Display for RefusedCertificate {
 
 impl Verifier {
     /// Trusts `given` or, if it is `None`, the public roots. Stores the certificates of servers in
-    /// `presented`.
-    ///
-    /// # Errors
-    /// No given certificate can be a root.
+    /// `presented`. Fails if no given certificate can be a root.
     pub(super) fn new(
         given: Option<Vec<CertificateDer<'static>>>,
         presented: Presented,
@@ -78,8 +75,10 @@ impl Verifier {
             Some(given) => drop(roots.add_parsable_certificates(given.iter().cloned())),
             None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         }
-        let chains = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
-        let chains = chains.map_err(|error| rustls::Error::General(error.to_string()))?;
+
+        let chains = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
+            .build()
+            .map_err(|error| rustls::Error::General(error.to_string()))?;
         Ok(Self {
             chains,
             given: given.unwrap_or_default(),
@@ -100,23 +99,27 @@ impl Verifier {
                 .verify_server_cert(certificate, intermediates, name, &[], now)
                 .map(drop);
         }
+
         verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
         let summary =
             CertificateSummary::parse(certificate).ok_or(CertificateError::BadEncoding)?;
+
         let time = UNIX_EPOCH + Duration::from_secs(now.as_secs());
-        match (summary.not_before..=summary.not_after).contains(&time) {
-            true => Ok(()),
-            false if time < summary.not_before => Err(CertificateError::NotValidYetContext {
+        if time < summary.not_before {
+            return Err(CertificateError::NotValidYetContext {
                 time: now,
                 not_before: unix_time(summary.not_before),
             }
-            .into()),
-            false => Err(CertificateError::ExpiredContext {
+            .into());
+        }
+        if time > summary.not_after {
+            return Err(CertificateError::ExpiredContext {
                 time: now,
                 not_after: unix_time(summary.not_after),
             }
-            .into()),
+            .into());
         }
+        Ok(())
     }
 }
 

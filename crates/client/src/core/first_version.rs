@@ -1,0 +1,111 @@
+//! First version of a session: fetched, checked, pinned.
+
+use std::time::Duration;
+
+use papir_lookup::{Lookup, Root};
+use papir_protocol::{DatabaseInfo, path};
+
+use super::checkpoints::OwnerTrust;
+use super::costs::Costs;
+use super::fetch::{Fetched, Origin, fetch};
+use super::pins;
+use super::service::Service;
+use super::session::MAX_CHANGES;
+use super::settings::{Pin, Settings};
+use super::storage::Storage;
+use super::task::Io;
+use crate::error::Result;
+
+/// The first version of a session.
+pub(crate) struct FirstVersion {
+    pub(crate) info: DatabaseInfo,
+    pub(crate) lookup: Lookup,
+    /// Time of the request for it.
+    pub(crate) seen: Duration,
+}
+
+/// Fetches the newest version, and checks its root and owner. The settings have the root that it
+/// must have from now on. Fetches again if another session of this client has seen a newer
+/// checkpoint meanwhile.
+pub(crate) async fn first_version(
+    io: &Io,
+    service: &Service,
+    name: &str,
+    settings: &mut Settings,
+    trust: &mut OwnerTrust,
+    costs: &mut Costs,
+) -> Result<FirstVersion> {
+    let mut attempts = 1..MAX_CHANGES;
+
+    loop {
+        let from = Origin {
+            service,
+            name,
+            settings: &*settings,
+            trust: &*trust,
+            held: None,
+        };
+        let seen = service.platform.now();
+        let Fetched {
+            info,
+            lookup,
+            accepted,
+        } = fetch(io, from, None, costs).await?;
+
+        // Before the checkpoint is kept: a version with another root must not be pinned.
+        let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
+        settings.root = root;
+        let version = FirstVersion { info, lookup, seen };
+
+        let Some(accepted) = accepted else {
+            if settings.pin == Pin::OwnerAndRoot && settings.root.is_some() {
+                trust.trust_root();
+            }
+            return Ok(version);
+        };
+
+        match trust.keep(io, service, name, settings, *accepted).await {
+            Err(error) if error.is_rollback() && attempts.next().is_some() => {}
+            kept => return kept.map(|()| version),
+        }
+    }
+}
+
+/// Checks the root that was found against the given or pinned one, and pins it if the settings say
+/// so. Returns the root that the database must have from now on.
+///
+/// A root that the trusted owner signed needs no pin: the next version has another one. But a root
+/// that was pinned before any key stays: otherwise a service could replace it by a key of its own.
+async fn check_root(
+    io: &Io,
+    from: Origin<'_>,
+    found: Option<Root>,
+    signed: bool,
+) -> Result<Option<Root>> {
+    let Origin {
+        service,
+        name,
+        settings,
+        trust,
+        ..
+    } = from;
+    let slot = service.address.identity(name);
+    let storage = Storage::new(io, &slot);
+
+    let checks = match settings.pin {
+        Pin::Nothing => false,
+        Pin::Owner => signed && trust.is_rooted(),
+        Pin::OwnerAndRoot => settings.root.is_some() || !signed || trust.is_rooted(),
+    };
+    if !checks {
+        return Ok(settings.root);
+    }
+
+    pins::check_or_pin(
+        storage,
+        &service.url(&path::database(name)),
+        settings.root,
+        found,
+    )
+    .await
+}

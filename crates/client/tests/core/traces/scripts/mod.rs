@@ -1,0 +1,145 @@
+//! The scripts of the lying server.
+
+mod clients;
+mod databases;
+mod queries;
+
+use std::ops::Range;
+
+use super::liar::{Fault, Lie, Place};
+use super::signed::Shown;
+use super::world::{Other, Side, Want};
+use crate::peer::{Offer, Peer};
+
+use clients::{registering, resuming, tickets, uploading};
+use databases::{copies, opening, other_databases, public_parts, signing};
+use queries::{answers, refusals, waiting};
+
+/// Faults that are played together.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub name: String,
+    pub faults: Vec<Fault>,
+    /// The client's registration at the start.
+    pub start: Start,
+    /// Set if the client waits between its requests, for seconds or minutes.
+    pub waits: bool,
+    /// Set if the database is signed.
+    pub signed: bool,
+    /// The client's copy of the public part at the start.
+    pub copy: Copied,
+}
+
+impl Script {
+    /// Returns whether the scheme has what the script lies about.
+    pub fn applies_to(&self, side: &Side) -> bool {
+        let uploads = self.faults.iter().any(|fault| fault.place == Place::Upload);
+        // Checkpoints come before lookups, so that one kind of lookup is enough.
+        let by_key = matches!(side.wanted[0], Want::Key(_));
+        (self.start == Start::Any || side.registered.is_some())
+            && (!uploads || side.uploads())
+            && !(self.signed && by_key)
+            && (self.copy == Copied::Nothing || side.keeps_copies())
+    }
+
+    /// The service at the start of the script.
+    pub fn peer(&self, side: &Side, registered: bool) -> Peer {
+        let mut peer = side.peer(registered);
+        peer.log = if self.signed {
+            Shown::Current.log(side)
+        } else {
+            None
+        };
+        peer.copy = self.copy.of(side);
+        peer
+    }
+}
+
+/// The client at the start of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Any; a client of a scheme with client keys is registered.
+    Any,
+    /// A client that is registered.
+    Registered,
+    /// A client of a scheme with client keys that must register first.
+    New,
+}
+
+/// A client's copy of the public part at the start of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// None, although the client keeps copies.
+    Nothing,
+    /// The true one.
+    Current,
+    /// That of an earlier version.
+    Stale,
+    /// The true one with another bit.
+    Damaged,
+    /// The name of the true version, and the public part of half of the records.
+    Forged,
+}
+
+impl Copied {
+    fn of(self, side: &Side) -> Option<Vec<u8>> {
+        let named = |version: &Offer, part: &Offer| {
+            [
+                version.server.version().to_string().as_bytes(),
+                part.bundle.as_slice(),
+            ]
+            .concat()
+        };
+        let mut current = named(&side.offer, &side.offer);
+        match self {
+            Self::Nothing => None,
+            Self::Current => Some(current),
+            Self::Stale => Some(named(&side.other(Other::Newer), &side.other(Other::Newer))),
+            Self::Damaged => {
+                *current.last_mut().unwrap() ^= 1;
+                Some(current)
+            }
+            Self::Forged => Some(named(&side.offer, &side.other(Other::Half))),
+        }
+    }
+}
+
+/// The first response, the second one, all of them.
+const FIRST: Range<usize> = 0..1;
+const SECOND: Range<usize> = 1..2;
+const ALL: Range<usize> = 0..usize::MAX;
+
+/// Every script.
+pub fn all() -> Vec<Script> {
+    [
+        opening(),
+        public_parts(),
+        other_databases(),
+        answers(),
+        refusals(),
+        waiting(),
+        registering(),
+        resuming(),
+        uploading(),
+        signing(),
+        tickets(),
+        copies(),
+    ]
+    .concat()
+}
+
+fn script(name: impl Into<String>, faults: &[(Place, Range<usize>, Lie)]) -> Script {
+    let fault = |(place, when, lie): &(Place, Range<usize>, Lie)| Fault {
+        place: *place,
+        when: when.clone(),
+        lie: lie.clone(),
+    };
+    Script {
+        name: name.into(),
+        faults: faults.iter().map(fault).collect(),
+        start: Start::Any,
+        waits: false,
+        signed: false,
+        copy: Copied::Nothing,
+    }
+}
