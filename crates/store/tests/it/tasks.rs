@@ -74,7 +74,9 @@ impl RunTasks for Threads {
 
 /// Parts in which tasks read rows, and rows of each.
 const PARTS: usize = 3;
-const PART_ROWS: usize = 5000;
+const PART_ROWS: usize = 1500;
+/// Rows of a source. What is prepared for them on the disk is a hundred times as long.
+const WORDS: usize = 6_000;
 
 /// The rows of one part, or, as the source of a build, none.
 struct Part(Option<usize>);
@@ -128,7 +130,7 @@ fn build_narrow(options: &BuildOptions, seed: u8) -> Result<BuildReport, Error> 
 fn words(folder: &Path) -> BuildOptions {
     let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 300));
     let text = std::iter::once("word,value\n".to_owned())
-        .chain((0..20_000).map(row))
+        .chain((0..WORDS).map(row))
         .collect::<String>();
     let source = source(folder, "words.csv", text);
     BuildOptions {
@@ -154,11 +156,11 @@ fn tasks_prepare_databases_of_every_kind() {
     let keyed = words(folder.path());
     let runner = Arc::new(Threads::default());
     let report = build_narrow(&by_tasks(&keyed, 3, &runner), 1).unwrap();
-    assert_eq!(report.metadata.source.entries, 20_000);
+    assert_eq!(report.metadata.source.entries, WORDS as u64);
     let tasks = runner.seen.lock().unwrap()[0].clone();
     assert!(tasks.encode == 2 && tasks.prepare >= 3, "{tasks:?}");
     let snapshot = Snapshot::open(&keyed.out).unwrap();
-    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-2999").unwrap(), b"x".repeat(299));
     assert_eq!(by_key(&snapshot, "word-20000"), None);
 
     let raw = source(
@@ -286,14 +288,14 @@ fn a_build_continues_with_the_tasks_that_are_missing() {
     let again = Arc::new(Threads::default());
     build_narrow(&by_tasks(&options, 3, &again), 9).unwrap();
     let snapshot = Snapshot::open(&options.out).unwrap();
-    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-2999").unwrap(), b"x".repeat(299));
     assert!(!tasks.folder.exists());
 
     // With other numbers of tasks, nothing of the interrupted build is taken for a part of this one.
     build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
     build_narrow(&by_tasks(&options, 4, &again), 9).unwrap();
     let snapshot = Snapshot::open(&options.out).unwrap();
-    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-2999").unwrap(), b"x".repeat(299));
 }
 
 /// Ends a build where its records are encoded.
