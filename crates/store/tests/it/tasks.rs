@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::common::{by_index, by_key, folder, rng, source};
+use crate::common::{by_index, by_key, large_folder, rng, source};
 use papir_core::{Choice, Error as CoreError, NoProgress, Progress, Result as CoreResult};
 use papir_lookup::BucketTarget;
 use papir_schemes::registry;
@@ -74,9 +74,7 @@ impl RunTasks for Threads {
 
 /// Parts in which tasks read rows, and rows of each.
 const PARTS: usize = 3;
-const PART_ROWS: usize = 1500;
-/// Rows of a source. What is prepared for them on the disk is a hundred times as long.
-const WORDS: usize = 6_000;
+const PART_ROWS: usize = 5000;
 
 /// The rows of one part, or, as the source of a build, none.
 struct Part(Option<usize>);
@@ -130,7 +128,7 @@ fn build_narrow(options: &BuildOptions, seed: u8) -> Result<BuildReport, Error> 
 fn words(folder: &Path) -> BuildOptions {
     let row = |i: usize| format!("word-{i},{}\n", "x".repeat(i % 300));
     let text = std::iter::once("word,value\n".to_owned())
-        .chain((0..WORDS).map(row))
+        .chain((0..20_000).map(row))
         .collect::<String>();
     let source = source(folder, "words.csv", text);
     BuildOptions {
@@ -152,15 +150,15 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[test]
 fn tasks_prepare_databases_of_every_kind() {
-    let folder = folder();
+    let folder = large_folder();
     let keyed = words(folder.path());
     let runner = Arc::new(Threads::default());
     let report = build_narrow(&by_tasks(&keyed, 3, &runner), 1).unwrap();
-    assert_eq!(report.metadata.source.entries, WORDS as u64);
+    assert_eq!(report.metadata.source.entries, 20_000);
     let tasks = runner.seen.lock().unwrap()[0].clone();
     assert!(tasks.encode == 2 && tasks.prepare >= 3, "{tasks:?}");
     let snapshot = Snapshot::open(&keyed.out).unwrap();
-    assert_eq!(by_key(&snapshot, "word-2999").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
     assert_eq!(by_key(&snapshot, "word-20000"), None);
 
     let raw = source(
@@ -223,7 +221,7 @@ fn read_by_tasks(folder: &Path, runner: &Arc<Threads>) -> BuildOptions {
 
 #[test]
 fn tasks_read_the_rows_too() {
-    let folder = folder();
+    let folder = large_folder();
     let options = read_by_tasks(folder.path(), &Arc::default());
     let metadata = build_narrow(&options, 1).unwrap().metadata;
     let words = 0..PARTS * PART_ROWS;
@@ -253,7 +251,7 @@ fn tasks_read_the_rows_too() {
 
 #[test]
 fn duplicates_in_two_parts_are_named_by_row() {
-    let folder = folder();
+    let folder = large_folder();
     let options = read_by_tasks(
         folder.path(),
         &Arc::new(Threads {
@@ -271,7 +269,7 @@ fn duplicates_in_two_parts_are_named_by_row() {
 
 #[test]
 fn a_build_continues_with_the_tasks_that_are_missing() {
-    let folder = folder();
+    let folder = large_folder();
     let options = words(folder.path());
     let failing = Arc::new(Threads {
         fails_at: Some(1),
@@ -288,14 +286,14 @@ fn a_build_continues_with_the_tasks_that_are_missing() {
     let again = Arc::new(Threads::default());
     build_narrow(&by_tasks(&options, 3, &again), 9).unwrap();
     let snapshot = Snapshot::open(&options.out).unwrap();
-    assert_eq!(by_key(&snapshot, "word-2999").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
     assert!(!tasks.folder.exists());
 
     // With other numbers of tasks, nothing of the interrupted build is taken for a part of this one.
     build_narrow(&by_tasks(&options, 3, &failing), 1).unwrap_err();
     build_narrow(&by_tasks(&options, 4, &again), 9).unwrap();
     let snapshot = Snapshot::open(&options.out).unwrap();
-    assert_eq!(by_key(&snapshot, "word-2999").unwrap(), b"x".repeat(299));
+    assert_eq!(by_key(&snapshot, "word-12299").unwrap(), b"x".repeat(299));
 }
 
 /// Ends a build where its records are encoded.
@@ -313,7 +311,7 @@ impl Progress for EndsAtEncoding {
 
 #[test]
 fn a_build_without_tasks_continues_none_with_tasks() {
-    let folder = folder();
+    let folder = large_folder();
     let options = words(folder.path());
     let failing = Arc::new(Threads {
         fails_at: Some(1),
@@ -340,7 +338,7 @@ fn a_build_without_tasks_continues_none_with_tasks() {
 
 #[test]
 fn tasks_are_refused_where_they_could_not_prepare() {
-    let folder = folder();
+    let folder = large_folder();
     let options = words(folder.path());
     let runner = Arc::new(Threads::default());
     let refused = |options: BuildOptions, part: &str| {

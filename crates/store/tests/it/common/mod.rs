@@ -22,6 +22,14 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
+/// A folder for files of a gigabyte, beside cargo's results: the usual one may be in memory. The
+/// usual one if another user owns those.
+pub fn large_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
 /// Writes a source file.
 pub fn source(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
