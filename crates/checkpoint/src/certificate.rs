@@ -1,4 +1,4 @@
-//! Certificates: the owner names a publisher's key, or a new key of its own.
+//! Certificates of publishers' keys and of new owners' keys.
 //!
 //! A certificate is a signed note with this text:
 //!
@@ -49,7 +49,7 @@ pub enum Grant {
     Rotate,
 }
 
-/// A certificate with valid signatures. Whether its issuer is trusted is not part of it.
+/// A certificate with valid signatures. It does not say if its issuer is trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     grant: Grant,
@@ -69,10 +69,11 @@ impl Certificate {
         owner: &SigningKey,
         publisher: &VerifyingKey,
         database: Option<&str>,
-        (from, until): (u64, u64),
+        times: (u64, u64),
     ) -> Result<Self> {
+        let (from, until) = times;
         let grant = Grant::Delegate(database.map(str::to_owned));
-        Self::issue(grant, owner, publisher, (from, until), &[owner])
+        Self::issue(grant, owner, publisher, from, until, &[owner])
     }
 
     /// Makes `new` the owner's key from one time on; `old` stays valid until the other. Both keys
@@ -80,40 +81,38 @@ impl Certificate {
     ///
     /// # Errors
     /// [`Error::Options`] if the times are not in order, the keys are equal or their names differ.
-    pub fn rotate(old: &SigningKey, new: &SigningKey, (from, until): (u64, u64)) -> Result<Self> {
+    pub fn rotate(old: &SigningKey, new: &SigningKey, times: (u64, u64)) -> Result<Self> {
+        let (from, until) = times;
         let before = old.public();
         let after = new.public();
         if before.name() != after.name() {
             let found = format!("a new key with the name {}", after.name());
-            return Err(Error::options(
-                found,
-                format!("{}, as the old one", before.name()),
-            ));
+            let expected = format!("{}, as the old one", before.name());
+            return Err(Error::options(found, expected));
         }
-        Self::issue(Grant::Rotate, old, &after, (from, until), &[old, new])
+        Self::issue(Grant::Rotate, old, &after, from, until, &[old, new])
     }
 
+    /// Writes and signs a certificate.
     fn issue(
         grant: Grant,
         issuer: &SigningKey,
         subject: &VerifyingKey,
-        (from, until): (u64, u64),
+        from: u64,
+        until: u64,
         signers: &[&SigningKey],
     ) -> Result<Self> {
         let issuer = issuer.public().of_notes()?;
         let subject = subject.clone().of_notes()?;
         if from >= until {
-            return Err(Error::options(
-                format!("a certificate from {from} until {until}"),
-                "times in order",
-            ));
+            let found = format!("a certificate from {from} until {until}");
+            return Err(Error::options(found, "times in order"));
         }
         if issuer.same_key(&subject) {
-            return Err(Error::options(
-                "a certificate of a key for itself",
-                "another key",
-            ));
+            let found = "a certificate of a key for itself";
+            return Err(Error::options(found, "another key"));
         }
+
         let scope = match &grant {
             Grant::Delegate(Some(database)) => format!("database {}", escaped(database)?),
             Grant::Delegate(None) | Grant::Rotate => "databases *".to_owned(),
@@ -127,6 +126,8 @@ impl Certificate {
         let text = format!(
             "{HEADER}{number}\n{word}\n{issuer}\n{subject}\n{scope}\nfrom {from}\nuntil {until}\n"
         );
+
+        // Read back like a received one, so that nothing is issued that others refuse.
         let mut note = Note::new(text)?;
         for signer in signers {
             note.sign(signer, signer.public().name())?;
@@ -146,35 +147,25 @@ impl Certificate {
         Self::of_note(Note::parse(bytes)?)
     }
 
+    /// Reads a note and verifies its signatures.
     fn of_note(note: Note) -> Result<Self> {
         let lines: Vec<&str> = note.text().trim_end_matches('\n').split('\n').collect();
-        let format = lines
-            .first()
-            .and_then(|line| line.strip_prefix(HEADER))
-            .and_then(decimal);
-        CERTIFICATE_FORMATS.check(
-            format
-                .and_then(|number| number.try_into().ok())
-                .ok_or_else(|| bad("another text"))?,
-        )?;
+        let Some(format) = format_of(&lines) else {
+            return Err(bad("another text"));
+        };
+
+        // Before the lines are counted: another format may have more of them.
+        CERTIFICATE_FORMATS.check(format)?;
         let [_, word, issuer, subject, scope, from, until] = lines[..] else {
             return Err(bad(&format!("{} lines", lines.len())));
         };
-        let grant = match (word, scope.strip_prefix("database ")) {
-            ("delegate", Some(name)) => Grant::Delegate(Some(unescaped(name)?)),
-            ("delegate", None) if scope == "databases *" => Grant::Delegate(None),
-            ("rotate", None) if scope == "databases *" => Grant::Rotate,
-            _ => return Err(bad("another grant")),
-        };
-        let time = |line: &str, word: &str| {
-            line.strip_prefix(word)
-                .and_then(decimal)
-                .ok_or_else(|| bad("another time"))
-        };
+
+        let grant = grant_of(word, scope)?;
         let from = time(from, "from ")?;
         let until = time(until, "until ")?;
         let issuer = issuer.parse::<VerifyingKey>()?.of_notes()?;
         let subject = subject.parse::<VerifyingKey>()?.of_notes()?;
+
         let mut signers = vec![&issuer];
         signers.extend((grant == Grant::Rotate).then_some(&subject));
         for signer in signers {
@@ -185,6 +176,7 @@ impl Certificate {
         if grant == Grant::Rotate && issuer.name() != subject.name() {
             return Err(bad("a rotation to another name"));
         }
+
         Ok(Self {
             grant,
             issuer,
@@ -195,22 +187,22 @@ impl Certificate {
         })
     }
 
-    /// The right that it grants.
+    /// The right that the certificate grants.
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
 
-    /// The key that signed it.
+    /// The key that signed the certificate.
     pub fn issuer(&self) -> &VerifyingKey {
         &self.issuer
     }
 
-    /// The key that it names.
+    /// The key that the certificate names.
     pub fn subject(&self) -> &VerifyingKey {
         &self.subject
     }
 
-    /// The first moment at which it is valid, seconds since 1970, UTC.
+    /// The first moment at which the certificate is valid, seconds since 1970, UTC.
     pub fn from(&self) -> u64 {
         self.from
     }
@@ -235,34 +227,62 @@ fn bad(found: &str) -> Error {
     )
 }
 
+/// The format number in a certificate's first line.
+fn format_of(lines: &[&str]) -> Option<u32> {
+    let number = decimal(lines.first()?.strip_prefix(HEADER)?)?;
+    number.try_into().ok()
+}
+
+/// The grant of a word and a scope.
+fn grant_of(word: &str, scope: &str) -> Result<Grant> {
+    match (word, scope.strip_prefix("database ")) {
+        ("delegate", Some(name)) => Ok(Grant::Delegate(Some(unescaped(name)?))),
+        ("delegate", None) if scope == "databases *" => Ok(Grant::Delegate(None)),
+        ("rotate", None) if scope == "databases *" => Ok(Grant::Rotate),
+        _ => Err(bad("another grant")),
+    }
+}
+
+fn bad_name() -> Error {
+    bad("another name of a database")
+}
+
+/// The time in a line that starts with a word.
+fn time(line: &str, word: &str) -> Result<u64> {
+    line.strip_prefix(word)
+        .and_then(decimal)
+        .ok_or_else(|| bad("another time"))
+}
+
 /// A database's name as one word, percent-encoded as in an origin.
 fn escaped(database: &str) -> Result<String> {
     let origin = "x".parse::<KeyName>()?.origin(database)?;
-    let word = origin
-        .as_str()
-        .strip_prefix("x/")
-        .filter(|word| !word.is_empty());
-    Ok(word
-        .ok_or_else(|| Error::options("a delegation for a database without a name", "its name"))?
-        .to_owned())
+    match origin.as_str().strip_prefix("x/") {
+        Some(word) if !word.is_empty() => Ok(word.to_owned()),
+        _ => {
+            let found = "a delegation for a database without a name";
+            Err(Error::options(found, "its name"))
+        }
+    }
 }
 
+/// The name that [`escaped`] encoded as one word.
 fn unescaped(word: &str) -> Result<String> {
     let mut bytes = Vec::new();
     let mut parts = word.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
     for part in parts {
-        let digits = part
-            .get(..2)
-            .ok_or_else(|| bad("another name of a database"))?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad("another name of a database"))?);
+        let digits = part.get(..2).ok_or_else(bad_name)?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad_name())?);
         bytes.extend_from_slice(&part.as_bytes()[2..]);
     }
-    let name = String::from_utf8(bytes).map_err(|_| bad("another name of a database"))?;
+    let name = String::from_utf8(bytes).map_err(|_| bad_name())?;
+
+    // One encoding for each name: another one of the same name is refused.
     if escaped(&name)? == word {
         Ok(name)
     } else {
-        Err(bad("another name of a database"))
+        Err(bad_name())
     }
 }
 
@@ -284,11 +304,13 @@ mod tests {
             "papir-certificate-1\ndelegate\n{issuer}\n{subject}\ndatabase a%20b\nfrom 5\nuntil 9\n\n— o/n "
         );
         assert!(certificate.to_string().starts_with(&text), "{certificate}");
+
         let again = Certificate::parse(certificate.to_string().as_bytes()).unwrap();
         assert_eq!(again, certificate);
         assert_eq!(again.grant(), &Grant::Delegate(Some("a b".into())));
         assert_eq!((again.from(), again.until()), (5, 9));
         assert_eq!((again.issuer(), again.subject()), (&issuer, &subject));
+
         let all = Certificate::delegate(&owner, &subject, None, (5, 9)).unwrap();
         assert_eq!(all.grant(), &Grant::Delegate(None));
         assert!(all.to_string().contains("\ndatabases *\n"));
@@ -301,6 +323,7 @@ mod tests {
         let certificate = Certificate::rotate(&old, &new, (5, 9)).unwrap();
         let text = certificate.to_string();
         assert_eq!(Certificate::parse(text.as_bytes()).unwrap(), certificate);
+
         // Without the last line, the new key's signature is missing.
         let lines = text.trim_end().rsplit_once('\n').unwrap().0;
         let error = Certificate::parse(format!("{lines}\n").as_bytes())

@@ -29,12 +29,8 @@ impl Checkpoint {
     /// # Errors
     /// None in practice: a name has no control characters.
     pub fn to_note(&self) -> Result<Note> {
-        Note::new(format!(
-            "{}\n{}\n{}\n",
-            self.origin,
-            self.size,
-            base64::encode(&self.root)
-        ))
+        let root = base64::encode(&self.root);
+        Note::new(format!("{}\n{}\n{root}\n", self.origin, self.size))
     }
 
     /// Reads the text of a note. Extension lines are ignored, as the specification asks: they are
@@ -43,11 +39,9 @@ impl Checkpoint {
     /// # Errors
     /// [`papir_core::Error::Malformed`].
     pub fn of_text(text: &str) -> Result<Self> {
-        let bad =
-            |found: &str| Error::malformed("a checkpoint", found, "lines of origin, size and root");
-        let lines = text
-            .strip_suffix('\n')
-            .ok_or_else(|| bad("a text without its end"))?;
+        let Some(lines) = text.strip_suffix('\n') else {
+            return Err(bad("a text without its end"));
+        };
         let mut lines = lines.split('\n');
         let (Some(origin), Some(size), Some(root)) = (lines.next(), lines.next(), lines.next())
         else {
@@ -56,7 +50,10 @@ impl Checkpoint {
         if lines.any(str::is_empty) {
             return Err(bad("an empty line"));
         }
-        let size = decimal(size).ok_or_else(|| bad("another size"))?;
+        let Some(size) = decimal(size) else {
+            return Err(bad("another size"));
+        };
+
         Ok(Self {
             origin: origin.parse()?,
             size,
@@ -65,11 +62,19 @@ impl Checkpoint {
     }
 }
 
+fn bad(found: &str) -> Error {
+    Error::malformed("a checkpoint", found, "lines of origin, size and root")
+}
+
 /// A decimal number without leading zeros.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|_| digits)?;
-    (text == "0" || !text.starts_with('0')).then_some(number)
+    // `parse` takes a sign and leading zeros, which would give one number several texts.
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let leading_zero = text.len() > 1 && text.starts_with('0');
+    if !digits || leading_zero {
+        return None;
+    }
+    text.parse().ok()
 }
 
 #[cfg(test)]
@@ -94,6 +99,7 @@ mod tests {
             Checkpoint::of_text(&format!("{TEXT}extension\n")).unwrap(),
             checkpoint
         );
+
         let empty = Checkpoint {
             size: 0,
             ..checkpoint

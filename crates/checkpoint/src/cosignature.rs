@@ -39,33 +39,45 @@ pub fn cosign(note: &Note, witness: &SigningKey, time: u64) -> NoteSignature {
 pub fn cosigned(note: &Note, witnesses: &[VerifyingKey]) -> Result<Vec<u64>> {
     let mut times = Vec::new();
     for (place, witness) in witnesses.iter().enumerate() {
+        // Verified although the witness may not count: an invalid line is an error in any case.
+        let mut latest: Option<u64> = None;
+        for line in note.lines_of(witness) {
+            latest = latest.max(Some(time_of(note, witness, line)?));
+        }
+
         let repeated = witnesses[..place]
             .iter()
             .any(|earlier| earlier.same_key(witness));
-        let signed = note
-            .lines_of(witness)
-            .map(|line| time_of(note, witness, line))
-            .collect::<Result<Vec<u64>>>()?;
-        times.extend(signed.into_iter().max().filter(|_| !repeated));
+        if !repeated {
+            times.extend(latest);
+        }
     }
     Ok(times)
 }
 
 /// The time of one verified cosignature.
 fn time_of(note: &Note, witness: &VerifyingKey, line: &NoteSignature) -> Result<u64> {
-    let parts = line
-        .signature
-        .split_first_chunk::<8>()
-        .filter(|_| line.signature.len() == BYTES);
-    let verified = parts.and_then(|(time, signature)| {
-        let time = u64::from_be_bytes(*time);
-        // The specification limits times to 2⁶³ − 1.
-        let fits = i64::try_from(time).is_ok();
-        (fits && witness.verifies(message(time, note.text()).as_bytes(), signature)).then_some(time)
-    });
-    verified.ok_or_else(|| Error::BadSignature {
+    if line.signature.len() != BYTES {
+        return Err(bad_signature(witness));
+    }
+    let Some((time, signature)) = line.signature.split_first_chunk::<8>() else {
+        return Err(bad_signature(witness));
+    };
+
+    // The specification limits times to 2⁶³ − 1.
+    let time = u64::from_be_bytes(*time);
+    let fits = i64::try_from(time).is_ok();
+    if fits && witness.verifies(message(time, note.text()).as_bytes(), signature) {
+        Ok(time)
+    } else {
+        Err(bad_signature(witness))
+    }
+}
+
+fn bad_signature(witness: &VerifyingKey) -> Error {
+    Error::BadSignature {
         key: witness.to_string(),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +103,7 @@ mod tests {
         assert_eq!(cosigned(&note, &known).unwrap(), [7, 6]);
         assert_eq!(cosigned(&note, &known[1..]).unwrap(), [6]);
         assert_eq!(cosigned(&note, &[]).unwrap(), [0; 0]);
+
         let alias = known[0].renamed(&"w/alias".parse().unwrap());
         let mut twice = note.clone();
         twice
@@ -113,6 +126,7 @@ mod tests {
         bad[0].signature[7] = 6;
         bad[1].signature.pop();
         bad[2] = cosign(&note, &witness, 1 << 63);
+
         for line in bad {
             let mut note = note.clone();
             note.add(good.clone()).unwrap();

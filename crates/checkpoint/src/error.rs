@@ -1,4 +1,4 @@
-//! Errors of checkpoints: malformed bytes, and reasons to refuse a checkpoint.
+//! Errors of checkpoints.
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -134,6 +134,8 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Core(error) => error.code(),
+            Self::Options { .. } => "options",
+
             Self::Origin { .. } => "checkpoint_origin",
             Self::Database { .. } => "checkpoint_database",
             Self::Untrusted { .. } => "checkpoint_untrusted",
@@ -147,7 +149,6 @@ impl Error {
             Self::Equivocation { .. } => "checkpoint_equivocation",
             Self::Cosignatures { .. } => "checkpoint_cosignatures",
             Self::Full { .. } => "checkpoint_full",
-            Self::Options { .. } => "options",
         }
     }
 

@@ -1,4 +1,6 @@
-//! Ed25519 keys with names, and their text (C2SP signed-note).
+//! Ed25519 keys with names (C2SP signed-note).
+//!
+//! Their text:
 //!
 //! ```text
 //! public   NAME+ID+base64(type (1) ‖ public key (32))
@@ -43,12 +45,9 @@ impl Kind {
             1 => Ok(Self::Note),
             4 => Ok(Self::Cosignature),
             other => {
+                let found = format!("0x{other:02x}");
                 let expected = "0x01 (Ed25519) or 0x04 (Ed25519 cosignatures)";
-                Err(Error::malformed(
-                    "the type of a key",
-                    format!("0x{other:02x}"),
-                    expected,
-                ))
+                Err(Error::malformed("the type of a key", found, expected))
             }
         }
     }
@@ -69,7 +68,7 @@ impl VerifyingKey {
         &self.name
     }
 
-    /// The type of its signatures.
+    /// Type of the key's signatures.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -94,7 +93,7 @@ impl VerifyingKey {
         }
     }
 
-    /// Returns whether both have the same Ed25519 key, whatever their names.
+    /// Returns true if both have the same Ed25519 key, whatever their names.
     pub fn same_key(&self, other: &Self) -> bool {
         self.key == other.key
     }
@@ -129,26 +128,27 @@ impl VerifyingKey {
         }
     }
 
-    /// Returns whether an Ed25519 signature of `message` is valid. Keys and points of small order
+    /// Returns true if an Ed25519 signature of `message` is valid. Keys and points of small order
     /// are refused, so that one signature fits one message and one key.
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.key);
-        key.and_then(|key| key.verify_strict(message, &Signature::from_slice(signature)?))
-            .is_ok()
+        let Ok(key) = ed25519_dalek::VerifyingKey::from_bytes(&self.key) else {
+            return false;
+        };
+        let Ok(signature) = Signature::from_slice(signature) else {
+            return false;
+        };
+        key.verify_strict(message, &signature).is_ok()
     }
 }
 
 impl fmt::Display for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+", self.name)?;
-        self.id()
-            .iter()
-            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        write!(
-            f,
-            "+{}",
-            base64::encode(&[&[self.kind as u8][..], &self.key].concat())
-        )
+        for byte in self.id() {
+            write!(f, "{byte:02x}")?;
+        }
+        let bytes = [&[self.kind as u8][..], &self.key].concat();
+        write!(f, "+{}", base64::encode(&bytes))
     }
 }
 
@@ -165,12 +165,10 @@ impl FromStr for VerifyingKey {
             bytes,
         } = Parts::of(what, text.trim())?;
         if ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_err() {
-            return Err(Error::malformed(
-                what,
-                "no point of the curve",
-                "an Ed25519 key",
-            ));
+            let found = "no point of the curve";
+            return Err(Error::malformed(what, found, "an Ed25519 key"));
         }
+
         let key = Self {
             name,
             kind,
@@ -219,22 +217,24 @@ impl SigningKey {
         let mut bytes = Zeroizing::new([0; 1 + KEY_BYTES]);
         bytes[0] = self.kind as u8;
         bytes[1..].copy_from_slice(self.secret.as_bytes());
+
         // Allocated at full size: growing would leave a copy of the key in memory.
         let mut text = Zeroizing::new(String::with_capacity(MAX_TEXT));
         text.push_str(PREFIX);
         text.push_str(self.name.as_str());
         text.push('+');
-        text.extend(
-            self.public()
-                .id()
-                .iter()
-                .flat_map(|byte| [byte >> 4, byte & 15])
-                .map(digit),
-        );
+        text.extend(hex_digits(self.public().id()));
         text.push('+');
         text.push_str(&Zeroizing::new(base64::encode(bytes.as_slice())));
         text
     }
+}
+
+/// The hexadecimal digits of a key's id.
+fn hex_digits(id: [u8; 4]) -> impl Iterator<Item = char> {
+    id.into_iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(digit)
 }
 
 fn digit(nibble: u8) -> char {
@@ -253,14 +253,16 @@ impl FromStr for SigningKey {
     /// Parses the text of a key. White space around it is ignored. Errors do not contain the text.
     fn from_str(text: &str) -> Result<Self> {
         let what = "a secret key";
-        let rest = text.trim().strip_prefix(PREFIX);
-        let rest = rest.ok_or_else(|| Error::malformed(what, "another beginning", PREFIX))?;
+        let Some(rest) = text.trim().strip_prefix(PREFIX) else {
+            return Err(Error::malformed(what, "another beginning", PREFIX));
+        };
         let Parts {
             name,
             id,
             kind,
             bytes,
         } = Parts::of(what, rest)?;
+
         let key = Self {
             name,
             kind,
@@ -281,21 +283,20 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn of(what: &'static str, text: &'a str) -> Result<Self> {
-        let bad = || {
-            Error::malformed(
-                what,
-                format!("{} bytes", text.len()),
-                "NAME+ID+KEY in base64",
-            )
+        if text.len() > MAX_TEXT {
+            return Err(bad_text(what, text));
+        }
+        let Some((name, rest)) = text.split_once('+') else {
+            return Err(bad_text(what, text));
         };
-        let (name, rest) = text
-            .split_once('+')
-            .filter(|_| text.len() <= MAX_TEXT)
-            .ok_or_else(bad)?;
-        let (id, key) = rest.split_once('+').ok_or_else(bad)?;
+        let Some((id, key)) = rest.split_once('+') else {
+            return Err(bad_text(what, text));
+        };
+
         let decoded = Zeroizing::new(base64::decode_array::<{ 1 + KEY_BYTES }>(what, key)?);
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         bytes.copy_from_slice(&decoded[1..]);
+
         Ok(Self {
             name: name.parse()?,
             id,
@@ -305,27 +306,28 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The error for a text that is no key. It has the length only: the text may be a secret.
+fn bad_text(what: &'static str, text: &str) -> Error {
+    let found = format!("{} bytes", text.len());
+    Error::malformed(what, found, "NAME+ID+KEY in base64")
+}
+
 /// Checks the id in a key's text.
 fn check_id(what: &'static str, key: &VerifyingKey, found: &str) -> Result<()> {
-    let expected: String = key
-        .id()
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(digit)
-        .collect();
+    let expected: String = hex_digits(key.id()).collect();
     if found == expected {
         return Ok(());
     }
+
+    // Shortened: a part of a secret may be in the place of the id.
     let found: String = found
         .chars()
         .take(16)
         .flat_map(char::escape_debug)
         .collect();
-    Err(Error::malformed(
-        what,
-        format!("the id `{found}`"),
-        format!("`{expected}`, that of its name and key"),
-    ))
+    let found = format!("the id `{found}`");
+    let expected = format!("`{expected}`, that of its name and key");
+    Err(Error::malformed(what, found, expected))
 }
 
 #[cfg(test)]
@@ -345,6 +347,7 @@ mod tests {
         assert_eq!(secret.public().to_string(), PUBLIC);
         assert_eq!(secret.to_text().as_str(), SECRET);
         assert_eq!(format!("{secret:?}"), "SigningKey(PeterNeumann, …)");
+
         let public: VerifyingKey = format!(" {PUBLIC}\n").parse().unwrap();
         assert_eq!(public, secret.public());
         assert_eq!(public.id(), [0xc7, 0x4f, 0x20, 0xa3]);
@@ -357,6 +360,7 @@ mod tests {
                 let key = SigningKey::generate("a/b".parse().unwrap(), kind, &mut rng(seed));
                 let secret = key.to_text();
                 let public = key.public();
+
                 assert_eq!(secret.parse::<SigningKey>().unwrap().public(), public);
                 assert_eq!(public.to_string().parse::<VerifyingKey>().unwrap(), public);
                 assert_eq!(public.clone().of_notes().is_ok(), kind == Kind::Note);
@@ -379,6 +383,7 @@ mod tests {
                 assert_eq!(refused.unwrap_err().code(), "malformed", "{changed}");
             }
         }
+
         // A longer key and an unknown type, with matching ids.
         for bad in [
             "PeterNeumann+cc469956+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TWBADKEY==",

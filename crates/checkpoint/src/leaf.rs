@@ -1,4 +1,4 @@
-//! Leaves of a log: one for each version of a database.
+//! Leaves of a log, one for each version.
 //!
 //! ```text
 //! bytes  field
@@ -30,6 +30,8 @@ pub const LEAF_FORMATS: Formats = Formats {
     written: 1,
     renew: "sign the database again: `papir update`",
 };
+/// The name of a leaf in errors.
+const WHAT: &str = "a leaf of a log";
 /// Longest name of a database in bytes.
 const MAX_NAME: usize = 255;
 
@@ -51,6 +53,18 @@ impl Base {
         }
     }
 
+    /// The base root of this kind.
+    fn of(kind: u8, hash: Hash) -> Result<Self> {
+        match kind {
+            1 => Ok(Self::Root(hash)),
+            2 => Ok(Self::Content(hash)),
+            other => {
+                let found = format!("the kind of root {other}");
+                Err(Error::malformed(WHAT, found, "1 or 2"))
+            }
+        }
+    }
+
     fn kind(&self) -> u8 {
         match self {
             Self::Root(_) => 1,
@@ -61,12 +75,11 @@ impl Base {
 
 impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if matches!(self, Self::Root(_)) {
-            "root "
-        } else {
-            "content "
-        })?;
-        f.write_str(&hex(self.hash()))
+        let kind = match self {
+            Self::Root(_) => "root",
+            Self::Content(_) => "content",
+        };
+        write!(f, "{kind} {}", hex(self.hash()))
     }
 }
 
@@ -81,7 +94,8 @@ pub struct Leaf {
     pub time: u64,
     /// The records.
     pub base: Base,
-    /// BLAKE3 of the public part of the delta, which commits to its records; `None` without a delta.
+    /// BLAKE3 of the public part of the delta, which commits to its records; `None` without a
+    /// delta.
     pub delta_root: Option<Hash>,
     /// BLAKE3 of the public part, as downloaded.
     pub public_part: Hash,
@@ -95,15 +109,12 @@ impl Leaf {
     pub fn encode(&self) -> Result<Vec<u8>> {
         let name = self.database.as_bytes();
         if name.is_empty() || name.len() > MAX_NAME {
+            let what = "the length of a database's name";
             let found = name.len() as u64;
             let expected = format!("1 to {MAX_NAME}");
-            return Err(papir_core::Error::out_of_bounds(
-                "the length of a database's name",
-                found,
-                expected,
-            )
-            .into());
+            return Err(papir_core::Error::out_of_bounds(what, found, expected).into());
         }
+
         let mut writer = Writer::new();
         writer
             .u8(LEAF_FORMATS.written as u8)
@@ -127,48 +138,33 @@ impl Leaf {
     /// [`papir_core::Error::Format`], [`papir_core::Error::Malformed`] or
     /// [`papir_core::Error::Length`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let what = "a leaf of a log";
-        let mut reader = Reader::new(what, bytes);
+        let mut reader = Reader::new(WHAT, bytes);
         LEAF_FORMATS.check(reader.u8()?.into())?;
         let kind = reader.u8()?;
         let length = reader.u8()?;
         let name = reader.raw(length.into())?;
-        let database = std::str::from_utf8(name)
-            .ok()
-            .filter(|name| !name.is_empty());
-        let database = database.ok_or_else(|| {
-            Error::malformed(
-                what,
-                format!("the name {}", papir_core::shown_bytes(name)),
-                "UTF-8",
-            )
-        })?;
-        let sequence = reader.u64()?;
-        let time = reader.u64()?;
-        let base = match (kind, reader.array::<HASH_BYTES>()?) {
-            (1, hash) => Base::Root(hash),
-            (2, hash) => Base::Content(hash),
-            (other, _) => {
-                return Err(Error::malformed(
-                    what,
-                    format!("the kind of root {other}"),
-                    "1 or 2",
-                ));
+        let database = match std::str::from_utf8(name) {
+            Ok(database) if !database.is_empty() => database,
+            _ => {
+                let found = format!("the name {}", papir_core::shown_bytes(name));
+                return Err(Error::malformed(WHAT, found, "UTF-8"));
             }
         };
+
+        let sequence = reader.u64()?;
+        let time = reader.u64()?;
+        let base = Base::of(kind, reader.array::<HASH_BYTES>()?)?;
         let delta_root = match reader.u8()? {
             0 => None,
             1 => Some(reader.array()?),
             other => {
-                return Err(Error::malformed(
-                    what,
-                    format!("the flag {other}"),
-                    "0 or 1",
-                ));
+                let found = format!("the flag {other}");
+                return Err(Error::malformed(WHAT, found, "0 or 1"));
             }
         };
         let public_part = reader.array()?;
         reader.finish()?;
+
         Ok(Self {
             database: database.to_owned(),
             sequence,
@@ -211,11 +207,18 @@ impl Leaf {
         if found == self.delta_root {
             return Ok(());
         }
-        let named = |hash: Option<Hash>| hash.map_or("none".to_owned(), |hash| hex(&hash));
         Err(Error::Delta {
-            found: named(found),
-            expected: named(self.delta_root),
+            found: hex_or_none(found),
+            expected: hex_or_none(self.delta_root),
         })
+    }
+}
+
+/// The hash of a delta for an error; `none` without a delta.
+fn hex_or_none(hash: Option<Hash>) -> String {
+    match hash {
+        Some(hash) => hex(&hash),
+        None => "none".to_owned(),
     }
 }
 
@@ -254,6 +257,7 @@ mod tests {
             &[9; 32],
         ];
         assert_eq!(leaf().encode().unwrap(), golden.concat());
+
         let delta = Leaf {
             base: Base::Root([7; 32]),
             delta_root: Some([8; 32]),
@@ -269,6 +273,7 @@ mod tests {
             }
             assert!(Leaf::decode(&[&bytes[..], &[0]].concat()).is_err());
         }
+
         assert_eq!(
             hex(&leaf().hash().unwrap()),
             "a3ad086bc4e8c128b3826733f798173e3c999b460c93e830c8e7b2aee0489df6"

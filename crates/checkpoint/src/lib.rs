@@ -1,4 +1,6 @@
-//! Signed checkpoints: what a database's owner states about each version, and how clients check it.
+//! Signed checkpoints of databases.
+//!
+//! A checkpoint is the owner's statement about each version, which clients check.
 //!
 //! Every version is a [`Leaf`] of an append-only log. The owner, or a publisher that the owner has
 //! certified, signs the log's head, a [`Checkpoint`]. Clients pin the owner's key, and accept a

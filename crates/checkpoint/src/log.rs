@@ -1,4 +1,6 @@
-//! The log of a database: all leaves, and the newest signed checkpoint.
+//! The log of a database.
+//!
+//! It has all leaves, and the newest signed checkpoint:
 //!
 //! ```text
 //! bytes  field
@@ -21,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::key::{SigningKey, VerifyingKey};
 use crate::leaf::{Base, Leaf};
 use crate::merkle::{Frontier, Hash, Tree, leaf_hash};
+use crate::name::KeyName;
 use crate::note::Note;
 use crate::policy::Policy;
 use crate::proof::{Proof, read_certificates, read_key, write_certificates};
@@ -36,8 +39,8 @@ pub const LOG_FORMATS: Formats = Formats {
 /// Longest encoded log: 64 MiB, some 600,000 versions of a database with a short name.
 pub const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// The log of a database. Its leaves, checkpoint and origin agree; whether the checkpoint's
-/// signatures are valid and of a trusted key is decided by a [`Policy`].
+/// The log of a database. Its leaves, checkpoint and origin agree. A [`Policy`] decides if the
+/// checkpoint's signatures are valid and of a trusted key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     owner: VerifyingKey,
@@ -62,15 +65,29 @@ pub struct Statement {
     pub public_part: Hash,
 }
 
+impl Statement {
+    /// The leaf with this statement.
+    fn leaf(&self, sequence: u64, time: u64) -> Leaf {
+        Leaf {
+            database: self.database.clone(),
+            sequence,
+            time,
+            base: self.base,
+            delta_root: self.delta_root,
+            public_part: self.public_part,
+        }
+    }
+}
+
 impl Log {
     /// Appends a leaf to a log, or starts one, and signs its checkpoint. The former checkpoint must
     /// be valid at its time, and the new one must be acceptable to clients that pin the former
-    /// owner's key. A time shortly before that of the former leaf is replaced by it. New certificates are
-    /// added to the former ones, and delegations that have ended are dropped.
+    /// owner's key. The time of the former leaf replaces a time shortly before it. New certificates
+    /// are added to the former ones, and delegations that have ended are dropped.
     ///
     /// # Errors
     /// [`Error::Untrusted`] if the key is neither the owner's nor certified; [`Error::Database`]
-    /// for a former log of another database; [`Error::Full`]; those of the former checkpoint.
+    /// for a former log of another database; [`Error::Full`]; the errors of the former checkpoint.
     pub fn append(
         former: Option<&Self>,
         statement: &Statement,
@@ -79,15 +96,9 @@ impl Log {
     ) -> Result<Self> {
         if let Some(former) = former {
             former.check_signed()?;
-            let found = &former.newest()?.database;
-            let expected = &statement.database;
-            if found != expected {
-                return Err(Error::Database {
-                    found: found.clone(),
-                    expected: expected.clone(),
-                });
-            }
+            former.check_database(&statement.database)?;
         }
+
         let mut leaves = former.map(|log| log.leaves.clone()).unwrap_or_default();
         let mut hashes = former.map(|log| log.hashes.clone()).unwrap_or_default();
         let time = time_after(leaves.last().map(|last| last.time), statement.time);
@@ -96,52 +107,47 @@ impl Log {
             certificates,
             time,
         )?;
+
+        // Clients of a log pin its owner, also if a publisher signs this version.
         let signer = key.public().of_notes()?;
-        let pinned = former.map_or_else(
-            || issuer_of(&signer, &certificates),
-            |log| log.owner.clone(),
-        );
-        let Statement {
-            database,
-            base,
-            delta_root,
-            public_part,
-            ..
-        } = statement.clone();
-        let leaf = Leaf {
-            database,
-            sequence: leaves.len() as u64,
-            time,
-            base,
-            delta_root,
-            public_part,
+        let pinned = match former {
+            Some(log) => log.owner.clone(),
+            None => issuer_of(&signer, &certificates),
         };
+
+        let leaf = statement.leaf(leaves.len() as u64, time);
         hashes.push(leaf.hash()?);
         leaves.push(leaf);
+
         let database = &statement.database;
         let origin = pinned.name().origin(database)?;
-        let root = Frontier::of(&hashes).root();
-        let mut note = Checkpoint {
-            origin: origin.clone(),
-            size: hashes.len() as u64,
-            root,
-        }
-        .to_note()?;
-        note.sign(key, &origin)?;
-        let owner = trust::successor(&pinned, &certificates, time);
+        let note = signed_checkpoint(&hashes, &origin, key)?;
         let log = Self {
-            owner,
+            owner: trust::successor(&pinned, &certificates, time),
             leaves,
             hashes,
             note,
             certificates,
         };
         log.check_length()?;
+
         // A log that clients would refuse is not published.
         for owner in [&pinned, &log.owner] {
             Policy::new(owner, database, time).accept(&log.proof()?)?;
         }
         Ok(log)
+    }
+
+    /// Checks that the log is of this database.
+    fn check_database(&self, expected: &str) -> Result<()> {
+        let found = &self.newest()?.database;
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::Database {
+            found: found.clone(),
+            expected: expected.to_owned(),
+        })
     }
 
     /// Checks the checkpoint's signature at the time of its leaf.
@@ -150,9 +156,9 @@ impl Log {
     /// The errors of [`Policy::accept`].
     pub fn check_signed(&self) -> Result<()> {
         let newest = self.newest()?;
-        Policy::new(&self.owner, &newest.database, newest.time)
-            .accept(&self.proof()?)
-            .map(drop)
+        let policy = Policy::new(&self.owner, &newest.database, newest.time);
+        policy.accept(&self.proof()?)?;
+        Ok(())
     }
 
     /// The owner's newest key at the time of the newest leaf.
@@ -176,12 +182,9 @@ impl Log {
     /// The first sequence at which two logs have different leaves. Two honest copies of one log
     /// have none, because the shorter one is the beginning of the longer one.
     pub fn first_difference(&self, other: &Self) -> Option<u64> {
-        let differs = self
-            .hashes
-            .iter()
-            .zip(&other.hashes)
-            .position(|(one, two)| one != two);
-        differs.map(|sequence| sequence as u64)
+        let mut pairs = self.hashes.iter().zip(&other.hashes);
+        let sequence = pairs.position(|(one, two)| one != two)?;
+        Some(sequence as u64)
     }
 
     /// The signed checkpoint, with cosignatures.
@@ -201,14 +204,13 @@ impl Log {
     pub fn proof(&self) -> Result<Proof> {
         let last = self.hashes.len().checked_sub(1).ok_or_else(empty)?;
         let path = Tree::new(&self.hashes).inclusion(last).ok_or_else(empty)?;
-        let leaf = self.newest()?.clone();
-        let certificates = self.certificates.clone();
+
         Ok(Proof {
             owner: self.owner.clone(),
-            leaf,
+            leaf: self.newest()?.clone(),
             path,
             note: self.note.clone(),
-            certificates,
+            certificates: self.certificates.clone(),
         })
     }
 
@@ -218,15 +220,16 @@ impl Log {
     /// # Errors
     /// [`Error::Options`] for a size beyond the log.
     pub fn witness_request(&self, old: u64) -> Result<String> {
-        let proof = usize::try_from(old)
-            .ok()
-            .and_then(|old| Tree::new(&self.hashes).consistency(old));
-        let proof = proof.ok_or_else(|| {
-            Error::options(
-                format!("an old size of {old}"),
-                format!("at most {}, that of the log", self.hashes.len()),
-            )
-        })?;
+        let proof = match usize::try_from(old) {
+            Ok(old) => Tree::new(&self.hashes).consistency(old),
+            Err(_) => None,
+        };
+        let Some(proof) = proof else {
+            let found = format!("an old size of {old}");
+            let expected = format!("at most {}, that of the log", self.hashes.len());
+            return Err(Error::options(found, expected));
+        };
+
         let lines: String = proof
             .iter()
             .map(|hash| crate::base64::encode(hash) + "\n")
@@ -239,7 +242,7 @@ impl Log {
     /// the number of new ones.
     ///
     /// # Errors
-    /// [`Error::Options`] for the note of another checkpoint; those of [`Note::parse`].
+    /// [`Error::Options`] for the note of another checkpoint; the errors of [`Note::parse`].
     pub fn add_cosignatures(&mut self, text: &str) -> Result<usize> {
         let whole = if text.contains("\n\n") {
             text.to_owned()
@@ -248,11 +251,10 @@ impl Log {
         };
         let cosigned = Note::parse(whole.as_bytes())?;
         if cosigned.text() != self.note.text() {
-            return Err(Error::options(
-                "signatures of another checkpoint",
-                "those of the newest one",
-            ));
+            let found = "signatures of another checkpoint";
+            return Err(Error::options(found, "those of the newest one"));
         }
+
         let before = self.note.signatures().len();
         for line in cosigned.signatures() {
             self.note.add(line.clone())?;
@@ -280,10 +282,12 @@ impl Log {
         writer
             .u16(LOG_FORMATS.written as u16)
             .bytes(self.owner.to_string().as_bytes());
+
         writer.u64(self.leaves.len() as u64);
         for leaf in &self.leaves {
             writer.bytes(&leaf.encode()?);
         }
+
         writer.bytes(self.note.to_string().as_bytes());
         write_certificates(&mut writer, &self.certificates);
         Ok(writer.finish())
@@ -298,6 +302,7 @@ impl Log {
         let mut reader = Reader::new("a log", bytes);
         LOG_FORMATS.check(reader.u16()?.into())?;
         let owner = read_key(&mut reader)?;
+
         let mut leaves = Vec::new();
         let mut hashes = Vec::new();
         // Not allocated in advance: the number is not verified yet.
@@ -306,9 +311,11 @@ impl Log {
             hashes.push(leaf_hash(bytes));
             leaves.push(Leaf::decode(bytes)?);
         }
+
         let note = Note::parse(reader.bytes()?)?;
         let certificates = read_certificates(&mut reader)?;
         reader.finish()?;
+
         let log = Self {
             owner,
             leaves,
@@ -326,13 +333,11 @@ impl Log {
         for (sequence, leaf) in (0..).zip(&self.leaves) {
             if leaf.sequence != sequence || leaf.database != *database {
                 let found = format!("sequence {} of `{}`", leaf.sequence, leaf.database);
-                return Err(Error::malformed(
-                    "a leaf of a log",
-                    found,
-                    format!("sequence {sequence} of `{database}`"),
-                ));
+                let expected = format!("sequence {sequence} of `{database}`");
+                return Err(Error::malformed("a leaf of a log", found, expected));
             }
         }
+
         let checkpoint = Checkpoint::of_text(self.note.text())?;
         let origin = self.owner.name().origin(database)?;
         if checkpoint.origin != origin {
@@ -341,8 +346,9 @@ impl Log {
                 expected: origin.to_string(),
             });
         }
+
         let tree = Frontier::of(&self.hashes);
-        if (checkpoint.size, checkpoint.root) != (tree.size(), tree.root()) {
+        if checkpoint.size != tree.size() || checkpoint.root != tree.root() {
             return Err(Error::NotIncluded {
                 what: "the list of leaves",
                 size: checkpoint.size,
@@ -351,6 +357,7 @@ impl Log {
         Ok(())
     }
 
+    /// Checks that the log is not too long for one more leaf.
     fn check_length(&self) -> Result<()> {
         let bytes = self.encode()?.len() as u64;
         if bytes <= MAX_LOG_BYTES {
@@ -368,20 +375,36 @@ fn empty() -> Error {
     Error::malformed("a log", "no leaf", "at least one")
 }
 
+/// The checkpoint of a log with these leaves, signed under its origin.
+fn signed_checkpoint(hashes: &[Hash], origin: &KeyName, key: &SigningKey) -> Result<Note> {
+    let checkpoint = Checkpoint {
+        origin: origin.clone(),
+        size: hashes.len() as u64,
+        root: Frontier::of(hashes).root(),
+    };
+    let mut note = checkpoint.to_note()?;
+    note.sign(key, origin)?;
+    Ok(note)
+}
+
 /// The owner in whose name a key starts a log: the issuer of its delegation, or itself.
 fn issuer_of(signer: &VerifyingKey, certificates: &[Certificate]) -> VerifyingKey {
     let delegation = certificates
         .iter()
         .find(|one| matches!(one.grant(), Grant::Delegate(_)) && one.subject().same_key(signer));
-    delegation.map_or_else(|| signer.clone(), |one| one.issuer().clone())
+    match delegation {
+        Some(one) => one.issuer().clone(),
+        None => signer.clone(),
+    }
 }
 
-/// The time of a leaf after one of the time `former`. Clocks of two publishers may differ a little. If they
-/// differ more, one is wrong, and its time must not stay forever.
+/// The time of a leaf after one of the time `former`. Clocks of two publishers may differ a little.
+/// If they differ more, one is wrong, and its time must not stay forever.
 fn time_after(former: Option<u64>, now: u64) -> u64 {
-    former
-        .filter(|&former| former <= now.saturating_add(trust::SKEW))
-        .map_or(now, |former| former.max(now))
+    match former {
+        Some(former) if former <= now.saturating_add(trust::SKEW) => former.max(now),
+        _ => now,
+    }
 }
 
 /// Old and new certificates, each once, without delegations that ended before this time.
@@ -393,15 +416,12 @@ fn merge(old: &[Certificate], new: &[Certificate], time: u64) -> Result<Vec<Cert
             merged.push(certificate.clone());
         }
     }
+
     if merged.len() > MAX_CERTIFICATES {
+        let what = "the number of certificates";
         let found = merged.len() as u64;
         let expected = format!("at most {MAX_CERTIFICATES}");
-        return Err(papir_core::Error::out_of_bounds(
-            "the number of certificates",
-            found,
-            expected,
-        )
-        .into());
+        return Err(papir_core::Error::out_of_bounds(what, found, expected).into());
     }
     Ok(merged)
 }

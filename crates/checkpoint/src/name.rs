@@ -41,19 +41,20 @@ impl FromStr for KeyName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bad = |c: char| c == '+' || c.is_whitespace() || c.is_control();
-        if text.is_empty() || text.len() > MAX_BYTES || text.contains(bad) {
+        if text.is_empty() || text.len() > MAX_BYTES || text.contains(is_refused) {
             let found: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+            let found = format!("`{found}`");
             let expected =
                 format!("1 to {MAX_BYTES} bytes without white space, `+` and control characters");
-            return Err(Error::malformed(
-                "the name of a key",
-                format!("`{found}`"),
-                expected,
-            ));
+            return Err(Error::malformed("the name of a key", found, expected));
         }
         Ok(Self(text.to_owned()))
     }
+}
+
+/// Returns true for a character that no name has: the texts of keys and notes use it as a mark.
+fn is_refused(character: char) -> bool {
+    character == '+' || character.is_whitespace() || character.is_control()
 }
 
 impl fmt::Display for KeyName {
@@ -79,6 +80,7 @@ mod tests {
             "example.org/owner/a%20b%2B%C3%BC"
         );
         assert!(name.origin(&"x".repeat(238)).is_err());
+
         for bad in [
             "",
             "a b",

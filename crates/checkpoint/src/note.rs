@@ -48,11 +48,8 @@ impl Note {
     pub fn new(text: String) -> Result<Self> {
         check_text(&text)?;
         if !text.ends_with('\n') || text == "\n" {
-            return Err(Error::malformed(
-                "a note",
-                "a text without a final newline",
-                "lines of text",
-            ));
+            let found = "a text without a final newline";
+            return Err(Error::malformed("a note", found, "lines of text"));
         }
         Ok(Self {
             text,
@@ -65,20 +62,24 @@ impl Note {
     /// # Errors
     /// [`papir_core::Error::Malformed`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let note = std::str::from_utf8(bytes);
-        let note =
-            note.map_err(|_| Error::malformed("a note", "bytes that are not UTF-8", "text"))?;
+        let Ok(note) = std::str::from_utf8(bytes) else {
+            let found = "bytes that are not UTF-8";
+            return Err(Error::malformed("a note", found, "text"));
+        };
         check_text(note)?;
+
         // The text may contain empty lines: the last one separates it from the signatures.
         let parts = note
             .rsplit_once("\n\n")
             .filter(|(_, lines)| !lines.is_empty());
-        let (text, lines) = parts.ok_or_else(|| {
-            Error::malformed("a note", "no empty line", "signatures after an empty line")
-        })?;
-        let lines = lines
-            .strip_suffix('\n')
-            .ok_or_else(|| bad_line("a line without its end"))?;
+        let Some((text, lines)) = parts else {
+            let expected = "signatures after an empty line";
+            return Err(Error::malformed("a note", "no empty line", expected));
+        };
+        let Some(lines) = lines.strip_suffix('\n') else {
+            return Err(bad_line("a line without its end"));
+        };
+
         let mut parsed = Self::new(format!("{text}\n"))?;
         for line in lines.split('\n') {
             parsed.add(NoteSignature::parse(line)?)?;
@@ -105,14 +106,10 @@ impl Note {
             return Ok(());
         }
         if self.signatures.len() == MAX_SIGNATURES {
+            let what = "the number of signatures";
             let found = MAX_SIGNATURES as u64 + 1;
             let expected = format!("at most {MAX_SIGNATURES}");
-            return Err(papir_core::Error::out_of_bounds(
-                "the number of signatures",
-                found,
-                expected,
-            )
-            .into());
+            return Err(papir_core::Error::out_of_bounds(what, found, expected).into());
         }
         self.signatures.push(signature);
         Ok(())
@@ -133,19 +130,22 @@ impl Note {
         })
     }
 
-    /// Returns whether the note has a signature of this key over its text.
+    /// Returns true if the note has a signature of this key over its text.
     ///
     /// # Errors
     /// [`Error::BadSignature`] if a line has the key's name and id, and its signature is invalid.
     pub fn is_signed_by(&self, key: &VerifyingKey) -> Result<bool> {
-        let mut lines = self.lines_of(key).peekable();
-        let found = lines.peek().is_some();
-        match lines.all(|line| key.verifies(self.text.as_bytes(), &line.signature)) {
-            true => Ok(found),
-            false => Err(Error::BadSignature {
-                key: key.to_string(),
-            }),
+        // To the last line: one valid signature does not excuse an invalid one of the same key.
+        let mut signed = false;
+        for line in self.lines_of(key) {
+            if !key.verifies(self.text.as_bytes(), &line.signature) {
+                return Err(Error::BadSignature {
+                    key: key.to_string(),
+                });
+            }
+            signed = true;
         }
+        Ok(signed)
     }
 
     /// The signature lines with the name and id of a key.
@@ -175,26 +175,31 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.text)?;
-        self.signatures
-            .iter()
-            .try_for_each(|line| writeln!(f, "{line}"))
+        for line in &self.signatures {
+            writeln!(f, "{line}")?;
+        }
+        Ok(())
     }
 }
 
 impl NoteSignature {
     /// Parses a signature line without its newline.
     fn parse(line: &str) -> Result<Self> {
-        let rest = line
-            .strip_prefix(DASH)
-            .ok_or_else(|| bad_line("another beginning"))?;
-        let (name, signature) = rest.split_once(' ').ok_or_else(|| bad_line("one word"))?;
+        let Some(rest) = line.strip_prefix(DASH) else {
+            return Err(bad_line("another beginning"));
+        };
+        let Some((name, signature)) = rest.split_once(' ') else {
+            return Err(bad_line("one word"));
+        };
+
         let bytes = base64::decode("a signature line", signature)?;
-        let (id, signature) = bytes
-            .split_first_chunk::<4>()
-            .ok_or_else(|| bad_line("a short signature"))?;
+        let Some((id, signature)) = bytes.split_first_chunk::<4>() else {
+            return Err(bad_line("a short signature"));
+        };
         if signature.is_empty() {
             return Err(bad_line("an empty signature"));
         }
+
         Ok(Self {
             name: name.parse()?,
             id: *id,
@@ -216,24 +221,21 @@ impl fmt::Display for NoteSignature {
     }
 }
 
+/// Checks the length of a text, and that it has no control characters.
 fn check_text(text: &str) -> Result<()> {
     if text.len() > MAX_NOTE_BYTES {
+        let what = "the length of a note";
+        let found = text.len() as u64;
         let expected = format!("at most {MAX_NOTE_BYTES}");
-        return Err(papir_core::Error::out_of_bounds(
-            "the length of a note",
-            text.len() as u64,
-            expected,
-        )
-        .into());
+        return Err(papir_core::Error::out_of_bounds(what, found, expected).into());
     }
-    match text.bytes().find(|&byte| byte < b' ' && byte != b'\n') {
-        Some(byte) => Err(Error::malformed(
-            "a note",
-            format!("the byte 0x{byte:02x}"),
-            "text",
-        )),
-        None => Ok(()),
+
+    let control = text.bytes().find(|&byte| byte < b' ' && byte != b'\n');
+    if let Some(byte) = control {
+        let found = format!("the byte 0x{byte:02x}");
+        return Err(Error::malformed("a note", found, "text"));
     }
+    Ok(())
 }
 
 fn bad_line(found: &str) -> Error {
@@ -268,10 +270,12 @@ mod tests {
             assert!(note.is_signed_by(&key.parse().unwrap()).unwrap());
         }
         assert!(!note.is_signed_by(&key("PeterNeumann", 1).public()).unwrap());
+
         let secret: SigningKey = PETER_SECRET.parse().unwrap();
         let mut signed = Note::new(TEXT.to_owned()).unwrap();
         signed.sign(&secret, secret.public().name()).unwrap();
         assert_eq!(signed.to_string(), format!("{TEXT}\n{PETER_LINE}"));
+
         // The example of the specification.
         let key = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
         let note = "This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n";
@@ -289,6 +293,7 @@ mod tests {
         let note = Note::parse(other.as_bytes()).unwrap();
         let error = note.is_signed_by(&PETER.parse().unwrap()).unwrap_err();
         assert_eq!(error.code(), "checkpoint_signature");
+
         // One valid signature does not excuse an invalid one of the same key.
         let mut twice = Note::parse(known().as_bytes()).unwrap();
         let mut line = twice.signatures()[0].clone();
@@ -331,12 +336,14 @@ mod tests {
     fn the_last_empty_line_ends_the_text_and_signatures_are_limited() {
         let note = Note::parse(format!("a\n\nb\n\n{PETER_LINE}").as_bytes()).unwrap();
         assert_eq!(note.text(), "a\n\nb\n");
+
         let mut note = Note::new("a\n".to_owned()).unwrap();
         for seed in 0..MAX_SIGNATURES as u8 {
             let key = key("k", seed);
             note.sign(&key, key.public().name()).unwrap();
         }
         assert_eq!(Note::parse(note.to_string().as_bytes()).unwrap(), note);
+
         let first = key("k", 0);
         let more = key("k", 200);
         note.sign(&first, first.public().name()).unwrap();

@@ -1,4 +1,4 @@
-//! The client's decision about a checkpoint.
+//! Clients' policies of acceptance.
 
 use crate::checkpoint::Checkpoint;
 use crate::cosignature::cosigned;
@@ -7,7 +7,7 @@ use crate::key::VerifyingKey;
 use crate::leaf::Leaf;
 use crate::merkle::{Hash, verify_inclusion};
 use crate::proof::Proof;
-use crate::trust::{SKEW, signers, successor};
+use crate::trust::{SKEW, Times, signers, successor};
 
 /// A client's trust and requirements. Times are seconds since 1970, UTC.
 #[derive(Clone, Debug)]
@@ -41,7 +41,8 @@ impl Seen {
     /// Checks this version against the highest one that was seen before.
     ///
     /// # Errors
-    /// [`Error::Rollback`] below it, and [`Error::Equivocation`] for another version under its sequence.
+    /// [`Error::Rollback`] below it, and [`Error::Equivocation`] for another version under its
+    /// sequence.
     pub fn check(&self, highest: &Self) -> Result<()> {
         if self.sequence < highest.sequence {
             return Err(Error::Rollback {
@@ -93,17 +94,21 @@ impl<'a> Policy<'a> {
     /// caller may ask again.
     pub fn accept(&self, proof: &Proof) -> Result<Accepted> {
         let leaf = &proof.leaf;
+        // Signatures first: nothing else is believed before the owner has signed it.
         let checkpoint = Checkpoint::of_text(proof.note.text())?;
         self.check_name(leaf, &checkpoint)?;
         self.check_signature(proof, &checkpoint)?;
+
         let seen = Seen {
             sequence: leaf.sequence,
             leaf: leaf.hash()?,
         };
         check_inclusion(proof, &checkpoint, &seen)?;
-        self.highest
-            .map_or(Ok(()), |highest| seen.check(&highest))?;
+        if let Some(highest) = &self.highest {
+            seen.check(highest)?;
+        }
         self.check_age(leaf.time)?;
+
         let cosignatures = cosigned(&proof.note, self.witnesses)?.len();
         if cosignatures < self.cosignatures {
             return Err(Error::Cosignatures {
@@ -111,15 +116,16 @@ impl<'a> Policy<'a> {
                 required: self.cosignatures,
             });
         }
-        let owner = successor(self.owner, &proof.certificates, self.now);
+
         Ok(Accepted {
             leaf: leaf.clone(),
             seen,
-            owner,
+            owner: successor(self.owner, &proof.certificates, self.now),
             cosignatures,
         })
     }
 
+    /// Checks that leaf and checkpoint are of this owner's log of this database.
     fn check_name(&self, leaf: &Leaf, checkpoint: &Checkpoint) -> Result<()> {
         if leaf.database != self.database {
             return Err(Error::Database {
@@ -127,6 +133,7 @@ impl<'a> Policy<'a> {
                 expected: self.database.to_owned(),
             });
         }
+
         let origin = self.owner.name().origin(self.database)?;
         if checkpoint.origin != origin {
             return Err(Error::Origin {
@@ -137,13 +144,19 @@ impl<'a> Policy<'a> {
         Ok(())
     }
 
-    /// Checks that a key signed that the owner's key certifies.
+    /// Checks for a signature of a key that the owner's key certifies.
     fn check_signature(&self, proof: &Proof, checkpoint: &Checkpoint) -> Result<()> {
-        let times = (self.now, proof.leaf.time);
+        let times = Times {
+            now: self.now,
+            leaf: proof.leaf.time,
+        };
+
+        // All keys are tried: an invalid signature of any of them is an error.
         let mut signed = false;
         for key in signers(self.owner, &proof.certificates, self.database, times) {
             signed |= proof.note.is_signed_by(&key.renamed(&checkpoint.origin))?;
         }
+
         if signed {
             return Ok(());
         }
@@ -153,15 +166,18 @@ impl<'a> Policy<'a> {
         })
     }
 
+    /// Checks the age of a leaf of this time, if it is limited.
     fn check_age(&self, time: u64) -> Result<()> {
         let Some(max) = self.max_age else {
             return Ok(());
         };
+        // A time far ahead would never be too old.
         if time > self.now.saturating_add(SKEW) {
             return Err(Error::FromTheFuture {
                 ahead: time - self.now,
             });
         }
+
         let age = self.now.saturating_sub(time);
         if age > max {
             Err(Error::TooOld { age, max })

@@ -1,4 +1,6 @@
-//! Proof of the newest version, for clients: a C2SP tlog-proof.
+//! Proof of the newest version, for clients.
+//!
+//! It is a C2SP tlog-proof:
 //!
 //! ```text
 //! c2sp.org/tlog-proof@v1
@@ -61,6 +63,7 @@ impl Proof {
             .bytes(self.owner.to_string().as_bytes())
             .bytes(&self.leaf.encode()?);
         write_certificates(&mut extra, &self.certificates);
+
         let extra = base64::encode(&extra.finish());
         let mut text = format!("{HEADER}\nextra {extra}\nindex {}\n", self.leaf.sequence);
         for hash in &self.path {
@@ -74,65 +77,84 @@ impl Proof {
     /// see [`crate::Policy`].
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`], or those of
+    /// [`papir_core::Error::Malformed`], [`papir_core::Error::Format`], or the errors of
     /// [`Certificate::parse`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes)
-            .ok()
-            .filter(|text| text.len() <= MAX_PROOF_BYTES);
-        let text = text.ok_or_else(|| bad("other bytes, or too many"))?;
-        let (head, note) = text
-            .split_once("\n\n")
-            .ok_or_else(|| bad("no empty line"))?;
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) if text.len() <= MAX_PROOF_BYTES => text,
+            _ => return Err(bad("other bytes, or too many")),
+        };
+        let Some((head, note)) = text.split_once("\n\n") else {
+            return Err(bad("no empty line"));
+        };
+
         let mut lines = head.split('\n');
-        let extra = (lines.next() == Some(HEADER))
-            .then(|| lines.next())
-            .flatten();
-        let extra = extra
-            .and_then(|line| line.strip_prefix("extra "))
-            .ok_or_else(|| bad("another beginning"))?;
+        if lines.next() != Some(HEADER) {
+            return Err(bad("another beginning"));
+        }
+        let Some(extra) = lines.next().and_then(|line| line.strip_prefix("extra ")) else {
+            return Err(bad("another beginning"));
+        };
         let index = lines
             .next()
             .and_then(|line| line.strip_prefix("index "))
             .and_then(decimal);
+
+        // One hash more than the limit tells a longer path, whatever its length.
         let path = lines
             .take(MAX_PROOF + 1)
-            .map(|line| base64::decode_array("a hash of a proof", line));
-        let path = path.collect::<Result<Vec<Hash>>>()?;
+            .map(|line| base64::decode_array("a hash of a proof", line))
+            .collect::<Result<Vec<Hash>>>()?;
         if path.len() > MAX_PROOF {
             return Err(bad("a longer path"));
         }
-        let (owner, leaf, certificates) =
-            read_extra(&base64::decode("a proof's extra data", extra)?)?;
-        if index != Some(leaf.sequence) {
+
+        let extra = Extra::read(&base64::decode("a proof's extra data", extra)?)?;
+        if index != Some(extra.leaf.sequence) {
             return Err(bad("another index than the leaf's sequence"));
         }
+
+        Ok(Self {
+            owner: extra.owner,
+            leaf: extra.leaf,
+            path,
+            note: Note::parse(note.as_bytes())?,
+            certificates: extra.certificates,
+        })
+    }
+}
+
+/// The extra data of a proof.
+struct Extra {
+    owner: VerifyingKey,
+    leaf: Leaf,
+    certificates: Vec<Certificate>,
+}
+
+impl Extra {
+    fn read(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a proof's extra data", bytes);
+        PROOF_FORMATS.check(reader.u8()?.into())?;
+        let owner = read_key(&mut reader)?;
+        let leaf = Leaf::decode(reader.bytes()?)?;
+        let certificates = read_certificates(&mut reader)?;
+        reader.finish()?;
+
         Ok(Self {
             owner,
             leaf,
-            path,
-            note: Note::parse(note.as_bytes())?,
             certificates,
         })
     }
 }
 
-fn read_extra(bytes: &[u8]) -> Result<(VerifyingKey, Leaf, Vec<Certificate>)> {
-    let mut reader = Reader::new("a proof's extra data", bytes);
-    PROOF_FORMATS.check(reader.u8()?.into())?;
-    let owner = read_key(&mut reader)?;
-    let leaf = Leaf::decode(reader.bytes()?)?;
-    let certificates = read_certificates(&mut reader)?;
-    reader.finish()?;
-    Ok((owner, leaf, certificates))
-}
-
 /// Reads an owner's key with its length.
 pub(crate) fn read_key(reader: &mut Reader<'_>) -> Result<VerifyingKey> {
-    let text = std::str::from_utf8(reader.bytes()?);
-    text.map_err(|_| Error::malformed("a public key", "bytes that are not UTF-8", "text"))?
-        .parse::<VerifyingKey>()?
-        .of_notes()
+    let Ok(text) = std::str::from_utf8(reader.bytes()?) else {
+        let found = "bytes that are not UTF-8";
+        return Err(Error::malformed("a public key", found, "text"));
+    };
+    text.parse::<VerifyingKey>()?.of_notes()
 }
 
 /// Writes certificates with their number and lengths.
@@ -147,14 +169,11 @@ pub(crate) fn write_certificates(writer: &mut Writer, certificates: &[Certificat
 pub(crate) fn read_certificates(reader: &mut Reader<'_>) -> Result<Vec<Certificate>> {
     let count = reader.u8()?;
     if usize::from(count) > MAX_CERTIFICATES {
+        let what = "the number of certificates";
         let expected = format!("at most {MAX_CERTIFICATES}");
-        return Err(papir_core::Error::out_of_bounds(
-            "the number of certificates",
-            count.into(),
-            expected,
-        )
-        .into());
+        return Err(papir_core::Error::out_of_bounds(what, count.into(), expected).into());
     }
+
     (0..count)
         .map(|_| Certificate::parse(reader.bytes()?))
         .collect()

@@ -1,4 +1,4 @@
-//! Keys that may sign a database's checkpoints, from the owner's key and certificates.
+//! Keys that may sign a database's checkpoints.
 
 use crate::certificate::{Certificate, Grant};
 use crate::key::VerifyingKey;
@@ -9,9 +9,10 @@ pub const SKEW: u64 = 300;
 /// The owner's newest key: follows rotations that have begun. Clients that pin an old key follow
 /// them at any later time, so that no client is locked out.
 pub fn successor(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> VerifyingKey {
-    chain(owner, certificates, now)
-        .last()
-        .map_or_else(|| owner.clone(), |rotation| rotation.subject().clone())
+    match chain(owner, certificates, now).last() {
+        Some(rotation) => rotation.subject().clone(),
+        None => owner.clone(),
+    }
 }
 
 /// The rotations from the owner's key to its newest one, in order.
@@ -21,13 +22,13 @@ fn chain<'a>(
     now: u64,
 ) -> Vec<&'a Certificate> {
     let mut chain: Vec<&Certificate> = Vec::new();
+
     // A circle of rotations ends when each certificate was used once.
     while chain.len() < certificates.len() {
         let current = chain.last().map_or(owner, |rotation| rotation.subject());
-        let follows = |rotation: &&Certificate| {
-            rotation.issuer().same_key(current) && !chain.contains(rotation)
-        };
-        let Some(next) = rotations(certificates, now).find(follows) else {
+        let next = rotations(certificates, now)
+            .find(|rotation| rotation.issuer().same_key(current) && !chain.contains(rotation));
+        let Some(next) = next else {
             break;
         };
         chain.push(next);
@@ -42,40 +43,58 @@ fn rotations(certificates: &[Certificate], now: u64) -> impl Iterator<Item = &Ce
         .filter(move |one| *one.grant() == Grant::Rotate && has_begun(one, now))
 }
 
+/// Returns true if a certificate has begun, within the tolerance of clocks.
 fn has_begun(certificate: &Certificate, now: u64) -> bool {
     certificate.from() <= now.saturating_add(SKEW)
 }
 
-/// The keys that may sign a checkpoint of `database` whose newest leaf has `leaf_time`.
+/// The times at which a key has to be allowed to sign.
+#[derive(Clone, Copy)]
+pub(crate) struct Times {
+    /// The verifier's clock.
+    pub(crate) now: u64,
+    /// The time of the newest leaf.
+    pub(crate) leaf: u64,
+}
+
+/// The keys that may sign a checkpoint of `database` at these times.
 pub(crate) fn signers(
     owner: &VerifyingKey,
     certificates: &[Certificate],
     database: &str,
-    (now, leaf_time): (u64, u64),
+    times: Times,
 ) -> Vec<VerifyingKey> {
-    let mut keys = owners(owner, certificates, now);
-    let delegations = certificates.iter().filter(|one| {
-        let Grant::Delegate(scope) = one.grant() else {
-            return false;
-        };
-        let times = one.from()..=one.until();
-        let in_time = times.contains(&leaf_time) && has_begun(one, now) && now <= one.until();
-        in_time
-            && scope.as_ref().is_none_or(|name| name == database)
-            && keys.iter().any(|key| key == one.issuer())
-    });
-    let publishers: Vec<VerifyingKey> = delegations.map(|one| one.subject().clone()).collect();
+    let mut keys = owners(owner, certificates, times.now);
+    let publishers: Vec<VerifyingKey> = certificates
+        .iter()
+        .filter(|one| delegates(one, database, times) && keys.contains(one.issuer()))
+        .map(|one| one.subject().clone())
+        .collect();
     keys.extend(publishers);
     keys
 }
 
-/// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation to a
-/// valid key also the one before, since the valid key has signed the certificate. A rotation whose
-/// overlap has ended adds nothing, so that a thief of a replaced key cannot add others. All clients
-/// agree, whichever of the keys they trust.
+/// Returns true if a certificate delegates a database at both of these times.
+fn delegates(certificate: &Certificate, database: &str, times: Times) -> bool {
+    let Grant::Delegate(scope) = certificate.grant() else {
+        return false;
+    };
+    let until = certificate.until();
+    let in_scope = scope.as_ref().is_none_or(|name| name == database);
+    let covers_leaf = (certificate.from()..=until).contains(&times.leaf);
+    let covers_now = has_begun(certificate, times.now) && times.now <= until;
+    in_scope && covers_leaf && covers_now
+}
+
+/// The owner's keys that are valid now: the newest one, and in the time of overlap of a rotation to
+/// a valid key also the one before, since the valid key has signed the certificate. A rotation
+/// whose overlap has ended adds nothing, so that a thief of a replaced key cannot add others. All
+/// clients agree, whichever of the keys they trust.
 fn owners(owner: &VerifyingKey, certificates: &[Certificate], now: u64) -> Vec<VerifyingKey> {
     let mut valid = vec![successor(owner, certificates, now)];
     let mut examined = 0;
+
+    // The keys that are added are examined in turn: rotations before them may overlap as well.
     while let Some(key) = valid.get(examined).cloned() {
         let overlapping = rotations(certificates, now)
             .filter(|rotation| now <= rotation.until() && rotation.subject().same_key(&key));
@@ -120,11 +139,13 @@ mod tests {
             Certificate::delegate(&second, &publics[4], None, (2000, 9000)).unwrap(),
         ];
         let signers = |owner: usize, database: &str, now: u64| {
+            let times = Times { now, leaf: now };
             names(
-                &signers(&publics[owner], &certificates, database, (now, now)),
+                &signers(&publics[owner], &certificates, database, times),
                 &all,
             )
         };
+
         // Before its time, a certificate counts within the tolerance of clocks only.
         assert_eq!(signers(0, "words", 1000), "first publisher");
         assert_eq!(signers(0, "words", 999), "first");
@@ -154,10 +175,12 @@ mod tests {
         }
     }
 
-    /// Returns which of three keys may sign, and checks that this does not depend on the trusted one.
+    /// Returns which of three keys may sign, and checks that this does not depend on the trusted
+    /// one.
     fn valid_of_three(keys: &[SigningKey; 3], certificates: &[Certificate], now: u64) -> [bool; 3] {
+        let times = Times { now, leaf: now };
         let [first, second, third] = keys.each_ref().map(|trusted| {
-            let signers = signers(&trusted.public(), certificates, "words", (now, now));
+            let signers = signers(&trusted.public(), certificates, "words", times);
             keys.each_ref().map(|key| signers.contains(&key.public()))
         });
         assert_eq!((first, second), (second, third), "{now}");
@@ -180,6 +203,7 @@ mod tests {
             in_order,
             [[true; 3], [false, true, true], [false, false, true]]
         );
+
         // A key is valid only for as long as all rotations that follow it overlap.
         let reversed = [2600, 3001, 9001].map(|now| valid((9000, 3000), now));
         assert_eq!(
@@ -199,7 +223,8 @@ mod tests {
             Certificate::delegate(&thief, &key("p", 4).public(), None, (0, u64::MAX)).unwrap(),
         ];
         for (trusted, now) in [(&newest, 3001), (&stolen, 3001), (&newest, u64::MAX)] {
-            let signers = signers(&trusted.public(), &certificates, "words", (now, now));
+            let times = Times { now, leaf: now };
+            let signers = signers(&trusted.public(), &certificates, "words", times);
             assert_eq!(signers, [newest.public()]);
         }
     }
@@ -209,7 +234,10 @@ mod tests {
         let owner = key("o", 1);
         let publisher = key("p", 2).public();
         let certificates = [Certificate::delegate(&owner, &publisher, None, (1000, 5000)).unwrap()];
-        let count = |now, leaf| signers(&owner.public(), &certificates, "words", (now, leaf)).len();
+        let count = |now, leaf| {
+            let times = Times { now, leaf };
+            signers(&owner.public(), &certificates, "words", times).len()
+        };
         assert_eq!((count(2000, 1500), count(5000, 5000)), (2, 2));
         assert_eq!(
             (count(2000, 999), count(5001, 1500), count(5001, 5001)),
@@ -226,6 +254,7 @@ mod tests {
             Certificate::rotate(&b, &a, (1, 2)).unwrap(),
         ];
         assert_eq!(chain(&a.public(), &circle, 5).len(), 2);
+
         // A certificate is followed once, even if there are others.
         let stranger =
             Certificate::delegate(&key("o", 3), &key("p", 4).public(), None, (0, 9)).unwrap();
@@ -243,8 +272,9 @@ mod tests {
             Certificate::delegate(&stranger, &publisher.public(), None, (0, 9)).unwrap(),
             Certificate::rotate(&stranger, &key("o", 4), (0, 9)).unwrap(),
         ];
+        let times = Times { now: 5, leaf: 5 };
         assert_eq!(
-            signers(&owner.public(), &certificates, "words", (5, 5)),
+            signers(&owner.public(), &certificates, "words", times),
             [owner.public()]
         );
     }

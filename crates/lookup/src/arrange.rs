@@ -1,4 +1,4 @@
-//! Arranges pairs of key ids and values in buckets.
+//! Arrangement of pairs of key ids and values in buckets.
 
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
@@ -17,16 +17,12 @@ use crate::options::TableOptions;
 use crate::placement::place_all;
 use crate::weights::Weights;
 
-/// Most placement seeds of a table. Two 64-bit tags in one region, or two short ones in one bucket, are
-/// equal so rarely that few tables need a second seed.
+/// Maximum number of placement seeds tried. Two 64-bit tags in one region, or two short ones in one
+/// bucket, are equal so rarely that few tables need a second seed.
 pub(crate) const SEEDS: usize = 64;
 
-/// Arranges pairs with distinct ids, ascending by id, under a fresh placement seed. Returns the layout
-/// and the buckets.
-///
-/// # Errors
-/// [`CoreError::EmptyDatabase`], [`CoreError::OutOfBounds`] for an invalid bucket length or room,
-/// or [`crate::Error::Placement`].
+/// Arranges pairs with distinct ids, ascending by id, under a fresh placement seed. Returns the
+/// layout and the buckets.
 pub(crate) fn arrange(
     pairs: &[Pair],
     ids: [u8; SEED_BYTES],
@@ -38,6 +34,7 @@ pub(crate) fn arrange(
         Lengths::of(pairs.iter().map(|pair| pair.value.len())).ok_or(CoreError::EmptyDatabase)?;
     let plan = TablePlan::new(options, &lengths)?;
     let format = plan.dimensions.format;
+
     for _ in 0..SEEDS {
         progress.stage("hashing keys", pairs.len() as u64);
         let seeds = Seeds {
@@ -52,6 +49,8 @@ pub(crate) fn arrange(
             format,
         };
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
+
+        // Equal tags show up only now: another seed then gives every key another tag.
         let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
         let mut records = RecordBuffer::zeroed(shape);
         if fill(&mut items, &layout, records.packed_mut(), progress)? {
@@ -70,17 +69,15 @@ pub(crate) struct TablePlan {
 }
 
 impl TablePlan {
-    /// # Errors
-    /// [`CoreError::OutOfBounds`] for an invalid bucket length or room, and for more than 2³² values: entries
-    /// have 32-bit numbers.
+    /// Plans a table. Refuses more than 2³² values: entries have 32-bit numbers.
     pub(crate) fn new(options: &TableOptions, lengths: &Lengths) -> Result<Self> {
         let dimensions = Dimensions::choose(options.bucket, lengths)?;
         let last = lengths.count.saturating_sub(1);
         if last > u32::MAX.into() {
-            return Err(
-                CoreError::out_of_bounds("the number of entries", last, "below 2^32").into(),
-            );
+            let what = "the number of entries";
+            return Err(CoreError::out_of_bounds(what, last, "below 2^32").into());
         }
+
         Ok(Self {
             dimensions,
             longest: lengths.longest as u32,
@@ -89,9 +86,6 @@ impl TablePlan {
     }
 
     /// Places items, and returns the layout under these seeds.
-    ///
-    /// # Errors
-    /// The errors of [`place_all`] and [`KeywordLayout::check_reads`].
     pub(crate) fn place(
         &self,
         items: &mut dyn Items,
@@ -105,6 +99,7 @@ impl TablePlan {
             room,
         } = *self;
         let (grid, pilots) = place_all(items, weights, &dimensions, room, progress)?;
+
         let layout = KeywordLayout {
             seeds,
             dimensions,
@@ -119,12 +114,8 @@ impl TablePlan {
 
 /// The error for a table that no placement seed arranges.
 pub(crate) fn too_many(entries: u64) -> Error {
-    CoreError::out_of_bounds(
-        "the number of entries",
-        entries,
-        "few enough for the tags in a bucket to differ",
-    )
-    .into()
+    let expected = "few enough for the tags in a bucket to differ";
+    CoreError::out_of_bounds("the number of entries", entries, expected).into()
 }
 
 /// The items of all chunks of a value.
@@ -137,17 +128,17 @@ pub(crate) fn items_of<'a>(
     let id = pair.id;
     let length = pair.value.len();
     (0..format.chunks(length) as u32).map(move |chunk| {
-        let bytes =
-            format.entry_bytes(length - chunk as usize * format.chunk_bytes as usize) as u32;
+        let remaining = length - chunk as usize * format.chunk_bytes as usize;
         Item {
             hash: seeds.chunk(&id, chunk),
             entry,
             chunk,
-            bytes,
+            bytes: format.entry_bytes(remaining) as u32,
         }
     })
 }
 
+/// The items of all pairs, in order.
 fn chunk_items(
     pairs: &[Pair],
     format: &EntryFormat,
@@ -189,9 +180,8 @@ impl Window for PairItems<'_> {
 
     fn write(&self, number: u32, free: &mut [u8]) {
         let item = &self.items[number as usize];
-        let rest = self
-            .format
-            .rest(&self.pairs[item.entry as usize].value, item.chunk);
+        let value = &self.pairs[item.entry as usize].value;
+        let rest = self.format.rest(value, item.chunk);
         self.format.write(free, item.hash.tag, rest);
     }
 }

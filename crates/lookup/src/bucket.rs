@@ -1,7 +1,7 @@
 //! Format of entries in a bucket.
 //!
-//! An entry is a tag, a length if lengths differ, and a payload. Zeros fill the bucket's end. Tags have
-//! 64 bits of a hash, or fewer if a bucket is too short for them ([`EntryFormat::tag`]).
+//! An entry is a tag, a length if lengths differ, and a payload. Zeros fill the bucket's end. Tags
+//! have 64 bits of a hash, or fewer if a bucket is too short for them ([`EntryFormat::tag`]).
 
 use papir_core::{Error, Result};
 
@@ -30,6 +30,15 @@ pub(crate) struct Found<'a> {
     pub(crate) payload: &'a [u8],
 }
 
+/// The first entry of some bytes, and the rest.
+pub(crate) struct Split<'a> {
+    /// The stored tag.
+    pub(crate) tag: u64,
+    pub(crate) entry: Found<'a>,
+    /// The bytes after the entry.
+    pub(crate) rest: &'a [u8],
+}
+
 impl EntryFormat {
     /// Bytes before the payload.
     pub(crate) fn header_bytes(&self) -> usize {
@@ -41,7 +50,8 @@ impl EntryFormat {
         (tag & (u64::MAX >> (8 * (TAG_BYTES - self.tag_bytes)))).max(1)
     }
 
-    /// log₂ of the probability that another key has the same stored tag. Of its bits, 0 and 1 are one tag.
+    /// log₂ of the probability that another key has the same stored tag. Of its bits, 0 and 1 are
+    /// one tag.
     pub(crate) fn equal_tag_log2(&self) -> f64 {
         1.0 - 8.0 * f64::from(self.tag_bytes)
     }
@@ -65,12 +75,12 @@ impl EntryFormat {
 
     /// Maximum number of entries in a bucket.
     pub(crate) fn slots(&self, bucket_bytes: usize) -> usize {
-        bucket_bytes
-            / self.entry_bytes(if self.length_bytes == 0 {
-                usize::MAX
-            } else {
-                0
-            })
+        let shortest = if self.length_bytes == 0 {
+            usize::MAX
+        } else {
+            0
+        };
+        bucket_bytes / self.entry_bytes(shortest)
     }
 
     /// Writes an entry for the value's bytes from this chunk on, `rest`. `bucket` starts at a free
@@ -79,6 +89,7 @@ impl EntryFormat {
         let tag_bytes = usize::from(self.tag_bytes);
         let header = self.header_bytes();
         let end = self.entry_bytes(rest.len());
+
         bucket[..tag_bytes].copy_from_slice(&self.tag(tag).to_le_bytes()[..tag_bytes]);
         let length = (rest.len() as u64).to_le_bytes();
         bucket[tag_bytes..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
@@ -95,33 +106,33 @@ impl EntryFormat {
 
     /// Finds the entry with this tag. Reads every entry whichever matches; its time depends on the
     /// bucket, which only the client sees, after decryption.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if an entry extends beyond the bucket.
     pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
         let mut found = None;
         let tag = self.tag(tag);
         let mut rest = bucket;
-        while let Some((here, entry, next)) = self.split(rest)? {
-            if here == tag {
-                found = Some(entry);
+        while let Some(split) = self.split(rest)? {
+            if split.tag == tag {
+                found = Some(split.entry);
             }
-            rest = next;
+            rest = split.rest;
         }
         Ok(found)
     }
 
-    /// Splits `bytes` into the first entry with its tag and the rest; `None` at the end.
-    pub(crate) fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<(u64, Found<'a>, &'a [u8])>> {
+    /// Splits off the first entry of `bytes`; `None` at the end.
+    pub(crate) fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<Split<'a>>> {
         if bytes.len() < self.header_bytes() {
             return Ok(None);
         }
+
+        // The tag 0 marks the zeros at the end of a bucket.
         let (header, body) = bytes.split_at(self.header_bytes());
         let (tag, length) = header.split_at(self.tag_bytes.into());
         let tag = little_endian(tag);
         if tag == 0 {
             return Ok(None);
         }
+
         let remaining = if self.length_bytes == 0 {
             u64::from(self.chunk_bytes)
         } else {
@@ -129,16 +140,16 @@ impl EntryFormat {
         };
         let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
         let end = remaining.min(self.chunk_bytes as usize);
-        let Some((payload, next)) = body.split_at_checked(end) else {
-            let found = body.len() as u64;
-            let expected = end as u64;
+        let Some((payload, rest)) = body.split_at_checked(end) else {
             return Err(Error::Length {
                 what: "an entry of a bucket",
-                found,
-                expected,
+                found: body.len() as u64,
+                expected: end as u64,
             });
         };
-        Ok(Some((tag, Found { remaining, payload }, next)))
+
+        let entry = Found { remaining, payload };
+        Ok(Some(Split { tag, entry, rest }))
     }
 }
 

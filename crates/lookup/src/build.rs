@@ -1,4 +1,4 @@
-//! Builds keyword tables: removes duplicates, hashes keys, fills buckets.
+//! Construction of keyword tables from entries in memory.
 
 use std::collections::HashMap;
 
@@ -29,9 +29,11 @@ pub fn build(
     let total = entries.len();
     let kept = resolve_duplicates(entries, options.on_duplicate)?;
     let key_bytes = kept.iter().map(|entry| entry.key.len() as u64).sum();
+
     let (seed, pairs) = identify(kept, rng, progress)?;
     let duplicates = (total - pairs.len()) as u64;
     let (layout, records) = arrange(&pairs, seed, options, rng, progress)?;
+
     let report = TableReport {
         duplicates,
         key_bytes: Some(key_bytes),
@@ -56,6 +58,7 @@ fn check_values(entries: &[Entry]) -> Result<()> {
 fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entry>> {
     let mut dropped = vec![false; entries.len()];
     let mut seen: HashMap<&[u8], usize> = HashMap::with_capacity(entries.len());
+
     for (i, entry) in entries.iter().enumerate() {
         let Some(earlier) = seen.insert(&entry.key, i) else {
             continue;
@@ -71,6 +74,7 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
             }
         }
     }
+
     Ok(entries
         .into_iter()
         .zip(dropped)
@@ -91,12 +95,17 @@ fn identify(
         ids: random_seed(rng),
         placement: [0; SEED_BYTES],
     };
-    let pair = |entry: Entry| Pair {
-        id: seeds.id(&entry.key),
-        value: entry.value,
-    };
-    let mut pairs: Vec<Pair> = entries.into_par_iter().map(pair).collect();
+
+    // Ascending, as the owner keeps the ids and merges changes into them.
+    let mut pairs: Vec<Pair> = entries
+        .into_par_iter()
+        .map(|entry| Pair {
+            id: seeds.id(&entry.key),
+            value: entry.value,
+        })
+        .collect();
     pairs.par_sort_unstable_by_key(|pair| pair.id);
+
     // Two of 2³² ids coincide with probability below 2⁻⁶⁴, so one seed is enough.
     if pairs.is_sorted_by(|a, b| a.id < b.id) {
         progress.advance(1);
@@ -107,10 +116,6 @@ fn identify(
 
 /// The error for two keys with one id.
 pub(crate) fn equal_ids(entries: u64) -> Error {
-    CoreError::out_of_bounds(
-        "the number of entries",
-        entries,
-        "few enough for 128-bit ids to differ",
-    )
-    .into()
+    let expected = "few enough for 128-bit ids to differ";
+    CoreError::out_of_bounds("the number of entries", entries, expected).into()
 }

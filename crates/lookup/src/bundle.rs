@@ -1,6 +1,7 @@
-//! Bundle of a database: the scheme's public part and the keyword layout.
+//! Bundle of a database.
 //!
-//! Clients fetch the bundle once per version of a database.
+//! It has the scheme's public part and the keyword layout. Clients fetch it once per version of a
+//! database.
 //!
 //! ```text
 //! offset  bytes  field
@@ -53,6 +54,7 @@ impl Bundle {
             .as_ref()
             .map(KeywordLayout::encode)
             .unwrap_or_default();
+
         let mut writer = Writer::new();
         writer
             .raw(&MAGIC)
@@ -61,6 +63,7 @@ impl Bundle {
         writer.u8(self.commitment_top.is_some().into());
         writer.bytes(&self.scheme_public).bytes(&keyword);
         writer.raw(self.commitment_top.as_ref().map_or(&[], |top| &top[..]));
+
         let mut bytes = writer.finish();
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum);
@@ -71,19 +74,16 @@ impl Bundle {
     ///
     /// # Errors
     /// [`CoreError::Malformed`] (magic, flags), [`CoreError::Format`], [`CoreError::Checksum`], or
-    /// those of [`KeywordLayout::decode`]. The public part is checked by the scheme that reads it.
+    /// the errors of [`KeywordLayout::decode`]. The scheme that reads the public part checks it.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a bundle", bytes);
         let magic: [u8; 4] = reader.array()?;
         if magic != MAGIC {
-            return Err(CoreError::malformed(
-                "a bundle",
-                papir_core::shown_bytes(&magic),
-                "`PIRB`",
-            )
-            .into());
+            let found = papir_core::shown_bytes(&magic);
+            return Err(CoreError::malformed("a bundle", found, "`PIRB`").into());
         }
         BUNDLE_FORMATS.check(reader.u16()?.into())?;
+
         let keyed = reader.u8()?;
         let verifiable = reader.u8()?;
         let scheme_public = reader.bytes()?;
@@ -93,6 +93,8 @@ impl Bundle {
         } else {
             None
         };
+
+        // Before the layout is decoded: damage must not show as an error of the layout.
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
         reader.finish()?;
         if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
@@ -101,6 +103,7 @@ impl Bundle {
             }
             .into());
         }
+
         let keyword = match (keyed, verifiable, keyword) {
             (0, 0 | 1, []) => None,
             (1, 0 | 1, layout) => Some(KeywordLayout::decode(layout)?),
@@ -109,6 +112,7 @@ impl Bundle {
                 return Err(CoreError::malformed("a bundle's flags", found, "0 or 1 each").into());
             }
         };
+
         Ok(Self {
             scheme_public: scheme_public.to_vec(),
             keyword,
@@ -117,6 +121,7 @@ impl Bundle {
     }
 }
 
+/// The first bytes of BLAKE3 over `bytes`.
 pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut sum = [0; CHECKSUM_BYTES];
     sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);

@@ -1,4 +1,6 @@
-//! Lengths of buckets and entries, chosen from the lengths of the values.
+//! Lengths of buckets and entries.
+//!
+//! They are chosen from the lengths of the values.
 
 use papir_core::{Error, MAX_RECORD_BITS};
 
@@ -9,11 +11,13 @@ use crate::error::Result;
 pub const MAX_VALUE_BYTES: usize = 1 << 16;
 /// Default target length of a bucket in bytes: the unit in which InsPIRe answers.
 pub const DEFAULT_BUCKET_BYTES: u32 = 4096;
-/// Minimum length of a bucket in bytes, as an option: of one that grows, and of one that cuts values.
-const MIN_BUCKET_BYTES: [u32; 2] = [8, 64];
+/// Minimum length in bytes, as an option, of buckets that grow.
+const MIN_GROWING_BYTES: u32 = 8;
+/// Minimum length in bytes, as an option, of buckets that cut values.
+const MIN_CUTTING_BYTES: u32 = 64;
 /// Length of a bucket in bytes from which tags are never short.
 const SHORT_BUCKET_BYTES: u32 = 64;
-/// Maximum length of a bucket in bytes: that of a record in any scheme.
+/// Maximum length of a bucket in bytes: the maximum of a record in any scheme.
 pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
 
 /// Target length of a bucket in bytes. One query retrieves one bucket.
@@ -112,21 +116,17 @@ pub(crate) struct Dimensions {
 
 impl Dimensions {
     /// Chooses dimensions for values of these lengths (at most [`MAX_VALUE_BYTES`] each).
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] for an invalid target.
     pub(crate) fn choose(target: BucketTarget, lengths: &Lengths) -> Result<Self> {
         let (BucketTarget::Grow(bytes) | BucketTarget::AtMost(bytes)) = target;
-        let [grows, cuts] = MIN_BUCKET_BYTES;
-        let least = if matches!(target, BucketTarget::Grow(_)) {
-            grows
-        } else {
-            cuts
+        let least = match target {
+            BucketTarget::Grow(_) => MIN_GROWING_BYTES,
+            BucketTarget::AtMost(_) => MIN_CUTTING_BYTES,
         };
         if !(least..=MAX_BUCKET_BYTES).contains(&bytes) {
             let expected = format!("{least} to {MAX_BUCKET_BYTES} bytes");
             return Err(Error::out_of_bounds("the bucket length", bytes.into(), expected).into());
         }
+
         let whole = Self::whole_values(bytes, lengths);
         match target {
             BucketTarget::AtMost(_) if whole.bucket_bytes > bytes => {
@@ -143,16 +143,19 @@ impl Dimensions {
         } else {
             number_bytes(lengths.longest)
         };
+
+        // The longest tag that fits. Where none fits, the bucket grows and has room for a whole tag.
         let room = (bytes as usize).saturating_sub(lengths.longest + usize::from(length_bytes));
-        let tags = if bytes < SHORT_BUCKET_BYTES {
+        let least_tag = if bytes < SHORT_BUCKET_BYTES {
             LEAST_TAG_BYTES
         } else {
             TAG_BYTES
-        }..=TAG_BYTES;
-        let tag_bytes = tags
+        };
+        let tag_bytes = (least_tag..=TAG_BYTES)
             .rev()
             .find(|&tag| usize::from(tag) <= room)
             .unwrap_or(TAG_BYTES);
+
         let format = EntryFormat {
             tag_bytes,
             length_bytes,
@@ -166,6 +169,7 @@ impl Dimensions {
             let total = lengths.total + lengths.count * format.header_bytes() as u64;
             entry.max(total.min(bytes.into()))
         };
+
         Self {
             format,
             bucket_bytes: bucket as u32,
@@ -173,29 +177,26 @@ impl Dimensions {
         }
     }
 
-    /// Values longer than a bucket are cut into as few chunks as possible, of nearly equal length.
+    /// One entry per chunk: values longer than a bucket are cut into as few chunks as possible, of
+    /// nearly equal length.
     fn chunked(bytes: u32, lengths: &Lengths) -> Self {
-        let length_bytes = number_bytes(lengths.longest);
-        let tag_bytes = TAG_BYTES;
-        let room = bytes as usize
-            - EntryFormat {
-                tag_bytes,
-                length_bytes,
-                chunk_bytes: 0,
-            }
-            .header_bytes();
-        let lookups = lengths.longest.div_ceil(room);
-        let format = EntryFormat {
-            tag_bytes,
-            length_bytes,
-            chunk_bytes: lengths.longest.div_ceil(lookups) as u32,
+        let mut format = EntryFormat {
+            tag_bytes: TAG_BYTES,
+            length_bytes: number_bytes(lengths.longest),
+            chunk_bytes: 0,
         };
+        let room = bytes as usize - format.header_bytes();
+        let lookups = lengths.longest.div_ceil(room);
+        format.chunk_bytes = lengths.longest.div_ceil(lookups) as u32;
+
+        // Equal values fill whole entries, so a bucket needs no room after the last one.
         let entry = format.entry_bytes(lengths.longest) as u32;
         let bucket_bytes = if lengths.uniform() {
             bytes / entry * entry
         } else {
             bytes
         };
+
         Self {
             format,
             bucket_bytes,

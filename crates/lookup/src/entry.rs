@@ -23,6 +23,7 @@ pub(crate) struct Pair<V = Vec<u8>> {
 }
 
 impl Pair {
+    /// The pair with its value borrowed.
     pub(crate) fn borrowed(&self) -> Pair<&[u8]> {
         Pair {
             id: self.id,

@@ -1,4 +1,4 @@
-//! Estimated size of a table, before its keys are arranged, and the length of its buckets.
+//! Estimated sizes of tables and the choice of bucket lengths.
 
 use papir_core::Error as CoreError;
 
@@ -24,8 +24,8 @@ impl Estimate {
     /// Estimates the table for values of these lengths.
     ///
     /// # Errors
-    /// [`CoreError::EmptyDatabase`] without keys, [`CoreError::OutOfBounds`] for values longer than a
-    /// table supports, or an invalid bucket length.
+    /// [`CoreError::EmptyDatabase`] without keys, [`CoreError::OutOfBounds`] for values longer than
+    /// a table supports, or an invalid bucket length.
     pub fn of(lengths: &Lengths, target: BucketTarget) -> Result<Self> {
         if lengths.count == 0 {
             return Err(CoreError::EmptyDatabase.into());
@@ -35,17 +35,20 @@ impl Estimate {
             let what = "the length of a value in bytes";
             return Err(CoreError::out_of_bounds(what, lengths.longest as u64, expected).into());
         }
+
         let Dimensions {
             format,
             bucket_bytes,
             lookups,
         } = Dimensions::choose(target, lengths)?;
+
         // Cut values have an entry for each chunk.
         let entries = lengths.count.saturating_mul(lookups.into());
         let headers = entries.saturating_mul(format.header_bytes() as u64);
         let bytes = headers.saturating_add(lengths.total);
         let least = bytes.div_ceil(bucket_bytes.into()).max(1);
         let slots = (f64::from(bucket_bytes) * entries as f64 / bytes as f64).max(1.0);
+
         let records = if least == 1 {
             1
         } else {
@@ -58,6 +61,7 @@ impl Estimate {
         };
         let layout_bytes = (LAYOUT_HEADER_BYTES as u64)
             .saturating_add((PILOT_BYTES as u64).saturating_mul(pilots));
+
         Ok(Self {
             records,
             record_bytes: bucket_bytes.into(),
@@ -67,17 +71,17 @@ impl Estimate {
     }
 }
 
-/// Share by which the number of buckets may differ from its estimate, or from that of another placement
-/// seed: numbers in labels of parameters follow it.
+/// Share by which the number of buckets may differ from its estimate, or between placement seeds:
+/// numbers in labels of parameters follow it.
 pub const LABEL_SLACK: f64 = 0.2;
 /// Lengths of buckets that are compared, the default first.
 const BUCKET_BYTES: [u32; 6] = [DEFAULT_BUCKET_BYTES, 8, 32, 256, 1024, 16384];
 /// Share of the default length's cost from which another length is chosen.
 const CLEARLY_LESS: f64 = 0.95;
 
-/// Chooses the length of a table's buckets for a scheme: the default, unless the scheme does not take it
-/// or another costs clearly less. `target` is the target for a length, and `cost` what a lookup in a
-/// table of this size costs.
+/// Chooses the length of a table's buckets for a scheme: the default, unless the scheme does not
+/// take it or another costs clearly less. `target` is the target for a length, and `cost` the cost
+/// of a lookup in a table of this size.
 ///
 /// # Errors
 /// The errors of [`Estimate::of`]; if no length has a cost, the error of `cost` for the shortest.
@@ -89,6 +93,8 @@ pub fn choose_bucket(
     let mut best: Option<(f64, BucketTarget)> = None;
     let mut refused: Option<(u64, Error)> = None;
     let mut seen = Vec::new();
+
+    // The default comes first and counts for less, so that another must cost clearly less.
     let mut share = CLEARLY_LESS;
     for bytes in BUCKET_BYTES {
         let target = target(bytes);
@@ -97,22 +103,23 @@ pub fn choose_bucket(
             continue;
         }
         seen.push(estimate.record_bytes);
+
         match cost(&estimate) {
-            Ok(cost) if best.is_none_or(|(least, _)| share * cost < least) => {
-                best = Some((share * cost, target))
+            Ok(cost) => {
+                if best.is_none_or(|(least, _)| share * cost < least) {
+                    best = Some((share * cost, target));
+                }
             }
-            Ok(_) => {}
-            Err(error)
-                if refused
-                    .as_ref()
-                    .is_none_or(|(least, _)| estimate.record_bytes < *least) =>
-            {
-                refused = Some((estimate.record_bytes, error));
+            Err(error) => {
+                let found = estimate.record_bytes;
+                if refused.as_ref().is_none_or(|(least, _)| found < *least) {
+                    refused = Some((found, error));
+                }
             }
-            Err(_) => {}
         }
         share = 1.0;
     }
+
     match (best, refused) {
         (Some((_, target)), _) => Ok(target),
         (None, Some((_, error))) => Err(error),

@@ -1,4 +1,4 @@
-//! Writes entries to the buckets of their regions.
+//! Entries written to the buckets of their regions.
 
 use papir_core::Progress;
 use rayon::prelude::*;
@@ -9,12 +9,9 @@ use crate::items::{Item, Items, Purpose, Window};
 use crate::layout::KeywordLayout;
 use crate::placement::Regions;
 
-/// Writes all entries to zeroed buckets, in each bucket in the order of ids and chunks. Returns false if
-/// two tags of a region, or two stored tags of a bucket, are equal: a present key could be mistaken for
-/// another.
-///
-/// # Errors
-/// Errors of the items' storage.
+/// Writes all entries to zeroed buckets, in each bucket in the order of ids and chunks. Returns
+/// false if two tags of a region, or two stored tags of a bucket, are equal: a present key could be
+/// mistaken for another.
 pub(crate) fn fill(
     items: &mut dyn Items,
     layout: &KeywordLayout,
@@ -29,6 +26,8 @@ pub(crate) fn fill(
         let Some(groups) = Regions::group(window.items(), regions, layout.grid, capacity) else {
             return Ok(false);
         };
+
+        // Each region has its own buckets, so that all of them are filled in parallel.
         let buckets = buckets[first * region_bytes..].chunks_mut(region_bytes);
         let regions: Vec<(&[u32], &mut [u8])> = groups.each().zip(buckets).collect();
         Ok(regions.into_par_iter().all(|(numbers, buckets)| {
@@ -38,39 +37,64 @@ pub(crate) fn fill(
     })
 }
 
+/// An item with its bucket in the region.
+struct Placed<'a> {
+    number: u32,
+    bucket: u32,
+    item: &'a Item,
+}
+
 fn fill_region(
     window: &dyn Window,
     numbers: &[u32],
     layout: &KeywordLayout,
     buckets: &mut [u8],
 ) -> bool {
+    // In the order of ids: the bytes of a bucket must not depend on how its items were loaded.
     let items = window.items();
     let mut numbers = numbers.to_vec();
     numbers.sort_by_key(|&number| items[number as usize].order());
-    let placed: Vec<(u32, &Item)> = numbers
-        .iter()
-        .map(|&number| &items[number as usize])
-        .map(|item| (layout.bucket_in_region_vartime(&item.hash), item))
-        .collect();
+
+    let mut placed = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let item = &items[number as usize];
+        placed.push(Placed {
+            number,
+            bucket: layout.bucket_in_region_vartime(&item.hash),
+            item,
+        });
+    }
     if !tags_differ(&placed, layout) {
         return false;
     }
+
     let bucket_bytes = layout.record_bytes();
     let mut used = vec![0usize; layout.grid.buckets as usize];
-    for (number, (bucket, item)) in numbers.into_iter().zip(placed) {
-        let bucket = bucket as usize;
+    for placed in &placed {
+        let bucket = placed.bucket as usize;
         let free = bucket * bucket_bytes + used[bucket]..(bucket + 1) * bucket_bytes;
-        window.write(number, &mut buckets[free]);
-        used[bucket] += item.bytes as usize;
+        window.write(placed.number, &mut buckets[free]);
+        used[bucket] += placed.item.bytes as usize;
     }
     true
 }
 
-fn tags_differ(placed: &[(u32, &Item)], layout: &KeywordLayout) -> bool {
+/// Returns true if all tags of a region, and all stored tags of each bucket, differ.
+fn tags_differ(placed: &[Placed<'_>], layout: &KeywordLayout) -> bool {
+    let tags = placed.iter().map(|placed| placed.item.hash.tag).collect();
+    if !all_differ(tags) {
+        return false;
+    }
+
     let format = &layout.dimensions.format;
-    let stored = |(bucket, item): &(u32, &Item)| (*bucket, format.tag(item.hash.tag));
-    all_differ(placed.iter().map(|(_, item)| item.hash.tag).collect())
-        && (format.tag_bytes == TAG_BYTES || all_differ(placed.iter().map(stored).collect()))
+    if format.tag_bytes == TAG_BYTES {
+        return true;
+    }
+    let stored = placed
+        .iter()
+        .map(|placed| (placed.bucket, format.tag(placed.item.hash.tag)))
+        .collect();
+    all_differ(stored)
 }
 
 fn all_differ<T: Ord>(mut values: Vec<T>) -> bool {

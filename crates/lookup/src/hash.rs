@@ -1,4 +1,4 @@
-//! Keyed hashes of keys: the id of a key, and from it the tag and bucket of each chunk.
+//! Keyed hashes of keys: ids, tags and buckets.
 
 use rand_core::CryptoRng;
 
@@ -49,18 +49,22 @@ impl Seeds {
         let mut input = [0; ID_BYTES + 4];
         input[..ID_BYTES].copy_from_slice(&id.0);
         input[ID_BYTES..].copy_from_slice(&chunk.to_le_bytes());
+
         let digest = blake3::keyed_hash(&self.placement, &input);
-        let word = |i: usize| {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(&digest.as_bytes()[8 * i..8 * i + 8]);
-            u64::from_le_bytes(bytes)
-        };
+        let words = digest.as_bytes();
         KeyHash {
-            tag: word(0).max(1),
-            pilot_hash: word(1),
-            bucket_hash: word(2),
+            tag: word(words, 0).max(1),
+            pilot_hash: word(words, 1),
+            bucket_hash: word(words, 2),
         }
     }
+}
+
+/// The word of this number in a digest, little-endian.
+fn word(digest: &[u8; 32], number: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&digest[8 * number..8 * number + 8]);
+    u64::from_le_bytes(bytes)
 }
 
 #[cfg(test)]

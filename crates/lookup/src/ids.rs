@@ -1,4 +1,6 @@
-//! Ids of keys, from which the owner can place every entry again.
+//! Ids of keys, kept by the owner.
+//!
+//! The owner can place every entry again from its id.
 
 use papir_core::{Error as CoreError, Result as CoreResult};
 use zeroize::Zeroize;
@@ -73,18 +75,19 @@ impl KeyIds {
     pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
         if !rest.is_empty() {
-            let found = bytes.len() as u64;
-            let expected = (ids.len() * ID_BYTES) as u64;
             return Err(CoreError::Length {
                 what: "the ids of keys",
-                found,
-                expected,
+                found: bytes.len() as u64,
+                expected: (ids.len() * ID_BYTES) as u64,
             });
         }
+
+        // Ids are searched by bisection, which needs them in order.
         if !ids.is_sorted_by(|a, b| a < b) {
+            let found = "ids in another order";
             return Err(CoreError::malformed(
                 "the ids of keys",
-                "ids in another order",
+                found,
                 "ascending ids",
             ));
         }
@@ -101,6 +104,7 @@ mod tests {
     fn ids_round_trip_and_wrong_ones_are_refused() {
         let ids = KeyIds::of_sorted([1, 2, 9].map(|byte| KeyId([byte; ID_BYTES])).to_vec());
         let bytes = ids.encode();
+
         assert_eq!(bytes.len(), 48);
         assert_eq!(KeyIds::decode(&bytes).unwrap(), ids);
         assert!(ids.contains(&KeyId([2; ID_BYTES])) && !ids.contains(&KeyId([3; ID_BYTES])));

@@ -1,4 +1,6 @@
-//! Items: chunks of values, with the hashes that place them. A small table has all of them in memory.
+//! Items: chunks of values, with the hashes that place them.
+//!
+//! A small table has all of them in memory.
 
 use std::ops::Range;
 
@@ -43,16 +45,13 @@ pub(crate) enum Purpose {
     Write,
 }
 
-/// Takes the items of a range of regions. Returns whether to go on.
+/// Takes the items of a range of regions. Returns false to stop.
 pub(crate) type EachWindow<'a> = dyn FnMut(Range<u32>, &dyn Window) -> Result<bool> + 'a;
 
 /// All items of a table.
 pub(crate) trait Items {
-    /// Passes the items of all regions on, window by window, in the order of regions. Stops at the first
-    /// `false` that `each` returns, and returns it.
-    ///
-    /// # Errors
-    /// Errors of the storage and of `each`.
+    /// Passes the items of all regions on, window by window, in the order of regions. Stops at the
+    /// first `false` that `each` returns, and returns it.
     fn each_window(
         &mut self,
         grid: Grid,

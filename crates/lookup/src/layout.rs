@@ -1,4 +1,6 @@
-//! Public layout of a keyword table: maps keys to record indices.
+//! Public layout of a keyword table.
+//!
+//! It maps keys to record indices. Its encoding:
 //!
 //! ```text
 //! offset  bytes  field
@@ -17,8 +19,8 @@
 //!     96    2rp  pilots, region by region
 //! ```
 //! All numbers are little-endian, all lengths in bytes. A bucket holds its entries without gaps and
-//! zeros after them. An entry is a tag (never 0), the length of the value from this chunk on, and the
-//! bytes of the chunk. The tags in a bucket differ.
+//! zeros after them. An entry is a tag (never 0), the length of the value from this chunk on, and
+//! the bytes of the chunk. The tags in a bucket differ.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, Formats, MAX_RECORDS, Record, Shape};
@@ -81,17 +83,13 @@ impl KeywordLayout {
     }
 
     /// Checks the shape of a database against this layout.
-    ///
-    /// # Errors
-    /// [`CoreError::Malformed`].
     pub(crate) fn check_shape(&self, shape: &Shape) -> Result<()> {
-        let found = (self.records(), self.record_bytes());
-        let expected = (shape.records(), shape.record_bytes());
-        if found == expected {
+        if self.records() == shape.records() && self.record_bytes() == shape.record_bytes() {
             return Ok(());
         }
-        let words = |(records, bytes)| format!("{records} records of {bytes} bytes");
-        Err(CoreError::malformed("a keyword layout", words(found), words(expected)).into())
+        let found = shape_words(self.records(), self.record_bytes());
+        let expected = shape_words(shape.records(), shape.record_bytes());
+        Err(CoreError::malformed("a keyword layout", found, expected).into())
     }
 
     /// log₂ of the probability that a lookup finds a key without an entry: its tag is compared with
@@ -117,22 +115,20 @@ impl KeywordLayout {
 
     /// The index of a chunk's bucket in the table, in constant time: reads every pilot.
     fn bucket(&self, hash: &KeyHash) -> u64 {
-        self.grid
-            .record(hash, select(&self.pilots, self.grid.pilot_slot(hash)))
+        let pilot = select(&self.pilots, self.grid.pilot_slot(hash));
+        self.grid.record(hash, pilot)
     }
 
     /// Like [`KeywordLayout::bucket`], in variable time, for the owner, whose keys are not secret.
     pub(crate) fn bucket_vartime(&self, hash: &KeyHash) -> u64 {
-        self.grid
-            .record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
+        let pilot = self.pilots[self.grid.pilot_slot(hash) as usize];
+        self.grid.record(hash, pilot)
     }
 
     /// Like [`KeywordLayout::bucket_vartime`], from the first bucket of the chunk's region.
     pub(crate) fn bucket_in_region_vartime(&self, hash: &KeyHash) -> u32 {
-        self.grid.bucket(
-            hash.bucket_hash,
-            self.pilots[self.grid.pilot_slot(hash) as usize],
-        )
+        let pilot = self.pilots[self.grid.pilot_slot(hash) as usize];
+        self.grid.bucket(hash.bucket_hash, pilot)
     }
 
     /// Reads the value of a key from the records at its [`KeywordLayout::indices`]; `None` if the
@@ -148,12 +144,15 @@ impl KeywordLayout {
     /// Like [`KeywordLayout::find`], for the id of a key.
     pub(crate) fn find_of(&self, id: &KeyId, records: &[Record]) -> Result<Option<Vec<u8>>> {
         self.check_records(records)?;
+
         let format = &self.dimensions.format;
         let mut value: Option<Vec<u8>> = None;
         let mut remaining = 0;
         for (chunk, record) in (0..).zip(records) {
             let tag = self.seeds.chunk(id, chunk).tag;
             let found = format.find_vartime(record, tag)?;
+
+            // Each chunk states the bytes left, so a missing or foreign one shows by its number.
             match (chunk, found) {
                 (0, None) => return Ok(None),
                 (0, Some(part)) => remaining = part.remaining,
@@ -161,18 +160,19 @@ impl KeywordLayout {
                 (_, Some(part)) if part.remaining == remaining => {}
                 _ => return Err(missing_part(chunk)),
             }
+
             let payload = found.map_or(&[][..], |part| part.payload);
             remaining -= payload.len();
             value.get_or_insert_default().extend_from_slice(payload);
         }
+
         if remaining > 0 {
             return Err(missing_part(self.dimensions.lookups));
         }
         Ok(value)
     }
 
-    /// Extends the layout to values of this length in bytes. Returns false if they need a new
-    /// table.
+    /// Extends the layout to values of `length` bytes. Returns false if they need a new table.
     pub(crate) fn admit(&mut self, length: usize) -> bool {
         let d = &mut self.dimensions;
         if d.format.length_bytes == 0 {
@@ -181,6 +181,7 @@ impl KeywordLayout {
         if number_bytes(length) > d.format.length_bytes {
             return false;
         }
+
         let most = match d.lookups {
             1 => d.bucket_bytes as usize - d.format.header_bytes(),
             several => several as usize * d.format.chunk_bytes as usize,
@@ -188,6 +189,8 @@ impl KeywordLayout {
         if length > most {
             return false;
         }
+
+        // The chunks of cut values keep their length: entries in the table depend on it.
         if d.lookups == 1 {
             d.format.chunk_bytes = d.format.chunk_bytes.max(length as u32);
         }
@@ -196,18 +199,13 @@ impl KeywordLayout {
     }
 
     fn check_records(&self, records: &[Record]) -> Result<()> {
-        CoreError::check_length(
-            "the records of one lookup, counted",
-            records.len(),
-            self.lookups(),
-        )?;
-        records.iter().try_for_each(|record| {
-            CoreError::check_length(
-                "a record of a keyword table",
-                record.len(),
-                self.record_bytes(),
-            )
-        })?;
+        let what = "the records of one lookup, counted";
+        CoreError::check_length(what, records.len(), self.lookups())?;
+
+        let what = "a record of a keyword table";
+        for record in records {
+            CoreError::check_length(what, record.len(), self.record_bytes())?;
+        }
         Ok(())
     }
 
@@ -218,6 +216,7 @@ impl KeywordLayout {
             .u16(LAYOUT_FORMATS.written as u16)
             .raw(&self.seeds.ids)
             .raw(&self.seeds.placement);
+
         writer
             .u32(self.grid.regions)
             .u32(self.grid.buckets)
@@ -226,12 +225,14 @@ impl KeywordLayout {
             .u32(self.dimensions.bucket_bytes)
             .u32(self.dimensions.lookups)
             .u32(self.longest);
+
         let EntryFormat {
             tag_bytes,
             length_bytes,
             chunk_bytes,
         } = self.dimensions.format;
         writer.u8(length_bytes).u32(chunk_bytes).u8(tag_bytes);
+
         for &pilot in &self.pilots {
             writer.u16(pilot);
         }
@@ -246,6 +247,24 @@ impl KeywordLayout {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
         LAYOUT_FORMATS.check(reader.u16()?.into())?;
+        let mut layout = Self::decode_header(&mut reader)?;
+
+        // An odd last byte makes a pilot of its own, which the check of the length refuses.
+        let pilots = reader.rest();
+        layout.pilots = pilots
+            .chunks(PILOT_BYTES)
+            .map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]))
+            .collect();
+
+        layout.check_grid(pilots.len())?;
+        layout.check_lengths()?;
+        layout.check_lookups()?;
+        layout.check_reads()?;
+        Ok(layout)
+    }
+
+    /// Reads a layout after its format version, without its pilots and unchecked.
+    fn decode_header(reader: &mut Reader<'_>) -> Result<Self> {
         let seeds = Seeds {
             ids: reader.array()?,
             placement: reader.array()?,
@@ -255,6 +274,7 @@ impl KeywordLayout {
             buckets: reader.u32()?,
             pilots: reader.u32()?,
         };
+
         let bucket_bytes = reader.u32()?;
         let lookups = reader.u32()?;
         let longest = reader.u32()?;
@@ -271,40 +291,25 @@ impl KeywordLayout {
             bucket_bytes,
             lookups,
         };
-        let pilots = reader.rest();
-        let pilot_bytes = pilots.len();
-        let pilots = pilots
-            .chunks(PILOT_BYTES)
-            .map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
-        let layout = Self {
+
+        Ok(Self {
             seeds,
             dimensions,
             longest,
             grid,
-            pilots: pilots.collect(),
-        };
-        layout.check(pilot_bytes)?;
-        Ok(layout)
+            pilots: Vec::new(),
+        })
     }
 
-    /// Checks all invariants that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
-    fn check(&self, pilot_bytes: usize) -> Result<()> {
-        let grid = &self.grid;
-        let d = &self.dimensions;
-        within(
-            "the buckets of a keyword layout",
-            grid.records(),
-            1,
-            MAX_RECORDS,
-        )?;
-        within(
-            "the pilots of a keyword layout",
-            grid.pilot_count(),
-            1,
-            u32::MAX.into(),
-        )?;
+    /// Checks the numbers of buckets and pilots.
+    fn check_grid(&self, pilot_bytes: usize) -> Result<()> {
+        let buckets = self.grid.records();
+        let pilots = self.grid.pilot_count();
+        within("the buckets of a keyword layout", buckets, 1, MAX_RECORDS)?;
+        within("the pilots of a keyword layout", pilots, 1, u32::MAX.into())?;
+
         let found = pilot_bytes as u64;
-        let expected = PILOT_BYTES as u64 * grid.pilot_count();
+        let expected = PILOT_BYTES as u64 * pilots;
         if found != expected {
             return Err(CoreError::Length {
                 what: "the pilots of a keyword layout",
@@ -313,57 +318,50 @@ impl KeywordLayout {
             }
             .into());
         }
-        within(
-            "the longest value of a keyword layout",
-            self.longest.into(),
-            0,
-            MAX_VALUE_BYTES as u64,
-        )?;
-        within(
-            "the length field of a keyword layout",
-            d.format.length_bytes.into(),
-            0,
-            3,
-        )?;
-        within(
-            "the chunk length of a keyword layout",
-            d.format.chunk_bytes.into(),
-            0,
-            self.longest.into(),
-        )?;
-        let tags = (LEAST_TAG_BYTES.into(), TAG_BYTES.into());
-        within(
-            "the tag length of a keyword layout",
-            d.format.tag_bytes.into(),
-            tags.0,
-            tags.1,
-        )?;
-        let entry = d.format.entry_bytes(self.longest as usize) as u64;
-        within(
-            "the bucket length of a keyword layout",
-            d.bucket_bytes.into(),
-            entry,
-            MAX_BUCKET_BYTES.into(),
-        )?;
+        Ok(())
+    }
+
+    /// Checks the lengths of values, entries and buckets.
+    fn check_lengths(&self) -> Result<()> {
+        let format = &self.dimensions.format;
+        let longest = self.longest.into();
+
+        let most = MAX_VALUE_BYTES as u64;
+        within("the longest value of a keyword layout", longest, 0, most)?;
+
+        let length = format.length_bytes.into();
+        within("the length field of a keyword layout", length, 0, 3)?;
+
+        let chunk = format.chunk_bytes.into();
+        within("the chunk length of a keyword layout", chunk, 0, longest)?;
+
+        let tag = format.tag_bytes.into();
+        let least = LEAST_TAG_BYTES.into();
+        let most = TAG_BYTES.into();
+        within("the tag length of a keyword layout", tag, least, most)?;
+
+        let bucket = self.dimensions.bucket_bytes.into();
+        let entry = format.entry_bytes(self.longest as usize) as u64;
+        let most = MAX_BUCKET_BYTES.into();
+        within("the bucket length of a keyword layout", bucket, entry, most)
+    }
+
+    /// Checks that a lookup fetches exactly the chunks of the longest value.
+    fn check_lookups(&self) -> Result<()> {
+        let format = &self.dimensions.format;
+        let lookups = self.dimensions.lookups.into();
+
         // Chunks of length 0 hold only empty values; a range from 1 to 0 accepts no number.
-        let chunks = if self.longest > 0 && d.format.chunk_bytes == 0 {
+        let chunks = if self.longest > 0 && format.chunk_bytes == 0 {
             0
         } else {
-            d.format.chunks(self.longest as usize) as u64
+            format.chunks(self.longest as usize) as u64
         };
-        within(
-            "the lookups of a keyword layout",
-            d.lookups.into(),
-            chunks.max(1),
-            chunks,
-        )?;
-        self.check_reads()
+        let least = chunks.max(1);
+        within("the lookups of a keyword layout", lookups, least, chunks)
     }
 
     /// Checks the work of a client: a lookup reads every pilot for each of its records.
-    ///
-    /// # Errors
-    /// [`CoreError::OutOfBounds`].
     pub(crate) fn check_reads(&self) -> Result<()> {
         let reads = self
             .grid
@@ -373,6 +371,12 @@ impl KeywordLayout {
     }
 }
 
+/// A number and a length of records in words, for an error.
+fn shape_words(records: u64, bytes: usize) -> String {
+    format!("{records} records of {bytes} bytes")
+}
+
+/// Checks that a number is from `least` to `most`.
 pub(crate) fn within(what: &'static str, found: u64, least: u64, most: u64) -> Result<()> {
     if (least..=most).contains(&found) {
         return Ok(());
@@ -381,16 +385,12 @@ pub(crate) fn within(what: &'static str, found: u64, least: u64, most: u64) -> R
 }
 
 fn missing_part(chunk: u32) -> Error {
+    let found = format!("chunk {chunk} missing");
     let expected = "an entry that continues the value";
-    CoreError::malformed(
-        "a value in a keyword table",
-        format!("chunk {chunk} missing"),
-        expected,
-    )
-    .into()
+    CoreError::malformed("a value in a keyword table", found, expected).into()
 }
 
-/// Returns `values[wanted]`, or 0 beyond the end. Reads all values, so that no address depends on
+/// Returns `values[wanted]`, or 0 beyond the end. Reads every value, so that no address depends on
 /// `wanted`.
 fn select(values: &[u16], wanted: u32) -> u16 {
     (0u32..).zip(values).fold(0, |selected, (i, &value)| {

@@ -1,4 +1,4 @@
-//! Keyword lookup over any scheme.
+//! Private lookups by key over any scheme.
 //!
 //! A scheme of [`papir_core`] retrieves the record at an index. This crate adds lookups by key: a
 //! [`KeywordTable`] packs entries into buckets, each bucket is one record, and a small public
@@ -6,14 +6,16 @@
 //!
 //! | step | who | function |
 //! |---|---|---|
-//! | entries → records and layout | owner | [`build`], or [`outside::build`] for more than fit in memory |
+//! | entries → records and layout | owner | [`build`] |
+//! | more entries than fit in memory | owner | [`outside::build`] |
 //! | table and changes → changed records | owner | [`update`] |
 //! | public part and layout → one message | owner → client | [`Bundle`] |
 //! | key → queries | client | [`Lookup::prepare_key`] |
 //! | answers → value or "absent" | client | [`Pending::finish`] |
-//! | many keys → few queries, if the database is prepared for batches | client | [`Lookup::prepare_batch`] |
+//! | many keys → few queries, in batches | client | [`Lookup::prepare_batch`] |
 //!
-//! [`delta`] holds recent changes beside a database. [`psi`] intersects a small set with a large one and keeps the other elements of both private.
+//! [`delta`] holds recent changes beside a database. [`psi`] intersects a small set with a large
+//! one and keeps the other elements of both private.
 //!
 //! Every lookup fetches the same number of records, whatever the key and whether it exists.
 

@@ -1,5 +1,6 @@
-//! Placement of items in buckets: searches pilots under which no bucket overflows.
+//! Placement of items in buckets.
 //!
+//! A search finds pilots under which no bucket overflows.
 //! Regions are independent of each other. Within a region, the items of one pilot are placed
 //! together, heaviest pilot first, each under the first pilot value that overfills no bucket
 //! (Belazzougui, Botelho and Dietzfelbinger, "Hash, displace, and compress", 2009, here with
@@ -7,6 +8,7 @@
 //! buckets: a few bytes for thousands of keys. If they hold few, the total of a small region varies
 //! too much; regions are then large and have a pilot for every few keys.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use papir_core::Progress;
@@ -22,11 +24,8 @@ use crate::weights::Weights;
 const MAX_BUCKETS: u64 = 1 << 32;
 
 /// Finds the densest grid that fits all items, then one with `room` per cent more buckets. Returns
-/// the grid and its pilots.
-///
-/// # Errors
-/// [`Error::Placement`] if a table of four times the bytes of all items is too small, or there are
-/// more than 2³² items. Errors of the items' storage.
+/// the grid and its pilots. Gives up if a table of four times the bytes of all items is too small,
+/// or there are more than 2³² items.
 pub(crate) fn place_all(
     items: &mut dyn Items,
     weights: &Weights,
@@ -35,11 +34,14 @@ pub(crate) fn place_all(
     progress: &dyn Progress,
 ) -> Result<(Grid, Vec<u16>)> {
     let capacity = dimensions.bucket_bytes;
-    let dense = place_from(items, weights, weights.least(capacity), capacity, progress)?;
+    let least = weights.least(capacity);
+    let (grid, pilots) = place_from(items, weights, least, capacity, progress)?;
     if room == 0 {
-        return Ok(dense);
+        return Ok((grid, pilots));
     }
-    let records = dense.0.records();
+
+    // The room is a share of the buckets that the items need, known only from the densest grid.
+    let records = grid.records();
     let wider = records + (records * u64::from(room)).div_ceil(100);
     place_from(items, weights, wider, capacity, progress)
 }
@@ -54,6 +56,7 @@ fn place_from(
 ) -> Result<(Grid, Vec<u16>)> {
     let most = (first + 3 * weights.least(capacity) + 16).min(MAX_BUCKETS);
     let mut records = first;
+
     // Item numbers have 32 bits, so more items than that are refused as well.
     while records <= most && weights.items <= MAX_BUCKETS {
         let grid = weights.grid(records, capacity);
@@ -62,6 +65,7 @@ fn place_from(
         }
         records = records.max(grid.records()) + (records / 128).max(1);
     }
+
     Err(Error::Placement {
         entries: weights.items,
         records,
@@ -79,12 +83,14 @@ fn search(
     progress.stage("placing keys", grid.regions.into());
     let per_region = grid.pilots as usize;
     let mut pilots = vec![0u16; grid.pilot_count() as usize];
+
     let all = items.each_window(grid, Purpose::Place, &mut |regions, window| {
         let Some(groups) = Regions::group(window.items(), regions.clone(), grid, capacity) else {
             return Ok(false);
         };
-        let pilots =
-            &mut pilots[regions.start as usize * per_region..regions.end as usize * per_region];
+        let start = regions.start as usize * per_region;
+        let end = regions.end as usize * per_region;
+        let pilots = &mut pilots[start..end];
         Ok(groups.search(capacity, pilots, progress).is_some())
     })?;
     Ok(all.then_some(pilots))
@@ -94,7 +100,7 @@ fn search(
 pub(crate) struct Regions<'a> {
     items: &'a [Item],
     grid: Grid,
-    /// Item numbers; those of region r, counted from the first, are at `starts[r]..starts[r + 1]`.
+    /// Item numbers; region r, counted from the first, has `starts[r]..starts[r + 1]`.
     order: Vec<u32>,
     starts: Vec<usize>,
     /// Bytes of each region's items.
@@ -113,6 +119,7 @@ impl<'a> Regions<'a> {
         let count = regions.len();
         let mut bytes = vec![0u64; count];
         let mut starts = vec![0usize; count + 1];
+
         let region = |item: &Item| (grid.region(item.hash.pilot_hash) - first) as usize;
         for item in items {
             bytes[region(item)] += u64::from(item.bytes);
@@ -122,7 +129,10 @@ impl<'a> Regions<'a> {
         if bytes.iter().any(|&bytes| bytes > room) {
             return None;
         }
-        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
+
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
         let order = sorted_by(items, &starts, region);
         Some(Self {
             items,
@@ -140,28 +150,48 @@ impl<'a> Regions<'a> {
             .map(|pair| &self.order[pair[0]..pair[1]])
     }
 
-    /// Searches the pilots of all regions, fullest first, so that a grid that is too small fails early.
-    /// `None` if a region has none that fit.
+    /// Searches the pilots of all regions; `None` if a region has none that fit.
     fn search(&self, capacity: u32, pilots: &mut [u16], progress: &dyn Progress) -> Option<()> {
-        let per_region = self.grid.pilots as usize;
-        let mut regions: Vec<(&[u32], u64, &mut [u16])> = self
-            .each()
-            .zip(&self.bytes)
-            .zip(pilots.chunks_mut(per_region))
-            .map(|((items, &bytes), pilots)| (items, bytes, pilots))
-            .collect();
-        regions.sort_unstable_by_key(|&(_, bytes, _)| std::cmp::Reverse(bytes));
-        let region = || Region::new(self.grid, capacity);
-        let placed = regions
-            .into_par_iter()
-            .map_init(region, |region, (items, _, pilots)| {
-                region.fill(items.iter().map(|&i| &self.items[i as usize]));
-                region.place(pilots)?;
-                progress.advance(1);
-                Some(())
+        let pilots = pilots.chunks_mut(self.grid.pilots as usize);
+        let mut waiting = Vec::with_capacity(self.bytes.len());
+        for ((items, &bytes), pilots) in self.each().zip(&self.bytes).zip(pilots) {
+            waiting.push(Waiting {
+                items,
+                bytes,
+                pilots,
             });
-        placed.collect()
+        }
+
+        // Fullest first, so that a grid that is too small fails early.
+        waiting.sort_unstable_by_key(|region| Reverse(region.bytes));
+        waiting
+            .into_par_iter()
+            .map_init(
+                || Region::new(self.grid, capacity),
+                |region, waiting| {
+                    let items = waiting.items.iter();
+                    region.fill(items.map(|&i| &self.items[i as usize]));
+                    region.place(waiting.pilots)?;
+                    progress.advance(1);
+                    Some(())
+                },
+            )
+            .collect()
     }
+}
+
+/// A region whose pilots have to be found.
+struct Waiting<'a> {
+    /// Numbers of its items.
+    items: &'a [u32],
+    /// Bytes of its items.
+    bytes: u64,
+    pilots: &'a mut [u16],
+}
+
+/// Bytes of all pieces of a group.
+fn total_bytes(group: &[Piece]) -> u64 {
+    group.iter().map(|piece| u64::from(piece.bytes)).sum()
 }
 
 /// Sorts item numbers by `class`; `starts` has the first position of each class.
@@ -208,7 +238,7 @@ impl Region {
         }
     }
 
-    /// A region with these bytes in its buckets, for one more pilot.
+    /// A region with `loads` bytes in its buckets, for one more pilot.
     pub(crate) fn loaded(grid: Grid, capacity: u32, loads: Vec<u32>) -> Self {
         Self {
             grid,
@@ -230,25 +260,23 @@ impl Region {
         self.pieces.sort_unstable_by_key(|piece| piece.pilot);
     }
 
-    /// Searches all pilots of the region, heaviest first.
+    /// Searches all pilots of the region.
     fn place(&mut self, pilots: &mut [u16]) -> Option<()> {
+        // Taken out and put back, so that the next region uses their memory again.
         let pieces = std::mem::take(&mut self.pieces);
-        let mut groups: Vec<(u64, &[Piece])> = pieces
-            .chunk_by(|a, b| a.pilot == b.pilot)
-            .map(|group| {
-                (
-                    group.iter().map(|piece| u64::from(piece.bytes)).sum(),
-                    group,
-                )
-            })
-            .collect();
-        groups.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-        let placed = groups.iter().try_for_each(|(_, group)| {
-            pilots[group[0].pilot as usize] = self.find_pilot(group)?;
-            Some(())
-        });
+        let placed = self.place_pieces(&pieces, pilots);
         self.pieces = pieces;
         placed
+    }
+
+    /// Searches the pilots of all pieces, which are sorted by pilot, heaviest pilot first.
+    fn place_pieces(&mut self, pieces: &[Piece], pilots: &mut [u16]) -> Option<()> {
+        let mut groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.pilot == b.pilot).collect();
+        groups.sort_by_cached_key(|group| Reverse(total_bytes(group)));
+        for group in groups {
+            pilots[group[0].pilot as usize] = self.find_pilot(group)?;
+        }
+        Some(())
     }
 
     /// Like [`Region::first_pilot`], with fewer trials for larger groups: the search fails within a
@@ -272,16 +300,22 @@ impl Region {
     /// forever.
     pub(crate) fn fewest_overflows(&self, group: &[Piece], turn: usize) -> u16 {
         const TRIALS: usize = 512;
-        let full = |pilot: u16| {
-            let load =
-                |piece: &Piece| self.loads[self.grid.bucket(piece.bucket_hash, pilot) as usize];
-            group
-                .iter()
-                .filter(|piece| load(piece) + piece.bytes > self.capacity)
-                .count()
-        };
-        let tried = (0..TRIALS).map(|trial| (turn * TRIALS + trial) as u16);
-        tried.min_by_key(|&pilot| full(pilot)).unwrap_or_default()
+        (0..TRIALS)
+            .map(|trial| (turn * TRIALS + trial) as u16)
+            .min_by_key(|&pilot| self.overflows(group, pilot))
+            .unwrap_or_default()
+    }
+
+    /// Number of pieces that overflow their bucket under a pilot value, each taken alone.
+    fn overflows(&self, group: &[Piece], pilot: u16) -> usize {
+        let mut overflows = 0;
+        for piece in group {
+            let bucket = self.grid.bucket(piece.bucket_hash, pilot);
+            if self.loads[bucket as usize] + piece.bytes > self.capacity {
+                overflows += 1;
+            }
+        }
+        overflows
     }
 
     /// Adds the group's bytes under this pilot value; leaves the loads unchanged if it does not
@@ -301,6 +335,7 @@ impl Region {
         true
     }
 
+    /// Takes the bytes of the pieces that [`Region::try_pilot`] has added out of the loads.
     fn undo(&mut self, group: &[Piece]) {
         for (&bucket, piece) in self.touched.iter().zip(group) {
             self.loads[bucket as usize] -= piece.bytes;

@@ -55,8 +55,8 @@ impl TableReport {
         Self::new(pairs.len() as u64, values, layout)
     }
 
-    /// The report of a table without duplicates whose keys are unknown, from the number of keys and the
-    /// bytes of all values.
+    /// The report of a table without duplicates whose keys are unknown, from the number of keys and
+    /// the bytes of all values.
     pub fn new(entries: u64, value_bytes: u64, layout: &KeywordLayout) -> Self {
         Self {
             entries,

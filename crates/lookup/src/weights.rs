@@ -1,4 +1,4 @@
-//! Size of a table for items of different lengths.
+//! Sizes of tables for items of different lengths.
 
 use crate::grid::Grid;
 use crate::items::Item;
@@ -21,6 +21,7 @@ impl Weights {
         weights
     }
 
+    /// Adds an item.
     pub(crate) fn add(&mut self, item: &Item) {
         self.items += 1;
         self.bytes += u64::from(item.bytes);
@@ -45,6 +46,7 @@ impl Weights {
 
     /// The grid for at least `records` buckets.
     pub(crate) fn grid(&self, records: u64, capacity: u32) -> Grid {
+        // With few items per bucket, the load of a small region would vary too much.
         let slots = self.slots(capacity);
         let region_buckets = if slots >= MANY_SLOTS {
             16.0
@@ -52,6 +54,7 @@ impl Weights {
             REGION_ITEMS / slots
         };
         let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
+
         let pilots = if slots >= MANY_SLOTS {
             1
         } else {
@@ -59,6 +62,7 @@ impl Weights {
                 .ceil()
                 .max(1.0) as u32
         };
+
         Grid {
             regions: regions as u32,
             buckets: records.div_ceil(regions) as u32,

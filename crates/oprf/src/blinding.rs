@@ -1,4 +1,4 @@
-//! The receiver's side: blinds elements and unblinds answers.
+//! Blinding of elements and unblinding of answers, by the receiver.
 
 use papir_core::{Error, Result};
 use rand_core::CryptoRng;
@@ -15,7 +15,19 @@ pub struct Blinding {
 }
 
 /// An element and the state that removes its blind.
-type Blinded = (Zeroizing<Vec<u8>>, OprfClient<Ristretto255>);
+struct Blinded {
+    element: Zeroizing<Vec<u8>>,
+    state: OprfClient<Ristretto255>,
+}
+
+impl Blinded {
+    /// The value of the element, from its evaluated form.
+    fn finish(&self, evaluated: &[u8]) -> Result<Value> {
+        let evaluated = EvaluationElement::deserialize(evaluated).map_err(refused)?;
+        let output = self.state.finalize(&self.element, &evaluated);
+        Ok(value(&mut output.map_err(refused)?))
+    }
+}
 
 impl Blinding {
     /// Blinds elements; returns the message to send, [`ELEMENT_BYTES`] for each element. Its length
@@ -27,11 +39,16 @@ impl Blinding {
         let mut blinds = Vec::with_capacity(elements.len());
         let mut message = Vec::with_capacity(elements.len() * ELEMENT_BYTES);
         let mut rng = OldRng(rng);
+
         for element in elements {
-            check(element.as_ref())?;
-            let blinded = OprfClient::blind(element.as_ref(), &mut rng).map_err(refused)?;
+            let element = element.as_ref();
+            check(element)?;
+            let blinded = OprfClient::blind(element, &mut rng).map_err(refused)?;
             message.extend_from_slice(&blinded.message.serialize());
-            blinds.push((Zeroizing::new(element.as_ref().to_vec()), blinded.state));
+            blinds.push(Blinded {
+                element: Zeroizing::new(element.to_vec()),
+                state: blinded.state,
+            });
         }
         Ok((Self { blinds }, message))
     }
@@ -43,22 +60,15 @@ impl Blinding {
     /// [`Error::Length`] for an answer to another number of elements, [`Error::Malformed`] for
     /// invalid elements.
     pub fn finish(self, evaluated: &[u8]) -> Result<Vec<Value>> {
-        Error::check_length(
-            "evaluated elements",
-            evaluated.len(),
-            ELEMENT_BYTES * self.blinds.len(),
-        )?;
-        let pairs = self
-            .blinds
+        let expected = ELEMENT_BYTES * self.blinds.len();
+        Error::check_length("evaluated elements", evaluated.len(), expected)?;
+
+        // Elements are independent, so an answer is unblinded in parallel.
+        self.blinds
             .par_iter()
-            .zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
-        let finish = |((element, blind), bytes): (&Blinded, &[u8])| {
-            let evaluated = EvaluationElement::deserialize(bytes).map_err(refused)?;
-            Ok(value(
-                &mut blind.finalize(element, &evaluated).map_err(refused)?,
-            ))
-        };
-        pairs.map(finish).collect()
+            .zip(evaluated.par_chunks_exact(ELEMENT_BYTES))
+            .map(|(blinded, bytes)| blinded.finish(bytes))
+            .collect()
     }
 }
 
@@ -78,16 +88,19 @@ mod tests {
         let elements = ["", "a", "a", "a longer element"];
         let (blinding, sent) = Blinding::new(&elements, &mut rng).unwrap();
         assert_eq!(sent.len(), 4 * ELEMENT_BYTES);
+
         // Equal elements have different blinded forms.
         assert_ne!(
             sent[ELEMENT_BYTES..2 * ELEMENT_BYTES],
             sent[2 * ELEMENT_BYTES..3 * ELEMENT_BYTES]
         );
+
         let values = blinding.finish(&key.evaluate(&sent).unwrap()).unwrap();
         for (element, value) in elements.iter().zip(&values) {
             assert_eq!(**value, *key.value(element.as_bytes()).unwrap());
             assert_ne!(**value, *other.value(element.as_bytes()).unwrap());
         }
+
         let again = Key::from_seed(key.seed()).unwrap();
         assert_eq!(*again.value(b"a").unwrap(), *key.value(b"a").unwrap());
     }
@@ -97,6 +110,7 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(5);
         let key = Key::generate(&mut rng).unwrap();
         let (blinding, sent) = Blinding::new(&["a", "b"], &mut rng).unwrap();
+
         assert_eq!(key.evaluate(&sent[1..]).unwrap_err().code(), "wrong_length");
         assert_eq!(key.evaluate(&[0xff; 32]).unwrap_err().code(), "malformed");
         // The neutral element evaluates to itself under every key.
@@ -106,6 +120,7 @@ mod tests {
             blinding.finish(&sent[..32]).unwrap_err().code(),
             "wrong_length"
         );
+
         let long = vec![0; 1 << 16];
         assert_eq!(
             Blinding::new(&[&long], &mut rng).err().unwrap().code(),

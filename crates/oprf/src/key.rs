@@ -1,4 +1,4 @@
-//! The key holder's side: direct and blinded evaluation.
+//! Direct and blinded evaluation, by the holder of the key.
 
 use papir_core::{Error, Result};
 use rand_core::CryptoRng;
@@ -65,6 +65,7 @@ impl Key {
     pub fn evaluate(&self, blinded: &[u8]) -> Result<Vec<u8>> {
         let whole = blinded.len().next_multiple_of(ELEMENT_BYTES);
         Error::check_length("blinded elements", blinded.len(), whole)?;
+
         // Elements are independent, so a batch is evaluated in parallel.
         let mut evaluated = vec![0; blinded.len()];
         let pairs = evaluated

@@ -1,4 +1,6 @@
-//! Oblivious pseudorandom function: RFC 9497, mode OPRF, ristretto255 with SHA-512.
+//! Oblivious pseudorandom function (RFC 9497).
+//!
+//! Its mode is OPRF, with ristretto255 and SHA-512.
 //!
 //! The holder of a [`Key`] evaluates the function at its own elements, and at a receiver's elements
 //! without seeing them. The receiver blinds each element ([`Blinding::new`]), the holder raises the

@@ -14,26 +14,23 @@ pub type Value = Zeroizing<[u8; VALUE_BYTES]>;
 /// Moves the function's output into a [`Value`] and erases the original.
 pub(crate) fn value(output: &mut [u8]) -> Value {
     let mut value = Zeroizing::new([0; VALUE_BYTES]);
-    value
-        .iter_mut()
-        .zip(&*output)
-        .for_each(|(to, from)| *to = *from);
+    for (to, from) in value.iter_mut().zip(&*output) {
+        *to = *from;
+    }
     output.zeroize();
     value
 }
 
-/// Refuses elements longer than RFC 9497 allows.
-///
-/// # Errors
-/// [`Error::OutOfBounds`] for 2¹⁶ bytes or more.
+/// Refuses elements of 2¹⁶ bytes or more, which RFC 9497 does not allow.
 pub(crate) fn check(element: &[u8]) -> Result<()> {
     if element.len() <= usize::from(u16::MAX) {
         return Ok(());
     }
+    let found = element.len() as u64;
     let expected = format!("at most {} bytes", u16::MAX);
     Err(Error::out_of_bounds(
         "the length of an element",
-        element.len() as u64,
+        found,
         expected,
     ))
 }

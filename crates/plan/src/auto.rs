@@ -1,4 +1,4 @@
-//! The choice of scheme and parameters for records that are at hand: `papir build --scheme auto`.
+//! Automatic choice of a scheme: `papir build --scheme auto`.
 
 use papir_core::cost::Rates;
 use papir_core::{Error, FailureBound, Records, Result as CoreResult, Shape};
@@ -24,26 +24,27 @@ pub struct Auto<'a> {
 }
 
 impl Auto<'_> {
-    /// The buckets of the scheme that is best for these lengths of values. Their compressed size is not
-    /// known yet, so the scheme `download` is weighed in [`Self::scheme`], in the records as they are.
+    /// The buckets of the scheme that is best for these lengths of values. Their compressed size is
+    /// not known yet, so the scheme `download` is weighed in [`Self::scheme`], in the records as
+    /// they are.
     ///
     /// # Errors
     /// Errors of a table of these lengths, and [`Error::Parameters`] if no scheme takes it.
     pub fn bucket(&self, lengths: &Lengths) -> LookupResult<BucketTarget> {
         let table = Estimate::of(lengths, BucketTarget::default())?;
         let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-        let lengths = Some(*lengths);
-        let extra_bytes = table.layout_bytes;
         let demand = Demand {
             failure: self.failure,
-            lengths,
-            extra_bytes,
+            lengths: Some(*lengths),
+            extra_bytes: table.layout_bytes,
             ..Demand::new(shape, self.rates)
         };
-        let chosen = self.choose(&demand)?.0.bucket_bytes;
-        Ok(chosen.map_or_else(BucketTarget::default, |bytes| {
-            BucketTarget::Grow(bytes as u32)
-        }))
+
+        let (offer, _) = self.choose(&demand)?;
+        match offer.bucket_bytes {
+            Some(bytes) => Ok(BucketTarget::Grow(bytes as u32)),
+            None => Ok(BucketTarget::default()),
+        }
     }
 
     /// The scheme and parameters for records, and the reason in a sentence.
@@ -60,16 +61,20 @@ impl Auto<'_> {
         self.choose(&demand)
     }
 
+    /// The best offer, and the reason in a sentence.
     fn choose(&self, demand: &Demand) -> CoreResult<(Offer, String)> {
-        let refused = |error: crate::Error| Error::Parameters {
-            scheme: AUTO,
-            reason: error.to_string(),
-        };
         let choice = planner::choose(demand, self.rates).map_err(refused)?;
         let Some(machines) = self.machines else {
             return Ok((choice.best.clone(), choice.reason()));
         };
         let plan = shards::plan(&choice, demand, self.rates, machines).map_err(refused)?;
         Ok((plan.single.clone(), plan.reason()))
+    }
+}
+
+fn refused(error: crate::Error) -> Error {
+    Error::Parameters {
+        scheme: AUTO,
+        reason: error.to_string(),
     }
 }

@@ -1,16 +1,17 @@
-//! Calibration: measures the seconds of each operation of [`papir_core::cost`].
+//! Calibration of the seconds of each operation of [`papir_core::cost`].
 //!
 //! The caller prepares and queries four databases, on one thread and then on all threads:
 //!
 //! | database | rates derived from it |
 //! |---|---|
-//! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform`, `encrypt`, `decrypt` |
-//! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
+//! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform` |
+//! | the same, of its client | `encrypt`, `decrypt` |
+//! | InsPIRe, long records, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
 //! | InsPIRe with t = 1 and words of 4 bits | `select4` |
 //!
-//! Operations of other schemes are timed on their own: `copy`, `term`, `deflate` and `lookup` on one
-//! thread, and `wide_product`, Pirouette's external product, on one thread and on all.
+//! Operations of other schemes are timed on their own: `copy`, `term`, `deflate` and `lookup` on
+//! one thread, and `wide_product`, Pirouette's external product, on one thread and on all.
 //!
 //! Both InsPIRe databases spend setup time on the same two operations; a linear system separates
 //! them. Like real databases, all are larger than usual caches.
@@ -44,7 +45,7 @@ pub struct Measurement {
     pub runs: usize,
     /// Number of times that the database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
-    /// Clients whose queries are answered together, after those of one alone.
+    /// Clients whose queries are answered together, after the queries of one alone.
     pub clients: usize,
 }
 
@@ -91,8 +92,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, twice 160 MiB, and 64 MiB
-    /// of gates.
+    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, twice 160 MiB, and
+    /// 64 MiB of gates.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
         packed_columns: 2 << 10,
@@ -127,27 +128,39 @@ pub fn calibrate<E: From<papir_core::Error>>(
     let observed = Observed::on(config, 1, &mut measure)?;
     let mut one = observed.one_thread();
     one.set(Operation::WideProduct, product_seconds(config, 1)?);
-    let group = observed.group(&one);
-    // What a group shares costs each client at most as much as one alone.
-    let group = |op| group.of(op).clamp(one.of(op) / GROUP as f64, one.of(op));
+
+    // Shared reads cost each client of a group at most as much as one alone.
+    let measured = observed.group(&one);
+    let group = |op| {
+        let alone = one.of(op);
+        measured.of(op).clamp(alone / GROUP as f64, alone)
+    };
     if threads <= 1 {
         return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?.with_groups(group)?);
     }
+
     let mut all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
     all.set(Operation::WideProduct, product_seconds(config, threads)?);
+
     // All threads together are at least as fast as one, and at most `threads` times as fast.
-    let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
-    Ok(Rates::new(threads, |op| one.of(op), within)?.with_groups(group)?)
+    let rates = Rates::new(
+        threads,
+        |op| one.of(op),
+        |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op)),
+    )?;
+    Ok(rates.with_groups(group)?)
 }
 
 impl Observation {
     /// Total seconds of some stages of an answer.
     fn stages(&self, names: &[&str]) -> f64 {
-        let stages = self
-            .stages
-            .iter()
-            .filter(|(name, _)| names.contains(&name.as_str()));
-        stages.fold(0.0, |sum, (_, milliseconds)| sum + milliseconds / 1e3)
+        let mut sum = 0.0;
+        for (name, milliseconds) in &self.stages {
+            if names.contains(&name.as_str()) {
+                sum += milliseconds / 1e3;
+            }
+        }
+        sum
     }
 
     /// Seconds of setup after encoding.
@@ -155,12 +168,61 @@ impl Observation {
         self.hint_s + self.material_s
     }
 
+    /// Number of times that setup performs an operation.
     fn setup(&self, operation: Operation) -> f64 {
         self.work.setup.times(operation)
     }
 
+    /// Number of times that an answer performs an operation.
     fn answer(&self, operation: Operation) -> f64 {
         self.work.answer.times(operation)
+    }
+
+    /// Seconds of an operation that a query consists of.
+    fn of_query(&self, operation: Operation) -> f64 {
+        self.query_ms / 1e3 / self.work.query.times(operation)
+    }
+
+    /// Seconds of an operation that an extraction consists of.
+    fn of_extract(&self, operation: Operation) -> f64 {
+        self.extract_ms / 1e3 / self.work.extract.times(operation)
+    }
+
+    /// Core seconds of the shared reads of an answer: the rest without the other operations.
+    fn shared_reads(&self, one: &Seconds) -> f64 {
+        let mut left = self.core_ms / 1e3;
+        for count in self.work.answer.iter() {
+            let operation = count.operation;
+            if !SHARED.contains(&operation) {
+                left -= one.of(operation) * self.answer(operation);
+            }
+        }
+        left
+    }
+}
+
+/// Operations whose reads a group of clients shares.
+const SHARED: [Operation; 4] = [
+    Operation::Select16,
+    Operation::Select8,
+    Operation::Select4,
+    Operation::Matrix,
+];
+
+/// An equation of two rates: `first` and `second` are the times of the operations.
+struct Equation {
+    first: f64,
+    second: f64,
+    seconds: f64,
+}
+
+impl Equation {
+    /// The rates of two operations whose seconds were measured together in two databases.
+    fn solve(one: &Self, two: &Self) -> [f64; 2] {
+        let determinant = one.first * two.second - one.second * two.first;
+        let first = one.seconds * two.second - one.second * two.seconds;
+        let second = one.first * two.seconds - two.first * one.seconds;
+        [first / determinant, second / determinant]
     }
 }
 
@@ -176,6 +238,7 @@ struct Observed {
 const WORD_STAGES: [&str; 4] = ["parse", "read_keys", "switch", "seal"];
 
 impl Observed {
+    /// Measures the four databases.
     fn on<E: From<papir_core::Error>>(
         config: Config,
         threads: usize,
@@ -192,6 +255,8 @@ impl Observed {
         let short = Shape::of_bytes(selected_columns * 64, 64)?;
         let long = Shape::of_bytes(packed_columns * 4, 8192)?;
         let bytes = Shape::of_bytes(simple_bytes / 64, 64)?;
+
+        // The rates of groups are core seconds, which one thread gives.
         let clients = if threads == 1 { GROUP } else { 1 };
         let mut run = |scheme, shape, choice| {
             measure(Measurement {
@@ -204,98 +269,66 @@ impl Observed {
                 clients,
             })
         };
+
+        let short_columns = simple_bytes / SHORT_COLUMN;
         Ok(Self {
             selected: run("inspire", short, Choice::Columns(selected_columns))?,
             packed: run("inspire", long, Choice::Columns(packed_columns))?,
             simple: run("simple", bytes, Choice::Goal(Goal::Balanced))?,
-            short: run(
-                "inspire1",
-                bytes,
-                Choice::Columns(simple_bytes / SHORT_COLUMN),
-            )?,
+            short: run("inspire1", bytes, Choice::Columns(short_columns))?,
         })
     }
 
     /// Seconds of each operation on one thread.
     fn one_thread(&self) -> Seconds {
-        let (hint_transform, pack) = self.solve_material();
+        let [hint_transform, pack] = self.solve_material();
         let mut seconds = self.shared(self.word(), hint_transform, pack);
-        let selected = &self.selected;
-        let simple = &self.simple;
-        let per_query = |case: &Observation, op| case.query_ms / 1e3 / case.work.query.times(op);
-        let per_extract =
-            |case: &Observation, op| case.extract_ms / 1e3 / case.work.extract.times(op);
-        seconds.set(Operation::Encrypt, per_query(selected, Operation::Encrypt));
-        seconds.set(
-            Operation::Decrypt,
-            per_extract(selected, Operation::Decrypt),
-        );
-        seconds.set(
-            Operation::EncryptColumn,
-            per_query(simple, Operation::EncryptColumn),
-        );
-        seconds.set(
-            Operation::DecryptRow,
-            per_extract(simple, Operation::DecryptRow),
-        );
-        seconds.set(
-            Operation::Copy,
-            copy_seconds(self.packed.material_bytes as usize),
-        );
+
+        let encrypt = self.selected.of_query(Operation::Encrypt);
+        let decrypt = self.selected.of_extract(Operation::Decrypt);
+        seconds.set(Operation::Encrypt, encrypt);
+        seconds.set(Operation::Decrypt, decrypt);
+        let encrypt = self.simple.of_query(Operation::EncryptColumn);
+        let decrypt = self.simple.of_extract(Operation::DecryptRow);
+        seconds.set(Operation::EncryptColumn, encrypt);
+        seconds.set(Operation::DecryptRow, decrypt);
+
+        let copied = self.packed.material_bytes as usize;
+        seconds.set(Operation::Copy, copy_seconds(copied));
         seconds.set(Operation::Term, evaluation_seconds());
         seconds.set(Operation::Deflate, compression_seconds());
         seconds.set(Operation::Lookup, lookup_seconds());
         seconds
     }
 
-    /// Core seconds of each operation for each of [`GROUP`] clients. Only reads of a matrix are shared:
-    /// what the other operations of an answer take alone is taken off its time.
+    /// Core seconds of each operation for each of [`GROUP`] clients. Only reads of a matrix are
+    /// shared: the other operations take as long as alone.
     fn group(&self, one: &Seconds) -> Seconds {
-        const SHARED: [Operation; 4] = [
-            Operation::Select16,
-            Operation::Select8,
-            Operation::Select4,
-            Operation::Matrix,
-        ];
         let mut seconds = Seconds(Operation::ALL.map(|op| one.of(op)));
-        let left = |case: &Observation, known: &[(Operation, f64)]| {
-            let others = case
-                .work
-                .answer
-                .iter()
-                .filter(|count| !SHARED.contains(&count.operation));
-            let others = others.map(|count| (count.operation, one.of(count.operation)));
-            let known = others.chain(known.iter().copied());
-            known.fold(case.core_ms / 1e3, |left, (op, rate)| {
-                left - rate * case.answer(op)
-            })
-        };
         let Self {
             selected,
             packed,
             simple,
             short,
         } = self;
+
         // Both InsPIRe databases are read in words and in packing matrices.
-        let row = |case: &Observation| {
-            [
-                case.answer(Operation::Select16),
-                case.answer(Operation::Matrix),
-                left(case, &[]),
-            ]
-        };
-        let [a, b, u] = row(selected);
-        let [c, d, v] = row(packed);
-        let determinant = a * d - b * c;
-        let matrix = (a * v - c * u) / determinant;
-        seconds.set(Operation::Select16, (u * d - b * v) / determinant);
+        let [selected, packed] = [selected, packed].map(|case| Equation {
+            first: case.answer(Operation::Select16),
+            second: case.answer(Operation::Matrix),
+            seconds: case.shared_reads(one),
+        });
+        let [select, matrix] = Equation::solve(&selected, &packed);
+        seconds.set(Operation::Select16, select);
         seconds.set(Operation::Matrix, matrix);
+
+        let reads = simple.shared_reads(one);
+        let select = reads / simple.answer(Operation::Select8);
+        seconds.set(Operation::Select8, select);
+
         let matrix = seconds.of(Operation::Matrix);
-        seconds.set(
-            Operation::Select8,
-            left(simple, &[]) / simple.answer(Operation::Select8),
-        );
-        let select = left(short, &[(Operation::Matrix, matrix)]) / short.answer(Operation::Select4);
+        let reads = short.shared_reads(one) - matrix * short.answer(Operation::Matrix);
+        let select = reads / short.answer(Operation::Select4);
         seconds.set(Operation::Select4, select);
         seconds
     }
@@ -314,6 +347,7 @@ impl Observed {
             hint,
             packed / self.packed.setup(Operation::Pack),
         );
+
         let alone = [
             Operation::Encrypt,
             Operation::Decrypt,
@@ -348,28 +382,43 @@ impl Observed {
         seconds.set(Operation::Word, word);
         seconds.set(Operation::HintTransform, hint_transform);
         seconds.set(Operation::Pack, pack);
+
+        // A selection stage splits and lifts words besides its reads.
         let lifting = word * self.selecting_words();
-        let select =
-            (selected.stages(&["select"]) - lifting) / selected.answer(Operation::Select16);
-        seconds.set(Operation::Select16, select);
-        let simple_words = word * simple.answer(Operation::Word);
-        let answer = simple.answer_ms / 1e3 - simple_words;
+        let reads = selected.stages(&["select"]) - lifting;
+        seconds.set(
+            Operation::Select16,
+            reads / selected.answer(Operation::Select16),
+        );
+        let words = word * simple.answer(Operation::Word);
+        let reads = simple.answer_ms / 1e3 - words;
         seconds.set(
             Operation::Select8,
-            answer / simple.answer(Operation::Select8),
+            reads / simple.answer(Operation::Select8),
         );
         let lifting = word * short_words(short);
-        let select = (short.stages(&["select"]) - lifting) / short.answer(Operation::Select4);
-        seconds.set(Operation::Select4, select);
-        seconds.set(
-            Operation::Matrix,
-            packed.stages(&["pack"]) / packed.answer(Operation::Matrix),
-        );
+        let reads = short.stages(&["select"]) - lifting;
+        seconds.set(Operation::Select4, reads / short.answer(Operation::Select4));
+
+        let pack = packed.stages(&["pack"]);
+        seconds.set(Operation::Matrix, pack / packed.answer(Operation::Matrix));
         let products = packed.answer(Operation::ExternalProduct);
-        seconds.set(
-            Operation::ExternalProduct,
-            packed.stages(&["evaluate"]) / products,
-        );
+        let evaluate = packed.stages(&["evaluate"]);
+        seconds.set(Operation::ExternalProduct, evaluate / products);
+
+        self.set_encoding(&mut seconds);
+        seconds
+    }
+
+    /// Sets the rates of the operations that encode databases and compute SimplePIR's hint.
+    fn set_encoding(&self, seconds: &mut Seconds) {
+        let Self {
+            selected,
+            packed,
+            simple,
+            ..
+        } = self;
+
         let encode = selected.encode_s / selected.setup(Operation::Encode16);
         seconds.set(Operation::Encode16, encode);
         let levels = packed.encode_s - encode * packed.setup(Operation::Encode16);
@@ -377,13 +426,10 @@ impl Observed {
             Operation::Interpolate,
             levels / packed.setup(Operation::Interpolate),
         );
-        seconds.set(
-            Operation::Encode8,
-            simple.encode_s / simple.setup(Operation::Encode8),
-        );
+        let encode = simple.encode_s / simple.setup(Operation::Encode8);
+        seconds.set(Operation::Encode8, encode);
         let hint = simple.hint_s / simple.setup(Operation::HintProduct8);
         seconds.set(Operation::HintProduct8, hint);
-        seconds
     }
 
     /// Seconds per word, from the stages of both InsPIRe answers that process nothing else.
@@ -400,6 +446,7 @@ impl Observed {
         Self::columns_and_rows(&self.selected)
     }
 
+    /// Columns and rows of an InsPIRe database, one word each.
     fn columns_and_rows(case: &Observation) -> f64 {
         // Rows times columns are the words of the database.
         let rows = case.answer(Operation::Matrix) / MATRIX_ROW_BYTES;
@@ -407,30 +454,18 @@ impl Observed {
     }
 
     /// Seconds of a hint transform and of a pack, solved from both databases' setup times.
-    fn solve_material(&self) -> (f64, f64) {
-        let row = |case: &Observation| {
-            [
-                case.setup(Operation::HintTransform),
-                case.setup(Operation::Pack),
-            ]
-        };
-        let [a, b] = row(&self.selected);
-        let [c, d] = row(&self.packed);
-        let u = self.selected.after_encoding();
-        let v = self.packed.after_encoding();
-        let determinant = a * d - b * c;
-        ((u * d - b * v) / determinant, (a * v - c * u) / determinant)
+    fn solve_material(&self) -> [f64; 2] {
+        let [selected, packed] = [&self.selected, &self.packed].map(|case| Equation {
+            first: case.setup(Operation::HintTransform),
+            second: case.setup(Operation::Pack),
+            seconds: case.after_encoding(),
+        });
+        Equation::solve(&selected, &packed)
     }
 }
 
-/// Measures the seconds of an external product modulo one prime, among many on `threads` threads: elapsed
-/// time over the number of products of all threads.
-///
-/// Each thread goes through all gates, from a place of its own, so that threads share the memory but not
-/// the gate in a cache.
-///
-/// # Errors
-/// [`papir_core::Error::Parameters`] if the ring cannot be built.
+/// Measures the seconds of an external product modulo one prime, among many on `threads` threads:
+/// elapsed time over the number of products of all threads.
 fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Error> {
     let Config {
         gates,
@@ -440,28 +475,36 @@ fn product_seconds(config: Config, threads: usize) -> Result<f64, papir_core::Er
     } = config;
     let products = Products::new(gates)?;
     let times = gates * runs.min(4);
+
     // The first pass warms the tables of the ring.
     std::hint::black_box(products.run(0, gates.min(64)));
-    let once = || {
-        let start = std::time::Instant::now();
-        std::thread::scope(|scope| {
-            for thread in 0..threads {
-                let products = &products;
-                scope.spawn(move || {
-                    std::hint::black_box(products.run(thread * gates / threads, times))
-                });
-            }
-        });
-        start.elapsed().as_secs_f64() / (threads * times) as f64
-    };
-    Ok((0..repeats.max(1))
-        .map(|_| once())
-        .fold(f64::INFINITY, f64::min))
+
+    // The shortest time: other programs can only make it longer.
+    let mut least = f64::INFINITY;
+    for _ in 0..repeats.max(1) {
+        let elapsed = pass_seconds(&products, gates, threads, times);
+        least = least.min(elapsed / (threads * times) as f64);
+    }
+    Ok(least)
+}
+
+/// Measures the seconds in which each of `threads` threads computes `times` products.
+fn pass_seconds(products: &Products, gates: usize, threads: usize, times: usize) -> f64 {
+    let start = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            // From a place of its own: threads share the memory, but not the gate in a cache.
+            let first = thread * gates / threads;
+            scope.spawn(move || std::hint::black_box(products.run(first, times)));
+        }
+    });
+    start.elapsed().as_secs_f64()
 }
 
 /// Measures the seconds per byte of copying `bytes` bytes to newly allocated memory.
 fn copy_seconds(bytes: usize) -> f64 {
     let source = vec![1u8; bytes.max(1)];
+
     let start = std::time::Instant::now();
     let copy = papir_core::AlignedBytes::copy_of(std::hint::black_box(&source));
     let seconds = start.elapsed().as_secs_f64();
@@ -480,6 +523,7 @@ fn evaluation_seconds() -> f64 {
     let polynomial = Polynomial::new(modulus, variables, degree, &coefficients);
     let points = vec![98_765_432; variables * POINTS];
     let mut values = vec![0; POINTS];
+
     // The first evaluation warms the caches.
     polynomial.evaluate(&points, &mut values);
     let start = std::time::Instant::now();
@@ -489,8 +533,8 @@ fn evaluation_seconds() -> f64 {
     seconds / (coefficients.len() * POINTS) as f64
 }
 
-/// Measures the seconds per look-up of evaluating a polynomial in four variables of degree 4 by tables of
-/// 35 MB, at points in no order. NaN, which is refused, if there are no tables.
+/// Measures the seconds per look-up of evaluating a polynomial in four variables of degree 4 by
+/// tables of 35 MB, at points in no order. NaN, which is refused, if there are no tables.
 fn lookup_seconds() -> f64 {
     const POINTS: usize = 1 << 15;
     let simplex = Simplex {
@@ -511,20 +555,16 @@ fn lookup_seconds() -> f64 {
     else {
         return f64::NAN;
     };
-    let word = |i: usize, row: usize| {
-        let mixed = (i as u64 + 1)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(20 * row as u32);
-        modulus.reduce(mixed)
-    };
+
     let rows = (0..3)
-        .map(|row| (0..POINTS).map(|i| word(i, row)).collect())
+        .map(|row| (0..POINTS).map(|i| mixed_word(modulus, i, row)).collect())
         .collect();
     let points = [Points {
         modulus,
         count: POINTS,
         rows,
     }];
+
     // The first evaluation warms the caches.
     structure.evaluate(Some(3), &points);
     let start = std::time::Instant::now();
@@ -534,30 +574,40 @@ fn lookup_seconds() -> f64 {
     seconds / effort.points as f64
 }
 
+/// A coordinate of a point, in no order.
+fn mixed_word(modulus: Modulus, point: usize, row: usize) -> u32 {
+    let mixed = (point as u64 + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(20 * row as u32);
+    modulus.reduce(mixed)
+}
+
 /// Measures the seconds per byte of compressing digits in random order, which takes longer than
 /// compressing text.
 fn compression_seconds() -> f64 {
     const BYTES: usize = 1 << 20;
     let mut state = 1u64;
-    let mut digit = || {
+    let mut digits = Vec::with_capacity(BYTES);
+    for _ in 0..BYTES {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        b'0' + (state >> 33) as u8 % 10
-    };
-    let digits: Vec<u8> = (0..BYTES).map(|_| digit()).collect();
+        digits.push(b'0' + (state >> 33) as u8 % 10);
+    }
+
     let start = std::time::Instant::now();
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     let written = encoder
         .write_all(std::hint::black_box(&digits))
         .and_then(|()| encoder.finish());
     let seconds = start.elapsed().as_secs_f64();
+
     std::hint::black_box(written.is_ok());
     seconds / BYTES as f64
 }
 
-/// Words that the fourth database's selection stage processes itself: columns split into planes, and
-/// rows lifted, two for each byte.
+/// Words that the fourth database's selection stage processes itself: columns split into planes,
+/// and rows lifted, two for each byte.
 fn short_words(case: &Observation) -> f64 {
     let bytes = SHORT_COLUMN as f64;
     2.0 * bytes + 2.0 * case.setup(Operation::Encode16) / bytes

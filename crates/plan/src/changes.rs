@@ -1,4 +1,6 @@
-//! Plans frequent changes: a delta beside the database, and its merges.
+//! Plans of frequent changes.
+//!
+//! Changes go to a delta beside the database, and are merged.
 
 use papir_core::cost::Rates;
 use papir_core::{Goal, Result as CoreResult, Shape, Target};
@@ -18,7 +20,7 @@ const LENGTHS: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, MAX_DELTA_BYTES];
 /// Largest share of the time that merges should take.
 const MOST_MERGING: f64 = 0.1;
 
-/// A delta that is merged once it has this length. All costs are those of the full delta.
+/// A delta that is merged once it has this length. All costs are of the full delta.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeltaOffer {
     /// Most bytes of its changes: `papir update --delta-bytes`.
@@ -39,7 +41,7 @@ pub struct DeltaOffer {
     pub answer_s: f64,
 }
 
-/// A database with this many changes per hour.
+/// A database that changes often.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChangesPlan {
     /// Changes per hour, of different keys.
@@ -52,8 +54,7 @@ pub struct ChangesPlan {
     pub recommended: usize,
 }
 
-/// Plans this many changes per hour, of values of this mean length in bytes. `None` if no offer can have a
-/// delta.
+/// Plans changes of values of a mean length in bytes. `None` if no offer can have a delta.
 ///
 /// # Errors
 /// Errors of the scheme of deltas.
@@ -61,17 +62,20 @@ pub fn plan(
     choice: &Choice,
     demand: &Demand,
     rates: &Rates,
-    (changes_per_hour, value_bytes): (u64, u64),
+    changes_per_hour: u64,
+    value_bytes: u64,
 ) -> CoreResult<Option<ChangesPlan>> {
     let Some(base) = choice.offers().find(|offer| offer.takes_delta) else {
         return Ok(None);
     };
-    let offer = |bytes: u64| -> CoreResult<DeltaOffer> {
-        let changes = (bytes / (value_bytes + CHANGE_BYTES)).max(1);
+
+    let mut deltas = Vec::with_capacity(LENGTHS.len());
+    for delta_bytes in LENGTHS {
+        let changes = (delta_bytes / (value_bytes + CHANGE_BYTES)).max(1);
         let delta = delta_of(changes, value_bytes, demand, rates)?;
         let between_merges_s = changes as f64 * 3600.0 / changes_per_hour as f64;
-        Ok(DeltaOffer {
-            delta_bytes: bytes,
+        deltas.push(DeltaOffer {
+            delta_bytes,
             changes,
             publish_s: delta.setup_s,
             between_merges_s,
@@ -79,17 +83,16 @@ pub fn plan(
             upload_bytes: delta.upload_bytes,
             download_bytes: delta.download_bytes,
             answer_s: delta.answer_s,
-        })
-    };
-    let deltas = LENGTHS
-        .into_iter()
-        .map(offer)
-        .collect::<CoreResult<Vec<_>>>()?;
+        });
+    }
+
+    // The shortest delta that is cheap to merge: a longer one makes every lookup dearer.
     let last = deltas.len() - 1;
     let recommended = deltas
         .iter()
         .position(|delta| delta.merging <= MOST_MERGING)
         .unwrap_or(last);
+
     Ok(Some(ChangesPlan {
         changes_per_hour,
         base: base.clone(),
@@ -98,18 +101,20 @@ pub fn plan(
     }))
 }
 
-/// The costs of a delta with this many changes.
+/// The costs of a delta with `changes` changes.
 fn delta_of(changes: u64, value_bytes: u64, demand: &Demand, rates: &Rates) -> CoreResult<Offer> {
     // A new value is one byte longer than the value: its first byte tells it from a deletion.
     let length = usize::try_from(value_bytes + 1).unwrap_or(usize::MAX);
     let table =
         Estimate::of(&Lengths::equal(changes, length), BucketTarget::default()).map_err(of_core)?;
     let shape = Shape::of_bytes(table.records, table.record_bytes)?;
+
     let target = Target {
         goal: Goal::default(),
         failure: demand.failure,
     };
     let candidate = registry::by_name(SCHEME)?.candidate_for(shape, target)?;
+
     let demand = Demand {
         shape,
         lengths: None,
@@ -129,6 +134,7 @@ impl ChangesPlan {
         let setup = units::seconds(base.setup_s);
         let merges = units::duration(delta.between_merges_s);
         let name = base.name();
+
         if delta.merging > 1.0 {
             return format!(
                 "{name}: a delta of {bytes} is full every {merges}, before a merge of {setup} ends. Changes would \
@@ -159,7 +165,7 @@ mod tests {
     fn planned(changes_per_hour: u64) -> ChangesPlan {
         let demand = Demand::new(Shape::of_bytes(1 << 20, 64).unwrap(), &rates());
         let choice = choose(&demand, &rates()).unwrap();
-        plan(&choice, &demand, &rates(), (changes_per_hour, 64))
+        plan(&choice, &demand, &rates(), changes_per_hour, 64)
             .unwrap()
             .unwrap()
     }
@@ -178,6 +184,7 @@ mod tests {
             assert!(pair[1].changes > pair[0].changes && pair[1].merging < pair[0].merging);
             assert!(pair[1].answer_s >= pair[0].answer_s && pair[1].publish_s >= pair[0].publish_s);
         }
+
         let first = &plan.deltas[0];
         assert_eq!(first.changes, (64 << 10) / 76);
         let full_s = first.changes as f64 * 3600.0 / 100_000.0;
@@ -194,11 +201,13 @@ mod tests {
             "{}",
             few.reason()
         );
+
         let setup_s = few.base.setup_s;
         // As many as make the third length's merges take just below a tenth.
         let per_hour = MOST_MERGING * few.deltas[2].changes as f64 * 3600.0 / setup_s;
         assert_eq!(planned(per_hour as u64).recommended, 2);
         assert_eq!(planned((1.1 * per_hour) as u64).recommended, 3);
+
         let too_many = planned((few.deltas[3].changes as f64 * 4000.0 / setup_s) as u64);
         assert!(
             too_many.reason().contains("before a merge"),

@@ -1,37 +1,35 @@
-//! The cost of a query, in words.
+//! Costs of queries, in words.
 
 use papir_core::Description;
 use papir_core::cost::Operation;
 
 use crate::units;
 
-/// A sentence on what a query costs that takes this many seconds: its slow operations, the bytes of its
+/// A sentence on the cost of a query of some seconds: its slow operations, the bytes of its
 /// messages and the time.
 pub fn of_query(description: &Description, seconds: f64) -> String {
-    let work = &description.work.answer;
-    let counts = [
+    let operations = [
         (Operation::Term, "products"),
         (Operation::Lookup, "look-ups in tables"),
     ];
-    let counts = counts.map(|(operation, what)| (work.times(operation), what));
-    let counted: Vec<String> = counts
-        .iter()
-        .filter(|(times, _)| *times > 0.0)
-        .map(|(times, what)| format!("{times:.1e} {what}, "))
-        .collect();
+    let mut counted = String::new();
+    for (operation, name) in operations {
+        let times = description.work.answer.times(operation);
+        if times > 0.0 {
+            counted += &format!("{times:.1e} {name}, ");
+        }
+    }
+
     let lookups = match description.limits.batch {
         0 | 1 => String::new(),
         most => format!(" for up to {most} lookups"),
     };
-    format!(
-        "a query{lookups} takes {}{} of messages and {}",
-        counted.concat(),
-        units::bytes(description.sizes.query + description.sizes.answer),
-        about(seconds)
-    )
+    let messages = units::bytes(description.sizes.query + description.sizes.answer);
+    let time = about(seconds);
+    format!("a query{lookups} takes {counted}{messages} of messages and {time}")
 }
 
-/// About how long.
+/// Formats an approximate duration.
 pub fn about(seconds: f64) -> String {
     format!("about {}", units::duration(seconds))
 }
@@ -52,6 +50,7 @@ mod tests {
             [3.0, 61.0, 7190.0, 9000.0].map(about),
             ["about 3 s", "about 1 min", "about 120 min", "about 2.5 h"]
         );
+
         let shape = Shape::of_bytes(7315, 2).unwrap();
         let said = of_query(
             &DepirParams::new(shape, 1 << 15, 4).unwrap().describe(),
@@ -62,6 +61,7 @@ mod tests {
             "{said}"
         );
         assert!(said.ends_with(" of messages and about 2 s"), "{said}");
+
         let said = of_query(
             &SimpleParams::choose(shape, Goal::Balanced)
                 .unwrap()

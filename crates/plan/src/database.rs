@@ -38,14 +38,17 @@ impl Database {
         }
     }
 
-    /// `keys` keys that are arranged in buckets, with a layout of `layout_bytes` bytes. A lookup fetches
-    /// `lookups` buckets.
+    /// Keys that are arranged in buckets, with a layout of `layout_bytes` bytes. `keys_and_lookups`
+    /// has the number of keys and the number of buckets that a lookup fetches.
     pub fn of_buckets(
         buckets: Shape,
-        (keys, lookups): (u64, u64),
+        keys_and_lookups: (u64, u64),
         layout_bytes: u64,
         lengths: Lengths,
     ) -> Self {
+        let (keys, lookups) = keys_and_lookups;
+
+        // Several lookups: values were cut, which fixes the length of the buckets.
         Self {
             lengths: (lookups == 1).then_some(lengths),
             value_bytes: lengths.mean(),
@@ -63,6 +66,7 @@ impl Database {
         let lengths = Lengths::equal(keys, usize::try_from(value_bytes).unwrap_or(usize::MAX));
         let table = Estimate::of(&lengths, BucketTarget::default()).map_err(of_core)?;
         let buckets = Shape::of_bytes(table.records, table.record_bytes)?;
+
         Ok(Self {
             estimated: true,
             ..Self::of_buckets(buckets, (keys, 1), table.layout_bytes, lengths)

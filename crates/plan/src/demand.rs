@@ -12,7 +12,7 @@ use crate::error::of_core;
 /// Default speed of a network connection: 10 Mbit/s, in bits per second.
 pub const DEFAULT_SPEED: f64 = 1e7;
 
-/// Most queries that a server is planned to answer together.
+/// Maximum number of queries that a server is planned to answer together.
 pub const MAX_GROUP: usize = 64;
 
 /// Requirements on a database.
@@ -38,8 +38,8 @@ pub struct Demand {
     pub lookups: u64,
     /// Lookups in one query; `None` for single lookups.
     pub batch: Option<usize>,
-    /// Bytes of all records, compressed, as the scheme `download` sends them; `None` if they are not
-    /// known, and then planned as records that do not compress.
+    /// Bytes of all records, compressed, as the scheme `download` sends them; `None` if they are
+    /// not known, and then planned as records that do not compress.
     pub compressed_bytes: Option<u64>,
     /// Lookups per second of all clients together, which the server answers in groups; `None` for a
     /// client alone.
@@ -49,18 +49,15 @@ pub struct Demand {
 impl Demand {
     /// Creates a demand with defaults for all other requirements.
     pub fn new(shape: Shape, rates: &Rates) -> Self {
-        let connection = (DEFAULT_SPEED, DEFAULT_SPEED);
-        let failure = FailureBound::DEFAULT;
-        let threads = rates.threads();
         Self {
             shape,
             lengths: None,
             bucket_bytes: None,
-            failure,
+            failure: FailureBound::DEFAULT,
             extra_bytes: 0,
-            connection,
+            connection: (DEFAULT_SPEED, DEFAULT_SPEED),
             memory: None,
-            threads,
+            threads: rates.threads(),
             lookups: 1,
             batch: None,
             compressed_bytes: None,
@@ -78,16 +75,14 @@ impl Demand {
         }
     }
 
-    /// Returns whether the server has this much memory.
+    /// Returns true if the server has this much memory.
     pub(crate) fn fits(&self, bytes: u64) -> bool {
         self.memory.is_none_or(|most| bytes <= most)
     }
 
-    /// The demand with the buckets whose lookups take the least time. `lookup_s` is the time of a lookup
-    /// in a database of a demand's shape.
-    ///
-    /// # Errors
-    /// The error of `lookup_s` for the shortest buckets, if no length has a time.
+    /// The demand with the buckets whose lookups take the least time. `lookup_s` is the time of a
+    /// lookup in a database of a demand's shape. If no length has a time, returns the error of
+    /// `lookup_s` for the shortest buckets.
     pub(crate) fn with_best_buckets(
         &self,
         lookup_s: impl Fn(&Self) -> CoreResult<f64>,
@@ -95,61 +90,53 @@ impl Demand {
         let Some(lengths) = self.lengths else {
             return Ok(*self);
         };
-        let table = |table: &Estimate| -> CoreResult<Self> {
-            if table.record_bytes == self.shape.record_bytes() as u64 {
-                return Ok(*self);
-            }
-            let shape = Shape::of_bytes(table.records, table.record_bytes)?;
-            let extra_bytes = table.layout_bytes;
-            let bucket_bytes = Some(table.record_bytes);
-            Ok(Self {
-                shape,
-                extra_bytes,
-                bucket_bytes,
-                compressed_bytes: None,
-                ..*self
-            })
-        };
-        let chosen = choose_bucket(&lengths, BucketTarget::Grow, |estimate| {
-            Ok(lookup_s(&table(estimate)?)?)
+
+        let chosen = choose_bucket(&lengths, BucketTarget::Grow, |table| {
+            Ok(lookup_s(&self.with_table(table)?)?)
         });
-        let estimate = chosen.and_then(|target| Estimate::of(&lengths, target));
-        estimate
-            .map_err(of_core)
-            .and_then(|estimate| table(&estimate))
+        let target = chosen.map_err(of_core)?;
+        let table = Estimate::of(&lengths, target).map_err(of_core)?;
+        self.with_table(&table)
+    }
+
+    /// The demand with the buckets of a table.
+    fn with_table(&self, table: &Estimate) -> CoreResult<Self> {
+        // The default length: its size is known from the database, and not an estimate.
+        if table.record_bytes == self.shape.record_bytes() as u64 {
+            return Ok(*self);
+        }
+
+        let shape = Shape::of_bytes(table.records, table.record_bytes)?;
+        Ok(Self {
+            shape,
+            extra_bytes: table.layout_bytes,
+            bucket_bytes: Some(table.record_bytes),
+            compressed_bytes: None,
+            ..*self
+        })
     }
 
     /// The sizes of a candidate, for records that compress as these do.
     pub(crate) fn sizes(&self, description: &Description) -> Sizes {
-        let Sizes {
-            public,
-            hint,
-            database,
-            ..
-        } = description.sizes;
-        match self.compressed_bytes {
-            Some(compressed) if description.scheme == Download::NAME => {
-                let saved = hint.saturating_sub(compressed);
-                let public = public - saved;
-                let hint = hint - saved;
-                let database = database - saved;
-                Sizes {
-                    public,
-                    hint,
-                    database,
-                    ..description.sizes
-                }
-            }
-            _ => description.sizes,
+        let mut sizes = description.sizes;
+        if let Some(compressed) = self.compressed_bytes
+            && description.scheme == Download::NAME
+        {
+            let saved = sizes.hint.saturating_sub(compressed);
+            sizes.public -= saved;
+            sizes.hint -= saved;
+            sizes.database -= saved;
         }
+        sizes
     }
 
-    /// The fewest queries that are answered together to keep up with the load on these threads, at most
-    /// [`MAX_GROUP`], and their core seconds each, which `core_s` gives for a group.
+    /// The fewest queries that are answered together to keep up with the load on these threads, at
+    /// most [`MAX_GROUP`], and their core seconds each, which `core_s` gives for a group.
     pub(crate) fn group(&self, core_s: impl Fn(usize) -> f64) -> (usize, f64) {
         let queries = self.load.unwrap_or(0.0) / self.batch.unwrap_or(1) as f64;
-        let keeps_up = |clients: &usize| queries * core_s(*clients) <= self.threads as f64;
-        let group = (1..MAX_GROUP).find(keeps_up).unwrap_or(MAX_GROUP);
+        let group = (1..MAX_GROUP)
+            .find(|&clients| queries * core_s(clients) <= self.threads as f64)
+            .unwrap_or(MAX_GROUP);
         (group, core_s(group))
     }
 }

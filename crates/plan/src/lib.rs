@@ -1,4 +1,4 @@
-//! Cost model of papir databases: rates of a machine, their calibration, and the planner.
+//! Cost model and planner of papir databases.
 //!
 //! Each scheme counts the operations of its setup, query, answer and extraction
 //! ([`papir_core::cost`]). Each machine has a rate for every operation, measured once

@@ -28,7 +28,7 @@ pub struct Offer {
     pub keys_bytes: u64,
     /// Bytes of a bucket of a keyed database, if not of the default length.
     pub bucket_bytes: Option<u64>,
-    /// Seconds of an answer if nothing else runs on the machine; under a load, those of a group.
+    /// Seconds of an answer if nothing else runs on the machine; under a load, seconds of a group.
     pub answer_s: f64,
     /// Seconds of an answer on one core while all other cores are busy.
     pub core_s: f64,
@@ -40,8 +40,8 @@ pub struct Offer {
     pub client_s: f64,
     /// Seconds on the network: query and answer.
     pub transfer_s: f64,
-    /// Seconds to fetch the public part and to send the keys, divided by the number of requests: of lookups or,
-    /// in batches, of batches.
+    /// Seconds to fetch the public part and to send the keys, divided by the number of requests: of
+    /// lookups or, in batches, of batches.
     pub public_s: f64,
     /// Seconds of a lookup: the sum of the four times above.
     pub lookup_s: f64,
@@ -70,6 +70,7 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// The costs of a candidate.
     pub(crate) fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
         let Candidate {
             label,
@@ -80,6 +81,7 @@ impl Offer {
         let work = &description.work;
         let takes_delta = refusal(&description).is_none();
         let (up, down) = demand.connection;
+
         let answers = rates.of_answers(sizes.device);
         let (group, group_core_s) =
             demand.group(|clients| work.answer.group_seconds(&answers, clients));
@@ -89,21 +91,28 @@ impl Offer {
         };
         let client_s = work.query.seconds(rates, 1) + work.extract.seconds(rates, 1);
         let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
+
+        // The one-time messages are spread over the requests of a client.
         let public_bytes = sizes.public + demand.extra_bytes;
         let once_s = 8.0 * (public_bytes as f64 / down + sizes.keys as f64 / up);
-        let requests = demand
-            .lookups
-            .div_ceil(demand.batch.unwrap_or(1).max(1) as u64)
-            .max(1);
+        let batch = demand.batch.unwrap_or(1);
+        let requests = demand.lookups.div_ceil(batch.max(1) as u64).max(1);
         let public_s = once_s / requests as f64;
+
         let memory_bytes = sizes
             .database
             .saturating_add(sizes.material)
             .saturating_add(sizes.hint);
+        let device_bytes = if rates.answers_on_device(sizes.device) {
+            sizes.device
+        } else {
+            0
+        };
+
         Self {
             scheme: description.scheme,
             parameters: label,
-            batch: demand.batch.unwrap_or(1),
+            batch,
             upload_bytes: sizes.query,
             download_bytes: sizes.answer,
             public_bytes,
@@ -119,11 +128,7 @@ impl Offer {
             public_s,
             lookup_s: answer_s + client_s + transfer_s + public_s,
             memory_bytes,
-            device_bytes: if rates.answers_on_device(sizes.device) {
-                sizes.device
-            } else {
-                0
-            },
+            device_bytes,
             snapshot_bytes: memory_bytes.saturating_add(demand.extra_bytes),
             setup_s: work.setup.seconds(rates, demand.threads),
             security_bits: description.security.map(|security| security.bits),
@@ -136,21 +141,19 @@ impl Offer {
         }
     }
 
-    /// Number of cores that this many lookups per second keep busy.
+    /// Number of cores that a load keeps busy.
     pub fn cores(&self, lookups_per_second: f64) -> u64 {
-        (self.group_core_s * self.queries(lookups_per_second))
-            .ceil()
-            .max(1.0) as u64
+        let busy = self.group_core_s * self.queries(lookups_per_second);
+        busy.ceil().max(1.0) as u64
     }
 
-    /// Bandwidth of this many lookups per second in bits per second: what the server receives, and
-    /// what it sends. The one-time download is not counted.
+    /// Bandwidth of a load in bits per second: first the queries, then the answers. The one-time
+    /// download is not counted.
     pub fn bandwidth(&self, lookups_per_second: f64) -> (f64, f64) {
         let bits = 8.0 * self.queries(lookups_per_second);
-        (
-            bits * self.upload_bytes as f64,
-            bits * self.download_bytes as f64,
-        )
+        let received = bits * self.upload_bytes as f64;
+        let sent = bits * self.download_bytes as f64;
+        (received, sent)
     }
 
     /// Queries per second, with full batches.
@@ -158,7 +161,7 @@ impl Offer {
         lookups_per_second / self.batch as f64
     }
 
-    /// Returns whether another offer is at least as good in bytes, time and memory, and better in
+    /// Returns true if another offer is at least as good in bytes, time and memory, and better in
     /// one of them.
     pub(crate) fn is_dominated_by(&self, other: &Self) -> bool {
         let pairs = [

@@ -1,4 +1,6 @@
-//! The planner: chooses a scheme and its parameters for a database, connection and machine.
+//! Choice of a scheme and its parameters.
+//!
+//! The planner compares them for a database, a connection and a machine.
 
 use papir_core::cost::Rates;
 use papir_core::erased::ErasedScheme;
@@ -41,63 +43,67 @@ impl Choice {
 
     /// Offers that no other offer of the same scheme dominates, the best first.
     pub fn undominated(&self) -> impl Iterator<Item = &Offer> {
-        let dominated = |offer: &Offer| {
-            self.offers()
-                .any(|other| other.scheme == offer.scheme && offer.is_dominated_by(other))
-        };
-        self.offers().filter(move |offer| !dominated(offer))
+        self.offers().filter(move |offer| !self.is_dominated(offer))
+    }
+
+    /// Returns true if another offer of the same scheme dominates the offer.
+    fn is_dominated(&self, offer: &Offer) -> bool {
+        self.offers()
+            .any(|other| other.scheme == offer.scheme && offer.is_dominated_by(other))
     }
 
     /// The best offer and the reason for it, in a sentence.
     pub fn reason(&self) -> String {
         let best = &self.best;
-        let parts = [
-            (best.transfer_s, "transfer"),
-            (best.answer_s, "server"),
-            (best.client_s, "client"),
-            (best.public_s, "share of the one-time download"),
-        ];
-        let parts: Vec<String> = parts
-            .iter()
-            .map(|(value, name)| format!("{name} {}", units::seconds(*value)))
-            .collect();
-        let name = best.name();
-        let lookup = units::seconds(best.lookup_s);
-        let what = if best.batch > 1 {
-            format!("batch of {} lookups", best.batch)
-        } else {
-            "lookup".into()
-        };
-        let where_ = if best.device_bytes > 0 {
-            ", answered by the device"
-        } else {
-            ""
-        };
-        let why = format!(
-            "{name}{where_}: the least time of a {what}, {lookup} ({})",
-            parts.join(", ")
-        );
-        let next = match self
+        let times = times_of(best);
+        let next = self
             .others
             .iter()
             .find(|other| other.scheme != best.scheme)
-            .or(self.others.first())
-        {
-            None => format!("{why}; nothing else can serve it."),
-            Some(next) => format!(
-                "{why}; {} takes {}.",
-                next.name(),
-                units::seconds(next.lookup_s)
-            ),
+            .or(self.others.first());
+
+        let sentence = match next {
+            None => format!("{times}; nothing else can serve it."),
+            Some(next) => {
+                let lookup = units::seconds(next.lookup_s);
+                format!("{times}; {} takes {lookup}.", next.name())
+            }
         };
-        match best.scheme == Download::NAME {
-            true => format!("{next} Every client has all records."),
-            false => next,
+        if best.scheme == Download::NAME {
+            format!("{sentence} Every client has all records.")
+        } else {
+            sentence
         }
     }
 }
 
-/// Compares all parameters of all private schemes and chooses the fastest. Those that it does not
+/// The time of a lookup of the best offer and its parts, in words.
+fn times_of(best: &Offer) -> String {
+    let parts = [
+        (best.transfer_s, "transfer"),
+        (best.answer_s, "server"),
+        (best.client_s, "client"),
+        (best.public_s, "share of the one-time download"),
+    ];
+    let parts = parts.map(|(value, name)| format!("{name} {}", units::seconds(value)));
+    let parts = parts.join(", ");
+
+    let name = best.name();
+    let device = if best.device_bytes > 0 {
+        ", answered by the device"
+    } else {
+        ""
+    };
+    let unit = if best.batch > 1 {
+        format!("batch of {} lookups", best.batch)
+    } else {
+        "lookup".into()
+    };
+    let lookup = units::seconds(best.lookup_s);
+    format!("{name}{device}: the least time of a {unit}, {lookup} ({parts})")
+}
+
+/// Compares all parameters of all private schemes and chooses the fastest. Schemes that it does not
 /// weigh are left out with the reason.
 ///
 /// # Errors
@@ -110,20 +116,21 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
         Some(capacity) => batch_offers(demand, rates, capacity),
         None => single_offers(demand, rates),
     };
+
     let (mut fit, too_large): (Vec<_>, Vec<_>) = offers
         .into_iter()
         .partition(|offer| demand.fits(offer.memory_bytes));
     fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
+
     let least = too_large.iter().map(|offer| offer.memory_bytes).min();
-    left_out.extend(
-        too_large
-            .into_iter()
-            .map(|offer| exceeds_memory(offer, demand)),
-    );
+    for offer in too_large {
+        left_out.push(exceeds_memory(offer, demand));
+    }
+
     let mut fit = fit.into_iter();
-    let best = fit
-        .next()
-        .ok_or_else(|| nothing_fits(demand, least, &left_out))?;
+    let Some(best) = fit.next() else {
+        return Err(nothing_fits(demand, least, &left_out));
+    };
     Ok(Choice {
         best,
         others: fit.collect(),
@@ -131,31 +138,43 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     })
 }
 
-/// Offers of a scheme under a demand, with the buckets that suit it; `candidates` are its parameters for
-/// a shape.
+/// Offers of a scheme under a demand, with the buckets that suit it; `candidates` are its
+/// parameters for a shape.
 fn offers(
     demand: &Demand,
     rates: &Rates,
     candidates: impl Fn(Shape) -> CoreResult<Vec<Candidate>>,
 ) -> CoreResult<Vec<Offer>> {
-    let all = |demand: &Demand| -> CoreResult<Vec<Offer>> {
-        let candidates = candidates(demand.shape)?.into_iter();
-        Ok(candidates
-            .map(|candidate| Offer::of(candidate, demand, rates))
-            .collect())
-    };
-    // Buckets whose offers need too much memory are the last choice.
-    let least = |demand: &Demand| {
-        let fit = |offer: &Offer| demand.fits(offer.memory_bytes).then_some(offer.lookup_s);
-        all(demand).map(|offers| offers.iter().filter_map(fit).fold(f64::INFINITY, f64::min))
-    };
+    let demand = demand.with_best_buckets(|demand| {
+        let offers = all_offers(candidates(demand.shape)?, demand, rates);
+        Ok(least_time(&offers, demand))
+    })?;
+
+    // Several choices can have the same parameters, which are offered once.
     let mut offers: Vec<Offer> = Vec::new();
-    for offer in all(&demand.with_best_buckets(least)?)? {
+    for offer in all_offers(candidates(demand.shape)?, &demand, rates) {
         if offers.iter().all(|other| other.encoded != offer.encoded) {
             offers.push(offer);
         }
     }
     Ok(offers)
+}
+
+/// The offers of all candidates under a demand.
+fn all_offers(candidates: Vec<Candidate>, demand: &Demand, rates: &Rates) -> Vec<Offer> {
+    candidates
+        .into_iter()
+        .map(|candidate| Offer::of(candidate, demand, rates))
+        .collect()
+}
+
+/// The least time of a lookup of some offers. Offers that need too much memory are the last choice.
+fn least_time(offers: &[Offer], demand: &Demand) -> f64 {
+    offers
+        .iter()
+        .filter(|offer| demand.fits(offer.memory_bytes))
+        .map(|offer| offer.lookup_s)
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// Offers and schemes that were left out.
@@ -166,6 +185,7 @@ struct Found {
 }
 
 impl Found {
+    /// Adds the offers of a scheme, or leaves it out with the error.
     fn add(&mut self, scheme: &'static str, offers: CoreResult<Vec<Offer>>) {
         match offers {
             Ok(offers) => self.offers.extend(offers),
@@ -173,6 +193,7 @@ impl Found {
         }
     }
 
+    /// Leaves a scheme out.
     fn leave_out(&mut self, scheme: &'static str, reason: String) {
         self.left_out.push(LeftOut {
             scheme,
@@ -182,34 +203,38 @@ impl Found {
     }
 }
 
-/// Offers of batches of this capacity: of the schemes of batches, with the parameters that `papir build
-/// --batch` would choose for each goal, and of schemes whose queries hold as many lookups by themselves.
+/// Offers of batches of this capacity: of the schemes of batches, with the parameters that `papir
+/// build --batch` would choose for each goal, and of schemes whose queries hold as many lookups by
+/// themselves.
 fn batch_offers(demand: &Demand, rates: &Rates, capacity: usize) -> Found {
     let mut found = Found::default();
     for batches in registry::of_batches() {
-        let candidates = |shape| batches.candidates(shape, demand.failure, capacity);
-        found.add(batches.scheme.name(), offers(demand, rates, candidates));
+        let offers = offers(demand, rates, |shape| {
+            batches.candidates(shape, demand.failure, capacity)
+        });
+        found.add(batches.scheme.name(), offers);
     }
+
     for scheme in private().filter(|scheme| registry::batches_named(scheme.name()).is_none()) {
         let most = limits_of(scheme, demand).map_or(1, |limits| limits.batch);
         if most == 1 {
             continue;
         }
         if most < capacity {
-            found.leave_out(
-                scheme.name(),
-                format!("its queries hold {most} lookups at most"),
-            );
+            let reason = format!("its queries hold {most} lookups at most");
+            found.leave_out(scheme.name(), reason);
             continue;
         }
-        found.add(
-            scheme.name(),
-            offers(demand, rates, |shape| {
-                scheme.candidates(shape, demand.failure)
-            }),
-        );
+        found.add(scheme.name(), offers_of(scheme, demand, rates));
     }
     found
+}
+
+/// Offers of all parameters of a scheme.
+fn offers_of(scheme: &dyn ErasedScheme, demand: &Demand, rates: &Rates) -> CoreResult<Vec<Offer>> {
+    offers(demand, rates, |shape| {
+        scheme.candidates(shape, demand.failure)
+    })
 }
 
 /// Limits of a scheme, from the records of the demand, or short ones if it takes only those.
@@ -219,18 +244,14 @@ fn limits_of(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<Limits> {
         goal: Goal::default(),
         failure: demand.failure,
     };
-    let shapes = [
-        Ok(demand.shape),
-        Shape::of_bytes(demand.shape.records(), SHORT_BYTES),
-    ];
-    let candidates = shapes
-        .into_iter()
-        .flatten()
-        .map(|shape| scheme.candidate_for(shape, target));
-    candidates
-        .flatten()
-        .next()
-        .map(|candidate| candidate.description.limits)
+    let short = Shape::of_bytes(demand.shape.records(), SHORT_BYTES);
+
+    for shape in [Ok(demand.shape), short].into_iter().flatten() {
+        if let Ok(candidate) = scheme.candidate_for(shape, target) {
+            return Some(candidate.description.limits);
+        }
+    }
+    None
 }
 
 /// All private schemes.
@@ -246,24 +267,20 @@ fn single_offers(demand: &Demand, rates: &Rates) -> Found {
     for scheme in private() {
         match not_weighed(scheme, demand) {
             Some(reason) => found.leave_out(scheme.name(), reason.to_owned()),
-            None => found.add(
-                scheme.name(),
-                offers(demand, rates, |shape| {
-                    scheme.candidates(shape, demand.failure)
-                }),
-            ),
+            None => found.add(scheme.name(), offers_of(scheme, demand, rates)),
         }
     }
     found
 }
 
-/// Why a scheme is not compared with others for single lookups, if it is not.
+/// The reason not to compare a scheme with others for single lookups; `None` to compare it.
 fn not_weighed(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<&'static str> {
     const AT_ONCE: &str = "for many lookups at once: papir plan --batch weighs it";
     let batches = registry::batches_named(scheme.name());
     if batches.is_some_and(|batches| !batches.serves_single_lookups()) {
         return Some(AT_ONCE);
     }
+
     let limits = limits_of(scheme, demand)?;
     if limits.owner_key {
         return Some("its records are encrypted under their owner's key: papir build --encrypt");
@@ -276,6 +293,7 @@ fn not_weighed(scheme: &dyn ErasedScheme, demand: &Demand) -> Option<&'static st
     (batches.is_none() && limits.batch > 1).then_some(AT_ONCE)
 }
 
+/// The entry of an offer that needs more memory than there is.
 fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {
     let needed = units::bytes(offer.memory_bytes);
     let most = units::bytes(demand.memory.unwrap_or(u64::MAX));
@@ -295,6 +313,7 @@ fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Er
         shape.records(),
         units::bits(shape.record_bits())
     );
+
     let of_schemes = left_out.iter().filter(|one| one.parameters.is_empty());
     let mut reasons: Vec<String> = of_schemes
         .map(|one| format!("{}: {}", one.scheme, one.reason))
@@ -306,6 +325,7 @@ fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Er
             "the candidates need {least} of memory at least, and {most} is available"
         ));
     }
+
     Error::NothingFits {
         database,
         reasons: reasons.join("; "),

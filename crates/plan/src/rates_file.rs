@@ -1,4 +1,6 @@
-//! The rates file of a machine: `papir/rates.json` in the user's data folder.
+//! The rates file of a machine.
+//!
+//! It is `papir/rates.json` in the user's data folder:
 //!
 //! ```json
 //! {
@@ -8,18 +10,24 @@
 //!   "one": { "select16": 2.9e-11, … },
 //!   "all": { "select16": 1.1e-11, … },
 //!   "group": { "select16": 1.4e-11, … },
-//!   "device": { "name": "cuda:0 (…)", "memory": 149000000000, "one": { "select16": 2.3e-13, … }, "group": { … } }
+//!   "device": {
+//!     "name": "cuda:0 (…)",
+//!     "memory": 149000000000,
+//!     "one": { "select16": 2.3e-13, … },
+//!     "group": { … }
+//!   }
 //! }
 //! ```
 //!
-//! `one`, `all` and `group` give seconds of each operation of [`papir_core::cost`]. Without `group`, clients
-//! that are answered together cost as much as each alone. `device` has the operations that a GPU performs, if
-//! one was measured.
+//! `one`, `all` and `group` give seconds of each operation of [`papir_core::cost`]. Without
+//! `group`, clients that are answered together cost as much as each alone. `device` has the
+//! operations that a GPU performs, if one was measured.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use papir_core::Result as CoreResult;
 use papir_core::cost::{DeviceRates, Operation, Rates};
 use papir_kernels::Backend;
 use serde::{Deserialize, Serialize};
@@ -28,7 +36,7 @@ use crate::{Error, Result};
 
 /// Version of the file format.
 const FORMAT: u32 = 1;
-/// Maximum length of a file in bytes, far above that of any valid file.
+/// Maximum length of a file in bytes, far above the length of any valid file.
 const MAX_BYTES: u64 = 1 << 16;
 
 #[derive(Serialize, Deserialize)]
@@ -68,32 +76,54 @@ impl NamedDevice {
         self.name.split(' ').next() == Some(place)
     }
 
+    /// The device as the file has it.
     fn table(&self) -> DeviceTable {
-        let part = |i: usize| {
-            let seconds = self.rates.seconds();
-            seconds
-                .map(|(op, seconds)| (op.name().to_owned(), seconds[i]))
-                .collect()
-        };
+        let mut one = BTreeMap::new();
+        let mut group = BTreeMap::new();
+        for (op, [alone, in_group]) in self.rates.seconds() {
+            one.insert(op.name().to_owned(), alone);
+            group.insert(op.name().to_owned(), in_group);
+        }
+
         DeviceTable {
             name: self.name.clone(),
             memory: self.rates.memory(),
-            one: part(0),
-            group: part(1),
+            one,
+            group,
         }
+    }
+}
+
+impl DeviceTable {
+    /// The device of this table. Refuses a missing rate.
+    fn device(self) -> CoreResult<NamedDevice> {
+        let rates = DeviceRates::new(
+            self.memory,
+            |op| rate(&self.one, op),
+            |op| rate(&self.group, op),
+        )?;
+        Ok(NamedDevice {
+            name: self.name,
+            rates,
+        })
     }
 }
 
 /// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the system has
 /// neither.
 pub fn default_path() -> Option<PathBuf> {
-    let folder = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
+    let data = match folder_in("XDG_DATA_HOME") {
+        Some(data) => data,
+        None => folder_in("HOME")?.join(".local/share"),
     };
-    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
     Some(data.join("papir/rates.json"))
+}
+
+/// The folder in an environment variable; `None` if it is not set or empty.
+fn folder_in(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
 }
 
 /// A machine's rates and their origin.
@@ -116,6 +146,8 @@ pub struct LoadedRates {
 /// Same as [`read`], also if `named` does not exist.
 pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     let path = named.map(Path::to_owned).or_else(default_path);
+
+    // A missing file is an error only if the caller named it.
     match path.filter(|path| named.is_some() || path.exists()) {
         Some(path) => {
             let description = format!("measured on this machine ({})", path.display());
@@ -140,40 +172,25 @@ pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     }
 }
 
-/// Writes the rates of this machine, and those of a device, to a file, and creates its parent folders.
+/// Writes the rates of this machine, and of a device, to a file, and creates its parent folders.
 ///
 /// # Errors
 /// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
 pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result<()> {
-    let table = |of: &dyn Fn(Operation) -> f64| {
-        Operation::ALL
-            .into_iter()
-            .map(|op| (op.name().to_owned(), of(op)))
-            .collect()
-    };
-    let backend = Backend::try_from_env()?.name().to_owned();
-    let one = table(&|op| rates.one(op));
-    let all = table(&|op| rates.all(op));
-    let group = table(&|op| rates.group(op));
-    let device = device.map(NamedDevice::table);
     let file = File {
         format: FORMAT,
-        backend,
+        backend: Backend::try_from_env()?.name().to_owned(),
         threads: rates.threads(),
-        one,
-        all,
-        group,
-        device,
+        one: table_of(|op| rates.one(op)),
+        all: table_of(|op| rates.all(op)),
+        group: table_of(|op| rates.group(op)),
+        device: device.map(NamedDevice::table),
     };
-    let refused = |reason: String| Error::Write {
-        file: path.to_owned(),
-        reason,
-    };
-    let text =
-        serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
+    let text = serde_json::to_string_pretty(&file).map_err(|error| unwritable(path, error))?;
+
     let folder = path.parent().unwrap_or(Path::new(""));
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
-    written.map_err(|error| refused(error.to_string()))
+    fs::create_dir_all(folder).map_err(|error| unwritable(path, error))?;
+    fs::write(path, text + "\n").map_err(|error| unwritable(path, error))
 }
 
 /// Reads a rates file written by [`write()`]: the machine's rates, and its device.
@@ -181,45 +198,70 @@ pub fn write(path: &Path, rates: &Rates, device: Option<&NamedDevice>) -> Result
 /// # Errors
 /// [`Error::Rates`] for anything else.
 pub fn read(path: &Path) -> Result<(Rates, Option<NamedDevice>)> {
-    let refused = |reason: String| Error::Rates {
-        file: path.to_owned(),
-        reason,
-    };
-    let bytes = fs::metadata(path)
-        .map_err(|error| refused(error.to_string()))?
-        .len();
+    // Before the file is read: another file may be of any length.
+    let metadata = fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    let bytes = metadata.len();
     if bytes > MAX_BYTES {
-        return Err(refused(format!("{bytes} bytes")));
+        return Err(unreadable(path, format!("{bytes} bytes")));
     }
-    let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-    let file: File = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+
+    let text = fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
+    let file: File = serde_json::from_str(&text).map_err(|error| unreadable(path, error))?;
     if file.format != FORMAT {
-        return Err(refused(format!("format {}", file.format)));
+        let found = format!("format {}", file.format);
+        return Err(unreadable(path, found));
     }
-    // A missing rate becomes NaN and is refused as such.
-    let of = |table: &BTreeMap<String, f64>, op: Operation| {
-        table.get(op.name()).copied().unwrap_or(f64::NAN)
+
+    let rates = file.rates().map_err(|error| unreadable(path, error))?;
+    let device = match file.device {
+        Some(table) => Some(table.device().map_err(|error| unreadable(path, error))?),
+        None => None,
     };
-    let group = if file.group.is_empty() {
-        &file.one
-    } else {
-        &file.group
-    };
-    let rates = Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
-        .and_then(|rates| rates.with_groups(|op| of(group, op)))
-        .map_err(|error| refused(error.to_string()))?;
-    let device = |DeviceTable {
-                      name,
-                      memory,
-                      one,
-                      group,
-                  }: DeviceTable| {
-        let rates = DeviceRates::new(memory, |op| of(&one, op), |op| of(&group, op));
-        rates
-            .map(|rates| NamedDevice { name, rates })
-            .map_err(|error| refused(error.to_string()))
-    };
-    Ok((rates, file.device.map(device).transpose()?))
+    Ok((rates, device))
+}
+
+impl File {
+    /// The machine's rates. Refuses a missing one.
+    fn rates(&self) -> CoreResult<Rates> {
+        let group = if self.group.is_empty() {
+            &self.one
+        } else {
+            &self.group
+        };
+        let rates = Rates::new(
+            self.threads,
+            |op| rate(&self.one, op),
+            |op| rate(&self.all, op),
+        )?;
+        rates.with_groups(|op| rate(group, op))
+    }
+}
+
+/// The rates of all operations by name.
+fn table_of(rate: impl Fn(Operation) -> f64) -> BTreeMap<String, f64> {
+    Operation::ALL
+        .into_iter()
+        .map(|op| (op.name().to_owned(), rate(op)))
+        .collect()
+}
+
+/// The rate of an operation. A missing one becomes NaN, which is refused as such.
+fn rate(table: &BTreeMap<String, f64>, op: Operation) -> f64 {
+    table.get(op.name()).copied().unwrap_or(f64::NAN)
+}
+
+fn unwritable(path: &Path, reason: impl ToString) -> Error {
+    Error::Write {
+        file: path.to_owned(),
+        reason: reason.to_string(),
+    }
+}
+
+fn unreadable(path: &Path, reason: impl ToString) -> Error {
+    Error::Rates {
+        file: path.to_owned(),
+        reason: reason.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +283,7 @@ mod tests {
             rates: device,
         };
         assert!(device.is_at("cuda:0") && !device.is_at("cuda:01"));
+
         write(&path, &rates, Some(&device)).unwrap();
         let (again, found) = read(&path).unwrap();
         let found = found.unwrap();
@@ -259,6 +302,7 @@ mod tests {
             );
             assert!(near(again.group(op), rates.group(op)), "{again:?}");
         }
+
         let text = fs::read_to_string(&path).unwrap();
         for (from, to) in [
             ("\"format\": 1", "\"format\": 2"),
@@ -275,6 +319,7 @@ mod tests {
                 "{error}"
             );
         }
+
         fs::write(&path, vec![b' '; 1 << 17]).unwrap();
         assert!(
             read(&path)

@@ -1,4 +1,4 @@
-//! The plan for a database, and its form as JSON.
+//! Plans of databases, and their form as JSON.
 
 use papir_core::cost::Rates;
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a database, with this many changes per hour, and on several machines. On these, memory
-    /// and threads of the demand are those of each.
+    /// Plans a database, with changes if their number per hour is given, and on several machines if
+    /// they are given. Each machine has the memory and threads of the demand.
     ///
     /// # Errors
     /// [`crate::Error::NothingFits`] with the reason of each scheme.
@@ -36,12 +36,18 @@ impl Plan {
         // A machine has a part of the database, so its memory excludes no offer yet.
         let memory = demand.memory.filter(|_| machines.is_none());
         let choice = planner::choose(&Demand { memory, ..*demand }, rates)?;
-        let of_changes =
-            |changes| changes::plan(&choice, demand, rates, (changes, database.value_bytes));
-        let changes = changes_per_hour.map(of_changes).transpose()?.flatten();
-        let divided = machines
-            .map(|machines| shards::plan(&choice, demand, rates, machines))
-            .transpose()?;
+
+        let changes = match changes_per_hour {
+            Some(per_hour) => {
+                changes::plan(&choice, demand, rates, per_hour, database.value_bytes)?
+            }
+            None => None,
+        };
+        let divided = match machines {
+            Some(machines) => Some(shards::plan(&choice, demand, rates, machines)?),
+            None => None,
+        };
+
         Ok(Self {
             choice,
             changes,
@@ -51,9 +57,10 @@ impl Plan {
 
     /// The recommendation and its reason, in a sentence.
     pub fn reason(&self) -> String {
-        self.divided
-            .as_ref()
-            .map_or_else(|| self.choice.reason(), ShardsPlan::reason)
+        match &self.divided {
+            Some(divided) => divided.reason(),
+            None => self.choice.reason(),
+        }
     }
 
     /// The plan as one JSON object; `rates` names their origin.
@@ -63,9 +70,11 @@ impl Plan {
             changes,
             divided,
         } = self;
-        let recommended = divided
-            .as_ref()
-            .map_or(&choice.best, |divided| &divided.single);
+        let recommended = match divided {
+            Some(divided) => &divided.single,
+            None => &choice.best,
+        };
+
         json!({
             "records": demand.shape.records(),
             "record_bits": demand.shape.record_bits(),

@@ -1,4 +1,4 @@
-//! Plans a database on several machines.
+//! Plans of databases on several machines.
 
 use papir_core::Result as CoreResult;
 use papir_core::cost::{Counts, Operation, Rates};
@@ -10,7 +10,8 @@ use crate::offer::Offer;
 use crate::planner::{Choice, LeftOut};
 use crate::{Error, Result, units};
 
-/// Seconds of the calls to all shards for a query, besides sending it: measured with Ray on one machine.
+/// Seconds of the calls to all shards for a query, besides sending it: measured with Ray on one
+/// machine.
 const CALL_S: f64 = 5e-3;
 /// Queries that shards and front answer together under load.
 const GROUP: usize = 16;
@@ -53,7 +54,7 @@ pub struct ShardsPlan {
     pub shards: Vec<ShardOffer>,
     /// Seconds of the machine in front: it reads the query, and combines the parts of the answer.
     pub front_s: f64,
-    /// Bytes that it keeps in memory at most, without the program itself.
+    /// Bytes that the machine in front keeps in memory at most, without the program itself.
     pub front_memory_bytes: u64,
     /// Seconds of calls and transfers between the machines.
     pub calls_s: f64,
@@ -66,54 +67,54 @@ pub struct ShardsPlan {
 }
 
 impl ShardsPlan {
-    /// The costs of an offer, divided.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] for a scheme that cannot be divided, and
-    /// [`papir_core::Error::OutOfBounds`] for more machines than slices.
+    /// The costs of an offer, divided. Refuses a scheme that cannot be divided, and more machines
+    /// than slices.
     fn of(offer: &Offer, demand: &Demand, rates: &Rates, machines: Machines) -> CoreResult<Self> {
         let scheme = registry::by_name(offer.scheme)?;
         let division = scheme.division(&offer.encoded)?;
         let work = scheme.divided_work(&offer.encoded)?;
         let ranges = division.split(machines.shards)?;
-        let slices = division.slices();
         let threads = demand.threads;
+
         // Words of partial answers are written and read, besides the work on one machine.
-        let words =
-            |share: f64| Counts::new().with(Operation::Word, share * division.words as f64, 1);
-        let of_slices = work.slices.and(words(1.0));
-        let front = work.combiner.and(words(1.0));
-        let share = |count: usize| count as f64 / slices as f64;
-        let shard = |count: usize| ShardOffer {
-            slices: count,
-            memory_bytes: (share(count) * (offer.memory_bytes - offer.hint_bytes) as f64) as u64,
-            answer_s: share(count) * of_slices.seconds(rates, threads)
-                + work.shard.seconds(rates, threads),
+        let words = Counts::new().with(Operation::Word, division.words as f64, 1);
+        let divided = Divided {
+            offer,
+            slices: division.slices(),
+            of_slices: work.slices.and(words.clone()),
+            of_shard: work.shard,
         };
-        let shards: Vec<ShardOffer> = ranges.iter().map(|range| shard(range.len())).collect();
+        let front = work.combiner.and(words);
+
+        let shards: Vec<ShardOffer> = ranges
+            .iter()
+            .map(|range| divided.shard(range.len(), rates, threads))
+            .collect();
         let slowest = shards
             .iter()
             .map(|shard| shard.answer_s)
             .fold(0.0, f64::max);
+
         // The machine in front sends each query to all shards, and receives the words.
         let sent = machines.shards as f64 * offer.upload_bytes as f64;
-        let transfer_s =
-            8.0 * (sent + (division.words * division.word_bytes()) as f64) / machines.network;
+        let received = (division.words * division.word_bytes()) as f64;
+        let transfer_s = 8.0 * (sent + received) / machines.network;
         let front_s = front.seconds(rates, threads);
         let calls_s = CALL_S + transfer_s;
-        // Of each query under way: its bytes, and the words of all shards, packed and unpacked.
-        let query_bytes =
-            offer.upload_bytes + (division.words * (division.word_bytes() + 8)) as u64;
         let answer_s = slowest + front_s + calls_s;
+
+        // Of each query under way: its bytes, and the words of all shards, packed and unpacked.
+        let word_bytes = division.word_bytes() + 8;
+        let query_bytes = offer.upload_bytes + (division.words * word_bytes) as u64;
+
         // The busiest machine: a shard with the most slices, the one in front, or its network.
-        let most = share(ranges.iter().map(|range| range.len()).max().unwrap_or(0));
-        let busy =
-            most * of_slices.group_seconds(rates, GROUP) + work.shard.group_seconds(rates, GROUP);
+        let most = ranges.iter().map(|range| range.len()).max().unwrap_or(0);
+        let busy = divided.group_seconds(most, rates);
         let busiest = busy.max(front.group_seconds(rates, GROUP)) / threads as f64;
         Ok(Self {
             predicted: true,
             single: offer.clone(),
-            slices,
+            slices: divided.slices,
             shards,
             front_s,
             front_memory_bytes: work.combiner_bytes + UNDER_WAY as u64 * query_bytes,
@@ -124,6 +125,7 @@ impl ShardsPlan {
         })
     }
 
+    /// Returns true if every machine has enough memory.
     fn fits(&self, demand: &Demand) -> bool {
         let shards = self.shards.iter().map(|shard| shard.memory_bytes);
         shards
@@ -139,6 +141,7 @@ impl ShardsPlan {
             .map(|shard| shard.memory_bytes)
             .max()
             .unwrap_or(0);
+
         format!(
             "{} on {} machines with {} of memory each, and {} in front, predicted: an answer takes {} ({} on one \
              machine), a lookup {}; together they keep up with {:.0} lookups per second.",
@@ -154,8 +157,43 @@ impl ShardsPlan {
     }
 }
 
-/// Chooses, of these offers, the one with the least time of a lookup on these machines. The demand's memory
-/// and threads are those of each, also of the one in front.
+/// An offer whose work is divided among shards.
+struct Divided<'a> {
+    offer: &'a Offer,
+    slices: usize,
+    /// Work of all slices together.
+    of_slices: Counts,
+    /// Work of each shard, independent of its slices.
+    of_shard: Counts,
+}
+
+impl Divided<'_> {
+    /// The share of a shard with `slices` slices.
+    fn share(&self, slices: usize) -> f64 {
+        slices as f64 / self.slices as f64
+    }
+
+    /// The part of a machine with `slices` slices.
+    fn shard(&self, slices: usize, rates: &Rates, threads: usize) -> ShardOffer {
+        let share = self.share(slices);
+        let bytes = (self.offer.memory_bytes - self.offer.hint_bytes) as f64;
+        let of_slices = share * self.of_slices.seconds(rates, threads);
+        ShardOffer {
+            slices,
+            memory_bytes: (share * bytes) as u64,
+            answer_s: of_slices + self.of_shard.seconds(rates, threads),
+        }
+    }
+
+    /// Core seconds of a shard with `slices` slices for each query of a group.
+    fn group_seconds(&self, slices: usize, rates: &Rates) -> f64 {
+        let of_slices = self.share(slices) * self.of_slices.group_seconds(rates, GROUP);
+        of_slices + self.of_shard.group_seconds(rates, GROUP)
+    }
+}
+
+/// Chooses the offer with the least time of a lookup on these machines. Each machine has the
+/// demand's memory and threads, also the one in front.
 ///
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
@@ -170,23 +208,24 @@ pub fn plan(
     for offer in choice.offers() {
         match ShardsPlan::of(offer, demand, rates, machines) {
             Ok(plan) if plan.fits(demand) => plans.push(plan),
-            Ok(_) => left_out.push(leave_out(
-                offer,
-                "a part of it does not fit in the memory of a machine",
-            )),
+            Ok(_) => {
+                let reason = "a part of it does not fit in the memory of a machine";
+                left_out.push(leave_out(offer, reason));
+            }
             Err(error) => left_out.push(leave_out(offer, error)),
         }
     }
+
     let least = plans
         .into_iter()
         .min_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
-    least.ok_or_else(|| {
-        let database = format!("{} shards", machines.shards);
-        let reasons = reasons(&left_out);
-        Error::NothingFits { database, reasons }
+    least.ok_or_else(|| Error::NothingFits {
+        database: format!("{} shards", machines.shards),
+        reasons: reasons(&left_out),
     })
 }
 
+/// The entry of an offer that is left out.
 fn leave_out(offer: &Offer, reason: impl ToString) -> LeftOut {
     LeftOut {
         scheme: offer.scheme,
@@ -272,7 +311,9 @@ mod tests {
     fn more_machines_answer_sooner_and_more_often() {
         let [one, four] = [1, 4].map(planned);
         assert!(four.answer_s < one.answer_s && four.lookups_per_second > one.lookups_per_second);
-        // A single shard does the work of the single machine, besides the calls and words in between.
+
+        // A single shard does the work of the single machine, besides the calls and words in
+        // between.
         let same = (one.shards[0].answer_s + one.front_s) / one.single.answer_s;
         assert!((1.0..1.1).contains(&same), "{same}");
     }

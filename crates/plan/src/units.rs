@@ -1,4 +1,4 @@
-//! Sizes in command-line notation, and human-readable bytes, bits and seconds.
+//! Sizes in command-line notation, and readable quantities.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,18 +41,24 @@ const BYTE_SUFFIXES: [(&str, u32); 5] =
 /// # Errors
 /// [`Error::Size`] for malformed text, zero, and numbers from 2⁶⁴ on.
 pub fn parse_bytes(text: &str) -> Result<u64> {
-    let bad = || Error::Size {
-        found: text.to_owned(),
-    };
     let unit = BYTE_SUFFIXES
         .iter()
         .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
     let (digits, shift) = unit.unwrap_or((text, 0));
-    let count: u64 = digits.trim_end().parse().map_err(|_| bad())?;
-    count
-        .checked_mul(1 << shift)
-        .filter(|&bytes| bytes > 0)
-        .ok_or_else(bad)
+    let Ok(count) = digits.trim_end().parse::<u64>() else {
+        return Err(bad_size(text));
+    };
+
+    match count.checked_mul(1 << shift) {
+        Some(bytes) if bytes > 0 => Ok(bytes),
+        _ => Err(bad_size(text)),
+    }
+}
+
+fn bad_size(text: &str) -> Error {
+    Error::Size {
+        found: text.to_owned(),
+    }
 }
 
 /// Formats a number of bytes in binary units with three digits: `531 B`, `52.1 KiB`, `1.00 GiB`.
@@ -95,6 +101,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// Formats a number with three digits.
 fn three_digits(value: f64) -> String {
     let decimals = if value < 9.995 {
         2

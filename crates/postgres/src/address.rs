@@ -1,5 +1,6 @@
 //! Addresses of PostgreSQL servers, with password and TLS.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,26 +21,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a connection whose server does not acknowledge is closed.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Parses the address, and adds what it leaves open: the password, timeouts, the primary only.
+/// Parses the address, and adds password, timeouts and TLS where it has none.
 pub(crate) fn parse(login: &Login) -> Result<Config> {
     let mut config: Config = login
         .address
         .parse()
         .map_err(|error| Error::new(format!("its address: {error}")))?;
-    if config.get_password().is_some() {
-        return Err(Error::new(
-            "its address contains a password, which others on this machine can read: \
-             give it in PGPASSWORD, or in the file that PGPASSFILE names",
-        ));
-    }
-    if config.get_hosts().is_empty() {
-        return Err(Error::new(
-            "its address names no host: expected postgres://HOST/DATABASE",
-        ));
-    }
+    check(&config)?;
+
     if let Some(password) = password(login, &config)? {
         config.password(password);
     }
+
+    // A standby accepts connections, but no writes.
     config
         .application_name("papir")
         .target_session_attrs(TargetSessionAttrs::ReadWrite)
@@ -51,6 +45,8 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(SILENCE);
     }
+
+    // `Prefer` falls back to plain text, so that an attacker in between could turn TLS off.
     if config.get_ssl_mode() == SslMode::Prefer {
         let mode = if is_local(&config) {
             SslMode::Disable
@@ -62,6 +58,23 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
     Ok(config)
 }
 
+/// Refuses an address with a password or without a host.
+fn check(config: &Config) -> Result<()> {
+    if config.get_password().is_some() {
+        return Err(Error::new(
+            "its address contains a password, which others on this machine can read: \
+             give it in PGPASSWORD, or in the file that PGPASSFILE names",
+        ));
+    }
+    if config.get_hosts().is_empty() {
+        return Err(Error::new(
+            "its address names no host: expected postgres://HOST/DATABASE",
+        ));
+    }
+    Ok(())
+}
+
+/// The password of a login, or else of the line of its password file for the first host.
 fn password(login: &Login, config: &Config) -> Result<Option<String>> {
     if login.password.is_some() {
         return Ok(login.password.clone());
@@ -69,6 +82,7 @@ fn password(login: &Login, config: &Config) -> Result<Option<String>> {
     let Some(file) = &login.pass_file else {
         return Ok(None);
     };
+
     let user = config.get_user().unwrap_or_default();
     let host = match &config.get_hosts()[0] {
         Host::Tcp(name) => name.clone(),
@@ -81,10 +95,8 @@ fn password(login: &Login, config: &Config) -> Result<Option<String>> {
         .copied()
         .unwrap_or(5432)
         .to_string();
-    pass_file::find(
-        file,
-        [&host, &port, config.get_dbname().unwrap_or(user), user],
-    )
+    let database = config.get_dbname().unwrap_or(user);
+    pass_file::find(file, [&host, &port, database, user])
 }
 
 /// Returns true if all hosts are this machine.
@@ -101,7 +113,7 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// TLS that verifies the server's certificate against the public roots, or those of a file.
+/// TLS that verifies the server's certificate against the public roots, or the roots of a file.
 pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
     let roots = match &login.root_certificates {
         Some(path) => roots_of(path)?,
@@ -109,32 +121,37 @@ pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
             roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
         },
     };
+
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| Error::new(format!("TLS: {error}")))?;
-    Ok(MakeRustlsConnect::new(
-        builder.with_root_certificates(roots).with_no_client_auth(),
-    ))
+    let config = builder.with_root_certificates(roots).with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
 }
 
+/// The root certificates of a PEM file.
 fn roots_of(path: &Path) -> Result<RootCertStore> {
-    let failed =
-        |reason: String| Error::new(format!("PGSSLROOTCERT, {}: {reason}", path.display()));
+    let certificates =
+        CertificateDer::pem_file_iter(path).map_err(|error| bad_roots(path, error))?;
     let mut roots = RootCertStore::empty();
-    for certificate in
-        CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?
-    {
-        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| bad_roots(path, error))?;
         roots
             .add(certificate)
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| bad_roots(path, error))?;
     }
+
+    // A file without certificates is read without an error, but would trust no server.
     if roots.is_empty() {
-        Err(failed("it contains no PEM certificate".into()))
+        Err(bad_roots(path, "it contains no PEM certificate"))
     } else {
         Ok(roots)
     }
+}
+
+fn bad_roots(path: &Path, reason: impl Display) -> Error {
+    Error::new(format!("PGSSLROOTCERT, {}: {reason}", path.display()))
 }
 
 #[cfg(test)]
@@ -165,6 +182,7 @@ mod tests {
                 .contains("no host")
         );
         assert!(parse(&login("postgres://db:port/papir")).is_err());
+
         let with = Login {
             password: Some("secret".into()),
             ..login("postgres://papir@db/papir")
@@ -183,6 +201,7 @@ mod tests {
         ] {
             assert_eq!(mode(local), SslMode::Disable, "{local}");
         }
+
         assert_eq!(mode("postgres://db/a"), SslMode::Require);
         assert_eq!(mode("postgres://localhost,db/a"), SslMode::Require);
         assert_eq!(

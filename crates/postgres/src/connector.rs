@@ -19,8 +19,8 @@ impl Connector {
     /// Reads the address, the password file and the certificates of a login.
     ///
     /// # Errors
-    /// [`crate::Error`] for an address that cannot be parsed, names no host or has a password, and for
-    /// files that cannot be read.
+    /// [`crate::Error`] for an address that cannot be parsed, names no host or has a password, and
+    /// for files that cannot be read.
     pub fn new(login: &Login) -> Result<Self> {
         let config = address::parse(login)?;
         let tls = match config.get_ssl_mode() {
@@ -30,7 +30,8 @@ impl Connector {
         Ok(Self { config, tls })
     }
 
-    /// A new connection to the primary. Must not be called on a thread that runs asynchronous tasks.
+    /// Makes a new connection to the primary. Must not be called on a thread that runs asynchronous
+    /// tasks.
     ///
     /// # Errors
     /// Errors of the connection.

@@ -2,9 +2,9 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`Login`] | what is needed to connect |
+//! | [`Login`] | address, password and trust |
 //! | [`Connector`] | connections |
-//! | `address` | parses an address, and adds what it leaves open |
+//! | `address` | addresses, with defaults |
 //! | `pass_file` | password files of PostgreSQL's clients |
 //!
 //! Without the feature `connect`, there are only logins.

@@ -6,35 +6,39 @@ use std::path::PathBuf;
 /// Address of a PostgreSQL server, password and trust.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Login {
-    /// Its address, `postgres://USER@HOST/DATABASE`, without a password. If it names several hosts,
-    /// the one that accepts writes is used. Without `sslmode`, TLS is required except to this
-    /// machine; the server's certificate is always verified.
+    /// Address of the server, `postgres://USER@HOST/DATABASE`, without a password. If it names
+    /// several hosts, the one that accepts writes is used. Without `sslmode`, TLS is required
+    /// except to this machine; the server's certificate is always verified.
     pub address: String,
     /// The password, if one is needed.
     pub password: Option<String>,
-    /// File with the password, in the format of PostgreSQL's clients. Used if there is no `password`.
+    /// File with the password, in the format of PostgreSQL's clients. Used without a `password`.
     pub pass_file: Option<PathBuf>,
     /// PEM file of root certificates to trust instead of the public ones.
     pub root_certificates: Option<PathBuf>,
 }
 
 impl Login {
-    /// A login at an address, with the password from the variables `PGPASSWORD` or `PGPASSFILE`, and
-    /// root certificates from `PGSSLROOTCERT`, which PostgreSQL's own clients read.
+    /// A login at an address, with the password from the variables `PGPASSWORD` or `PGPASSFILE`,
+    /// and root certificates from `PGSSLROOTCERT`, which PostgreSQL's own clients read.
     pub fn from_environment(address: impl Into<String>) -> Self {
-        let path = |name| std::env::var_os(name).map(PathBuf::from);
         Self {
             address: address.into(),
             password: std::env::var("PGPASSWORD").ok(),
-            pass_file: path("PGPASSFILE"),
-            root_certificates: path("PGSSLROOTCERT"),
+            pass_file: path_in("PGPASSFILE"),
+            root_certificates: path_in("PGSSLROOTCERT"),
         }
     }
 
-    /// Returns whether `text` is an address of a PostgreSQL server.
+    /// Returns true if `text` is an address of a PostgreSQL server.
     pub fn is_address(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
+}
+
+/// The path in an environment variable; `None` if it is not set.
+fn path_in(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
 }
 
 impl fmt::Debug for Login {
@@ -46,6 +50,7 @@ impl fmt::Debug for Login {
             root_certificates,
             ..
         } = self;
+
         let mut debug = f.debug_struct("Login");
         debug
             .field("address", address)

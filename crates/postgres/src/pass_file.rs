@@ -1,5 +1,8 @@
-//! Password files of PostgreSQL's clients: lines `HOST:PORT:DATABASE:USER:PASSWORD`.
+//! Password files of PostgreSQL's clients.
+//!
+//! They have lines `HOST:PORT:DATABASE:USER:PASSWORD`.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -10,44 +13,51 @@ use crate::error::{Error, Result};
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Finds the password of the first line that matches host, port, database and user. A field may be
-/// `*`, which matches everything; a backslash escapes `:` and itself.
-///
-/// # Errors
-/// A file that cannot be read, or that others can read.
+/// `*`, which matches everything; a backslash escapes `:` and itself. Refuses a file that others
+/// can read.
 pub(crate) fn find(path: &Path, wanted: [&str; 4]) -> Result<Option<String>> {
-    let failed =
-        |reason: String| Error::new(format!("the password file {}: {reason}", path.display()));
-    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let file = File::open(path).map_err(|error| failed(path, error))?;
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = file
-            .metadata()
-            .map_err(|error| failed(error.to_string()))?
-            .permissions()
-            .mode();
-        if mode & 0o077 != 0 {
-            return Err(failed(format!(
-                "others can read it (mode {:o}): expected 600",
-                mode & 0o777
-            )));
-        }
-    }
+    check_mode(&file, path)?;
+
     let mut text = String::new();
     file.take(MAX_BYTES)
         .read_to_string(&mut text)
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failed(path, error))?;
     Ok(text.lines().find_map(|line| password(line, wanted)))
 }
 
+/// Refuses a file that others can read.
+#[cfg(unix)]
+fn check_mode(file: &File, path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    // Of the open file: the path may name another one by now.
+    let metadata = file.metadata().map_err(|error| failed(path, error))?;
+    let mode = metadata.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let shown = mode & 0o777;
+    let reason = format!("others can read it (mode {shown:o}): expected 600");
+    Err(failed(path, reason))
+}
+
+fn failed(path: &Path, reason: impl Display) -> Error {
+    Error::new(format!("the password file {}: {reason}", path.display()))
+}
+
+/// The password of a line; `None` if the line does not match.
 fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }
+
     let fields = fields(line);
     let [host, port, database, user, password] = fields.as_slice() else {
         return None;
     };
+
     let found = [host, port, database, user];
     let matches = found
         .into_iter()
@@ -56,9 +66,11 @@ fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
     matches.then(|| password.clone())
 }
 
+/// The fields of a line, without their backslashes.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
+
     while let Some(character) = characters.next() {
         let last = fields.len() - 1;
         match character {
@@ -81,6 +93,7 @@ mod tests {
         let text =
             "# comment:*:*:*:no\nshort\nother:*:*:*:a\ndb:5432:papir:user:b\\:\\\\c\n*:*:*:*:d\n";
         std::fs::write(file.path(), text).unwrap();
+
         let find = |host, port| find(file.path(), [host, port, "papir", "user"]).unwrap();
         assert_eq!(find("db", "5432").as_deref(), Some("b:\\c"));
         assert_eq!(find("db", "5433").as_deref(), Some("d"));

@@ -46,7 +46,7 @@ impl ClientStatus {
     /// The status of a client whose keys are being uploaded.
     pub const UPLOADING: &str = "uploading";
 
-    /// Returns whether the keys are still being uploaded.
+    /// Returns true if the keys are still being uploaded.
     pub fn is_uploading(&self) -> bool {
         self.status == Self::UPLOADING
     }
@@ -103,6 +103,7 @@ mod tests {
             next_sent_ahead: 13,
         };
         assert!(status.is_uploading());
+
         let counts = RegistryCounts {
             registered: 1,
             uploading: 2,
@@ -114,6 +115,7 @@ mod tests {
             clients: vec![status],
             counts,
         };
+
         let golden = concat!(
             r#"{"clients":[{"id":"ab","status":"uploading","created":1,"used":2,"expires":3,"keys_bytes":4,"#,
             r#""uploaded_bytes":5,"part_bytes":6,"version":"07","tickets_ready":8,"tickets_used":9,"#,

@@ -52,8 +52,8 @@ pub const CLIENT_GONE: &str = "client_gone";
 pub const OVER_QUOTA: &str = "over_quota";
 /// 429: the clients of the database, or of the token or network, are at their limit.
 pub const REGISTRY_FULL: &str = "registry_full";
-/// 503: the client registry cannot be read or changed. Whether a change was made is unknown: only the
-/// same bytes may be sent again.
+/// 503: the client registry cannot be read or changed. A change may have been made: only the same
+/// bytes may be sent again.
 pub const REGISTRY_FAILED: &str = "registry_failed";
 /// 409: the upload of the keys is not complete.
 pub const UPLOAD_INCOMPLETE: &str = "upload_incomplete";
@@ -68,8 +68,8 @@ pub const TICKET_USED: &str = "ticket_used";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
 
-/// The title of a code, which does not change from one response to the next. Every code that is not
-/// in this module is a scheme's own.
+/// The title of a code, the same in every response. Every code that is not in this module is a
+/// scheme's own.
 pub(crate) fn title(code: &str) -> &'static str {
     match code {
         UNKNOWN_ROUTE => "No such path",
@@ -79,12 +79,14 @@ pub(crate) fn title(code: &str) -> &'static str {
         NOT_READY => "The databases are still loading",
         UNAVAILABLE => "A part of the database is unavailable",
         STOPPING => "The service is about to stop",
+
         TOO_LONG => "The body exceeds its limit",
         TOO_SLOW => "The body did not arrive in time",
         INTERRUPTED => "The body ended early",
         WRONG_LENGTH => "The body has a wrong length",
         WRONG_VERSION => "The version is not answered",
         MALFORMED => "A header or the body does not parse",
+
         UNAUTHORIZED => "Missing or invalid token",
         FORBIDDEN => "The token does not allow the request",
         TOO_MANY => "The client exceeds its limits",
@@ -104,6 +106,7 @@ fn title_of_clients(code: &str) -> &'static str {
         OVER_QUOTA => "The keys exceed the quota of the database",
         REGISTRY_FULL => "Too many registered clients",
         REGISTRY_FAILED => "The client registry failed",
+
         UPLOAD_INCOMPLETE => "The upload is not complete",
         ALREADY_REGISTERED => "The upload is already complete",
         WRONG_OFFSET => "The part does not start where the upload ended",

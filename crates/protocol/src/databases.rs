@@ -244,6 +244,7 @@ mod tests {
                 hint: 4,
             },
         };
+
         let golden = format!(
             "{INFO}{}",
             concat!(
@@ -273,6 +274,7 @@ mod tests {
             checkpoint,
             ..info()
         };
+
         let golden = format!("{INFO},\"checkpoint\":{{\"sequence\":3,\"time\":1800000000}}}}");
         assert_eq!(serde_json::to_string(&signed).unwrap(), golden);
         assert_eq!(
@@ -297,6 +299,7 @@ mod tests {
             delta: Some(delta),
             ..info()
         };
+
         let golden = format!(
             "{INFO}{}",
             concat!(

@@ -1,4 +1,4 @@
-//! The body of every error response: problem details (RFC 9457).
+//! Problem details, the body of error responses (RFC 9457).
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]

@@ -80,20 +80,27 @@ fn escape(name: &str) -> String {
     escaped
 }
 
-/// The name of a database in a path: undoes percent-encoding. `None` for a bad escape, and for bytes that
-/// are not UTF-8.
+/// The name of a database in a path: undoes percent-encoding. `None` for a bad escape, and for
+/// bytes that are not UTF-8.
 pub fn unescape(segment: &str) -> Option<String> {
     let mut bytes = segment.bytes();
     let mut name = Vec::with_capacity(segment.len());
     while let Some(byte) = bytes.next() {
-        let mut digit = || char::from(bytes.next()?).to_digit(16);
-        name.push(if byte == b'%' {
-            (digit()? << 4 | digit()?) as u8
+        if byte == b'%' {
+            let high = digit(bytes.next()?)?;
+            let low = digit(bytes.next()?)?;
+            name.push(high << 4 | low);
         } else {
-            byte
-        });
+            name.push(byte);
+        }
     }
     String::from_utf8(name).ok()
+}
+
+/// The value of a hexadecimal digit.
+fn digit(byte: u8) -> Option<u8> {
+    let value = char::from(byte).to_digit(16)?;
+    Some(value as u8)
 }
 
 #[cfg(test)]
@@ -112,6 +119,7 @@ mod tests {
             checkpoint_log("words"),
             "/v1/databases/words/checkpoint/log"
         );
+
         let version = of_version(&public("words"), "0123456789abcdef");
         assert_eq!(
             version,

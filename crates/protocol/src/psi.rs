@@ -1,4 +1,4 @@
-//! The JSON description of a set for private set intersection.
+//! JSON description of a set for private set intersection.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
@@ -40,6 +40,7 @@ mod tests {
             filter_bytes: Some(20),
             database: None,
         };
+
         let golden = concat!(
             r#"{"kind":"filter","version":"07","elements":3,"longest_label":null,"max_elements":4096,"#,
             r#""filter_bytes":20,"database":null}"#,

@@ -15,7 +15,9 @@ impl Frontier {
     /// The tree of these leaves' hashes.
     pub fn of<'a>(leaves: impl IntoIterator<Item = &'a Hash>) -> Self {
         let mut frontier = Self::default();
-        leaves.into_iter().for_each(|leaf| frontier.push(*leaf));
+        for leaf in leaves {
+            frontier.push(*leaf);
+        }
         frontier
     }
 
@@ -27,6 +29,7 @@ impl Frontier {
     /// Appends the hash of a leaf.
     pub fn push(&mut self, leaf: Hash) {
         let mut node = leaf;
+
         // Each trailing one of the size is a complete subtree of the same size as `node`.
         for _ in 0..self.size.trailing_ones() {
             if let Some(left) = self.subtrees.pop() {
@@ -39,6 +42,7 @@ impl Frontier {
 
     /// The root.
     pub fn root(&self) -> Hash {
+        // From the smallest subtree on: it is the right child of the one before.
         let subtrees = self.subtrees.iter().rev().copied();
         subtrees
             .reduce(|right, left| node_hash(&left, &right))

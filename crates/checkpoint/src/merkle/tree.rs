@@ -26,6 +26,7 @@ impl<'a> Tree<'a> {
         let mut leaves = self.leaves;
         let mut index = index;
         leaves.get(index)?;
+
         // Walks from the root down to the leaf.
         while leaves.len() > 1 {
             let (left, right) = leaves.split_at(split(leaves.len()));
@@ -52,6 +53,7 @@ impl<'a> Tree<'a> {
         if old == 0 {
             return Some(proof);
         }
+
         // `whole` is set as long as the old tree is a subtree of the new one, which the verifier
         // knows already.
         let mut leaves = self.leaves;
@@ -64,9 +66,12 @@ impl<'a> Tree<'a> {
                 leaves = left;
             } else {
                 proof.push(root(left));
-                (leaves, old, whole) = (right, old - left.len(), false);
+                leaves = right;
+                old -= left.len();
+                whole = false;
             }
         }
+
         if !whole {
             proof.push(root(leaves));
         }
@@ -80,6 +85,7 @@ fn split(size: usize) -> usize {
     1 << (size - 1).ilog2()
 }
 
+/// The root of a tree with these leaves.
 fn root(leaves: &[Hash]) -> Hash {
     match leaves {
         [] => empty_root(),

@@ -1,16 +1,20 @@
-//! Verification of inclusion and consistency proofs (RFC 9162, sections 2.1.3.2 and 2.1.4.2).
+//! Verification of inclusion and consistency proofs.
+//!
+//! They follow RFC 9162, sections 2.1.3.2 and 2.1.4.2.
 
 use super::hash::{Hash, node_hash};
 
 /// Maximum number of hashes of a proof: trees have fewer than 2⁶⁴ leaves.
 pub const MAX_PROOF: usize = 64;
 
-/// Returns whether `proof` shows that the tree of `size` leaves with this root has `leaf` at
+/// Returns true if `proof` shows that the tree of `size` leaves with this root has `leaf` at
 /// `index`.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root: &Hash) -> bool {
     if index >= size {
         return false;
     }
+
+    // `place` and `last` are the positions of the path's node and of the last one in its level.
     let mut place = index;
     let mut last = size - 1;
     let mut hash = *leaf;
@@ -18,37 +22,40 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
         if last == 0 {
             return false;
         }
+
         if place & 1 == 1 || place == last {
             hash = node_hash(sibling, &hash);
             // A last node without a right sibling moves up unchanged.
             while place & 1 == 0 && place != 0 {
-                (place, last) = (place >> 1, last >> 1);
+                place >>= 1;
+                last >>= 1;
             }
         } else {
             hash = node_hash(&hash, sibling);
         }
-        (place, last) = (place >> 1, last >> 1);
+        place >>= 1;
+        last >>= 1;
     }
     last == 0 && hash == *root
 }
 
-/// Returns whether `proof` shows that the tree of `size` leaves with this root extends the one of
-/// `old_size` leaves with `old_root`. A tree extends the empty one, whose root is not checked, by
-/// an empty proof.
-pub fn verify_consistency(
-    (old_size, old_root): (u64, &Hash),
-    (size, root): (u64, &Hash),
-    proof: &[Hash],
-) -> bool {
+/// Returns true if `proof` shows that a tree of a size and a root extends an old one. A tree
+/// extends the empty one, whose root is not checked, by an empty proof.
+pub fn verify_consistency(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bool {
+    let (old_size, old_root) = old;
+    let (size, root) = new;
     if old_size == 0 || old_size >= size {
         return proof.is_empty() && (old_size == 0 || old_size == size && old_root == root);
     }
+
     // A complete old tree is itself the first node of the path.
     let first = old_size.is_power_of_two().then_some(*old_root);
     let mut path = first.into_iter().chain(proof.iter().copied());
     let Some(start) = path.next() else {
         return false;
     };
+
+    // The path starts at the largest complete subtree that ends where the old tree ends.
     let shift = (old_size - 1).trailing_ones();
     let mut place = old_size.wrapping_sub(1) >> shift;
     let mut last = (size - 1) >> shift;
@@ -58,16 +65,19 @@ pub fn verify_consistency(
         if last == 0 {
             return false;
         }
+
         if place & 1 == 1 || place == last {
             old_hash = node_hash(&node, &old_hash);
             hash = node_hash(&node, &hash);
             while place & 1 == 0 && place != 0 {
-                (place, last) = (place >> 1, last >> 1);
+                place >>= 1;
+                last >>= 1;
             }
         } else {
             hash = node_hash(&hash, &node);
         }
-        (place, last) = (place >> 1, last >> 1);
+        place >>= 1;
+        last >>= 1;
     }
     last == 0 && old_hash == *old_root && hash == *root
 }

@@ -23,19 +23,16 @@ impl Commitment {
     /// [`CoreError::OutOfBounds`] if its records are not whole bytes, or not longer than a proof.
     pub fn of_prepared(prepared: &Shape, top: [u8; HASH_BYTES]) -> CoreResult<Self> {
         let proof = proof_bytes(prepared.records()) as u64;
-        let bytes = (prepared.record_bytes() as u64)
-            .checked_sub(proof)
-            .filter(|&bytes| bytes > 0);
-        let (Some(bytes), true) = (bytes, prepared.record_bits().is_multiple_of(8)) else {
+        let bytes = prepared.record_bytes() as u64;
+        let bits = prepared.record_bits();
+        if bytes <= proof || !bits.is_multiple_of(8) {
+            let what = "the record length in bits";
             let expected = format!("whole bytes, more than the {} of a proof", 8 * proof);
-            return Err(CoreError::out_of_bounds(
-                "the record length in bits",
-                prepared.record_bits(),
-                expected,
-            ));
-        };
+            return Err(CoreError::out_of_bounds(what, bits, expected));
+        }
+
         Ok(Self {
-            shape: Shape::of_bytes(prepared.records(), bytes)?,
+            shape: Shape::of_bytes(prepared.records(), bytes - proof)?,
             top,
         })
     }
@@ -54,6 +51,7 @@ impl Commitment {
     pub fn root(&self, layout: Option<&KeywordLayout>) -> Root {
         let encoded = layout.map(KeywordLayout::encode).unwrap_or_default();
         let layout = blake3::derive_key("papir 2026 commitment layout v1", &encoded);
+
         let mut hasher = blake3::Hasher::new_derive_key("papir 2026 commitment root v1");
         hasher.update(&self.shape.records().to_le_bytes());
         hasher.update(&(self.shape.record_bytes() as u64).to_le_bytes());
@@ -72,6 +70,8 @@ impl Commitment {
         let expected = record + proof_bytes(self.shape.records());
         CoreError::check_length("a record with its proof", proven.len(), expected)?;
         let (record, proof) = proven.split_at(record);
+
+        // Up to the top without a branch: the bits of the index are secret.
         let mut hash = leaf(record);
         for (level, sibling) in proof.chunks_exact(HASH_BYTES).enumerate() {
             let mut left = hash;
@@ -80,6 +80,7 @@ impl Commitment {
             swap_if(&mut left, &mut right, (index >> level & 1) as u8);
             hash = node(&left, &right);
         }
+
         if hash == self.top {
             Ok(record.to_vec())
         } else {

@@ -1,4 +1,6 @@
-//! Verifiable databases: every record carries a Merkle proof against the owner's commitment.
+//! Verifiable databases.
+//!
+//! Every record carries a Merkle proof against the owner's commitment.
 //!
 //! The owner commits to all records with a Merkle tree of BLAKE3 hashes and prepares each record
 //! followed by its path through the tree. One lookup fetches both, and every lookup has the same

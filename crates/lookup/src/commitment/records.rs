@@ -17,7 +17,7 @@ impl<'a> ProvenRecords<'a> {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for records that are not a whole number of bytes, or too long with
-    /// their proofs; those of the source.
+    /// their proofs; the errors of the source.
     pub fn new(records: &'a dyn Records) -> Result<Self> {
         let plain = records.shape();
         let bytes = plain.record_bytes() + proof_bytes(plain.records());
@@ -41,9 +41,11 @@ impl<'a> ProvenRecords<'a> {
     fn write(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let record_bytes = self.records.shape().record_bytes();
         let proven_bytes = self.shape.record_bytes();
-        let mut records = vec![0; out.len() / proven_bytes * record_bytes];
+        let count = out.len() / proven_bytes;
+        let mut records = vec![0; count * record_bytes];
         self.records
-            .read_packed(first, (out.len() / proven_bytes) as u64, &mut records)?;
+            .read_packed(first, count as u64, &mut records)?;
+
         let pairs = records
             .chunks_exact(record_bytes)
             .zip(out.chunks_exact_mut(proven_bytes));
@@ -65,10 +67,10 @@ impl Records for ProvenRecords<'_> {
         check_read(&self.shape, first, count, out.len())?;
         let step = step(self.shape.record_bytes());
         let parts = out.chunks_mut(step * self.shape.record_bytes());
-        (first..)
-            .step_by(step)
-            .zip(parts)
-            .try_for_each(|(first, out)| self.write(first, out))
+        for (first, out) in (first..).step_by(step).zip(parts) {
+            self.write(first, out)?;
+        }
+        Ok(())
     }
 }
 
@@ -89,12 +91,9 @@ impl<'a> PlainRecords<'a> {
         let bytes = shape.record_bytes() + proof_bytes(shape.records());
         let expected = Shape::of_bytes(shape.records(), bytes as u64)?;
         if found != expected {
-            let words = |s: Shape| format!("{} records of {} bits", s.records(), s.record_bits());
-            return Err(Error::malformed(
-                "a verifiable database",
-                words(found),
-                words(expected),
-            ));
+            let found = shape_words(&found);
+            let expected = shape_words(&expected);
+            return Err(Error::malformed("a verifiable database", found, expected));
         }
         Ok(Self { proven, shape })
     }
@@ -103,13 +102,16 @@ impl<'a> PlainRecords<'a> {
     fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let record_bytes = self.shape.record_bytes();
         let proven_bytes = self.proven.shape().record_bytes();
-        let mut proven = vec![0; out.len() / record_bytes * proven_bytes];
-        self.proven
-            .read_packed(first, (out.len() / record_bytes) as u64, &mut proven)?;
+        let count = out.len() / record_bytes;
+        let mut proven = vec![0; count * proven_bytes];
+        self.proven.read_packed(first, count as u64, &mut proven)?;
+
         let pairs = out
             .chunks_exact_mut(record_bytes)
             .zip(proven.chunks_exact(proven_bytes));
-        pairs.for_each(|(out, proven)| out.copy_from_slice(&proven[..record_bytes]));
+        for (out, proven) in pairs {
+            out.copy_from_slice(&proven[..record_bytes]);
+        }
         Ok(())
     }
 }
@@ -123,11 +125,18 @@ impl Records for PlainRecords<'_> {
         check_read(&self.shape, first, count, out.len())?;
         let step = step(self.proven.shape().record_bytes());
         let parts = out.chunks_mut(step * self.shape.record_bytes());
-        (first..)
-            .step_by(step)
-            .zip(parts)
-            .try_for_each(|(first, out)| self.read(first, out))
+        for (first, out) in (first..).step_by(step).zip(parts) {
+            self.read(first, out)?;
+        }
+        Ok(())
     }
+}
+
+/// A shape in words, for an error.
+fn shape_words(shape: &Shape) -> String {
+    let records = shape.records();
+    let bits = shape.record_bits();
+    format!("{records} records of {bits} bits")
 }
 
 /// Number of records read at a time: about a megabyte.

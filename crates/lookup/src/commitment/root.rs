@@ -28,17 +28,21 @@ impl FromStr for Root {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bad = || Error::malformed("a root", text, "64 hexadecimal digits");
         if text.len() != 2 * HASH_BYTES || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(bad());
+            return Err(not_a_root(text));
         }
+
         let mut root = [0; HASH_BYTES];
         for (byte, pair) in root.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let digits = std::str::from_utf8(pair).map_err(|_| bad())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+            let digits = std::str::from_utf8(pair).map_err(|_| not_a_root(text))?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| not_a_root(text))?;
         }
         Ok(Self(root))
     }
+}
+
+fn not_a_root(text: &str) -> Error {
+    Error::malformed("a root", text, "64 hexadecimal digits")
 }
 
 #[cfg(test)]

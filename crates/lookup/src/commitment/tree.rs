@@ -18,11 +18,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Hashes all records.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes; those of the
-    /// source.
+    /// Hashes all records. Refuses records that are not a whole number of bytes.
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];
         while let Some(level) = levels.last().filter(|level| level.len() > 1) {
@@ -46,12 +42,8 @@ impl Tree {
 
     /// Writes the siblings on the path from a leaf to the top, lowest first, to the whole of `out`.
     pub(crate) fn write_proof(&self, index: u64, out: &mut [u8]) {
-        for ((level, nodes), place) in self
-            .levels
-            .iter()
-            .enumerate()
-            .zip(out.chunks_exact_mut(HASH_BYTES))
-        {
+        let places = out.chunks_exact_mut(HASH_BYTES);
+        for ((level, nodes), place) in self.levels.iter().enumerate().zip(places) {
             let sibling = (index >> level ^ 1) as usize;
             place.copy_from_slice(nodes.get(sibling).unwrap_or(&MISSING));
         }
@@ -76,20 +68,20 @@ pub(crate) fn node(left: &Hash, right: &Hash) -> Hash {
     blake3::derive_key("papir 2026 commitment node v1", &pair)
 }
 
+/// The hashes of all records.
 fn leaves(records: &dyn Records) -> Result<Vec<Hash>> {
     let shape = records.shape();
-    let bytes = shape.record_bytes() as u64;
-    let mut first = 0;
-    if !shape.record_bits().is_multiple_of(8) {
-        let found = shape.record_bits();
-        return Err(Error::out_of_bounds(
-            "the record length in bits",
-            found,
-            "whole bytes, to commit to",
-        ));
+    let bits = shape.record_bits();
+    if !bits.is_multiple_of(8) {
+        let what = "the record length in bits";
+        let expected = "whole bytes, to commit to";
+        return Err(Error::out_of_bounds(what, bits, expected));
     }
+
+    let bytes = shape.record_bytes() as u64;
     let mut leaves = Vec::with_capacity(shape.records() as usize);
     let mut step = Vec::new();
+    let mut first = 0;
     while first < shape.records() {
         let count = (STEP_BYTES / bytes).clamp(1, shape.records() - first);
         step.resize((count * bytes) as usize, 0);

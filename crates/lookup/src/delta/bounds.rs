@@ -1,12 +1,12 @@
-//! The scheme and the length of deltas, and the databases that can have one.
+//! Scheme and maximum length of deltas.
 
 use papir_core::Description;
 
 /// The scheme of deltas. Its public part is a seed, so clients fetch a few hundred bytes for each
 /// version, and its answers carry their masks.
 pub const SCHEME: &str = "inspire";
-/// Longest table of changes by default, in bytes. A longer one makes queries longer and answers slower:
-/// merge it into its base.
+/// Maximum length of a table of changes by default, in bytes. A longer one makes queries longer and
+/// answers slower: merge it into its base.
 pub const MAX_DELTA_BYTES: u64 = 4 << 20;
 /// Bytes of a change besides its value: the tag and the length of its entry.
 pub const CHANGE_BYTES: u64 = 12;
@@ -14,16 +14,17 @@ pub const CHANGE_BYTES: u64 = 12;
 /// The reason why databases of a scheme cannot have a delta; `None` if they can.
 pub fn refusal(description: &Description) -> Option<&'static str> {
     let limits = &description.limits;
-    match () {
-        () if limits.owner_key => {
-            Some("whose records are encrypted: a delta would have to be, too")
-        }
-        () if limits.client_keys || limits.tickets => {
-            Some("whose clients register: their keys and tickets are for the base alone")
-        }
-        () if description.scheme == "depir" => {
-            Some("whose queries ask for thousands of records: each would need a query to the delta")
-        }
-        () => None,
+    if limits.owner_key {
+        return Some("whose records are encrypted: a delta would have to be, too");
     }
+    if limits.client_keys || limits.tickets {
+        return Some("whose clients register: their keys and tickets are for the base alone");
+    }
+
+    if description.scheme == "depir" {
+        return Some(
+            "whose queries ask for thousands of records: each would need a query to the delta",
+        );
+    }
+    None
 }

@@ -16,8 +16,8 @@ use super::word::{Word, check_length};
 /// The name of encoded changes in errors.
 const WHAT: &str = "the changes of a delta";
 
-/// The changes since a base, one per key or record. The owner keeps them to publish the next delta, and
-/// to merge.
+/// The changes since a base, one per key or record. The owner keeps them to publish the next delta,
+/// and to merge.
 ///
 /// ```text
 /// for each change, ascending by id:
@@ -41,7 +41,7 @@ impl DeltaChanges {
         self.0.is_empty()
     }
 
-    /// Bytes of all changes: of each, its value, a tag and a length.
+    /// Bytes of all changes: for each, its value, a tag and a length.
     pub fn bytes(&self) -> u64 {
         let values: u64 = self
             .0
@@ -52,7 +52,7 @@ impl DeltaChanges {
         values + CHANGE_BYTES * self.0.len() as u64
     }
 
-    /// Sets or deletes a key of a base with this layout. Returns whether it was changed before.
+    /// Sets or deletes a key of a base with this layout. Returns true if it was changed before.
     ///
     /// # Errors
     /// [`crate::Error::ValueTooLong`].
@@ -63,36 +63,33 @@ impl DeltaChanges {
         value: Option<Vec<u8>>,
         line: u64,
     ) -> Result<bool> {
-        value
-            .as_ref()
-            .map_or(Ok(()), |value| check_length(value.len(), line))?;
+        if let Some(value) = &value {
+            check_length(value.len(), line)?;
+        }
         Ok(self.0.insert(base.seeds.id(key), value).is_some())
     }
 
-    /// Sets the record at an index of a base without keys. Returns whether it was changed before.
+    /// Sets the record at an index of a base without keys. Returns true if it was changed before.
     ///
     /// # Errors
     /// [`crate::Error::ValueTooLong`].
     pub fn change_record(&mut self, index: u64, record: Vec<u8>, line: u64) -> Result<bool> {
         check_length(record.len(), line)?;
-        Ok(self
-            .0
-            .insert(KeyId::of_index(index), Some(record))
-            .is_some())
+        let earlier = self.0.insert(KeyId::of_index(index), Some(record));
+        Ok(earlier.is_some())
     }
 
-    /// The changes that are not yet in a base into which `merged`, an earlier state of these changes, was
-    /// merged.
+    /// The changes that are not yet in a base into which `merged`, an earlier state of these
+    /// changes, was merged.
     #[must_use]
     pub fn since(&self, merged: &Self) -> Self {
-        let is_new = |(id, value): &(&KeyId, &Option<Vec<u8>>)| merged.0.get(id) != Some(value);
-        Self(
-            self.0
-                .iter()
-                .filter(is_new)
-                .map(|(id, value)| (*id, value.clone()))
-                .collect(),
-        )
+        let mut new = BTreeMap::new();
+        for (id, value) in &self.0 {
+            if merged.0.get(id) != Some(value) {
+                new.insert(*id, value.clone());
+            }
+        }
+        Self(new)
     }
 
     /// The changed records of a base without keys, ascending by index.
@@ -144,15 +141,14 @@ impl DeltaChanges {
                 0 => None,
                 length => Some(reader.raw(length as usize - 1)?.to_vec()),
             };
+
+            // One encoding for each set of changes: ids that repeat or descend are refused.
             if changes
                 .last_key_value()
                 .is_some_and(|(last, _)| *last >= id)
             {
-                return Err(CoreError::malformed(
-                    WHAT,
-                    "ids in another order",
-                    "ascending ids",
-                ));
+                let found = "ids in another order";
+                return Err(CoreError::malformed(WHAT, found, "ascending ids"));
             }
             changes.insert(id, value);
         }
@@ -180,6 +176,7 @@ mod tests {
         for end in (1..bytes.len()).filter(|end| ![20, 40].contains(end)) {
             assert!(DeltaChanges::decode(&bytes[..end]).is_err(), "{end}");
         }
+
         let twice = [&bytes[..20], &bytes[..20]].concat();
         assert_eq!(
             DeltaChanges::decode(&twice).unwrap_err().code(),
@@ -210,6 +207,7 @@ mod tests {
             assert!(!some.change_record(index, vec![index as u8], 1).unwrap());
         }
         assert!(some.change_record(256, vec![9], 2).unwrap());
+
         let found: Vec<_> = some
             .records()
             .map(|(index, record)| (index, record[0]))

@@ -1,19 +1,19 @@
-//! Deltas: the recent changes of a database, in a small database beside it.
+//! Deltas: recent changes of a database, beside it.
 //!
-//! A change of a large database costs about as much as preparing it again. A delta costs what the
-//! changes cost: it is a keyword table of the keys that changed since the **base**, prepared by a scheme
-//! of its own, and every lookup asks both.
+//! A change of a large database costs about as much as preparing it again. The cost of a delta
+//! depends on the changes alone: it is a keyword table of the keys that changed since the
+//! **base**, prepared by a scheme of its own, and every lookup asks both.
 //!
 //! | step | who | function |
 //! |---|---|---|
-//! | changes → one change per key, with those of the delta before | owner | [`DeltaChanges`] |
+//! | changes → one change per key, with the former delta's | owner | [`DeltaChanges`] |
 //! | changes → records and layout | owner | [`table()`] |
 //! | public part and base → one message | owner → client | [`DeltaPart`] |
 //! | key → queries to both | client | `Lookup::with_delta` |
 //! | changes → changes of the base, which merge the delta | owner | `Changes::of_delta` |
 //!
 //! The seeds of the table's layout and of the scheme are drawn for each delta, after its changes are
-//! fixed: whoever can choose changes cannot choose them by the seeds.
+//! fixed: a person who can choose changes cannot choose them by the seeds.
 
 mod bounds;
 mod changes;

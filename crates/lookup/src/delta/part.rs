@@ -1,4 +1,4 @@
-//! The public part of a delta.
+//! Public part of a delta.
 //!
 //! Clients fetch it once per version of the delta, beside the base's, which stays the same.
 //!
@@ -38,8 +38,8 @@ pub struct DeltaPart {
     pub base: Version,
     /// Number of records of base and delta together; `None` for a database with keys.
     pub records: Option<u64>,
-    /// A hash of the prepared delta, which its owner states. It identifies the content, but clients cannot
-    /// check records against it.
+    /// A hash of the prepared delta, which its owner states. It identifies the content, but clients
+    /// cannot check records against it.
     pub content: Option<[u8; 32]>,
     /// The delta's scheme and layout, and the top of the hash tree over its records if the base is
     /// verifiable.
@@ -60,6 +60,7 @@ impl DeltaPart {
         writer
             .raw(self.content.as_ref().map_or(&[], |hash| &hash[..]))
             .bytes(&self.bundle.encode());
+
         let mut bytes = writer.finish();
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum);
@@ -69,29 +70,30 @@ impl DeltaPart {
     /// Parses a message. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`], or those of
+    /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`], or the errors of
     /// [`Bundle::decode`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a delta", bytes);
         let magic: [u8; 4] = reader.array()?;
         if magic != MAGIC {
-            return Err(
-                CoreError::malformed("a delta", papir_core::shown_bytes(&magic), "`PIRD`").into(),
-            );
+            let found = papir_core::shown_bytes(&magic);
+            return Err(CoreError::malformed("a delta", found, "`PIRD`").into());
         }
         DELTA_FORMATS.check(reader.u16()?.into())?;
+
         let base = Version(reader.array()?);
         let records = reader.u64()?;
         let content = match reader.u8()? {
             0 => None,
             1 => Some(reader.array()?),
             other => {
-                return Err(
-                    CoreError::malformed("a delta", format!("the flag {other}"), "0 or 1").into(),
-                );
+                let found = format!("the flag {other}");
+                return Err(CoreError::malformed("a delta", found, "0 or 1").into());
             }
         };
         let bundle = reader.bytes()?;
+
+        // Before the bundle is decoded: damage must not show as an error of the bundle.
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
         reader.finish()?;
         if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
@@ -100,10 +102,12 @@ impl DeltaPart {
             }
             .into());
         }
+
         let bundle = Bundle::decode(bundle)?;
         if bundle.keyword.is_none() {
             return Err(CoreError::malformed("a delta's bundle", "no layout", "a layout").into());
         }
+
         Ok(Self {
             base,
             records: Some(records).filter(|&records| records > 0),

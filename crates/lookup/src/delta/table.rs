@@ -1,4 +1,4 @@
-//! Arranges changes in a table.
+//! Tables of changes.
 
 use papir_core::Progress;
 use rand_core::CryptoRng;
@@ -13,8 +13,8 @@ use crate::layout::KeywordLayout;
 use crate::options::TableOptions;
 use crate::table::{KeywordTable, TableReport};
 
-/// Arranges changes in a table under a fresh placement seed. `base` is the layout of a base with keys,
-/// whose ids the delta shares.
+/// Arranges changes in a table under a fresh placement seed. `base` is the layout of a base with
+/// keys, whose ids the delta shares.
 ///
 /// # Errors
 /// [`papir_core::Error::EmptyDatabase`] without changes, or [`crate::Error::Placement`].
@@ -25,6 +25,7 @@ pub fn table(
     progress: &dyn Progress,
 ) -> Result<KeywordTable> {
     let pairs = changes.pairs();
+
     // An index is its own id.
     let ids = base.map_or([0; SEED_BYTES], |layout| layout.seeds.ids);
     let options = TableOptions {
@@ -32,6 +33,7 @@ pub fn table(
         ..TableOptions::default()
     };
     let (layout, records) = arrange(&pairs, ids, &options, rng, progress)?;
+
     let report = TableReport::of(&pairs, &layout);
     let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
     Ok(KeywordTable {

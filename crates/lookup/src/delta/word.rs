@@ -1,4 +1,4 @@
-//! The values in a delta's table: a new value, or a deletion.
+//! Values of a delta's table: new values and deletions.
 
 use papir_core::Error as CoreError;
 
@@ -21,7 +21,7 @@ pub(super) fn check_length(found: usize, line: u64) -> Result<()> {
     }
 }
 
-/// A change of one key, as the delta says it.
+/// A change of one key, as a delta's table holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// The key has this value.
@@ -37,9 +37,6 @@ impl Word {
     }
 
     /// Reads a change.
-    ///
-    /// # Errors
-    /// [`CoreError::Malformed`].
     pub(crate) fn decode(mut bytes: Vec<u8>) -> Result<Self> {
         match bytes.first() {
             None => Ok(Self::Deleted),
@@ -48,11 +45,9 @@ impl Word {
                 Ok(Self::Value(bytes))
             }
             Some(other) => {
+                let found = format!("{other} first");
                 let expected = format!("no bytes, or {VALUE} first");
-                Err(
-                    CoreError::malformed("a change in a delta", format!("{other} first"), expected)
-                        .into(),
-                )
+                Err(CoreError::malformed("a change in a delta", found, expected).into())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Queries to one database, and the decoding of its answers.
+//! Queries to one database and the decoding of its answers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::ids::KeyId;
 use crate::layout::{KeywordLayout, within};
 
-/// The client of one prepared database: of a whole one, of a base or of a delta.
+/// The client of one prepared database: a whole one, a base or a delta.
 pub(super) struct Part {
     pub(super) client: Box<dyn ErasedClient>,
     pub(super) keyword: Option<KeywordLayout>,
@@ -57,11 +57,9 @@ impl Part {
         self.keyword.as_ref().map_or(1, KeywordLayout::lookups)
     }
 
-    /// Checks the lengths of one lookup's queries and answers. They follow from a layout and parameters
-    /// of a few bytes, which a client has from the server: nothing is allocated for a lookup before.
-    ///
-    /// # Errors
-    /// [`CoreError::OutOfBounds`] above [`MAX_MESSAGE_BYTES`].
+    /// Checks that one lookup's queries, and its answers, have at most [`MAX_MESSAGE_BYTES`].
+    /// Their lengths follow from a layout and parameters of a few bytes, which a client has from
+    /// the server: nothing is allocated for a lookup before this check.
     pub(super) fn check_messages(&self) -> Result<()> {
         let queries = self.records_per_lookup().div_ceil(self.capacity()) as u64;
         let sizes = self.client.describe().sizes;
@@ -69,13 +67,15 @@ impl Part {
             ("the bytes of one lookup's queries", sizes.query),
             ("the bytes of one lookup's answers", sizes.answer),
         ];
+
         for (what, each) in messages {
             within(what, queries.saturating_mul(each), 0, MAX_MESSAGE_BYTES)?;
         }
         Ok(())
     }
 
-    /// Maximum number of lookups whose queries, and whose answers, have at most [`MAX_MESSAGE_BYTES`] together.
+    /// Maximum number of lookups whose queries, and whose answers, have at most
+    /// [`MAX_MESSAGE_BYTES`] together.
     pub(super) fn lookups_in_message(&self) -> usize {
         let sizes = self.client.describe().sizes;
         let queries = MAX_MESSAGE_BYTES / sizes.query.max(sizes.answer).max(1);
@@ -99,6 +99,8 @@ impl Part {
         let Some(commitment) = &self.commitment else {
             return Ok(records);
         };
+
+        // All are checked before the first error returns, as in `Pending::finish_all`.
         let opened: Vec<Result<Record>> = indices
             .iter()
             .zip(&records)
@@ -122,20 +124,28 @@ pub(super) struct Queries {
     pub(super) tickets: Vec<u64>,
 }
 
+/// Lookups in one database and their queries.
+pub(super) struct Prepared {
+    pub(super) asked: Asked,
+    pub(super) made: Queries,
+}
+
 impl Asked {
-    /// Makes the queries of several lookups, with as many records in each as the scheme's batches hold.
-    pub(super) fn new(
+    /// Makes the queries of several lookups, with as many records in each as the scheme's batches
+    /// hold.
+    pub(super) fn prepare(
         part: &Arc<Part>,
         needs: Vec<Need>,
         mut state: Option<&mut ErasedState>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<(Self, Queries)> {
-        let mut all = Zeroizing::new(Vec::with_capacity(
-            needs.iter().map(|need| need.indices.len()).sum(),
-        ));
-        needs
-            .iter()
-            .for_each(|need| all.extend_from_slice(&need.indices));
+    ) -> Result<Prepared> {
+        // Allocated once: a vector that grows would leave copies of secret indices in memory.
+        let total = needs.iter().map(|need| need.indices.len()).sum();
+        let mut all = Zeroizing::new(Vec::with_capacity(total));
+        for need in &needs {
+            all.extend_from_slice(&need.indices);
+        }
+
         let client = &part.client;
         let mut secrets = Vec::new();
         let mut made = Queries::default();
@@ -147,14 +157,13 @@ impl Asked {
             secrets.push(secret);
             made.queries.push(query);
         }
-        Ok((
-            Self {
-                part: Arc::clone(part),
-                needs,
-                secrets,
-            },
-            made,
-        ))
+
+        let asked = Self {
+            part: Arc::clone(part),
+            needs,
+            secrets,
+        };
+        Ok(Prepared { asked, made })
     }
 
     /// Number of queries.
@@ -167,8 +176,8 @@ impl Asked {
         self.part.client.describe().sizes.answer as usize
     }
 
-    /// Opens the answers, one per query. Returns one result per lookup; all answers are opened even if
-    /// one fails.
+    /// Opens the answers, one per query. Returns one result per lookup; all answers are opened even
+    /// if one fails.
     pub(super) fn open(self, answers: &[Vec<u8>]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
         let client = &self.part.client;
         let opened: Vec<Result<Vec<Record>, CoreError>> = self
@@ -178,12 +187,14 @@ impl Asked {
             .map(|(secret, answer)| client.extract(secret, answer))
             .collect();
         let parts: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_, _>>()?;
+
+        // A query holds records of several lookups: all records in a row, then split by lookup.
         let mut records = parts.into_iter().flatten();
-        let mut take = |count| records.by_ref().take(count).collect();
-        Ok(self
-            .needs
-            .iter()
-            .map(|need| self.part.open(need, take(need.indices.len())))
-            .collect())
+        let mut results = Vec::with_capacity(self.needs.len());
+        for need in &self.needs {
+            let own = records.by_ref().take(need.indices.len()).collect();
+            results.push(self.part.open(need, own));
+        }
+        Ok(results)
     }
 }

@@ -14,7 +14,7 @@ use crate::delta::DeltaPart;
 use crate::error::{Error, Result};
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
-use asked::{Asked, Need, Part};
+use asked::{Asked, Need, Part, Prepared};
 
 pub use pending::{AnswerLengths, Pending};
 
@@ -37,8 +37,9 @@ impl Lookup {
     /// Makes a lookup client from a scheme's client and, for a database with keys, the layout.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`] if the layout belongs to another database, [`CoreError::OutOfBounds`] if the
-    /// queries or the answers of one lookup are longer than [`papir_core::MAX_MESSAGE_BYTES`] together.
+    /// [`CoreError::Malformed`] if the layout belongs to another database,
+    /// [`CoreError::OutOfBounds`] if the queries or the answers of one lookup are longer than
+    /// [`papir_core::MAX_MESSAGE_BYTES`] together.
     pub fn new(client: Box<dyn ErasedClient>, keyword: Option<KeywordLayout>) -> Result<Self> {
         Self::new_verifying(client, keyword, None)
     }
@@ -53,69 +54,54 @@ impl Lookup {
         commitment_top: Option<[u8; 32]>,
     ) -> Result<Self> {
         let prepared = client.describe().shape;
-        let commitment = commitment_top
-            .map(|top| Commitment::of_prepared(&prepared, top))
-            .transpose()?;
-        let shape = commitment
-            .as_ref()
-            .map_or(prepared, |commitment| *commitment.shape());
-        keyword
-            .as_ref()
-            .map_or(Ok(()), |layout| layout.check_shape(&shape))?;
+        let commitment = match commitment_top {
+            Some(top) => Some(Commitment::of_prepared(&prepared, top)?),
+            None => None,
+        };
+
+        // The layout describes the records without their proofs.
+        let shape = match &commitment {
+            Some(commitment) => *commitment.shape(),
+            None => prepared,
+        };
+        if let Some(layout) = &keyword {
+            layout.check_shape(&shape)?;
+        }
+
         let base = Part {
             client,
             keyword,
             commitment,
         };
         base.check_messages()?;
+
         Ok(Self {
             base: Arc::new(base),
             delta: None,
         })
     }
 
-    /// Adds a delta to the client of its base, in place of an earlier one. `client` is the client of the
-    /// delta's scheme. Every lookup then asks both.
+    /// Adds a delta to the client of its base, in place of an earlier one. `client` is the client
+    /// of the delta's scheme. Every lookup then asks both.
     ///
     /// # Errors
-    /// [`CoreError::WrongVersion`] for the delta of another base, [`CoreError::Malformed`] if it does not
-    /// fit the base, and the errors of [`Lookup::new_verifying`].
+    /// [`CoreError::WrongVersion`] for the delta of another base, [`CoreError::Malformed`] if it
+    /// does not fit the base, and the errors of [`Lookup::new_verifying`].
     pub fn with_delta(&self, client: Box<dyn ErasedClient>, delta: &DeltaPart) -> Result<Self> {
         let found = delta.base;
         let expected = self.base_version();
         if found != expected {
             return Err(CoreError::WrongVersion { found, expected }.into());
         }
-        let limits = self.describe().limits;
-        if limits.client_keys || limits.tickets {
-            let found = "one beside a database whose clients register";
-            return Err(CoreError::malformed("a delta", found, "none").into());
-        }
-        let records = self
-            .indexed_bytes()
-            .map(|_| self.describe().shape.records());
-        if delta.records.is_some() != records.is_some() || delta.records < records {
-            let words = |records: Option<u64>| {
-                records.map_or("keys".to_owned(), |records| format!("{records} records"))
-            };
-            let expected = format!("{} or more", words(records));
-            return Err(CoreError::malformed("a delta", words(delta.records), expected).into());
-        }
+
+        self.check_no_registration()?;
+        self.check_delta_records(delta)?;
+        self.check_delta_proofs(delta)?;
+
+        let keyword = delta.bundle.keyword.clone();
         let top = delta.bundle.commitment_top;
-        if top.is_some() != self.base.commitment.is_some() {
-            let words = |proven| {
-                if proven {
-                    "records with proofs"
-                } else {
-                    "records without proofs"
-                }
-            };
-            let expected = format!("{}, as in the base", words(self.base.commitment.is_some()));
-            return Err(CoreError::malformed("a delta", words(top.is_some()), expected).into());
-        }
-        let part = Self::new_verifying(client, delta.bundle.keyword.clone(), top)?.base;
         let delta = Delta {
-            part,
+            part: Self::new_verifying(client, keyword, top)?.base,
             records: delta.records,
         };
         Ok(Self {
@@ -124,7 +110,44 @@ impl Lookup {
         })
     }
 
-    /// The same client without a delta.
+    /// Refuses a delta beside a database whose clients register: their state is for the base alone.
+    fn check_no_registration(&self) -> Result<()> {
+        let limits = self.describe().limits;
+        if limits.client_keys || limits.tickets {
+            let found = "one beside a database whose clients register";
+            return Err(CoreError::malformed("a delta", found, "none").into());
+        }
+        Ok(())
+    }
+
+    /// Refuses a delta with fewer records than the base, or one that is looked up in another way.
+    fn check_delta_records(&self, delta: &DeltaPart) -> Result<()> {
+        let records = match &self.base.keyword {
+            Some(_) => None,
+            None => Some(self.describe().shape.records()),
+        };
+        if delta.records.is_some() == records.is_some() && delta.records >= records {
+            return Ok(());
+        }
+
+        let found = records_words(delta.records);
+        let expected = format!("{} or more", records_words(records));
+        Err(CoreError::malformed("a delta", found, expected).into())
+    }
+
+    /// Refuses a delta without proofs beside a verifiable base, and one with proofs beside another.
+    fn check_delta_proofs(&self, delta: &DeltaPart) -> Result<()> {
+        let found = delta.bundle.commitment_top.is_some();
+        let expected = self.base.commitment.is_some();
+        if found == expected {
+            return Ok(());
+        }
+
+        let expected = format!("{}, as in the base", proofs_words(expected));
+        Err(CoreError::malformed("a delta", proofs_words(found), expected).into())
+    }
+
+    /// Returns the client without its delta.
     #[must_use]
     pub fn without_delta(&self) -> Self {
         Self {
@@ -133,36 +156,36 @@ impl Lookup {
         }
     }
 
-    /// The scheme's sizes, security and parameters: those of the base.
+    /// Sizes, security and parameters of the base's scheme.
     pub fn describe(&self) -> Description {
         self.base.client.describe()
     }
 
-    /// The sizes, security and parameters of the delta's scheme; `None` without a delta.
+    /// Sizes, security and parameters of the delta's scheme; `None` without a delta.
     pub fn describe_delta(&self) -> Option<Description> {
         Some(self.delta.as_ref()?.part.client.describe())
     }
 
-    /// The version of the database: that of the delta, if there is one.
+    /// Version of the database: the version of the base, or of the delta beside it.
     pub fn version(&self) -> Version {
-        self.delta
-            .as_ref()
-            .map_or(&self.base, |delta| &delta.part)
-            .client
-            .version()
+        let part = match &self.delta {
+            Some(delta) => &delta.part,
+            None => &self.base,
+        };
+        part.client.version()
     }
 
-    /// The version of the base.
+    /// Version of the base.
     pub fn base_version(&self) -> Version {
         self.base.client.version()
     }
 
-    /// The layout of the keys; `None` if records are looked up by index.
+    /// Layout of the keys; `None` if records are looked up by index.
     pub fn keyword(&self) -> Option<&KeywordLayout> {
         self.base.keyword.as_ref()
     }
 
-    /// The root that every record is checked against; `None` if the database is not verifiable.
+    /// Root that every record is checked against; `None` if the database is not verifiable.
     pub fn root(&self) -> Option<Root> {
         Some(self.base.commitment?.root(self.base.keyword.as_ref()))
     }
@@ -221,8 +244,8 @@ impl Lookup {
         self.prepare_batch(state, &[Wanted::Index(index)], rng)
     }
 
-    /// Number of queries for this number of lookups: each query fetches as many records as the
-    /// scheme's batches hold. The server learns no more about the number of lookups.
+    /// Number of queries for `lookups` lookups: each query fetches as many records as the scheme's
+    /// batches hold. The server learns no more about the number of lookups.
     pub fn queries_of(&self, lookups: usize) -> usize {
         let records = self.base.records_per_lookup();
         lookups
@@ -230,22 +253,22 @@ impl Lookup {
             .div_ceil(self.base.capacity())
     }
 
-    /// Maximum number of lookups in this number of queries; 0 if one lookup needs more.
+    /// Maximum number of lookups in `queries` queries; 0 if one lookup needs more.
     pub fn lookups_in(&self, queries: usize) -> usize {
         let records = self.base.records_per_lookup();
         queries.saturating_mul(self.base.capacity()) / records.max(1)
     }
 
     /// Maximum number of lookups whose queries, and whose answers, have at most
-    /// [`papir_core::MAX_MESSAGE_BYTES`] together in the base, and at most as many again in the delta; at
-    /// least 1.
+    /// [`papir_core::MAX_MESSAGE_BYTES`] together in the base, and at most as many again in the
+    /// delta; at least 1.
     pub fn lookups_in_message(&self) -> usize {
-        let delta = self.delta.as_ref().map(|delta| &delta.part);
-        let most = std::iter::once(&self.base)
-            .chain(delta)
-            .map(|part| part.lookups_in_message())
-            .min();
-        most.unwrap_or(1).max(1)
+        let base = self.base.lookups_in_message();
+        let most = match &self.delta {
+            Some(delta) => base.min(delta.part.lookups_in_message()),
+            None => base,
+        };
+        most.max(1)
     }
 
     /// Makes the queries for several lookups, with as many lookups in each as the scheme's batches
@@ -262,38 +285,36 @@ impl Lookup {
         wanted: &[Wanted<'_>],
         rng: &mut dyn CryptoRng,
     ) -> Result<Pending> {
-        let needs = wanted
-            .iter()
-            .map(|one| self.need(*one))
-            .collect::<Result<Vec<_>>>()?;
-        let (needs, refusals): (Vec<_>, Vec<_>) = needs.into_iter().unzip();
-        let base = Asked::new(&self.base, needs, state, rng)?;
+        // Before any query: a ticket is spent with its query, and an error must not waste one.
+        let mut needs = Vec::with_capacity(wanted.len());
+        let mut refusals = Vec::with_capacity(wanted.len());
+        for one in wanted {
+            let (need, refusal) = self.need(*one)?;
+            needs.push(need);
+            refusals.push(refusal);
+        }
+
+        let base = Asked::prepare(&self.base, needs, state, rng)?;
         let changed = match &self.delta {
-            Some(delta) => {
-                let needs = wanted
-                    .iter()
-                    .map(|one| delta.need(*one))
-                    .collect::<Result<_>>()?;
-                Some(Asked::new(&delta.part, needs, None, rng)?)
-            }
+            Some(delta) => Some(delta.prepare(wanted, rng)?),
             None => None,
         };
+
         Ok(Pending::new(base, changed, refusals, self.indexed_bytes()))
     }
 
-    /// The records of one lookup in the base, and the error if its index is out of range: then it is
-    /// record 0.
+    /// The records of one lookup in the base: record 0, with the error, if its index is out of
+    /// range.
     fn need(&self, wanted: Wanted<'_>) -> Result<(Need, Option<CoreError>)> {
         match (wanted, &self.base.keyword) {
             (Wanted::Key(key), Some(layout)) => {
                 Ok((Need::of_id(layout, layout.seeds.id(key)), None))
             }
             (Wanted::Index(index), None) => {
+                // Queried all the same: silence would tell the server that the index is too large.
                 let refusal = self.refusal(index);
-                Ok((
-                    Need::of_record(if refusal.is_some() { 0 } else { index }),
-                    refusal,
-                ))
+                let record = if refusal.is_some() { 0 } else { index };
+                Ok((Need::of_record(record), refusal))
             }
             (Wanted::Key(_), None) => Err(Error::NotKeyed),
             (Wanted::Index(_), Some(_)) => Err(Error::Keyed),
@@ -302,41 +323,66 @@ impl Lookup {
 
     /// Bytes of a record that is looked up by index; `None` for a database with keys.
     fn indexed_bytes(&self) -> Option<usize> {
-        let shape = || {
-            self.base
-                .commitment
-                .map_or(self.describe().shape, |commitment| *commitment.shape())
+        if self.base.keyword.is_some() {
+            return None;
+        }
+        let shape = match &self.base.commitment {
+            Some(commitment) => *commitment.shape(),
+            None => self.describe().shape,
         };
-        self.base.keyword.is_none().then(|| shape().record_bytes())
+        Some(shape.record_bytes())
     }
 
     /// The error for an index that the base does not have, unless the delta has it.
     fn refusal(&self, index: u64) -> Option<CoreError> {
         let in_base = self.describe().shape.records();
-        let records = self
-            .delta
-            .as_ref()
-            .and_then(|delta| delta.records)
-            .unwrap_or(in_base);
-        match index {
-            _ if index >= records => Some(CoreError::IndexOutOfRange {
+        let records = match &self.delta {
+            Some(delta) => delta.records.unwrap_or(in_base),
+            None => in_base,
+        };
+
+        if index >= records {
+            return Some(CoreError::IndexOutOfRange {
                 found: index,
                 records,
-            }),
-            _ if index >= in_base => {
-                let found = format!("no record {index}");
-                Some(CoreError::malformed(
-                    "a delta",
-                    found,
-                    "every record after those of the base",
-                ))
-            }
-            _ => None,
+            });
         }
+        if index >= in_base {
+            let found = format!("no record {index}");
+            let expected = "every record after those of the base";
+            return Some(CoreError::malformed("a delta", found, expected));
+        }
+        None
+    }
+}
+
+/// A number of records in words, for an error; `None` for a database with keys.
+fn records_words(records: Option<u64>) -> String {
+    match records {
+        Some(records) => format!("{records} records"),
+        None => "keys".to_owned(),
+    }
+}
+
+/// Records with or without proofs in words, for an error.
+fn proofs_words(proven: bool) -> &'static str {
+    if proven {
+        "records with proofs"
+    } else {
+        "records without proofs"
     }
 }
 
 impl Delta {
+    /// Makes the queries of lookups to the delta.
+    fn prepare(&self, wanted: &[Wanted<'_>], rng: &mut dyn CryptoRng) -> Result<Prepared> {
+        let needs = wanted
+            .iter()
+            .map(|one| self.need(*one))
+            .collect::<Result<_>>()?;
+        Asked::prepare(&self.part, needs, None, rng)
+    }
+
     /// The records of one lookup in the delta, for any key and any index.
     fn need(&self, wanted: Wanted<'_>) -> Result<Need> {
         let layout = self.part.keyword.as_ref().ok_or(Error::NotKeyed)?;

@@ -2,14 +2,14 @@
 
 use papir_core::Error as CoreError;
 
-use super::asked::{Asked, Queries};
+use super::asked::{Asked, Prepared, Queries};
 use crate::delta::Word;
 use crate::error::Result;
 
 /// Lookups that wait for their answers.
 pub struct Pending {
     base: Asked,
-    /// The same lookups in the delta, if there is one.
+    /// The same lookups in the delta; `None` without a delta.
     delta: Option<Asked>,
     refusals: Vec<Option<CoreError>>,
     /// Bytes of a record that is looked up by index; `None` for a database with keys.
@@ -17,29 +17,34 @@ pub struct Pending {
     made: Queries,
 }
 
-/// Consecutive answers of one longest length.
+/// Number and maximum length of consecutive answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLengths {
     /// Number of answers.
     pub count: usize,
-    /// Length of the longest in bytes.
+    /// Length of the longest answer in bytes.
     pub longest: usize,
 }
 
 impl Pending {
-    /// `refusals` has the error of each lookup that has one. The delta's queries follow the base's.
+    /// `refusals` has the error of each lookup, or `None`. The delta's queries follow the base's.
     pub(super) fn new(
-        (base, mut made): (Asked, Queries),
-        delta: Option<(Asked, Queries)>,
+        base: Prepared,
+        delta: Option<Prepared>,
         refusals: Vec<Option<CoreError>>,
         indexed_bytes: Option<usize>,
     ) -> Self {
-        let delta = delta.map(|(asked, more)| {
-            made.queries.extend(more.queries);
-            asked
-        });
+        let mut made = base.made;
+        let delta = match delta {
+            Some(delta) => {
+                made.queries.extend(delta.made.queries);
+                Some(delta.asked)
+            }
+            None => None,
+        };
+
         Self {
-            base,
+            base: base.asked,
             delta,
             refusals,
             indexed_bytes,
@@ -58,18 +63,12 @@ impl Pending {
         &self.made.tickets
     }
 
-    /// Numbers and lengths of the answers, in the order of the queries: those of the base, then those of
-    /// the delta.
+    /// Numbers and lengths of the answers, in the order of the queries: first the base's, then the
+    /// delta's.
     pub fn answers(&self) -> Vec<AnswerLengths> {
-        let lengths = |asked: &Asked| AnswerLengths {
-            count: asked.len(),
-            longest: asked.answer_bytes(),
-        };
-        [Some(&self.base), self.delta.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(lengths)
-            .collect()
+        let mut lengths = vec![answer_lengths(&self.base)];
+        lengths.extend(self.delta.as_ref().map(answer_lengths));
+        lengths
     }
 
     /// Opens the enveloped answers to one lookup. `None` means that the key is absent.
@@ -88,31 +87,42 @@ impl Pending {
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
-    /// [`CoreError::IndexOutOfRange`], [`crate::Error::NotCommitted`] for an invalid proof in a verifiable
-    /// database, those of the envelope, or of [`crate::KeywordLayout::find`].
+    /// [`CoreError::IndexOutOfRange`], [`crate::Error::NotCommitted`] for an invalid proof in a
+    /// verifiable database, or the errors of the envelope or of [`crate::KeywordLayout::find`].
     pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         CoreError::check_length(
             "a set of answers, counted",
             answers.len(),
             self.made.queries.len(),
         )?;
+
+        // Both are opened before an error of either returns, so that no answer is left unopened.
         let (of_base, of_delta) = answers.split_at(self.base.len());
         let base = self.base.open(of_base);
-        let changed = self.delta.map(|delta| delta.open(of_delta)).transpose();
+        let changed = self.delta.map(|delta| delta.open(of_delta));
         let base = base?;
-        let changed = changed?;
-        let changed = changed.unwrap_or_else(|| base.iter().map(|_| Ok(None)).collect());
-        let found: Vec<Result<Option<Vec<u8>>>> = base
-            .into_iter()
-            .zip(changed)
-            .zip(self.refusals)
-            .map(|((base, changed), refusal)| latest(base, changed, refusal, self.indexed_bytes))
-            .collect();
+        let changed = match changed {
+            Some(opened) => opened?,
+            None => base.iter().map(|_| Ok(None)).collect(),
+        };
+
+        let mut found = Vec::with_capacity(base.len());
+        for ((base, changed), refusal) in base.into_iter().zip(changed).zip(self.refusals) {
+            found.push(latest(base, changed, refusal, self.indexed_bytes));
+        }
         found.into_iter().collect()
     }
 }
 
-/// The result of a lookup: what the delta says, or else what the base has.
+/// Number and maximum length of the answers to some lookups.
+fn answer_lengths(asked: &Asked) -> AnswerLengths {
+    AnswerLengths {
+        count: asked.len(),
+        longest: asked.answer_bytes(),
+    }
+}
+
+/// The result of a lookup: the delta's change, or else the base's value.
 fn latest(
     base: Result<Option<Vec<u8>>>,
     changed: Result<Option<Vec<u8>>>,
@@ -120,20 +130,17 @@ fn latest(
     indexed_bytes: Option<usize>,
 ) -> Result<Option<Vec<u8>>> {
     let base = base?;
-    let changed = changed?.map(Word::decode).transpose()?;
-    match (changed, refusal) {
-        (Some(word), _) => {
-            let value = word.value();
-            if let Some(expected) = indexed_bytes {
-                CoreError::check_length(
-                    "a record of a delta",
-                    value.as_ref().map_or(0, Vec::len),
-                    expected,
-                )?;
-            }
-            Ok(value)
-        }
-        (None, Some(refusal)) => Err(refusal.into()),
-        (None, None) => Ok(base),
+    let Some(word) = changed? else {
+        return match refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(base),
+        };
+    };
+
+    let value = Word::decode(word)?.value();
+    if let Some(expected) = indexed_bytes {
+        let found = value.as_ref().map_or(0, Vec::len);
+        CoreError::check_length("a record of a delta", found, expected)?;
     }
+    Ok(value)
 }

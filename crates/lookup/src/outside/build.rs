@@ -1,4 +1,4 @@
-//! Builds a table from entries in storage.
+//! Construction of tables from entries in storage.
 
 use papir_core::scratch::Scratch;
 use papir_core::{AlignedBytes, Blob, Error as CoreError, Progress, Shape};
@@ -6,13 +6,12 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::items::ItemRuns;
-use super::rows::EntryRuns;
+use super::rows::{EntryRuns, Refused};
 use super::{RUNS, Storage};
 use crate::arrange::{SEEDS, TablePlan, items_of, too_many};
 use crate::bucket::EntryFormat;
 use crate::dimensions::Lengths;
-use crate::entry::Pair;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fill::fill;
 use crate::hash::{Seeds, random_seed};
 use crate::ids::ID_BYTES;
@@ -38,8 +37,8 @@ pub const BUCKETS: &str = "buckets";
 /// Name of the part with the ids.
 pub const IDS: &str = "ids";
 
-/// Arranges entries in a table. Runs and parts are in `place`. The result is that of [`crate::build`] with
-/// the same random bytes.
+/// Arranges entries in a table. Runs and parts are in `place`. The result equals the result of
+/// [`crate::build`] with the same random bytes.
 ///
 /// # Errors
 /// The errors of [`crate::build`] and of `place`.
@@ -50,13 +49,11 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<SpilledTable> {
-    let Summary {
-        lengths,
-        duplicates,
-        key_bytes,
-    } = summarize(entries, options.on_duplicate, progress)?;
-    let plan = TablePlan::new(options, &lengths)?;
-    let mut ids = place.zeroed(IDS, lengths.count as usize * ID_BYTES)?;
+    let summary = summarize(entries, options.on_duplicate, progress)?;
+    let count = summary.lengths.count;
+    let plan = TablePlan::new(options, &summary.lengths)?;
+    let mut ids = place.zeroed(IDS, count as usize * ID_BYTES)?;
+
     for _ in 0..SEEDS {
         let seeds = Seeds {
             placement: random_seed(rng),
@@ -67,29 +64,29 @@ pub fn build(
             format: plan.dimensions.format,
             rule: options.on_duplicate,
         };
-        let mut items = hashing.spill(entries, lengths.count, &mut ids, place, progress)?;
+        let mut items = hashing.spill(entries, count, &mut ids, place, progress)?;
         let weights = items.weights;
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
+
+        // Equal tags show up only now: another seed then gives every key another tag.
         let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
         let mut buckets = place.zeroed(BUCKETS, shape.total_bytes() as usize)?;
-        if fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
-            let report = TableReport::new(lengths.count, lengths.total, &layout);
-            let report = TableReport {
-                duplicates,
-                key_bytes: Some(key_bytes),
-                ..report
-            };
-            let buckets = place.keep(BUCKETS, buckets)?;
-            let ids = place.keep(IDS, ids)?;
-            return Ok(SpilledTable {
-                layout,
-                buckets,
-                ids,
-                report,
-            });
+        if !fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
+            continue;
         }
+
+        let report = summary.report(&layout);
+        let buckets = place.keep(BUCKETS, buckets)?;
+        let ids = place.keep(IDS, ids)?;
+        return Ok(SpilledTable {
+            layout,
+            buckets,
+            ids,
+            report,
+        });
     }
-    Err(too_many(lengths.count))
+
+    Err(too_many(count))
 }
 
 /// Statistics of the entries that are kept.
@@ -99,10 +96,19 @@ struct Summary {
     key_bytes: u64,
 }
 
-/// Sorts all runs once.
-///
-/// # Errors
-/// [`CoreError::EmptyDatabase`], and [`Error::DuplicateKey`] for the first refused entry of the source.
+impl Summary {
+    /// The report of the table of these entries.
+    fn report(&self, layout: &KeywordLayout) -> TableReport {
+        TableReport {
+            duplicates: self.duplicates,
+            key_bytes: Some(self.key_bytes),
+            ..TableReport::new(self.lengths.count, self.lengths.total, layout)
+        }
+    }
+}
+
+/// Sorts all runs once. Refuses an empty source, and the first duplicate of a source if the rule
+/// does.
 fn summarize(
     entries: &mut EntryRuns,
     rule: OnDuplicate,
@@ -110,9 +116,11 @@ fn summarize(
 ) -> Result<Summary> {
     progress.stage("naming keys", RUNS as u64);
     let mut lengths = None;
-    let mut refused = None::<(u64, Error)>;
+    let mut refused = None;
     let mut duplicates = 0;
     let mut key_bytes = 0;
+
+    // To the end, although a run has a refused entry: the first of the source may be in another.
     for run in EntryRuns::all() {
         let sorted = entries.read(run, rule)?;
         lengths = sorted.lengths().fold(lengths, Lengths::and);
@@ -121,18 +129,18 @@ fn summarize(
         refused = [refused, sorted.refused]
             .into_iter()
             .flatten()
-            .min_by_key(|(line, _)| *line);
+            .min_by_key(|refused: &Refused| refused.line);
         progress.advance(1);
     }
-    match (refused, lengths) {
-        (Some((_, error)), _) => Err(error),
-        (None, None) => Err(CoreError::EmptyDatabase.into()),
-        (None, Some(lengths)) => Ok(Summary {
-            lengths,
-            duplicates,
-            key_bytes,
-        }),
+
+    if let Some(refused) = refused {
+        return Err(refused.error);
     }
+    Ok(Summary {
+        lengths: lengths.ok_or(CoreError::EmptyDatabase)?,
+        duplicates,
+        key_bytes,
+    })
 }
 
 /// The hashing of all chunks under a placement seed.
@@ -156,27 +164,30 @@ impl Hashing {
         let mut items = ItemRuns::new(storage)?;
         let mut ids = ids.bytes_mut();
         let mut first = 0u32;
+
+        // Runs ascend by id, and so do the ids and the numbers of the entries.
         for run in EntryRuns::all() {
             let sorted = entries.read(run, self.rule)?;
             let (now, rest) = ids.split_at_mut(sorted.len() * ID_BYTES);
             sorted
                 .pairs()
                 .zip(now.par_chunks_exact_mut(ID_BYTES))
-                .for_each(|(pair, out)| {
-                    out.copy_from_slice(&pair.id.0);
-                });
-            let of_pair = |(number, pair): (usize, Pair<_>)| {
-                items_of(first + number as u32, &pair, &self.format, &self.seeds)
-            };
-            let chunks: Vec<Item> = sorted.pairs().enumerate().flat_map_iter(of_pair).collect();
+                .for_each(|(pair, out)| out.copy_from_slice(&pair.id.0));
+
+            let chunks: Vec<Item> = sorted
+                .pairs()
+                .enumerate()
+                .flat_map_iter(|(number, pair)| {
+                    items_of(first + number as u32, &pair, &self.format, &self.seeds)
+                })
+                .collect();
             for item in &chunks {
-                items.add(
-                    item,
-                    sorted.value((item.entry - first) as usize),
-                    &self.format,
-                )?;
+                let value = sorted.value((item.entry - first) as usize);
+                items.add(item, value, &self.format)?;
             }
-            (ids, first) = (rest, first.wrapping_add(sorted.len() as u32));
+
+            ids = rest;
+            first = first.wrapping_add(sorted.len() as u32);
             progress.advance(sorted.len() as u64);
         }
         Ok(items)

@@ -1,4 +1,4 @@
-//! In-memory runs.
+//! Runs in memory.
 
 use papir_core::Result as CoreResult;
 
@@ -22,9 +22,9 @@ impl ReadRuns for HeapRuns {
 
 impl Runs for HeapRuns {
     fn append(&mut self, run: usize, parts: &[&[u8]]) -> CoreResult<()> {
-        parts
-            .iter()
-            .for_each(|part| self.0[run].extend_from_slice(part));
+        for part in parts {
+            self.0[run].extend_from_slice(part);
+        }
         Ok(())
     }
 

@@ -1,4 +1,6 @@
-//! Items and their entries in runs by the hash that chooses their region.
+//! Items and their entries, in runs by region.
+//!
+//! The hash that chooses the region of an item also chooses its run.
 
 use papir_core::codec::Reader;
 
@@ -44,9 +46,11 @@ impl ItemRuns {
         let numbers = [item.entry, item.chunk, item.bytes].map(u32::to_le_bytes);
         self.items
             .append(run, &[hash.as_flattened(), numbers.as_flattened()])?;
+
         self.entry.resize(item.bytes as usize, 0);
         format.write(&mut self.entry, tag, format.rest(value, item.chunk));
         self.entries.append(run, &[&self.entry])?;
+
         self.weights.add(item);
         Ok(())
     }
@@ -56,6 +60,8 @@ impl ItemRuns {
         let mut bytes = Vec::new();
         self.items.read(run, &mut bytes)?;
         let mut reader = Reader::new("a run of items", &bytes);
+
+        // Entries have no places of their own in storage: they follow each other like their items.
         let mut at = 0;
         while !reader.is_empty() {
             let hash = KeyHash {
@@ -66,6 +72,7 @@ impl ItemRuns {
             let entry = reader.u32()?;
             let chunk = reader.u32()?;
             let bytes = reader.u32()?;
+
             loaded.items.push(Item {
                 hash,
                 entry,
@@ -95,24 +102,24 @@ impl Items for ItemRuns {
         if purpose == Purpose::Write {
             self.entries.seal()?;
         }
+
         let mut waiting = Loaded::default();
         let mut first = 0;
         for run in 0..RUNS {
             self.load(run, purpose, &mut waiting)?;
             let end = end_of(run).map_or(grid.regions, |hash| grid.region(hash));
-            if end > first {
-                let loaded = waiting.split_below(grid, end);
-                if !each(
-                    first..end,
-                    &Whole {
-                        loaded,
-                        entries: self.entries.as_ref(),
-                    },
-                )? {
-                    return Ok(false);
-                }
-                first = end;
+            if end <= first {
+                continue;
             }
+
+            let window = Whole {
+                loaded: waiting.split_below(grid, end),
+                entries: self.entries.as_ref(),
+            };
+            if !each(first..end, &window)? {
+                return Ok(false);
+            }
+            first = end;
         }
         Ok(true)
     }
@@ -125,7 +132,7 @@ struct Place {
     at: u64,
 }
 
-/// Items in memory. Those loaded for placement have no places.
+/// Items in memory. Items loaded for placement have no places.
 #[derive(Default)]
 struct Loaded {
     items: Vec<Item>,
@@ -144,6 +151,7 @@ impl Loaded {
                 &mut *self
             };
             part.items.push(item);
+            // None for items without places.
             part.places.extend(all.places.get(number));
         }
         below
@@ -164,10 +172,7 @@ impl Window for Whole<'_> {
     fn write(&self, number: u32, free: &mut [u8]) {
         let item = &self.loaded.items[number as usize];
         let place = self.loaded.places[number as usize];
-        self.entries.copy(
-            place.run as usize,
-            place.at,
-            &mut free[..item.bytes as usize],
-        );
+        let entry = &mut free[..item.bytes as usize];
+        self.entries.copy(place.run as usize, place.at, entry);
     }
 }

@@ -1,10 +1,10 @@
 //! Tables of more entries than fit in memory.
 //!
-//! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory: it is sorted,
-//! and its duplicates are resolved. The chunks of all values go to storage again, in runs by the first
-//! bits of the hash that chooses their region. Since that hash grows with the region, a run has the items
-//! of consecutive regions, which are placed and written like a table in memory. The result has the same
-//! bytes as [`crate::build`] gives.
+//! Entries go to storage in runs, by the first bits of their ids. Each run fits in memory: it is
+//! sorted, and its duplicates are resolved. The chunks of all values go to storage again, in runs
+//! by the first bits of the hash that chooses their region. Since that hash grows with the region,
+//! a run has the items of consecutive regions, which are placed and written like a table in memory.
+//! The result has the same bytes as [`crate::build`] gives.
 //!
 //! | step | function |
 //! |---|---|
@@ -32,8 +32,8 @@ pub trait ReadRuns: Sync {
     /// Appends all bytes of a run to `out`, in the order of their appends.
     ///
     /// # Errors
-    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] if `out` would not fit in the memory
-    /// allowed.
+    /// Errors of the storage, and [`papir_core::Error::OutOfBounds`] if `out` would not fit in the
+    /// memory allowed.
     fn read(&mut self, run: usize, out: &mut Vec<u8>) -> CoreResult<()>;
 }
 

@@ -1,4 +1,6 @@
-//! Entries in runs by id, sorted and without duplicates when they are read.
+//! Entries in runs by id.
+//!
+//! A run that is read is sorted and has no duplicates.
 
 use std::ops::Range;
 
@@ -58,10 +60,10 @@ impl AddedEntries {
         check_value(&entry.value, entry.line)?;
         let id = self.seed.seeds().id(&entry.key);
         self.lengths = Lengths::and(self.lengths, entry.value.len());
-        let length = |field: &[u8]| (field.len() as u64).to_le_bytes();
+
         let line = entry.line.to_le_bytes();
-        let key = length(&entry.key);
-        let value = length(&entry.value);
+        let key = length_field(&entry.key);
+        let value = length_field(&entry.value);
         let fields = [&id.0[..], &line, &key, &entry.key, &value, &entry.value];
         Ok(self.runs.append(run_of_id(&id), &fields)?)
     }
@@ -73,6 +75,11 @@ impl AddedEntries {
             lengths: self.lengths,
         }
     }
+}
+
+/// The encoded length of a field.
+fn length_field(field: &[u8]) -> [u8; 8] {
+    (field.len() as u64).to_le_bytes()
 }
 
 /// Entries that one process has added.
@@ -90,8 +97,8 @@ pub struct EntryRuns {
 }
 
 impl EntryRuns {
-    /// The entries of parts whose ids have this seed, one part after the other. Each counts its lines from
-    /// 1.
+    /// The entries of parts whose ids have this seed, one part after the other. Each counts its
+    /// lines from 1.
     pub fn new(seed: IdSeed, parts: Vec<EntryPart>) -> Self {
         Self {
             seeds: seed.seeds(),
@@ -107,24 +114,23 @@ impl EntryRuns {
             .reduce(Lengths::joined)
     }
 
-    /// Reads a run: one entry for each id, ascending by id.
-    ///
-    /// # Errors
-    /// Errors of the storage, and the error for two keys of one id.
+    /// Reads a run: one entry for each id, ascending by id. Refuses two keys of one id.
     pub(super) fn read(&mut self, run: usize, rule: OnDuplicate) -> Result<Sorted> {
         let mut bytes = Vec::new();
         let mut rows = Vec::new();
-        let mut count = 0;
+        let mut count = 0u64;
         for part in &mut self.parts {
             let start = bytes.len();
             part.runs.read(run, &mut bytes)?;
             add_rows(&bytes, start, count, &mut rows)?;
-            count = part
-                .lengths
-                .map_or(count, |lengths| lengths.count.saturating_add(count));
+            if let Some(lengths) = part.lengths {
+                count = count.saturating_add(lengths.count);
+            }
         }
+
         // The sort is stable: rows of one id stay in the order of the source.
         rows.par_sort_by_key(|row| row.id);
+
         let mut sorted = Sorted {
             bytes,
             rows: Vec::with_capacity(rows.len()),
@@ -143,6 +149,7 @@ impl EntryRuns {
     }
 }
 
+/// The run of an id, by its first bits.
 fn run_of_id(id: &KeyId) -> usize {
     let mut first = [0; 8];
     first.copy_from_slice(&id.0[..8]);
@@ -165,6 +172,7 @@ fn add_rows(bytes: &[u8], mut end: usize, before: u64, rows: &mut Vec<Row>) -> R
         let id = KeyId(reader.array()?);
         let line = reader.u64()?.saturating_add(before);
         end += ID_BYTES + size_of::<u64>();
+
         let mut field = || {
             let start = end + size_of::<u64>();
             end = start + reader.bytes()?.len();
@@ -188,11 +196,19 @@ pub(super) struct Sorted {
     rows: Vec<Row>,
     /// Entries that were dropped because another had the same key.
     pub(super) duplicates: u64,
-    /// The first refused entry: its line, and the error.
-    pub(super) refused: Option<(u64, Error)>,
+    /// The first refused entry of the source.
+    pub(super) refused: Option<Refused>,
+}
+
+/// An entry that the rule for duplicates refuses.
+pub(super) struct Refused {
+    pub(super) line: u64,
+    pub(super) error: Error,
 }
 
 impl Sorted {
+    /// Adds a row, or resolves it with the last row of the same key. `entries` is the number of all
+    /// entries, for errors.
     fn push(&mut self, row: Row, rule: OnDuplicate, entries: u64) -> Result<()> {
         let Some(last) = self.rows.last_mut().filter(|last| last.id == row.id) else {
             self.rows.push(row);
@@ -201,20 +217,19 @@ impl Sorted {
         if self.bytes[last.key.clone()] != self.bytes[row.key.clone()] {
             return Err(equal_ids(entries));
         }
+
         self.duplicates += 1;
         match rule {
             OnDuplicate::First => {}
             OnDuplicate::Last => *last = row,
-            OnDuplicate::Refuse
-                if self
-                    .refused
-                    .as_ref()
-                    .is_none_or(|(line, _)| row.line < *line) =>
-            {
-                let error = duplicate_key(&self.bytes[row.key.clone()], last.line, row.line);
-                self.refused = Some((row.line, error));
+            OnDuplicate::Refuse => {
+                // Rows come by id: a later one may have an earlier line.
+                let line = row.line;
+                if self.refused.as_ref().is_none_or(|first| line < first.line) {
+                    let error = duplicate_key(&self.bytes[row.key], last.line, line);
+                    self.refused = Some(Refused { line, error });
+                }
             }
-            OnDuplicate::Refuse => {}
         }
         Ok(())
     }
@@ -224,7 +239,7 @@ impl Sorted {
         self.rows.len()
     }
 
-    /// The value of the entry of this number.
+    /// The value of the entry with index `number`.
     pub(super) fn value(&self, number: usize) -> &[u8] {
         &self.bytes[self.rows[number].value.clone()]
     }

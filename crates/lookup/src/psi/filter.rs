@@ -1,4 +1,6 @@
-//! Compact filter of masked elements: sorted prefixes as Golomb-Rice coded differences.
+//! Compact filter of masked elements.
+//!
+//! It holds sorted prefixes as Golomb-Rice coded differences:
 //!
 //! ```text
 //! count      8    number of values
@@ -35,10 +37,13 @@ impl Filter {
         let mut values: Vec<u128> = names.map(|name| first_bits(name, bits)).collect();
         values.sort_unstable();
         values.dedup();
+
         // If values coincided, fewer bits may be enough. Prefixes of sorted values stay sorted.
         while bits > bits_of(values.len() as u64) {
             let fewer = bits_of(values.len() as u64);
-            values.iter_mut().for_each(|value| *value >>= bits - fewer);
+            for value in &mut values {
+                *value >>= bits - fewer;
+            }
             values.dedup();
             bits = fewer;
         }
@@ -78,6 +83,7 @@ impl Filter {
             .u64(self.values.len() as u64)
             .u8(self.bits as u8)
             .u8(rice as u8);
+
         let mut code = BitWriter::default();
         let mut next = 0;
         for &value in &self.values {
@@ -98,21 +104,23 @@ impl Filter {
         let bits = u32::from(reader.u8()?);
         let rice = u32::from(reader.u8()?);
         let code = reader.rest();
-        // Each value takes at least one bit of the unary part, and its low bits.
-        let least = u128::from(count) * u128::from(rice_of(count, bits_of(count)) + 1);
+        let expected_bits = bits_of(count);
+        let expected_rice = rice_of(count, expected_bits);
+
+        // Before anything is allocated: each value takes its low bits and at least one bit of the
+        // unary part.
+        let least = u128::from(count) * u128::from(expected_rice + 1);
         if least > 8 * code.len() as u128 {
+            let what = "the values of a filter";
             let expected = format!("as many as {} bytes hold", code.len());
-            return Err(Error::out_of_bounds(
-                "the values of a filter",
-                count,
-                expected,
-            ));
+            return Err(Error::out_of_bounds(what, count, expected));
         }
-        if bits != bits_of(count) || rice != rice_of(count, bits) {
+        if bits != expected_bits || rice != expected_rice {
             let found = format!("{bits}, {rice} of them low, for {count} values");
-            let expected = format!("{}, {}", bits_of(count), rice_of(count, bits_of(count)));
+            let expected = format!("{expected_bits}, {expected_rice}");
             return Err(Error::malformed("the bits of a filter", found, expected));
         }
+
         let mut code = BitReader { bytes: code, at: 0 };
         let mut values = Vec::with_capacity(count as usize);
         let mut next = 0u128;
@@ -120,8 +128,13 @@ impl Filter {
             let value = next
                 .checked_add(code.rice(rice, bits)?)
                 .filter(|value| value >> bits == 0);
-            let value = value
-                .ok_or_else(|| Error::malformed("a filter", "a value beyond its bits", bits))?;
+            let Some(value) = value else {
+                return Err(Error::malformed(
+                    "a filter",
+                    "a value beyond its bits",
+                    bits,
+                ));
+            };
             values.push(value);
             next = value + 1;
         }
@@ -145,6 +158,7 @@ fn log2_up(count: u64) -> u32 {
     u64::BITS - count.saturating_sub(1).leading_zeros()
 }
 
+/// The first `bits` bits of a name.
 fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
     let first = name
         .first_chunk()
@@ -152,6 +166,7 @@ fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
     first >> (u128::BITS - bits)
 }
 
+/// Writes bits, the least significant bit of a byte first.
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
@@ -170,10 +185,15 @@ impl BitWriter {
         self.at += 1;
     }
 
+    /// Writes a value: its high part in unary, then its `rice` low bits.
     fn rice(&mut self, value: u128, rice: u32) {
-        (0..value >> rice).for_each(|_| self.bit(true));
+        for _ in 0..value >> rice {
+            self.bit(true);
+        }
         self.bit(false);
-        (0..rice).for_each(|i| self.bit(value >> i & 1 == 1));
+        for i in 0..rice {
+            self.bit(value >> i & 1 == 1);
+        }
     }
 
     fn finish(self) -> Vec<u8> {
@@ -181,6 +201,7 @@ impl BitWriter {
     }
 }
 
+/// Reads the bits of a [`BitWriter`].
 struct BitReader<'a> {
     bytes: &'a [u8],
     /// Number of bits read.
@@ -189,13 +210,14 @@ struct BitReader<'a> {
 
 impl BitReader<'_> {
     fn bit(&mut self) -> Result<bool> {
-        let found = 8 * self.bytes.len() as u64;
-        let short = || Error::Length {
-            what: "the code of a filter, in bits",
-            found,
-            expected: found + 1,
+        let Some(byte) = self.bytes.get(self.at / 8) else {
+            let found = 8 * self.bytes.len() as u64;
+            return Err(Error::Length {
+                what: "the code of a filter, in bits",
+                found,
+                expected: found + 1,
+            });
         };
-        let byte = self.bytes.get(self.at / 8).ok_or_else(short)?;
         let bit = byte >> (self.at % 8) & 1 == 1;
         self.at += 1;
         Ok(bit)
@@ -207,13 +229,11 @@ impl BitReader<'_> {
         while self.bit()? {
             value += 1u128;
             if value >> (bits - rice) > 1 {
-                return Err(Error::malformed(
-                    "a filter",
-                    "a difference beyond its bits",
-                    bits,
-                ));
+                let found = "a difference beyond its bits";
+                return Err(Error::malformed("a filter", found, bits));
             }
         }
+
         value <<= rice;
         for i in 0..rice {
             value |= u128::from(self.bit()?) << i;
@@ -228,6 +248,7 @@ impl BitReader<'_> {
             self.bytes.len(),
             self.at.div_ceil(8),
         )?;
+
         while !self.at.is_multiple_of(8) {
             if self.bit()? {
                 return Err(Error::malformed("the end of a filter", "a bit", "zeros"));
@@ -288,6 +309,7 @@ mod tests {
                 .code(),
             "wrong_length"
         );
+
         let mut many = bytes.clone();
         many[6] = 1;
         assert_eq!(Filter::decode(&many).unwrap_err().code(), "out_of_bounds");

@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// Its name on the command line and in addresses.
+    /// Name on the command line and in addresses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Filter => "filter",

@@ -35,16 +35,14 @@ pub(super) fn seal(mask: &Mask, label: &[u8], longest: Option<usize>) -> Record 
         *length = (label.len() as u32).to_le_bytes();
         rest[..label.len()].copy_from_slice(label);
     }
+
+    // The check covers the plaintext: a stream alone would let anyone flip bits of the label.
     let check = check(mask, &plain);
     add_stream(mask, &mut plain);
     [&check[..], &plain].concat()
 }
 
 /// Opens a label sealed by [`seal`]; `None` if it belongs to another element.
-///
-/// # Errors
-/// [`Error::Length`] for another length than that of the set's labels, [`Error::Malformed`] for an
-/// invalid length field.
 pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result<Option<Record>> {
     Error::check_length("a sealed label", sealed.len(), sealed_bytes(longest))?;
     let (found, rest) = sealed.split_at(CHECK_BYTES);
@@ -53,32 +51,31 @@ pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result
     if check(mask, &plain) != found {
         return Ok(None);
     }
+
     let Some((length, label)) = plain.split_first_chunk::<LENGTH_BYTES>() else {
         return Ok(Some(Vec::new()));
     };
     let length = u32::from_le_bytes(*length) as usize;
-    let too_long = || {
-        Error::malformed(
-            "a label's length",
-            length,
-            format!("at most {}", label.len()),
-        )
+    let Some(found) = label.get(..length) else {
+        let expected = format!("at most {}", label.len());
+        return Err(Error::malformed("a label's length", length, expected));
     };
-    Ok(Some(label.get(..length).ok_or_else(too_long)?.to_vec()))
+    Ok(Some(found.to_vec()))
 }
 
+/// Adds the stream of a mask to bytes: encrypts them, or decrypts them.
 fn add_stream(mask: &Mask, bytes: &mut [u8]) {
     let mut stream = Zeroizing::new(vec![0; bytes.len()]);
     blake3::Hasher::new_derive_key(STREAM)
         .update(&*mask.seal)
         .finalize_xof()
         .fill(&mut stream);
-    bytes
-        .iter_mut()
-        .zip(stream.iter())
-        .for_each(|(byte, add)| *byte ^= add);
+    for (byte, add) in bytes.iter_mut().zip(stream.iter()) {
+        *byte ^= add;
+    }
 }
 
+/// The first bytes of a hash of the plaintext, keyed with the mask.
 fn check(mask: &Mask, plain: &[u8]) -> [u8; CHECK_BYTES] {
     let mut check = [0; CHECK_BYTES];
     let mut hasher = blake3::Hasher::new_derive_key(CHECK);

@@ -1,5 +1,6 @@
-//! Private set intersection of a receiver's few elements with a sender's many, with labels.
+//! Private set intersection with labels.
 //!
+//! A receiver has few elements, a sender many.
 //! Both sides' elements are replaced by values of an oblivious pseudorandom function under the
 //! sender's key ([`papir_oprf`]). The receiver obtains the values of its own elements only. Then it
 //! looks for them
@@ -10,11 +11,13 @@
 //! | step | who | function |
 //! |---|---|---|
 //! | elements → masked entries | sender, once | [`mask()`] |
-//! | entries → filter or table, whichever costs a receiver less | sender, once | [`Filter::new`], [`crate::build`], [`Kind::cheaper`] |
+//! | entries → filter or table | sender, once | [`Filter::new`] or [`crate::build`] |
+//! | the choice between both | sender, once | [`Kind::cheaper`] |
 //! | elements → blinded elements | receiver | [`Receiver::new`] |
 //! | blinded → evaluated elements | sender | [`papir_oprf::Key::evaluate`] |
 //! | evaluated elements → masked ones | receiver | [`Receiver::unmask`] |
-//! | masked elements → intersection | receiver | [`Wanted::in_filter`], [`Wanted::names`] and [`Wanted::opened`] |
+//! | masked elements → intersection | receiver | [`Wanted::in_filter`] |
+//! | the same, by lookups | receiver | [`Wanted::names`] and [`Wanted::opened`] |
 //!
 //! The sender learns the number of the receiver's elements, rounded up ([`padded`]), and of its
 //! requests. The receiver learns the intersection, its labels, and roughly the number of the

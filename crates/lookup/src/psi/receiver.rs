@@ -1,4 +1,4 @@
-//! The receiver: blinds its elements and finds them in the sender's set.
+//! Receivers of private set intersections.
 
 use std::collections::HashMap;
 
@@ -66,11 +66,14 @@ impl Receiver {
                 distinct.len() - 1
             }));
         }
+
+        // Random elements, which the sender cannot tell from others once they are blinded.
         for _ in distinct.len()..padded(distinct.len()) {
             let mut dummy = Zeroizing::new(vec![0; DUMMY_BYTES]);
             rng.fill_bytes(&mut dummy);
             distinct.push(dummy);
         }
+
         let (blinding, message) = Blinding::new(&distinct, rng)?;
         Ok((Self { blinding, asked }, message))
     }
@@ -106,17 +109,15 @@ impl Wanted {
             .iter()
             .map(|mask| filter.contains_vartime(&mask.name))
             .collect();
-        let matches = self
-            .asked
-            .iter()
-            .enumerate()
-            .filter(|(_, position)| found[**position]);
+
+        let mut matches = Vec::new();
+        for (index, &position) in self.asked.iter().enumerate() {
+            if found[position] {
+                let label = Vec::new();
+                matches.push(Match { index, label });
+            }
+        }
         matches
-            .map(|(index, _)| Match {
-                index,
-                label: Vec::new(),
-            })
-            .collect()
     }
 
     /// Finds the elements from the looked-up values of [`Wanted::names`], in a set whose longest
@@ -125,28 +126,23 @@ impl Wanted {
     /// # Errors
     /// [`CoreError::Length`] for more or fewer values than names, or values of another set.
     pub fn opened(&self, values: &[Option<Vec<u8>>], longest: Option<usize>) -> Result<Vec<Match>> {
-        CoreError::check_length(
-            "the values of names, counted",
-            values.len(),
-            self.masks.len(),
-        )?;
-        let open = |(mask, value): (&Mask, &Option<Vec<u8>>)| match value {
-            Some(sealed) => open(mask, sealed, longest),
-            None => Ok(None),
-        };
-        let labels = self
-            .masks
-            .iter()
-            .zip(values)
-            .map(open)
-            .collect::<Result<Vec<_>, CoreError>>()?;
-        let found = self
-            .asked
-            .iter()
-            .enumerate()
-            .filter_map(|(index, &position)| {
-                labels[position].clone().map(|label| Match { index, label })
+        let what = "the values of names, counted";
+        CoreError::check_length(what, values.len(), self.masks.len())?;
+
+        let mut labels = Vec::with_capacity(values.len());
+        for (mask, value) in self.masks.iter().zip(values) {
+            labels.push(match value {
+                Some(sealed) => open(mask, sealed, longest)?,
+                None => None,
             });
-        Ok(found.collect())
+        }
+
+        let mut matches = Vec::new();
+        for (index, &position) in self.asked.iter().enumerate() {
+            if let Some(label) = labels[position].clone() {
+                matches.push(Match { index, label });
+            }
+        }
+        Ok(matches)
     }
 }

@@ -1,4 +1,4 @@
-//! The sender's preparation: masks its elements.
+//! Masked sets of the senders of private set intersections.
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -54,28 +54,20 @@ impl Masked {
 pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) -> Result<Masked> {
     let total = rows.len();
     let rows = once_each(rows)?;
-    let longest = labels.then(|| {
-        rows.iter()
-            .map(|row| row.label.len())
-            .max()
-            .unwrap_or_default()
-    });
+    let longest = rows.iter().map(|row| row.label.len()).max();
+    let longest = labels.then_some(longest.unwrap_or_default());
+
     progress.stage("mask elements", rows.len() as u64);
-    let one = |row: &Row| -> Result<Entry> {
-        let mask = Mask::from(&key.value(&row.element)?);
-        let value = seal(&mask, &row.label, longest);
-        check_value(&value, row.line)?;
-        Ok(Entry {
-            key: mask.name.to_vec(),
-            value,
-            line: row.line,
-        })
-    };
     let mut entries = Vec::with_capacity(rows.len());
     for rows in rows.chunks(STEP) {
-        entries.extend(rows.par_iter().map(one).collect::<Result<Vec<_>>>()?);
+        let masked: Vec<Entry> = rows
+            .par_iter()
+            .map(|row| masked_entry(key, row, longest))
+            .collect::<Result<_>>()?;
+        entries.extend(masked);
         progress.advance(rows.len() as u64);
     }
+
     // Sorted by name, as the order of the source could reveal something about it.
     entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     Ok(Masked {
@@ -85,10 +77,24 @@ pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) ->
     })
 }
 
+/// The masked name and the sealed label of a row.
+fn masked_entry(key: &Key, row: &Row, longest: Option<usize>) -> Result<Entry> {
+    let mask = Mask::from(&key.value(&row.element)?);
+    let value = seal(&mask, &row.label, longest);
+    check_value(&value, row.line)?;
+
+    Ok(Entry {
+        key: mask.name.to_vec(),
+        value,
+        line: row.line,
+    })
+}
+
 /// Keeps each element once; equal rows count as one.
 fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
     let mut first: HashMap<&[u8], usize> = HashMap::with_capacity(rows.len());
     let mut keep = vec![false; rows.len()];
+
     for (i, row) in rows.iter().enumerate() {
         match first.entry(&row.element) {
             hash_map::Entry::Vacant(slot) => {
@@ -104,9 +110,11 @@ fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
         }
     }
     drop(first);
-    let mut keep = keep.into_iter();
+
     Ok(rows
         .into_iter()
-        .filter(|_| keep.next().unwrap_or_default())
+        .zip(keep)
+        .filter(|(_, keep)| *keep)
+        .map(|(row, _)| row)
         .collect())
 }

@@ -1,4 +1,4 @@
-//! Both parties in one process, with a filter and with private lookups.
+//! Tests of private set intersection with both parties.
 #![allow(clippy::unwrap_used)]
 
 use papir_core::erased::ErasedServer;
@@ -30,6 +30,7 @@ fn by_retrieval(key: &Key, masked: Masked, elements: &[&str]) -> Vec<(usize, Str
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();
     let longest = masked.longest;
+
     let table = build(
         masked.entries,
         &TableOptions::default(),
@@ -43,6 +44,7 @@ fn by_retrieval(key: &Key, masked: Masked, elements: &[&str]) -> Vec<(usize, Str
     let server = plain
         .setup(&table.records, Goal::default(), &mut rng(3), &NoProgress)
         .unwrap();
+
     let values = look_up(server.as_ref(), table.layout, &wanted);
     let matches = wanted.opened(&values, longest).unwrap();
     matches
@@ -67,6 +69,7 @@ fn look_up(
         .into_iter()
         .map(|name| Ask::Key(name))
         .collect();
+
     let pending = lookup.prepare_batch(None, &asks, &mut rng(4)).unwrap();
     let answers: Vec<_> = pending
         .queries()
@@ -103,6 +106,7 @@ fn filters_and_lookups_give_the_intersection() {
         (&["a"], &[], &[]),
         (&many, &["element 39", "element 40", ""], &[0]),
     ];
+
     for (sender, receiver, expected) in cases {
         let set: Vec<(&str, &str)> = sender.iter().map(|element| (*element, "")).collect();
         let masked = || mask(&key, rows(&set), false, &NoProgress).unwrap();
@@ -118,6 +122,7 @@ fn filters_and_lookups_give_the_intersection() {
             .collect();
         assert_eq!(found, expected, "{sender:?} {receiver:?}");
     }
+
     let empty = mask(&key, Vec::new(), false, &NoProgress).unwrap();
     assert!(by_filter(&key, &empty, &["a", "b"]).is_empty());
 }
@@ -139,6 +144,7 @@ fn labels_come_with_their_elements() {
             .iter()
             .all(|entry| entry.value.len() == sealed_bytes(Some(14)))
     );
+
     let found = by_retrieval(&key, masked, &["c", "x", "b", "a", "c"]);
     let expected = [
         (0, "a longer label"),
@@ -150,6 +156,7 @@ fn labels_come_with_their_elements() {
         found,
         expected.map(|(index, label)| (index, label.to_owned()))
     );
+
     let two = [("a", "one"), ("b", ""), ("a", "two")];
     let refused = mask(&key, rows(&two), true, &NoProgress).err().unwrap();
     assert!(
@@ -179,9 +186,11 @@ fn labels_do_not_open_under_other_masks() {
         label::open(&masks[0], &sealed, Some(8)).unwrap_err().code(),
         "wrong_length"
     );
+
     let fixed = Mask::from(&zeroize::Zeroizing::new(std::array::from_fn(|i| i as u8)));
     let hash = blake3::hash(&label::seal(&fixed, b"label", Some(9)));
     assert_eq!(hash.to_hex()[..16], *"aeba450e944d9af9");
+
     sealed[15] ^= 1;
     assert_eq!(label::open(&masks[0], &sealed, Some(9)).unwrap(), None);
 }
@@ -200,10 +209,12 @@ fn requests_reveal_only_the_padded_count() {
     ] {
         assert_eq!(padded(count), expected);
     }
+
     let elements: Vec<String> = (0..20).map(|i| i.to_string()).collect();
     let [(_, first), (_, second)] = [&elements[..18], &elements[..]]
         .map(|elements| Receiver::new(elements, &mut rng(5)).unwrap());
     assert_eq!(first.len(), second.len());
+
     // Repeated elements count once.
     let (_, same) = Receiver::new(&["x"; 20], &mut rng(5)).unwrap();
     assert_eq!(same.len(), 16 * papir_oprf::ELEMENT_BYTES);
@@ -233,7 +244,8 @@ proptest! {
         let key = Key::generate(&mut rng(7)).unwrap();
         let text = |values: &[u8]| values.iter().map(|value| format!("{value}")).collect::<Vec<_>>();
         let sender = text(&sender);
-let receiver = text(&receiver);
+        let receiver = text(&receiver);
+
         let set: Vec<(&str, &str)> = sender.iter().map(|element| (element.as_str(), "")).collect();
         let masked = mask(&key, rows(&set), false, &NoProgress).unwrap();
         let elements: Vec<&str> = receiver.iter().map(String::as_str).collect();

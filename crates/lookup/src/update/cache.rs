@@ -38,7 +38,7 @@ pub(super) struct BucketCache<'a> {
 }
 
 impl<'a> BucketCache<'a> {
-    /// An empty cache. `format` is the format of the entries before and after the update.
+    /// Makes an empty cache. `format` is the format of the entries before and after the update.
     pub(super) fn new(table: OwnedTable<'a>, format: EntryFormat) -> Self {
         Self {
             table,
@@ -52,9 +52,12 @@ impl<'a> BucketCache<'a> {
     pub(super) fn read(&mut self, mut buckets: Vec<u64>) -> Result<()> {
         // Maximum gap between two buckets that are read together.
         const NEAR: u64 = 32;
+
+        // A bucket in the cache may have changed: reading it again would lose the change.
         buckets.retain(|bucket| !self.buckets.contains_key(bucket));
         buckets.sort_unstable();
         buckets.dedup();
+
         for run in buckets.chunk_by(|a, b| b - a <= NEAR) {
             for part in run.chunks(RUN_BUCKETS) {
                 self.read_run(part)?;
@@ -68,10 +71,12 @@ impl<'a> BucketCache<'a> {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
             return Ok(());
         };
+
         let bytes = self.table.layout.record_bytes();
         let count = last - first + 1;
         let mut packed = vec![0; count as usize * bytes];
         self.table.records.read_packed(first, count, &mut packed)?;
+
         for &bucket in run {
             let start = (bucket - first) as usize * bytes;
             let before = packed[start..start + bytes].to_vec();
@@ -85,12 +90,13 @@ impl<'a> BucketCache<'a> {
     /// Length of a bucket's entries in bytes.
     fn used(&self, bucket: &[u8]) -> Result<usize> {
         let mut rest = bucket;
-        while let Some((_, _, next)) = self.format.split(rest)? {
-            rest = next;
+        while let Some(split) = self.format.split(rest)? {
+            rest = split.rest;
         }
         Ok(bucket.len() - rest.len())
     }
 
+    /// A bucket, read on first use.
     fn bucket(&mut self, bucket: u64) -> Result<&mut CachedBucket> {
         if !self.buckets.contains_key(&bucket) {
             self.read(vec![bucket])?;
@@ -110,17 +116,15 @@ impl<'a> BucketCache<'a> {
         let format = self.format;
         let mut rest = self.bucket(bucket)?.entries.as_slice();
         let mut tags = Vec::new();
-        while let Some((tag, _, next)) = format.split(rest)? {
-            tags.push(tag);
-            rest = next;
+        while let Some(split) = format.split(rest)? {
+            tags.push(split.tag);
+            rest = split.rest;
         }
         Ok(tags)
     }
 
-    /// Reads the value of a key of the table.
-    ///
-    /// # Errors
-    /// [`CoreError::Malformed`] if an entry is missing: ids and buckets belong to different tables.
+    /// Reads the value of a key of the table. A missing entry is an error: ids and buckets belong
+    /// to different tables.
     pub(super) fn value(&mut self, layout: &KeywordLayout, id: &KeyId) -> Result<Vec<u8>> {
         let format = self.format;
         let mut value = Vec::new();
@@ -130,6 +134,7 @@ impl<'a> BucketCache<'a> {
             let found = format
                 .find_vartime(&bucket.entries, hash.tag)?
                 .ok_or_else(missing)?;
+
             value.extend_from_slice(found.payload);
             if found.remaining == found.payload.len() {
                 return Ok(value);
@@ -143,10 +148,12 @@ impl<'a> BucketCache<'a> {
         let format = self.format;
         let wanted = format.tag(hash.tag);
         let entries = &mut self.bucket(bucket)?.entries;
+
         let mut start = 0;
-        while let Some((tag, _, next)) = format.split(&entries[start..])? {
-            let end = entries.len() - next.len();
-            if tag == wanted {
+        while let Some(split) = format.split(&entries[start..])? {
+            let end = entries.len() - split.rest.len();
+            if split.tag == wanted {
+                // The rest moves up: a bucket has its entries without gaps.
                 return Ok(Some(entries.drain(start..end).collect()));
             }
             start = end;
@@ -159,27 +166,30 @@ impl<'a> BucketCache<'a> {
         let format = self.format;
         let most = self.table.layout.record_bytes();
         let entries = &mut self.bucket(bucket)?.entries;
+
         if format.find_vartime(entries, hash.tag)?.is_some() {
             return Ok(Put::TagTaken);
         }
         if entries.len() + entry.len() > most {
             return Ok(Put::Full);
         }
+
         entries.extend_from_slice(entry);
         Ok(Put::Done)
     }
 
     /// Returns the buckets that have changed.
     pub(super) fn into_changes(self) -> Vec<Change> {
-        let change = |(index, bucket): (u64, CachedBucket)| {
-            let CachedBucket {
-                before,
-                entries: mut record,
-            } = bucket;
-            record.resize(before.len(), 0);
-            (record != before).then_some(Change { index, record })
-        };
-        self.buckets.into_iter().filter_map(change).collect()
+        // Equal buckets are left out: their records would be prepared again for nothing.
+        let mut changes = Vec::new();
+        for (index, bucket) in self.buckets {
+            let mut record = bucket.entries;
+            record.resize(bucket.before.len(), 0);
+            if record != bucket.before {
+                changes.push(Change { index, record });
+            }
+        }
+        changes
     }
 }
 

@@ -44,6 +44,21 @@ pub(super) struct Resolved {
     pub(super) line: u64,
 }
 
+impl Resolved {
+    /// The id of the key; `None` after a deletion.
+    fn id(&self) -> Option<KeyId> {
+        self.value.is_some().then_some(self.id)
+    }
+
+    /// The pair of the key after the change; `None` after a deletion.
+    fn pair(&self) -> Option<Pair> {
+        Some(Pair {
+            id: self.id,
+            value: self.value.clone()?,
+        })
+    }
+}
+
 /// Changes of a table, each key once, ascending by id.
 #[derive(Clone, Debug)]
 pub struct Changes {
@@ -59,35 +74,32 @@ impl Changes {
     /// [`crate::Error::ValueTooLong`], and [`CoreError::EmptyDatabase`] if no key would be left.
     pub fn new(layout: &KeywordLayout, ids: &KeyIds, rows: Vec<KeyChange>) -> Result<Self> {
         let total = rows.len();
-        let mut resolved: Vec<Resolved> = rows
-            .into_iter()
-            .map(|row| {
-                row.value
-                    .as_ref()
-                    .map_or(Ok(()), |value| check_value(value, row.line))?;
-                let id = layout.seeds.id(&row.key);
-                Ok(Resolved {
-                    id,
-                    present: ids.contains(&id),
-                    value: row.value,
-                    line: row.line,
-                })
-            })
-            .collect::<Result<_>>()?;
-        // The sort is stable: the last row of a key is the last of its run.
+        let mut resolved = Vec::with_capacity(total);
+        for row in rows {
+            if let Some(value) = &row.value {
+                check_value(value, row.line)?;
+            }
+            let id = layout.seeds.id(&row.key);
+            resolved.push(Resolved {
+                id,
+                present: ids.contains(&id),
+                value: row.value,
+                line: row.line,
+            });
+        }
+
+        // The sort is stable: the last row of a key is the last of its run. The removal keeps the
+        // first of a run, so it goes backwards.
         resolved.sort_by_key(|change| change.id);
         resolved.reverse();
         resolved.dedup_by_key(|change| change.id);
         resolved.reverse();
-        let superseded = (total - resolved.len()) as u64;
-        Self::of_resolved(
-            ids,
-            resolved,
-            ChangeCounts {
-                superseded,
-                ..ChangeCounts::default()
-            },
-        )
+
+        let counts = ChangeCounts {
+            superseded: (total - resolved.len()) as u64,
+            ..ChangeCounts::default()
+        };
+        Self::of_resolved(ids, resolved, counts)
     }
 
     /// The changes of a delta, to merge it into its base with these keys.
@@ -95,21 +107,27 @@ impl Changes {
     /// # Errors
     /// [`CoreError::EmptyDatabase`] if no key would be left.
     pub fn of_delta(ids: &KeyIds, delta: DeltaChanges) -> Result<Self> {
-        let resolved = delta.into_keys().map(|(id, value)| Resolved {
-            id,
-            present: ids.contains(&id),
-            value,
-            line: 0,
-        });
-        Self::of_resolved(ids, resolved.collect(), ChangeCounts::default())
+        let mut resolved = Vec::with_capacity(delta.len());
+        for (id, value) in delta.into_keys() {
+            resolved.push(Resolved {
+                id,
+                present: ids.contains(&id),
+                value,
+                line: 0,
+            });
+        }
+        Self::of_resolved(ids, resolved, ChangeCounts::default())
     }
 
+    /// Counts resolved changes, and refuses to delete the last key.
     fn of_resolved(
         ids: &KeyIds,
         resolved: Vec<Resolved>,
         mut counts: ChangeCounts,
     ) -> Result<Self> {
-        resolved.iter().for_each(|change| counts.count(change));
+        for change in &resolved {
+            counts.count(change);
+        }
         if ids.len() as u64 + counts.inserted == counts.deleted {
             return Err(CoreError::EmptyDatabase.into());
         }
@@ -128,23 +146,12 @@ impl Changes {
     /// The ids after the changes.
     pub(super) fn ids(&self, before: &KeyIds) -> KeyIds {
         let before = before.as_slice().iter().copied();
-        let after = self.merged(
-            before,
-            |id| *id,
-            |change| change.value.as_ref().map(|_| change.id),
-        );
-        KeyIds::of_sorted(after)
+        KeyIds::of_sorted(self.merged(before, |id| *id, Resolved::id))
     }
 
     /// The pairs after the changes.
     pub(super) fn pairs(&self, before: Vec<Pair>) -> Vec<Pair> {
-        let pair = |change: &Resolved| {
-            change.value.as_ref().map(|value| Pair {
-                id: change.id,
-                value: value.clone(),
-            })
-        };
-        self.merged(before.into_iter(), |pair| pair.id, pair)
+        self.merged(before.into_iter(), |pair| pair.id, Resolved::pair)
     }
 
     /// Merges the changes into items that ascend by id; `new` is the item of a changed key.
@@ -156,6 +163,7 @@ impl Changes {
     ) -> Vec<T> {
         let mut after = Vec::with_capacity(before.size_hint().0 + self.counts.inserted as usize);
         let mut changes = self.resolved.iter().peekable();
+
         for item in before {
             while let Some(change) = changes.next_if(|change| change.id < id(&item)) {
                 after.extend(new(change));
@@ -165,6 +173,7 @@ impl Changes {
                 None => after.push(item),
             }
         }
+
         after.extend(changes.filter_map(new));
         after
     }
@@ -209,6 +218,7 @@ mod tests {
         let mut counts = ChangeCounts::default();
         resolved.iter().for_each(|change| counts.count(change));
         let changes = Changes { resolved, counts };
+
         let before = [2, 4, 6]
             .map(|byte| Pair {
                 id: id(byte),
@@ -223,8 +233,10 @@ mod tests {
                 .map(|pair| (pair.id, pair.value[0]))
                 .eq(expected.map(|(k, v)| (id(k), v)))
         );
+
         let ids = changes.ids(&KeyIds::of_sorted([2, 4, 6].map(id).to_vec()));
         assert_eq!(ids.as_slice(), [1, 4, 6, 9].map(id));
+
         let expected = ChangeCounts {
             inserted: 2,
             replaced: 1,

@@ -1,4 +1,4 @@
-//! Eviction: places the keys of a pilot again when a bucket overflows.
+//! Eviction of keys from buckets that overflow.
 //!
 //! The keys of a pilot form a group. If no value of the pilot has room for the whole group, the
 //! value with the fewest overflows is taken, and the smallest other group in each full bucket is
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use papir_core::Progress;
 
 use super::cache::{BucketCache, Put, missing};
-use super::outcome::RebuildReason;
+use super::outcome::{RebuildReason, Step};
 use crate::error::Result;
 use crate::hash::KeyHash;
 use crate::ids::KeyIds;
@@ -26,51 +26,61 @@ pub(super) struct Overflow {
     pub(super) line: u64,
 }
 
-/// A possible chunk of a key: its hash and its number. The value may be shorter.
-type Member = (KeyHash, u32);
+/// A possible chunk of a key. The value may be shorter.
+struct Member {
+    hash: KeyHash,
+    /// Number of the chunk in the value.
+    chunk: u32,
+}
+
+/// A chunk whose entry is in no bucket.
+struct Loose {
+    hash: KeyHash,
+    /// Bytes of its entry.
+    bytes: u32,
+}
 
 /// Groups placed per overflowing group before the table counts as full.
 const MOVES: usize = 32;
 
 /// Finds other pilot values for the groups of the overflowing entries. `ids` are the ids after the
 /// changes. Returns the number of pilots that changed.
-///
-/// # Errors
-/// The errors of [`super::patch()`].
 pub(super) fn place(
     layout: &mut KeywordLayout,
     cache: &mut BucketCache<'_>,
     ids: &KeyIds,
     overflows: Vec<Overflow>,
     progress: &dyn Progress,
-) -> Result<Result<u64, RebuildReason>> {
+) -> Result<Step<u64>> {
     let Some(line) = overflows.first().map(|entry| entry.line) else {
-        return Ok(Ok(0));
+        return Ok(Step::Done(0));
     };
     let mut eviction = Eviction::new(layout, cache, ids, overflows, progress);
     if !eviction.can_fit()? {
-        return Ok(Err(RebuildReason::Full { line }));
+        return Ok(Step::Rebuild(RebuildReason::Full { line }));
     }
+
     progress.stage("placing keys", eviction.queue.len() as u64);
     let most = MOVES * (eviction.queue.len() + 1);
     let mut moved = BTreeSet::new();
+
+    // Bounded: groups of a region that is almost full can evict each other without an end.
     for turn in 0..most {
         let Some(slot) = eviction.queue.pop_front() else {
-            let settled = eviction.loose.is_empty();
-            return if settled {
-                Ok(Ok(moved.len() as u64))
-            } else {
-                Err(missing().into())
-            };
+            if eviction.loose.is_empty() {
+                return Ok(Step::Done(moved.len() as u64));
+            }
+            return Err(missing().into());
         };
         match eviction.place(slot, turn)? {
             Put::Done => moved.insert(slot),
-            Put::Full => return Ok(Err(RebuildReason::Full { line })),
-            Put::TagTaken => return Ok(Err(RebuildReason::Tag { line })),
+            Put::Full => return Ok(Step::Rebuild(RebuildReason::Full { line })),
+            Put::TagTaken => return Ok(Step::Rebuild(RebuildReason::Tag { line })),
         };
         progress.advance(1);
     }
-    Ok(Err(RebuildReason::Full { line }))
+
+    Ok(Step::Rebuild(RebuildReason::Full { line }))
 }
 
 /// Groups of keys that are being placed again.
@@ -100,11 +110,13 @@ impl<'a, 't> Eviction<'a, 't> {
             .map(|entry| layout.grid.pilot_slot(&entry.hash))
             .collect();
         let regions = slots.iter().map(|slot| slot / layout.grid.pilots).collect();
+
         let groups = gather(layout, ids, &regions, progress);
         let mut owners = HashMap::new();
         for (&slot, members) in &groups {
-            owners.extend(members.iter().map(|(hash, _)| (hash.tag, slot)));
+            owners.extend(members.iter().map(|member| (member.hash.tag, slot)));
         }
+
         let loose = overflows
             .into_iter()
             .map(|entry| (entry.hash.tag, entry.entry))
@@ -128,9 +140,11 @@ impl<'a, 't> Eviction<'a, 't> {
             let slot = self.owners.get(tag).ok_or_else(missing)?;
             *bytes.entry(slot / grid.pilots).or_default() += entry.len() as u64;
         }
+
         let room = u64::from(grid.buckets) * u64::from(self.layout.dimensions.bucket_bytes);
         for (region, waiting) in bytes {
-            if waiting + self.loads(region)?.into_iter().map(u64::from).sum::<u64>() > room {
+            let load: u64 = self.loads(region)?.into_iter().map(u64::from).sum();
+            if waiting + load > room {
                 return Ok(false);
             }
         }
@@ -140,20 +154,20 @@ impl<'a, 't> Eviction<'a, 't> {
     /// Places a group under a pilot value that has room, or else under the one with the fewest
     /// overflows.
     fn place(&mut self, slot: u32, turn: usize) -> Result<Put> {
+        // Before the pilot changes: its old value tells where the entries are.
         self.take_out(slot)?;
-        let entries = self.entries(slot);
-        let pieces: Vec<Piece> = entries
-            .iter()
-            .map(|(hash, bytes)| piece(hash, *bytes))
-            .collect();
+        let entries = self.loose_of(slot);
+        let pieces: Vec<Piece> = entries.iter().map(piece).collect();
+
         let mut region = self.region(slot)?;
         let pilot = match region.first_pilot(&pieces, ALL_PILOTS) {
             Some(pilot) => pilot,
             None => region.fewest_overflows(&pieces, turn),
         };
         self.layout.pilots[slot as usize] = pilot;
-        for (hash, _) in entries {
-            let done = self.put(slot, &hash)?;
+
+        for entry in entries {
+            let done = self.put(slot, &entry.hash)?;
             if done != Put::Done {
                 return Ok(done);
             }
@@ -171,6 +185,8 @@ impl<'a, 't> Eviction<'a, 't> {
             if put != Put::Full {
                 return Ok(put);
             }
+
+            // The smallest other group, which has the fewest entries to place again.
             let tags = self.cache.tags(bucket)?;
             let others = tags
                 .iter()
@@ -181,6 +197,7 @@ impl<'a, 't> Eviction<'a, 't> {
             else {
                 return Ok(Put::Full);
             };
+
             self.take_out(smallest)?;
             self.queue.push_back(smallest);
         }
@@ -193,13 +210,13 @@ impl<'a, 't> Eviction<'a, 't> {
             .get(&slot)
             .map(Vec::as_slice)
             .unwrap_or_default();
-        self.cache.read(
-            members
-                .iter()
-                .map(|(hash, _)| self.layout.bucket_vartime(hash))
-                .collect(),
-        )?;
-        for (hash, chunk) in members {
+        let buckets = members
+            .iter()
+            .map(|member| self.layout.bucket_vartime(&member.hash))
+            .collect();
+        self.cache.read(buckets)?;
+
+        for Member { hash, chunk } in members {
             if self.loose.contains_key(&hash.tag) {
                 continue;
             }
@@ -213,11 +230,18 @@ impl<'a, 't> Eviction<'a, 't> {
         Ok(())
     }
 
-    /// The loose entries of a group with their lengths in bytes.
-    fn entries(&self, slot: u32) -> Vec<(KeyHash, u32)> {
-        let members = self.groups.get(&slot).into_iter().flatten();
-        let loose = |(hash, _): &Member| Some((*hash, self.loose.get(&hash.tag)?.len() as u32));
-        members.filter_map(loose).collect()
+    /// The loose entries of a group.
+    fn loose_of(&self, slot: u32) -> Vec<Loose> {
+        let mut loose = Vec::new();
+        for member in self.groups.get(&slot).into_iter().flatten() {
+            if let Some(entry) = self.loose.get(&member.hash.tag) {
+                loose.push(Loose {
+                    hash: member.hash,
+                    bytes: entry.len() as u32,
+                });
+            }
+        }
+        loose
     }
 
     /// The region of a pilot with the current loads of its buckets.
@@ -245,12 +269,13 @@ impl<'a, 't> Eviction<'a, 't> {
 /// Number of pilot values: 16 bits.
 const ALL_PILOTS: usize = 1 << 16;
 
-fn piece(hash: &KeyHash, bytes: u32) -> Piece {
+/// The fields of a loose entry that the pilot search reads.
+fn piece(loose: &Loose) -> Piece {
     // `Region::first_pilot` places a single group, so the number of its pilot is not used.
     Piece {
         pilot: 0,
-        bytes,
-        bucket_hash: hash.bucket_hash,
+        bytes: loose.bytes,
+        bucket_hash: loose.hash.bucket_hash,
     }
 }
 
@@ -264,17 +289,15 @@ fn gather(
     const STEP: usize = 1 << 16;
     let mut groups: BTreeMap<u32, Vec<Member>> = BTreeMap::new();
     progress.stage("finding neighbours", ids.len() as u64);
+
     for part in ids.as_slice().chunks(STEP) {
-        for (id, chunk) in part
-            .iter()
-            .flat_map(|id| (0..layout.dimensions.lookups).map(move |c| (id, c)))
-        {
-            let hash = layout.seeds.chunk(id, chunk);
-            if regions.contains(&layout.grid.region(hash.pilot_hash)) {
-                groups
-                    .entry(layout.grid.pilot_slot(&hash))
-                    .or_default()
-                    .push((hash, chunk));
+        for id in part {
+            for chunk in 0..layout.dimensions.lookups {
+                let hash = layout.seeds.chunk(id, chunk);
+                if regions.contains(&layout.grid.region(hash.pilot_hash)) {
+                    let slot = layout.grid.pilot_slot(&hash);
+                    groups.entry(slot).or_default().push(Member { hash, chunk });
+                }
             }
         }
         progress.advance(part.len() as u64);

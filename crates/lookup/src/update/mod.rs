@@ -1,4 +1,6 @@
-//! Updates of a table without its keys, from the layout, the ids and the buckets.
+//! Updates of a table without its keys.
+//!
+//! They need its layout, ids and buckets.
 //!
 //! | step | function |
 //! |---|---|

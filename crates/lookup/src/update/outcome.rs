@@ -26,6 +26,13 @@ pub enum Patched {
     Rebuild(RebuildReason),
 }
 
+/// The outcome of a step of a patch.
+pub(super) enum Step<T> {
+    Done(T),
+    /// The changes do not fit.
+    Rebuild(RebuildReason),
+}
+
 /// The difference between a table and its successor.
 #[derive(Clone, Debug)]
 pub struct Patch {

@@ -1,16 +1,16 @@
-//! Updates in place: replaces, removes and inserts entries where there is room.
+//! Updates in place, where there is room.
 
 use papir_core::Progress;
 
 use super::cache::{BucketCache, Put, missing};
 use super::changes::{Changes, Resolved};
 use super::evict::{Overflow, place};
-use super::outcome::{OwnedTable, Patch, Patched, RebuildReason};
+use super::outcome::{OwnedTable, Patch, Patched, RebuildReason, Step};
 use crate::error::Result;
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
 
-/// Applies changes in place. Returns the records that differ, or why the table must be rebuilt.
+/// Applies changes in place. Returns the records that differ, or the reason for a rebuild.
 ///
 /// # Errors
 /// Errors of the records, and [`papir_core::Error::Malformed`] if the ids belong to another table.
@@ -19,6 +19,7 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     if let Err(reason) = admit(&mut layout, changes) {
         return Ok(Patched::Rebuild(reason));
     }
+
     progress.stage("changing keys", changes.iter().len() as u64);
     let cache = BucketCache::new(table, layout.dimensions.format);
     let mut draft = Draft {
@@ -27,12 +28,15 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
         value_bytes: 0,
     };
     draft.read(changes)?;
+
+    // All old values first: the room that they leave may hold the new ones.
     let new = draft.remove_old(changes)?;
     let overflows = match draft.insert(&new)? {
-        Ok(overflows) => overflows,
-        Err(reason) => return Ok(Patched::Rebuild(reason)),
+        Step::Done(overflows) => overflows,
+        Step::Rebuild(reason) => return Ok(Patched::Rebuild(reason)),
     };
     progress.advance(changes.iter().len() as u64);
+
     let ids = changes.ids(table.ids);
     let Draft {
         mut cache,
@@ -40,9 +44,10 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
         value_bytes,
     } = draft;
     let moved = match place(&mut layout, &mut cache, &ids, overflows, progress)? {
-        Ok(moved) => moved,
-        Err(reason) => return Ok(Patched::Rebuild(reason)),
+        Step::Done(moved) => moved,
+        Step::Rebuild(reason) => return Ok(Patched::Rebuild(reason)),
     };
+
     Ok(Patched::Patch(Patch {
         changes: cache.into_changes(),
         layout,
@@ -54,17 +59,18 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
 
 /// Extends the layout to the lengths of all new values.
 fn admit(layout: &mut KeywordLayout, changes: &Changes) -> Result<(), RebuildReason> {
-    let mut values = changes
-        .iter()
-        .filter_map(|change| Some((change.line, change.value.as_ref()?.len())));
-    values.try_for_each(|(line, length)| {
-        let found = length as u64;
-        if layout.admit(length) {
-            Ok(())
-        } else {
-            Err(RebuildReason::Length { line, found })
+    for change in changes.iter() {
+        let Some(value) = &change.value else {
+            continue;
+        };
+        if !layout.admit(value.len()) {
+            return Err(RebuildReason::Length {
+                line: change.line,
+                found: value.len() as u64,
+            });
         }
-    })
+    }
+    Ok(())
 }
 
 /// A table during an update.
@@ -78,11 +84,14 @@ struct Draft<'a> {
 impl Draft<'_> {
     /// Reads the buckets of the first chunks of all changed keys at once.
     fn read(&mut self, changes: &Changes) -> Result<()> {
-        let first = |id: &KeyId| self.layout.bucket_vartime(&self.layout.seeds.chunk(id, 0));
-        let concerned = changes
-            .iter()
-            .filter(|change| change.present || change.value.is_some());
-        let buckets = concerned.map(|change| first(&change.id)).collect();
+        let mut buckets = Vec::new();
+        for change in changes.iter() {
+            // The deletion of an absent key needs no bucket.
+            if change.present || change.value.is_some() {
+                let hash = self.layout.seeds.chunk(&change.id, 0);
+                buckets.push(self.layout.bucket_vartime(&hash));
+            }
+        }
         self.cache.read(buckets)
     }
 
@@ -92,12 +101,14 @@ impl Draft<'_> {
         let mut new = Vec::new();
         for change in changes.iter() {
             if change.present {
+                // An equal value keeps its entry, so that its buckets stay as they are.
                 let old = self.cache.value(&self.layout, &change.id)?;
                 if change.value.as_ref() == Some(&old) {
                     continue;
                 }
                 self.remove(&change.id, old.len())?;
             }
+
             if let Some(value) = &change.value {
                 self.value_bytes += value.len() as i128;
                 new.push(change);
@@ -106,7 +117,7 @@ impl Draft<'_> {
         Ok(new)
     }
 
-    /// Removes all chunks of a value of this length.
+    /// Removes all chunks of a value of `length` bytes.
     fn remove(&mut self, id: &KeyId, length: usize) -> Result<()> {
         self.value_bytes -= length as i128;
         for chunk in 0..self.layout.dimensions.format.chunks(length) as u32 {
@@ -117,26 +128,25 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Inserts new entries into their buckets. Returns those whose bucket is full.
-    fn insert(&mut self, new: &[&Resolved]) -> Result<Result<Vec<Overflow>, RebuildReason>> {
+    /// Inserts new entries into their buckets. Returns the entries whose bucket is full.
+    fn insert(&mut self, new: &[&Resolved]) -> Result<Step<Vec<Overflow>>> {
         let mut overflows = Vec::new();
         for change in new {
             let value = change.value.as_deref().unwrap_or_default();
             let format = self.layout.dimensions.format;
             let line = change.line;
+
             for chunk in 0..format.chunks(value.len()) as u32 {
                 let hash = self.layout.seeds.chunk(&change.id, chunk);
+                let bucket = self.layout.bucket_vartime(&hash);
                 let entry = format.entry(hash.tag, format.rest(value, chunk));
-                match self
-                    .cache
-                    .put(self.layout.bucket_vartime(&hash), &hash, &entry)?
-                {
+                match self.cache.put(bucket, &hash, &entry)? {
                     Put::Done => {}
                     Put::Full => overflows.push(Overflow { hash, entry, line }),
-                    Put::TagTaken => return Ok(Err(RebuildReason::Tag { line })),
+                    Put::TagTaken => return Ok(Step::Rebuild(RebuildReason::Tag { line })),
                 }
             }
         }
-        Ok(Ok(overflows))
+        Ok(Step::Done(overflows))
     }
 }

@@ -1,4 +1,4 @@
-//! Rebuilds a table from the ids of its keys and its buckets.
+//! Rebuilds of tables from ids and buckets.
 
 use papir_core::{Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
@@ -27,6 +27,7 @@ pub fn rebuild(
 ) -> Result<KeywordTable> {
     let pairs = changes.pairs(read_all(table, progress)?);
     let (layout, records) = arrange(&pairs, table.layout.seeds.ids, options, rng, progress)?;
+
     let report = TableReport::of(&pairs, &layout);
     let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
     Ok(KeywordTable {
@@ -41,13 +42,15 @@ pub fn rebuild(
 fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>> {
     let OwnedTable { layout, ids, .. } = table;
     let records = read_buckets(table, progress)?;
-    let value = |id: &KeyId| {
-        Ok(Pair {
+
+    let mut pairs = Vec::with_capacity(ids.len());
+    for id in ids.as_slice() {
+        pairs.push(Pair {
             id: *id,
             value: value_of(layout, &records, id)?,
-        })
-    };
-    ids.as_slice().iter().map(value).collect()
+        });
+    }
+    Ok(pairs)
 }
 
 /// Reads all buckets.
@@ -56,13 +59,11 @@ fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Record
     let layout = table.layout;
     let bytes = table.layout.record_bytes();
     let mut buckets = RecordBuffer::zeroed(Shape::of_bytes(layout.records(), bytes as u64)?);
-    let run = (RUN_BYTES / bytes).max(1);
     progress.stage("reading back", layout.records());
-    for (part, first) in buckets
-        .packed_mut()
-        .chunks_mut(run * bytes)
-        .zip((0..).step_by(run))
-    {
+
+    let run = (RUN_BYTES / bytes).max(1);
+    let parts = buckets.packed_mut().chunks_mut(run * bytes);
+    for (part, first) in parts.zip((0..).step_by(run)) {
         let count = (part.len() / bytes) as u64;
         table.records.read_packed(first, count, part)?;
         progress.advance(count);
@@ -83,6 +84,7 @@ fn value_of(layout: &KeywordLayout, buckets: &RecordBuffer, id: &KeyId) -> Resul
             .format
             .find_vartime(bucket, hash.tag)?
             .ok_or_else(missing)?;
+
         value.extend_from_slice(found.payload);
         if found.remaining == found.payload.len() {
             return Ok(value);
