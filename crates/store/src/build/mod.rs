@@ -413,7 +413,6 @@ fn check_proofs(options: &BuildOptions, records: &dyn Records) -> Result<()> {
 }
 
 /// The metadata of a new snapshot.
-
 fn metadata(
     options: &BuildOptions,
     goal: Option<Goal>,

@@ -247,7 +247,6 @@ impl Set<'_> {
     }
 
     /// Writes the sections that every set has.
-
     fn put(&self, sink: &mut dyn SectionSink, summary: &PsiSummary) -> Result<()> {
         sink.put(HEADER, &[&summary.encode()])?;
         Ok(sink.put(KEY, &[self.key.seed()])?)

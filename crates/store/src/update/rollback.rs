@@ -156,7 +156,6 @@ fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
 }
 
 /// Opens the version to return to.
-
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
     let path = match &options.to {
         Earlier::Newest => kept::find(&options.file, None)?.path,
