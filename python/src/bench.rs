@@ -1,9 +1,9 @@
 //! Measurements of schemes.
 
-use papir_bench::cli::{Outcome, perform};
-use papir_bench::definitions::Work;
-use papir_bench::effort::Effort;
 use papir_core::{Choice, Goal};
+use papir_measure::cli::{Outcome, perform};
+use papir_measure::definitions::Work;
+use papir_measure::effort::Effort;
 use pyo3::prelude::*;
 
 use crate::errors::{of_bench, of_core, raised};

@@ -80,9 +80,9 @@ pub(crate) fn of_plan(error: papir_plan::Error) -> PyErr {
 }
 
 /// An error of a measurement.
-pub(crate) fn of_bench(error: papir_bench::Error) -> PyErr {
+pub(crate) fn of_bench(error: papir_measure::Error) -> PyErr {
     match error {
-        papir_bench::Error::Core(error) => of_core(error),
+        papir_measure::Error::Core(error) => of_core(error),
         error => raised::<Error>(error, None),
     }
 }

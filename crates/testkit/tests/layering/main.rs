@@ -41,7 +41,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-ring",
             "papir-lattice",
             "papir-paillier",
-            "papir-oprf",
         ],
     ),
     (
@@ -101,23 +100,34 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        // Benchmarks measure the parts as well as the whole.
-        "papir-bench",
+        "papir-measure",
         &[
-            "papir",
             "papir-plan",
             "papir-research",
             "papir-store",
-            "papir-server",
             "papir-cuda",
             "papir-kernels",
             "papir-ring",
-            "papir-lattice",
-            "papir-paillier",
             "papir-oprf",
             "papir-core",
             "papir-schemes",
             "papir-lookup",
+        ],
+    ),
+    (
+        // Papers report parts of schemes as well as the whole.
+        "papir-papers",
+        &[
+            "papir-plan",
+            "papir-research",
+            "papir-store",
+            "papir-kernels",
+            "papir-ring",
+            "papir-lattice",
+            "papir-paillier",
+            "papir-core",
+            "papir-schemes",
+            "papir-measure",
         ],
     ),
     (
@@ -136,7 +146,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-plan",
             "papir-protocol",
             "papir-research",
-            "papir-bench",
+            "papir-measure",
         ],
     ),
     (
@@ -149,7 +159,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-store",
             "papir-server",
             "papir-client",
-            "papir-bench",
+            "papir-measure",
         ],
     ),
     (

@@ -1,0 +1,334 @@
+//! Benchmark of batches (`papir bench batch`): one batch of k records against single lookups.
+//!
+//! Single lookups use a database of their own, prepared for them. Both databases are measured
+//! alternately in one run.
+
+use std::collections::BTreeSet;
+
+use getrandom::SysRng;
+use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
+use papir_core::{Error as CoreError, Goal, NotPrivate, Progress, Records, Shape, read_record};
+use papir_kernels::Backend;
+use papir_schemes::registry::{self, OfBatches};
+use rand_core::{Rng, UnwrapErr};
+use serde::Serialize;
+
+use crate::Result;
+use crate::clock::{median, timed};
+use crate::effort::Effort;
+use crate::memory::check_memory;
+use crate::records::Synthetic;
+use crate::report::write_columns;
+use crate::schemes;
+use papir_plan::units::bytes as display;
+
+/// Inputs of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config<'a> {
+    /// The underlying scheme.
+    pub scheme: &'a str,
+    /// Records of the database.
+    pub records: u64,
+    /// Bits per record.
+    pub record_bits: u64,
+    /// The goal for choosing parameters.
+    pub goal: Goal,
+    /// Records per batch.
+    pub capacity: usize,
+}
+
+impl Config<'_> {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        scheme: "inspire",
+        records: 1 << 24,
+        record_bits: 512,
+        goal: Goal::Balanced,
+        capacity: 64,
+    };
+}
+
+/// Costs of a batch and of a single lookup.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchReport {
+    /// "batch".
+    pub part: &'static str,
+    /// The underlying scheme.
+    pub scheme: &'static str,
+    /// Records of the database.
+    pub records: u64,
+    /// Bits per record.
+    pub record_bits: u64,
+    /// k: records per batch.
+    pub capacity: usize,
+    /// Threads.
+    pub threads: usize,
+    /// The kernels' backend.
+    pub backend: &'static str,
+    /// One record from a database for single lookups.
+    pub single: Costs,
+    /// A full batch.
+    pub batch: Costs,
+    /// Median ratio of a batch's answer time to that of the single lookup just before it.
+    pub ratio: f64,
+    /// Names and values of the batch scheme's parameters.
+    pub parameters: Vec<(&'static str, String)>,
+    /// True if every returned record was correct.
+    pub correct: bool,
+}
+
+/// Costs of a batch or of a single lookup; times are medians.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Costs {
+    /// Setup time, paid once.
+    pub offline_s: f64,
+    /// Bytes stored by the server: encoded databases and other prepared data.
+    pub server_bytes: u64,
+    /// Bytes that a client fetches once per database version.
+    pub public_bytes: u64,
+    /// Client time to create a query.
+    pub query_ms: f64,
+    /// Server time, from the query's bytes to the answer's bytes.
+    pub answer_ms: f64,
+    /// Client time to extract the records.
+    pub extract_ms: f64,
+    /// Bytes of a query.
+    pub upload_bytes: u64,
+    /// Bytes of an answer.
+    pub download_bytes: u64,
+}
+
+/// Prepares both databases and queries them alternately, after one warm-up of each.
+///
+/// # Errors
+/// Errors of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or
+/// [`crate::Error::Usage`] for threads, runs or memory out of range.
+pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
+    let backend = Backend::try_from_env()?.name();
+    effort.pool()?.install(|| {
+        let shape = Shape::new(config.records, config.record_bits)?;
+        let scheme = schemes::by_name(config.scheme)?.name();
+        let records = Synthetic::of(shape);
+        let batches = registry::batches_over(scheme)?;
+        let mut single = Side::single(config, &records, progress)?;
+        let mut batch = Side::batched(config, batches, &records, progress)?;
+        progress.stage("queries", effort.runs as u64 + 1);
+        let mut ratios = Vec::new();
+        for run in 0..=effort.runs {
+            let one = single.look_up(&distinct(shape, 1), &records)?;
+            let many = batch.look_up(&distinct(shape, config.capacity), &records)?;
+            ratios.push(many / one);
+            if run == 0 {
+                single.discard_times();
+                batch.discard_times();
+                ratios.clear();
+            }
+            progress.advance(1);
+        }
+        Ok(BatchReport {
+            part: "batch",
+            scheme,
+            records: config.records,
+            record_bits: config.record_bits,
+            capacity: config.capacity,
+            threads: effort.threads,
+            backend,
+            ratio: median(ratios),
+            parameters: batch.server.describe().parameters,
+            correct: single.correct && batch.correct,
+            single: single.costs(),
+            batch: batch.costs(),
+        })
+    })
+}
+
+/// Returns `count` distinct random indices, or all indices if there are fewer.
+fn distinct(shape: Shape, count: usize) -> Vec<u64> {
+    let mut rng = UnwrapErr(SysRng);
+    let mut indices = BTreeSet::new();
+    while (indices.len() as u64) < shape.records().min(count as u64) {
+        indices.insert(rng.next_u64() % shape.records());
+    }
+    indices.into_iter().collect()
+}
+
+/// A prepared database, its client, and its measurements.
+struct Side {
+    server: Box<dyn ErasedServer>,
+    client: Box<dyn ErasedClient>,
+    offline_s: f64,
+    query: Vec<f64>,
+    answer: Vec<f64>,
+    extract: Vec<f64>,
+    correct: bool,
+}
+
+impl Side {
+    fn single(config: Config<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+        let scheme = schemes::by_name(config.scheme)?;
+        check_memory(&scheme.plan(records.shape(), config.goal)?)?;
+        let setup = || scheme.setup(records, config.goal, &mut UnwrapErr(SysRng), progress);
+        Self::prepare(&*scheme, setup)
+    }
+
+    fn batched(
+        config: Config<'_>,
+        batches: OfBatches,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let candidate = batches.candidate(records.shape(), config.goal, config.capacity)?;
+        check_memory(&candidate.description)?;
+        let rng = &mut UnwrapErr(SysRng);
+        let scheme = batches.scheme.allow_insecure(NotPrivate::acknowledged());
+        Self::prepare(&*scheme, || {
+            scheme.setup_candidate(&candidate.parameters, records, rng, progress)
+        })
+    }
+
+    fn prepare(
+        scheme: &dyn ErasedScheme,
+        setup: impl FnOnce() -> Result<Box<dyn ErasedServer>, CoreError>,
+    ) -> Result<Self> {
+        let (server, offline_s) = timed(setup);
+        let server = server?;
+        let client = scheme.client(&server.public())?;
+        let (query, answer, extract) = Default::default();
+        Ok(Self {
+            server,
+            client,
+            offline_s,
+            query,
+            answer,
+            extract,
+            correct: true,
+        })
+    }
+
+    /// Looks up records and checks them. Returns the answer time in seconds.
+    fn look_up(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
+        let expected = indices
+            .iter()
+            .map(|&index| read_record(records, index))
+            .collect::<Result<Vec<_>, _>>()?;
+        let query = seconds(&mut self.query, || {
+            self.client.query(None, indices, &mut UnwrapErr(SysRng))
+        });
+        let (secret, query) = query?;
+        let answer = seconds(&mut self.answer, || {
+            self.server.answer(ErasedSession::default(), &query)
+        })?;
+        let found = seconds(&mut self.extract, || self.client.extract(secret, &answer));
+        self.correct &= found.is_ok_and(|found| found == expected);
+        Ok(self.answer.last().copied().unwrap_or_default())
+    }
+
+    fn discard_times(&mut self) {
+        [&mut self.query, &mut self.answer, &mut self.extract]
+            .into_iter()
+            .for_each(Vec::clear);
+    }
+
+    fn costs(self) -> Costs {
+        let sizes = self.server.describe().sizes;
+        let milliseconds = |times| 1e3 * median(times);
+        Costs {
+            offline_s: self.offline_s,
+            server_bytes: sizes.database + sizes.material,
+            public_bytes: sizes.public,
+            query_ms: milliseconds(self.query),
+            answer_ms: milliseconds(self.answer),
+            extract_ms: milliseconds(self.extract),
+            upload_bytes: sizes.query,
+            download_bytes: sizes.answer,
+        }
+    }
+}
+
+/// Runs `work` and appends its time in seconds to `times`.
+fn seconds<T>(times: &mut Vec<f64>, work: impl FnOnce() -> T) -> T {
+    let (result, seconds) = timed(work);
+    times.push(seconds);
+    result
+}
+
+impl BatchReport {
+    /// Writes the report as a table.
+    ///
+    /// # Errors
+    /// I/O errors from `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self {
+            scheme,
+            records,
+            record_bits,
+            capacity,
+            threads,
+            backend,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}"
+        )?;
+        let title = format!("a batch of {capacity}");
+        let mut lines = vec![vec![
+            String::new(),
+            "one record".to_owned(),
+            title,
+            "per record".to_owned(),
+        ]];
+        let of = |one: f64, many: f64, show: &dyn Fn(f64) -> String| {
+            vec![show(one), show(many), show(many / *capacity as f64)]
+        };
+        let time = |ms: f64| format!("{ms:.2} ms");
+        let bytes = |bytes: f64| display(bytes as u64);
+        let one = &self.single;
+        let many = &self.batch;
+        let mut line = |name: &str, cells: Vec<String>| {
+            lines.push(std::iter::once(name.to_owned()).chain(cells).collect());
+        };
+        line("answer", of(one.answer_ms, many.answer_ms, &time));
+        line("query", of(one.query_ms, many.query_ms, &time));
+        line("extract", of(one.extract_ms, many.extract_ms, &time));
+        line(
+            "upload",
+            of(one.upload_bytes as f64, many.upload_bytes as f64, &bytes),
+        );
+        line(
+            "download",
+            of(
+                one.download_bytes as f64,
+                many.download_bytes as f64,
+                &bytes,
+            ),
+        );
+        let twice = |one: String, many: String| vec![one, many, String::new()];
+        line(
+            "public part",
+            twice(display(one.public_bytes), display(many.public_bytes)),
+        );
+        line(
+            "server storage",
+            twice(display(one.server_bytes), display(many.server_bytes)),
+        );
+        line(
+            "setup",
+            twice(
+                format!("{:.2} s", one.offline_s),
+                format!("{:.2} s", many.offline_s),
+            ),
+        );
+        write_columns(out, &lines)?;
+        writeln!(
+            out,
+            "A batch takes the server {:.2} times as long as one record.",
+            self.ratio
+        )?;
+        for (name, value) in self.parameters.iter().take(5) {
+            writeln!(out, "{name}: {value}")?;
+        }
+        writeln!(out, "correct: {}", if self.correct { "yes" } else { "NO" })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Costs of a scheme on a database: measured, predicted or absent.
+
+use papir_core::cost::{Counts, Rates};
+use papir_core::{Description, Sizes};
+use serde::Serialize;
+
+use crate::report::{Report, Stages};
+
+/// Costs of a scheme on a database: measured, or with exact sizes and predicted times.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cost {
+    /// Bytes of a client's key material.
+    pub keys_bytes: u64,
+    /// Bytes of a query without the keys.
+    pub query_bytes: u64,
+    /// Bytes of an answer.
+    pub download_bytes: u64,
+    /// Bytes of the hint, which a client fetches once per database version; the paper's schemes
+    /// have none.
+    pub hint_bytes: u64,
+    /// Sum of the four sizes above in KB of 1024 bytes, the paper's unit: the cost of a client's
+    /// first query.
+    pub total_kib: f64,
+    /// The same in KB of 1000 bytes.
+    pub total_kb: f64,
+    /// Time of an answer; null if the cost model does not count its work.
+    pub server_ms: Option<f64>,
+    /// Answer time divided by the time of reading the database once; null if not measured.
+    pub reads: Option<f64>,
+    /// Time to prepare the database.
+    pub offline_s: Option<f64>,
+    /// Time of a client's query.
+    pub query_ms: Option<f64>,
+    /// Time of the server's precomputation for a registered client's query; null if predicted, and
+    /// in schemes without tickets.
+    pub ticket_s: Option<f64>,
+    /// Bytes of the precomputed ticket.
+    pub ticket_bytes: Option<u64>,
+    /// Time of the client's precomputation for a query.
+    pub client_cold_s: Option<f64>,
+    /// The stages of the answer in ms; empty if predicted.
+    pub stages: Stages,
+    /// True if every retrieved record was correct; null if none was retrieved.
+    pub correct: Option<bool>,
+}
+
+impl Cost {
+    /// Costs with message sizes only.
+    fn sent([keys_bytes, query_bytes, download_bytes, hint_bytes]: [u64; 4]) -> Self {
+        let total = (keys_bytes + query_bytes + download_bytes + hint_bytes) as f64;
+        Self {
+            keys_bytes,
+            query_bytes,
+            download_bytes,
+            hint_bytes,
+            total_kib: total / 1024.0,
+            total_kb: total / 1000.0,
+            server_ms: None,
+            reads: None,
+            offline_s: None,
+            query_ms: None,
+            ticket_s: None,
+            ticket_bytes: None,
+            client_cold_s: None,
+            stages: Stages::default(),
+            correct: None,
+        }
+    }
+
+    /// Costs from a measurement.
+    pub fn measured(report: Report) -> Self {
+        Self {
+            server_ms: Some(report.answer_ms),
+            reads: Some(report.reads),
+            offline_s: Some(report.offline_s),
+            query_ms: Some(report.query_ms),
+            ticket_s: report.ticket_s,
+            ticket_bytes: report.ticket_bytes,
+            client_cold_s: report.client_cold_s,
+            stages: report.stages,
+            correct: Some(report.correct),
+            ..Self::sent([
+                report.keys_bytes,
+                report.query_bytes,
+                report.download_bytes,
+                report.hint_bytes,
+            ])
+        }
+    }
+
+    /// Exact sizes and predicted times of a parameter choice.
+    pub fn predicted(description: &Description, rates: &Rates, threads: usize) -> Self {
+        let Sizes {
+            keys,
+            ticket,
+            query_keys,
+            query,
+            answer,
+            hint,
+            ..
+        } = description.sizes;
+        let seconds =
+            |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
+        let milliseconds = |counts| seconds(counts).map(|seconds| 1e3 * seconds);
+        let work = &description.work;
+        Self {
+            server_ms: milliseconds(&work.answer),
+            offline_s: seconds(&work.setup),
+            query_ms: milliseconds(&work.query),
+            ticket_bytes: Some(ticket).filter(|&bytes| bytes > 0),
+            ..Self::sent([keys + query_keys, query - query_keys, answer, hint])
+        }
+    }
+}
+
+/// Costs of a scheme on a database, or the reason why there are none.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// papir has no comparable scheme.
+    NotCompared,
+    /// The scheme is not built in.
+    NotBuiltIn,
+    /// The scheme has no parameters for this configuration.
+    NoParameters {
+        /// The reason.
+        reason: String,
+    },
+    /// Costs are predicted: the database exceeds the limit or free memory.
+    Predicted(Cost),
+    /// Costs are measured.
+    Measured(Cost),
+}
+
+impl Status {
+    /// The costs, if known.
+    pub fn cost(&self) -> Option<&Cost> {
+        match self {
+            Self::Predicted(cost) | Self::Measured(cost) => Some(cost),
+            Self::NotCompared | Self::NotBuiltIn | Self::NoParameters { .. } => None,
+        }
+    }
+
+    /// A short description of how the figures were obtained.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::NotCompared => "-",
+            Self::NotBuiltIn => "not built in",
+            Self::NoParameters { .. } => "no parameters",
+            Self::Predicted(_) => "predicted",
+            Self::Measured(cost) if cost.correct == Some(false) => "measured, WRONG",
+            Self::Measured(_) => "measured, right",
+        }
+    }
+}

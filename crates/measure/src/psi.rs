@@ -1,0 +1,365 @@
+//! Benchmark of private set intersection (`papir bench psi`), with both parties in one process.
+//!
+//! The parties exchange all messages as bytes.
+
+use getrandom::SysRng;
+use papir_core::erased::{ErasedServer, ErasedSession, scheme_of_public};
+use papir_core::{Error as CoreError, Goal, Progress, Records};
+use papir_kernels::Backend;
+use papir_lookup::psi::{Filter, Kind, Masked, Match, Receiver, Row, Wanted, mask};
+use papir_lookup::{Bundle, Lookup, TableOptions, Wanted as WantedEntry, build};
+use papir_oprf::Key;
+use papir_schemes::registry;
+use rand_core::UnwrapErr;
+use serde::Serialize;
+
+use crate::clock::{median, timed};
+use crate::effort::Effort;
+use crate::memory::check_memory;
+use crate::report::write_columns;
+use crate::{Error, Result};
+use papir_plan::units::bytes as display;
+
+/// Inputs of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Elements of the receiver, half of which are in the sender's set.
+    pub receiver: u64,
+    /// Elements of the sender.
+    pub sender: u64,
+    /// Bytes per label; without labels, the receiver downloads a filter.
+    pub label_bytes: Option<usize>,
+    /// Lookups per batch, for sets with labels.
+    pub batch: usize,
+}
+
+/// Costs of an intersection. Times of a run are medians.
+#[derive(Clone, Debug, Serialize)]
+pub struct PsiReport {
+    /// "psi".
+    pub part: &'static str,
+    /// Elements of the receiver.
+    pub receiver: u64,
+    /// Elements of the sender.
+    pub sender: u64,
+    /// Bytes per label.
+    pub label_bytes: Option<usize>,
+    /// The receiver's method: "filter" or "retrieval".
+    pub kind: &'static str,
+    /// Threads of both parties.
+    pub threads: usize,
+    /// The kernels' backend.
+    pub backend: &'static str,
+    /// Time to mask all elements of the sender, once.
+    pub mask_s: f64,
+    /// Time to build the filter, or the table and its database, once.
+    pub build_s: f64,
+    /// Bytes that the receiver fetches once per version: the filter, or the public part.
+    pub once_bytes: u64,
+    /// Bytes sent by the receiver per run.
+    pub upload_bytes: u64,
+    /// Bytes received by the receiver per run.
+    pub download_bytes: u64,
+    /// The sender's time per run: evaluation and answers.
+    pub sender_ms: f64,
+    /// The receiver's time per run: blinding, unmasking, queries and extraction.
+    pub receiver_ms: f64,
+    /// Time of both parties per run, including decoding the one-time download.
+    pub total_s: f64,
+    /// True if every run returned the correct intersection and labels.
+    pub correct: bool,
+}
+
+/// Costs and result of one run.
+struct Run {
+    upload: u64,
+    download: u64,
+    sender: f64,
+    receiver: f64,
+    matches: Vec<Match>,
+}
+
+/// The sender's prepared set.
+enum Prepared {
+    Filter(Vec<u8>),
+    Table {
+        server: Box<dyn ErasedServer>,
+        bundle: Vec<u8>,
+        longest: Option<usize>,
+    },
+}
+
+/// Prepares the sender's set, then computes intersections with it.
+///
+/// # Errors
+/// Errors of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// runs or memory out of range.
+pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
+    let backend = Backend::try_from_env()?.name();
+    effort.pool()?.install(|| {
+        let key = Key::generate(&mut UnwrapErr(SysRng))?;
+        let rows = (0..config.sender).map(|i| row(config, i)).collect();
+        let (masked, mask_s) = timed(|| mask(&key, rows, config.label_bytes.is_some(), progress));
+        let masked = masked.map_err(lookup_error)?;
+        let (prepared, build_s) = timed(|| Prepared::of(config, masked, progress));
+        let prepared = prepared?;
+        progress.stage("runs", effort.runs as u64);
+        let runs: Vec<Run> = (0..effort.runs)
+            .map(|_| {
+                progress.advance(1);
+                prepared.intersect(config, &key)
+            })
+            .collect::<Result<_>>()?;
+        let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
+        let sender = of(|run| run.sender);
+        let receiver = of(|run| run.receiver);
+        let expected = expected(config);
+        Ok(PsiReport {
+            part: "psi",
+            receiver: config.receiver,
+            sender: config.sender,
+            label_bytes: config.label_bytes,
+            kind: prepared.kind().name(),
+            threads: effort.threads,
+            backend,
+            mask_s,
+            build_s,
+            once_bytes: prepared.once(),
+            upload_bytes: runs.first().map_or(0, |run| run.upload),
+            download_bytes: runs.first().map_or(0, |run| run.download),
+            sender_ms: 1e3 * sender,
+            receiver_ms: 1e3 * receiver,
+            total_s: sender + receiver,
+            correct: runs.iter().all(|run| run.matches == expected),
+        })
+    })
+}
+
+fn element(number: u64) -> Vec<u8> {
+    format!("element {number}").into_bytes()
+}
+
+fn row(config: Config, number: u64) -> Row {
+    let label = number
+        .to_le_bytes()
+        .into_iter()
+        .cycle()
+        .take(config.label_bytes.unwrap_or_default());
+    Row {
+        element: element(number),
+        label: label.collect(),
+        line: number + 1,
+    }
+}
+
+/// The receiver's elements; every other one is in the sender's set.
+fn elements(config: Config) -> Vec<Vec<u8>> {
+    let number = |i: u64| {
+        if i.is_multiple_of(2) {
+            i / 2 % config.sender.max(1)
+        } else {
+            config.sender + i
+        }
+    };
+    (0..config.receiver).map(|i| element(number(i))).collect()
+}
+
+fn expected(config: Config) -> Vec<Match> {
+    let label = |i: u64| row(config, i / 2 % config.sender.max(1)).label;
+    (0..config.receiver)
+        .step_by(2)
+        .map(|i| Match {
+            index: i as usize,
+            label: label(i),
+        })
+        .collect()
+}
+
+impl Prepared {
+    fn of(config: Config, masked: Masked, progress: &dyn Progress) -> Result<Self> {
+        if config.label_bytes.is_none() {
+            return Ok(Self::Filter(Filter::new(masked.names()).encode()));
+        }
+        let rng = &mut UnwrapErr(SysRng);
+        let longest = masked.longest;
+        let table =
+            build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
+        let batches = registry::batches_over("inspire")?;
+        let candidate = batches.candidate(table.records.shape(), Goal::Balanced, config.batch)?;
+        check_memory(&candidate.description)?;
+        let server =
+            batches
+                .scheme
+                .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+        let scheme_public = server.public();
+        let keyword = Some(table.layout);
+        let bundle = Bundle {
+            scheme_public,
+            keyword,
+            commitment_top: None,
+        }
+        .encode();
+        Ok(Self::Table {
+            server,
+            bundle,
+            longest,
+        })
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Filter(_) => Kind::Filter,
+            Self::Table { .. } => Kind::Retrieval,
+        }
+    }
+
+    fn once(&self) -> u64 {
+        match self {
+            Self::Filter(bytes) => bytes.len() as u64,
+            Self::Table { bundle, .. } => bundle.len() as u64,
+        }
+    }
+
+    fn intersect(&self, config: Config, key: &Key) -> Result<Run> {
+        let elements = elements(config);
+        let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
+        let (receiver, sent) = created.map_err(lookup_error)?;
+        let (evaluated, evaluating) = timed(|| key.evaluate(&sent));
+        let evaluated = evaluated?;
+        let (wanted, unmasking) = timed(|| receiver.unmask(&evaluated));
+        let bytes = sent.len() as u64;
+        let mut run = Run {
+            upload: bytes,
+            download: bytes,
+            sender: evaluating,
+            receiver: blinding + unmasking,
+            matches: Vec::new(),
+        };
+        self.find(&wanted.map_err(lookup_error)?, &mut run)?;
+        Ok(run)
+    }
+
+    fn find(&self, wanted: &Wanted, run: &mut Run) -> Result<()> {
+        match self {
+            Self::Filter(bytes) => {
+                let (matches, finding) =
+                    timed(|| Filter::decode(bytes).map(|filter| wanted.in_filter(&filter)));
+                run.matches = matches?;
+                run.receiver += finding;
+                Ok(())
+            }
+            Self::Table {
+                server,
+                bundle,
+                longest,
+            } => {
+                let (lookup, starting) = timed(|| client_of(bundle));
+                run.receiver += starting;
+                look_up(
+                    (server.as_ref(), &lookup.map_err(lookup_error)?),
+                    wanted,
+                    *longest,
+                    run,
+                )
+            }
+        }
+    }
+}
+
+/// Creates the receiver's client from the downloaded bundle.
+fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
+    let Bundle {
+        scheme_public,
+        keyword,
+        ..
+    } = Bundle::decode(bundle)?;
+    let client = registry::by_id(scheme_of_public(&scheme_public)?)?.client(&scheme_public)?;
+    Lookup::new(client, keyword)
+}
+
+/// Looks up all masked elements, in as many queries as necessary.
+fn look_up(
+    (server, lookup): (&dyn ErasedServer, &Lookup),
+    wanted: &Wanted,
+    longest: Option<usize>,
+    run: &mut Run,
+) -> Result<()> {
+    let keys: Vec<WantedEntry<'_>> = wanted
+        .names()
+        .into_iter()
+        .map(|name| WantedEntry::Key(name))
+        .collect();
+    let (pending, asking) = timed(|| lookup.prepare_batch(None, &keys, &mut UnwrapErr(SysRng)));
+    let pending = pending.map_err(lookup_error)?;
+    run.upload += pending
+        .queries()
+        .iter()
+        .map(|query| query.len() as u64)
+        .sum::<u64>();
+    let (answers, answering) = timed(|| {
+        let answers = pending
+            .queries()
+            .iter()
+            .map(|query| server.answer(ErasedSession::default(), query));
+        answers.collect::<Result<Vec<_>, CoreError>>()
+    });
+    let answers = answers?;
+    run.download += answers
+        .iter()
+        .map(|answer| answer.len() as u64)
+        .sum::<u64>();
+    let (matches, opening) = timed(|| wanted.opened(&pending.finish_all(&answers)?, longest));
+    run.matches = matches.map_err(lookup_error)?;
+    run.sender += answering;
+    run.receiver += asking + opening;
+    Ok(())
+}
+
+fn lookup_error(error: papir_lookup::Error) -> Error {
+    match error {
+        papir_lookup::Error::Core(error) => error.into(),
+        other => Error::usage("a set", other),
+    }
+}
+
+impl PsiReport {
+    /// Writes the report as a table.
+    ///
+    /// # Errors
+    /// I/O errors from `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self {
+            receiver,
+            sender,
+            kind,
+            threads,
+            backend,
+            ..
+        } = self;
+        let labels = self.label_bytes.map_or("no labels".to_owned(), |bytes| {
+            format!("labels of {bytes} B")
+        });
+        writeln!(
+            out,
+            "{receiver} elements against {sender}, {labels}, {kind}, {threads} threads, {backend}"
+        )?;
+        let lines = [
+            ["masking, once".to_owned(), format!("{:.2} s", self.mask_s)],
+            [
+                "filter or database, once".to_owned(),
+                format!("{:.2} s", self.build_s),
+            ],
+            ["one-time download".to_owned(), display(self.once_bytes)],
+            ["sent".to_owned(), display(self.upload_bytes)],
+            ["received".to_owned(), display(self.download_bytes)],
+            ["sender".to_owned(), format!("{:.1} ms", self.sender_ms)],
+            ["receiver".to_owned(), format!("{:.1} ms", self.receiver_ms)],
+            ["total".to_owned(), format!("{:.2} s", self.total_s)],
+            [
+                "correct".to_owned(),
+                if self.correct { "yes" } else { "NO" }.to_owned(),
+            ],
+        ];
+        write_columns(out, &lines.map(Vec::from))
+    }
+}

@@ -1,0 +1,51 @@
+//! The list of experiments, tables and figures.
+
+use std::io::Write;
+
+use papir_measure::report::{write_columns, write_json};
+
+use crate::depir::sheet::Kind;
+use crate::{Result, depir, experiments, figures, tables};
+
+/// Kind, name and description of all experiments, tables and figures. A table and a figure may share
+/// a name.
+fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
+    let experiments = experiments::ALL
+        .iter()
+        .map(|one| ["benchmark", one.name, one.what]);
+    let tables = tables::all().map(|table| ["table", table.name, table.what]);
+    let figures = figures::ALL
+        .iter()
+        .map(|figure| ["figure", figure.name, figure.what]);
+    let quoted = tables::ALL_QUOTED
+        .iter()
+        .map(|table| ["table", table.name, table.what]);
+    let sheets = depir::all_sheets().map(|sheet| {
+        [
+            if sheet.kind == Kind::Table {
+                "table"
+            } else {
+                "figure"
+            },
+            sheet.name,
+            sheet.what,
+        ]
+    });
+    experiments
+        .chain(tables)
+        .chain(figures)
+        .chain(sheets)
+        .chain(quoted)
+}
+
+pub(super) fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
+    if json {
+        let object = |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
+        return write_json(out, &all_named().map(object).collect::<Vec<_>>());
+    }
+    let typed = |[kind, name, what]: [&str; 3]| match kind {
+        "benchmark" => vec![name.to_owned(), what.to_owned()],
+        _ => vec![format!("--{kind} {name}"), what.to_owned()],
+    };
+    write_columns(out, &all_named().map(typed).collect::<Vec<_>>())
+}

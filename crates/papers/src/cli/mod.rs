@@ -1,0 +1,129 @@
+//! Command line of `papir-papers`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `args` | the arguments, and what they ask for |
+//! | `papers` | tables and figures of papers |
+//! | `list` | the list of experiments, tables and figures |
+
+mod args;
+mod list;
+mod papers;
+
+pub use args::{AdjustedExperiment, Args, DepirArguments};
+
+use std::io::Write;
+
+use papir_core::{Choice, Progress};
+use papir_measure::effort::Effort;
+use papir_measure::field::measure_all;
+use papir_measure::report::write_json;
+
+use crate::experiments::{self, Experiment, perform};
+use crate::{Error, Result, depir, field, figures};
+
+use list::write_list;
+use papers::{run_figure, run_table, write_svg};
+
+/// Runs what the arguments ask for, prints to `out`, and reports to `progress`.
+///
+/// # Errors
+/// [`Error::Usage`] for unknown names and incompatible arguments, errors of the measurement, and
+/// [`Error::Wrong`] if a record was wrong (the result is printed first).
+pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    if let Some(AdjustedExperiment::Depir(depir)) = &args.adjusted {
+        return run_depir(depir, out, progress);
+    }
+    if args.list {
+        return write_list(out, args.json);
+    }
+    if let Some(name) = &args.table {
+        return run_table(name, args, out, progress);
+    }
+    if let Some(name) = &args.figure {
+        return run_figure(name, args, out, progress);
+    }
+    if args.all {
+        return run_all(args, out, progress);
+    }
+
+    let named = named_experiment(args.name.as_deref().unwrap_or_default())?;
+    if let Experiment::Depir(config) = named {
+        announce(config, args.effort.alone())?;
+    }
+    run_experiment(named, args.effort.alone(), args.json, out, progress)
+}
+
+/// The experiment with this name.
+fn named_experiment(name: &str) -> Result<Experiment<'static>> {
+    if let Some(named) = experiments::by_name(name) {
+        return Ok(named.experiment);
+    }
+
+    let names: Vec<&str> = experiments::ALL.iter().map(|named| named.name).collect();
+    let expected = format!("{}; papir bench measures schemes", names.join(", "));
+    Err(Error::usage(format!("`{name}`"), expected))
+}
+
+/// Runs an experiment, prints its report, and fails if a result was wrong.
+fn run_experiment(
+    experiment: Experiment<'_>,
+    effort: Effort,
+    json: bool,
+    out: &mut dyn Write,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let report = perform(experiment, effort, progress)?;
+
+    if json {
+        report.write_json(out)?;
+    } else {
+        report.write_table(out)?;
+    }
+    report.check()
+}
+
+/// Measures or predicts a set of doubly-efficient PIR.
+fn run_depir(args: &DepirArguments, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let config = args.config();
+    let effort = args.effort.alone();
+
+    if config.set.is_predicted() {
+        let report = depir::predict(config, effort, &papir_plan::rates_file::load(None)?)?;
+        return if args.json {
+            write_json(out, &report)
+        } else {
+            report.write_table(out)
+        };
+    }
+
+    announce(config, effort)?;
+    run_experiment(Experiment::Depir(config), effort, args.json, out, progress)
+}
+
+/// Says on stderr what a measurement of doubly-efficient PIR will take.
+fn announce(config: depir::Config<'_>, effort: Effort) -> Result<()> {
+    let loaded = papir_plan::rates_file::load(None)?;
+    let announcement = depir::announcement(config, effort, &loaded)?;
+    eprintln!("papir-papers: {announcement}");
+    Ok(())
+}
+
+/// Measures every scheme on one database, beside what papers print for it.
+fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let shape = args.database.shape()?;
+    let choice = Choice::Goal(args.goal.unwrap_or_default());
+    let rates = papir_plan::rates_file::load(None)?;
+    let mut report = measure_all(shape, choice, args.effort(), &rates, progress)?;
+    report.papers = Some(field::printed(shape));
+
+    if let Some(path) = &args.svg {
+        write_svg(path, &figures::plot::draw(&field::figure(&report))?)?;
+    }
+    match (args.json, args.csv) {
+        (true, _) => write_json(out, &report)?,
+        (false, true) => report.write_csv(out)?,
+        (false, false) => report.write_table(out)?,
+    }
+    report.check()
+}

@@ -1,0 +1,135 @@
+//! Packed compression keys (ZipPIR, Table 3).
+
+use papir_core::Progress;
+use papir_measure::clock::milliseconds;
+use papir_paillier::compress::{KeyKind, Layout, PackedKey, Scale};
+use serde::Serialize;
+
+use super::samples::Setting;
+use crate::{Error, Result};
+
+/// A parameter set and its printed figures. Keys are stored as offsets from ciphertexts expanded
+/// from a seed.
+struct Set {
+    n: usize,
+    modulus_log2: u32,
+    /// KB of the unpacked key.
+    unpacked_kb: u32,
+    /// For a general secret: KB of the packed key, and ms to unpack it.
+    general: (u32, f64),
+    /// The same for a binary secret.
+    binary: (u32, f64),
+}
+
+const SETS: [Set; 4] = [
+    Set {
+        n: 630,
+        modulus_log2: 64,
+        unpacked_kb: 240,
+        general: (22, 14.0),
+        binary: (12, 13.0),
+    },
+    Set {
+        n: 742,
+        modulus_log2: 64,
+        unpacked_kb: 284,
+        general: (26, 25.0),
+        binary: (14, 12.0),
+    },
+    Set {
+        n: 870,
+        modulus_log2: 64,
+        unpacked_kb: 334,
+        general: (30, 74.0),
+        binary: (16, 13.0),
+    },
+    Set {
+        n: 1305,
+        modulus_log2: 11,
+        unpacked_kb: 501,
+        general: (11, 15.0),
+        binary: (7, 15.0),
+    },
+];
+
+/// Costs of a compression key, packed as much as possible.
+#[derive(Clone, Debug, Serialize)]
+pub struct Packed {
+    /// n.
+    pub n: usize,
+    /// log₂ q.
+    pub modulus_log2: u32,
+    /// True for a binary secret, false for a general one.
+    pub binary: bool,
+    /// Digits of the secret per ciphertext.
+    pub packing: usize,
+    /// Bytes of the unpacked key, as offsets from ciphertexts expanded from a seed.
+    pub unpacked_bytes: u64,
+    /// Bytes of the packed key, likewise.
+    pub packed_bytes: u64,
+    /// Time to unpack the key in ms, on one core.
+    pub unpack_ms: f64,
+    /// The paper's unpacked key, in KB.
+    pub paper_unpacked_kb: u32,
+    /// The paper's packed key, in KB.
+    pub paper_kb: u32,
+    /// The paper's time to unpack in ms, on all cores.
+    pub paper_ms: f64,
+    /// True if an encryption compressed with the unpacked key has the right phase.
+    pub correct: bool,
+}
+
+/// Measures the first `sets` of the four sets, each with a general and a binary secret.
+pub(super) fn measure(
+    setting: &mut Setting<'_>,
+    sets: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Packed>> {
+    let sets = &SETS[..sets.min(SETS.len())];
+    progress.stage("packed keys", 2 * sets.len() as u64);
+    let mut packed = Vec::with_capacity(2 * sets.len());
+    for set in sets {
+        for (kind, paper) in [
+            (KeyKind::General, set.general),
+            (KeyKind::Binary, set.binary),
+        ] {
+            packed.push(one_key(setting, set, kind, paper)?);
+            progress.advance(1);
+        }
+    }
+    Ok(packed)
+}
+
+fn one_key(
+    setting: &mut Setting<'_>,
+    set: &Set,
+    kind: KeyKind,
+    (paper_kb, paper_ms): (u32, f64),
+) -> Result<Packed> {
+    let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
+    let public = setting.key.public().clone();
+    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate)
+        .map_err(Error::parameters)?;
+    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing)
+        .map_err(Error::parameters)?;
+    let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng)
+        .map_err(Error::parameters)?;
+    let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
+    let ciphertexts = unpacked
+        .compress(&layout, &samples.encryptions)
+        .map_err(Error::parameters)?;
+    let offset = public.params().plaintext_bytes() as u64;
+    Ok(Packed {
+        n: set.n,
+        modulus_log2: set.modulus_log2,
+        binary: kind == KeyKind::Binary,
+        packing,
+        unpacked_bytes: set.n as u64 * offset,
+        packed_bytes: PackedKey::ciphertext_count(&layout) as u64 * offset,
+        unpack_ms,
+        paper_unpacked_kb: set.unpacked_kb,
+        paper_kb,
+        paper_ms,
+        correct: samples.match_phases(&setting.key, &layout, &ciphertexts, 1)?,
+    })
+}

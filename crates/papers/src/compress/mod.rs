@@ -1,0 +1,217 @@
+//! Benchmark of LWE and RLWE ciphertext compression: ZipPIR's Tables 2 and 3 and Figure 1.
+
+mod batched;
+mod keys;
+mod samples;
+mod single;
+
+use getrandom::SysRng;
+use papir_core::Progress;
+use papir_kernels::Backend;
+use papir_measure::report::{titles, write_columns};
+use rand_core::UnwrapErr;
+use serde::Serialize;
+
+pub use batched::Batched;
+pub use keys::Packed;
+pub use single::Single;
+
+use crate::{Error, Result};
+use papir_plan::units::bytes as display;
+
+/// Inputs of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Bits of the Paillier modulus: 3,072, or fewer for tests.
+    pub modulus_bits: u32,
+    /// Number of parameter sets of Table 2, at most eight.
+    pub single: usize,
+    /// Number of parameter sets of Table 3, at most four.
+    pub keys: usize,
+    /// Numbers of encryptions for Figure 1.
+    pub batches: &'static [usize],
+}
+
+impl Config {
+    /// The full benchmark.
+    pub const FULL: Self = Self {
+        modulus_bits: 3072,
+        single: 8,
+        keys: 4,
+        batches: &[1, 5, 10, 20, 41, 82, 128, 256],
+    };
+    /// A benchmark of about a second, under an insecure key.
+    pub const TINY: Self = Self {
+        modulus_bits: 384,
+        single: 5,
+        keys: 1,
+        batches: &[1, 3],
+    };
+}
+
+/// Costs of compression.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompressionReport {
+    /// "compress".
+    pub part: &'static str,
+    /// Bits of the Paillier modulus.
+    pub modulus_bits: u32,
+    /// The kernels' backend.
+    pub backend: &'static str,
+    /// Table 2.
+    pub single: Vec<Single>,
+    /// Table 3.
+    pub keys: Vec<Packed>,
+    /// Figure 1.
+    pub batched: Vec<Batched>,
+    /// True if every phase matched direct decryption.
+    pub correct: bool,
+}
+
+/// Runs the benchmark on one thread.
+///
+/// # Errors
+/// [`Error::Usage`] for unavailable sizes, [`Error::Backend`].
+pub fn measure(config: Config, runs: usize, progress: &dyn Progress) -> Result<CompressionReport> {
+    let backend = Backend::try_from_env()?;
+    if runs == 0 {
+        return Err(Error::usage("0 runs", "at least 1"));
+    }
+    let mut rng = UnwrapErr(SysRng);
+    let mut setting = samples::Setting::new(config.modulus_bits, &mut rng)?;
+    let single = single::measure(&mut setting, config.single, runs, progress)?;
+    let keys = keys::measure(&mut setting, config.keys, progress)?;
+    let batched = batched::measure(&mut setting, config.batches, progress)?;
+    let correct = single.iter().all(|one| one.correct)
+        && keys.iter().all(|one| one.correct)
+        && batched.iter().all(|one| one.correct);
+    let part = "compress";
+    let modulus_bits = config.modulus_bits;
+    let backend = backend.name();
+    Ok(CompressionReport {
+        part,
+        modulus_bits,
+        backend,
+        single,
+        keys,
+        batched,
+        correct,
+    })
+}
+
+fn yes(correct: bool) -> String {
+    if correct { "yes" } else { "NO" }.to_owned()
+}
+
+impl Single {
+    fn line(&self) -> Vec<String> {
+        vec![
+            format!("({}, {})", self.n, self.modulus_log2),
+            display(self.uncompressed_bytes),
+            display(self.compressed_bytes),
+            format!("{:.2} ms", self.compress_ms),
+            format!("{:.1} ms", self.paper_ms),
+            format!("{:.2} s", self.expand_s),
+            display(self.expanded_bytes),
+            yes(self.correct),
+        ]
+    }
+}
+
+impl Packed {
+    fn line(&self) -> Vec<String> {
+        vec![
+            format!("({}, {})", self.n, self.modulus_log2),
+            if self.binary { "binary" } else { "general" }.to_owned(),
+            self.packing.to_string(),
+            display(self.unpacked_bytes),
+            format!("{} KB", self.paper_unpacked_kb),
+            display(self.packed_bytes),
+            format!("{} KB", self.paper_kb),
+            format!("{:.1} ms", self.unpack_ms),
+            format!("{:.0} ms", self.paper_ms),
+            yes(self.correct),
+        ]
+    }
+}
+
+impl Batched {
+    fn line(&self) -> Vec<String> {
+        vec![
+            self.curve.to_owned(),
+            self.encryptions.to_string(),
+            self.slots.to_string(),
+            display(self.uncompressed_bytes),
+            display(self.compressed_bytes),
+            format!("{:.2} ms", self.compress_ms),
+            yes(self.correct),
+        ]
+    }
+}
+
+impl CompressionReport {
+    /// Writes the report as three tables.
+    ///
+    /// # Errors
+    /// I/O errors from `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self {
+            modulus_bits,
+            backend,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "Paillier with {modulus_bits} bits, one thread, {backend}; the paper uses all cores of its machine"
+        )?;
+        writeln!(out, "\nOne encryption of (n, log2 q) (ZipPIR, Table 2)")?;
+        let first = titles(&[
+            "set",
+            "uncompressed",
+            "compressed",
+            "time",
+            "paper",
+            "expansion",
+            "expanded",
+            "correct",
+        ]);
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.single.iter().map(Single::line))
+            .collect();
+        write_columns(out, &lines)?;
+        writeln!(
+            out,
+            "\nCompression keys, as offsets from ciphertexts expanded from a seed (Table 3)"
+        )?;
+        let first = titles(&[
+            "set",
+            "secret",
+            "packing",
+            "key",
+            "paper",
+            "packed",
+            "paper",
+            "unpacking",
+            "paper",
+            "correct",
+        ]);
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.keys.iter().map(Packed::line))
+            .collect();
+        write_columns(out, &lines)?;
+        writeln!(out, "\nMany encryptions of (630, 64) (Figure 1)")?;
+        let first = titles(&[
+            "curve",
+            "encryptions",
+            "per ciphertext",
+            "uncompressed",
+            "compressed",
+            "time",
+            "correct",
+        ]);
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.batched.iter().map(Batched::line))
+            .collect();
+        write_columns(out, &lines)
+    }
+}

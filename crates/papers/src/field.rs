@@ -1,0 +1,79 @@
+//! Every scheme on one database, beside what papers print for it.
+
+use papir_core::Shape;
+use papir_measure::field::{FieldReport, Printed};
+use papir_measure::report::Stages;
+
+use crate::figures::{FigureReport, Kind, Point, Source};
+use crate::tables;
+
+/// Entries of the plot: colours of schemes that are private, and of others.
+const PRIVATE: &str = "private";
+const NOT_PRIVATE: &str = "NOT private";
+
+/// Rows of all tables for databases of this shape.
+pub fn printed(shape: Shape) -> Vec<Printed> {
+    let blocks =
+        tables::all().flat_map(|table| table.blocks.iter().map(move |block| (table, block)));
+    let same = blocks.filter(|(_, block)| {
+        (block.entries, block.entry_bits) == (shape.records(), shape.record_bits())
+    });
+    let rows = same.flat_map(|(table, block)| block.published.iter().map(move |row| (table, row)));
+    let printed = rows.map(|(table, row)| Printed {
+        table: table.what.split(':').next().unwrap_or(table.what),
+        scheme: row.scheme,
+        total_kib: row.total_kb,
+        server_ms: row.server_ms,
+    });
+    printed.collect()
+}
+
+/// The scatter plot of bytes against server time.
+pub fn figure(report: &FieldReport) -> FigureReport {
+    let ours = report.schemes.iter().filter_map(|entry| {
+        let cost = entry.status.cost()?;
+        let shade = if entry.private { PRIVATE } else { NOT_PRIVATE };
+        Some(Point {
+            entry: shade,
+            scheme: entry.scheme,
+            source: Source::Papir,
+            total_kb: cost.total_kib,
+            server_ms: cost.server_ms?,
+            ..BLANK
+        })
+    });
+    let theirs = report.papers.iter().flatten().map(|row| Point {
+        scheme: row.scheme,
+        total_kb: row.total_kib,
+        server_ms: row.server_ms,
+        ..BLANK
+    });
+
+    FigureReport {
+        figure: "all",
+        what: format!(
+            "{}, {} thread(s), {}",
+            report.database(),
+            report.threads,
+            report.backend
+        ),
+        kind: Kind::Scatter,
+        rates: report.rates.clone(),
+        missing: Vec::new(),
+        correct: report.correct(),
+        points: theirs.chain(ours).collect(),
+    }
+}
+
+/// A point of a paper without figures.
+const BLANK: Point = Point {
+    entry: PRIVATE,
+    scheme: "",
+    columns: None,
+    source: Source::Paper,
+    how: "",
+    kb: None,
+    total_kb: 0.0,
+    stages: Stages(Vec::new()),
+    server_ms: 0.0,
+};

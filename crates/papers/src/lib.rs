@@ -1,0 +1,41 @@
+//! Tables, figures and measurements of the papers; the program `papir-papers`.
+//!
+//! # Tables and figures
+//!
+//! `papir-papers --table NAME` prints a paper's table with papir's figures next to the paper's
+//! ([`tables`]). `--figure NAME` prints the points of a figure or, with `--svg FILE`, draws it
+//! ([`figures`]). Tables and figures are defined as data: a row consists of the printed figures and
+//! the configuration of papir to compare with. A database of up to `--size` (1 GiB by default) that
+//! fits into free memory is measured as `papir bench` does ([`papir_measure`]). Costs of larger
+//! ones are predicted by the cost model, with the rates measured by `papir plan --calibrate`, and
+//! marked `predicted`. Fields of a row:
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `total_kib` | keys, query, download and hint of a client's first query, in the papers' KB of 1024 bytes |
+//! | `total_kb` | the same in KB of 1000 bytes |
+//! | `reads` | answer time over the time of one read of the database; only in measured rows |
+//! | `status` | `measured`, `predicted`, `no_parameters` (with its reason), `not_built_in`, `not_compared` |
+//! | `below`, `above` | number of rows in which `total_kib` is less, or more, than the paper's |
+//!
+//! # Every scheme on one database
+//!
+//! `papir-papers --all` measures every scheme as `papir bench --all` does, and adds the rows that
+//! papers print for the database ([`field`]). With `--svg FILE` it draws bytes against server time.
+//!
+//! # Experiments
+//!
+//! `papir-papers NAME` measures parts of schemes that the papers report ([`experiments`]).
+
+pub mod cli;
+pub mod compress;
+pub mod depir;
+pub mod experiments;
+pub mod field;
+pub mod figures;
+pub mod newton;
+pub mod packing;
+pub mod phase0;
+pub mod tables;
+
+pub use papir_measure::{Error, Result};

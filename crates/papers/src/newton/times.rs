@@ -1,0 +1,201 @@
+//! Run times of NewtonPIR and its baseline (Tables 2 and 3).
+
+use getrandom::SysRng;
+use papir_core::scheme::{Client, Parameters, Server, Session};
+use papir_core::{NoProgress, Progress, read_record};
+use papir_measure::clock::{median, timed};
+use papir_measure::records::Synthetic;
+use papir_research::newton::client::NewtonClient;
+use papir_research::newton::fhe::{Ring, encrypt};
+use papir_research::newton::key::SecretKey;
+use papir_research::newton::server::NewtonServer;
+use papir_research::newton::{Symmetric, Variant, xu};
+use rand_core::{Rng, UnwrapErr};
+use serde::Serialize;
+
+use super::setting::{cents, params};
+use crate::{Error, Result};
+
+/// Bits per record in Tables 2 and 3.
+const RECORD_BITS: u64 = 1024;
+/// Table 2, starting at 2¹²: seconds of setup, µs of a query, seconds of an answer, ms of
+/// extraction, cents.
+const PRINTED: [[f64; 5]; 7] = [
+    [1.84, 3.6, 1.03, 1.56, 0.00033],
+    [7.41, 3.8, 1.96, 2.12, 0.00059],
+    [15.72, 4.7, 2.46, 3.56, 0.00073],
+    [57.55, 5.9, 5.35, 3.66, 0.00153],
+    [126.16, 6.3, 9.67, 4.53, 0.00273],
+    [238.48, 6.4, 13.29, 4.75, 0.00374],
+    [323.48, 6.7, 19.12, 4.59, 0.00536],
+];
+/// Table 3, starting at 2¹²: hours of an answer. They double with N, although the number of
+/// products grows with its square.
+const PRINTED_HOURS: [f64; 6] = [9.87, 19.74, 39.48, 78.97, 157.94, 315.88];
+/// Number of timed products.
+const STEPS: u32 = 50;
+/// log₂ N of the first column.
+const FIRST: u32 = 12;
+
+/// A column of Table 2.
+#[derive(Clone, Debug, Serialize)]
+pub struct Times {
+    /// log₂ N.
+    pub log_records: u32,
+    /// Seconds to compute the coefficients for an n that is new to the server.
+    pub setup_s: f64,
+    /// Median time of a query.
+    pub query_us: f64,
+    /// Median time of an answer.
+    pub answer_s: f64,
+    /// Median time of extraction.
+    pub extract_ms: f64,
+    /// Cost by the price model.
+    pub cents: f64,
+    /// The paper's five figures, if printed.
+    pub paper: Option<[f64; 5]>,
+    /// True if every record was correct.
+    pub correct: bool,
+}
+
+/// A column of Table 3.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lagrange {
+    /// log₂ N.
+    pub log_records: u32,
+    /// Hours of an answer: the measured time of one product in the ring, times N·(N − 1).
+    pub predicted_answer_h: f64,
+    /// Cost by the price model.
+    pub predicted_cents: f64,
+    /// The paper's hours.
+    pub paper_h: f64,
+    /// True if an answer for few records was correct.
+    pub correct: bool,
+}
+
+/// Measures Table 2.
+pub(super) fn measure(columns: &[u32], runs: usize, progress: &dyn Progress) -> Result<Vec<Times>> {
+    progress.stage("columns", columns.len() as u64);
+    columns
+        .iter()
+        .map(|&column| measure_column(column, runs).inspect(|_| progress.advance(1)))
+        .collect()
+}
+
+fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
+    let params = params(1 << log_records, RECORD_BITS)?;
+    let records = Synthetic::of(params.shape());
+    let rng = &mut UnwrapErr(SysRng);
+    let server = NewtonServer::<Symmetric>::setup(params.clone(), &records, rng, &NoProgress)?;
+    let fresh = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
+    let (prepared, setup_s) = timed(|| server.coefficients(fresh.modulus(), &NoProgress));
+    drop(prepared?);
+    let client = NewtonClient::new(params.clone(), server.public().clone())?;
+    let mut times = [(); 3].map(|()| Vec::new());
+    let mut correct = true;
+    for run in 0..=runs {
+        let index = rng.next_u64() % params.shape().records();
+        let (query, query_s) = timed(|| client.query(None, &[index], rng));
+        let (secret, query) = query?;
+        let (answer, answer_s) = timed(|| server.answer(Session::anonymous(), &query));
+        let answer = answer?;
+        let (found, extract_s) = timed(|| client.extract(secret, answer));
+        correct &= found
+            .is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
+        // The first run is a warm-up.
+        if run > 0 {
+            times
+                .iter_mut()
+                .zip([query_s, answer_s, extract_s])
+                .for_each(|(all, one)| all.push(one));
+        }
+    }
+    let [query_s, answer_s, extract_s] = times.map(median);
+    let sizes = params.describe().sizes;
+    let column = log_records
+        .checked_sub(FIRST)
+        .and_then(|column| PRINTED.get(column as usize));
+    Ok(Times {
+        log_records,
+        setup_s,
+        query_us: 1e6 * query_s,
+        answer_s,
+        extract_ms: 1e3 * extract_s,
+        cents: cents(answer_s, sizes.query + sizes.answer),
+        paper: column.copied(),
+        correct,
+    })
+}
+
+/// Predicts Table 3.
+pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagrange>> {
+    progress.stage("Lagrange", 1);
+    let rng = &mut UnwrapErr(SysRng);
+    let key = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
+    let n = &**key.modulus();
+    let mut values = vec![0; count * n.words()];
+    values
+        .iter_mut()
+        .step_by(n.words())
+        .for_each(|word| *word = rng.next_u64());
+    let (ciphertext, point) = encrypt(n, count as u64, rng);
+    let (ring, c) = Ring::of(n, &ciphertext);
+    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;
+    let correct = point.open(n, &answer)[..] == values[(count - 1) * n.words()..];
+    let mut product = ring.one();
+    let ((), time) =
+        timed(|| (1..=STEPS).for_each(|j| product = xu::step(&ring, &c, &product, i64::from(j))));
+    let step = time / f64::from(STEPS);
+    progress.advance(1);
+    let sizes = params(1 << FIRST, RECORD_BITS)?.describe().sizes;
+    let columns = (FIRST..).zip(PRINTED_HOURS).map(|(log_records, paper_h)| {
+        let records = f64::from(log_records).exp2();
+        let answer = step * records * (records - 1.0);
+        let predicted_cents = cents(answer, sizes.query + sizes.answer);
+        Lagrange {
+            log_records,
+            predicted_answer_h: answer / 3600.0,
+            predicted_cents,
+            paper_h,
+            correct,
+        }
+    });
+    Ok(columns.collect())
+}
+
+impl Times {
+    pub(super) fn line(&self) -> Vec<String> {
+        let paper = |i: usize, unit: &str| {
+            self.paper.map_or_else(
+                || "-".to_owned(),
+                |paper| format!("{} {unit}", paper[i]).trim_end().to_owned(),
+            )
+        };
+        vec![
+            self.log_records.to_string(),
+            format!("{:.2} s", self.setup_s),
+            paper(0, "s"),
+            format!("{:.1} µs", self.query_us),
+            paper(1, "µs"),
+            format!("{:.3} s", self.answer_s),
+            paper(2, "s"),
+            format!("{:.2} ms", self.extract_ms),
+            paper(3, "ms"),
+            format!("{:.5}", self.cents),
+            paper(4, ""),
+            if self.correct { "yes" } else { "NO" }.to_owned(),
+        ]
+    }
+}
+
+impl Lagrange {
+    pub(super) fn line(&self) -> Vec<String> {
+        vec![
+            self.log_records.to_string(),
+            format!("{:.2} h", self.predicted_answer_h),
+            format!("{} h", self.paper_h),
+            format!("{:.3}", self.predicted_cents),
+            format!("{}", cents(3600.0 * self.paper_h, 0)),
+        ]
+    }
+}

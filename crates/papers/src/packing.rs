@@ -1,0 +1,637 @@
+//! Benchmark of ring packing (InsPIRe, Table 5): LWE encryptions packed by each [`RingPacking`].
+
+use std::time::Instant;
+
+use getrandom::SysRng;
+use papir_core::Progress;
+use papir_kernels::Backend;
+use papir_kernels::bits::packed_len;
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::noise::Setting;
+use papir_lattice::packing::cdks::Cdks;
+use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
+use papir_lattice::packing::{Bodies, LweMasks, Preprocessed, RingPacking, RoundedKey};
+use papir_lattice::params::{Literal, RlweParams};
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::secret::SecretKey;
+use papir_measure::clock::median;
+use papir_measure::effort::Effort;
+use papir_measure::report::write_columns;
+use papir_ring::Ring;
+use papir_ring::prg::Seed;
+use rand_core::{Rng, UnwrapErr};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::{Error, Result};
+use papir_plan::units::bytes as display;
+
+/// Maximum number of encryptions: 2¹⁶, whose CDKS digits fill 3 GiB.
+const MAX_CIPHERTEXTS: usize = 1 << 16;
+/// d of the default ring; a multiple of every capacity.
+const DEGREE: usize = Literal::DEFAULT.degree;
+/// The second parameter set of section 7.4: d = 1024, q ≈ 2^27.8, σ = 6.4.
+const SMALL_RING: Literal = Literal {
+    degree: 1024,
+    primes: [12_289, 18_433],
+    sigma: 6.4,
+};
+
+/// One column of the table.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    name: &'static str,
+    ring: Literal,
+    gadget: GadgetParams,
+    /// Bits of a message.
+    plaintext_bits: u32,
+    /// LWE encryptions per pack.
+    capacity: usize,
+    paper: Option<Printed>,
+}
+
+/// Figures printed in the paper's Table 5 and section 7.4. KB are 2¹⁰ bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Printed {
+    /// Key material in KB.
+    pub key_kb: u32,
+    /// Offline time in s.
+    pub offline_s: f64,
+    /// Online time in ms.
+    pub online_ms: f64,
+    /// log₂ of the largest error, if printed.
+    pub noise_max_log2: Option<f64>,
+}
+
+/// Two digits of 19 bits, with 18 low bits dropped (appendix G.1).
+const APPROXIMATE: GadgetParams = GadgetParams {
+    levels: 2,
+    log_base: 19,
+    drop: 18,
+};
+/// Three digits of 19 bits, as in YPIR.
+const EXACT: GadgetParams = GadgetParams {
+    levels: 3,
+    log_base: 19,
+    drop: 0,
+};
+/// Five digits of 5 bits, with three bits dropped.
+const SMALL: GadgetParams = GadgetParams {
+    levels: 5,
+    log_base: 5,
+    drop: 3,
+};
+
+const INSPIRING: Column = Column {
+    name: "InspiRING",
+    ring: Literal::DEFAULT,
+    gadget: APPROXIMATE,
+    plaintext_bits: 15,
+    capacity: DEGREE,
+    paper: Some(Printed {
+        key_kb: 84,
+        offline_s: 36.0,
+        online_ms: 40.0,
+        noise_max_log2: Some(33.4),
+    }),
+};
+const PARTIAL: Column = Column {
+    name: "PartialInspiRING",
+    capacity: DEGREE / 2,
+    paper: None,
+    ..INSPIRING
+};
+const CDKS: Column = Column {
+    name: "CDKS",
+    gadget: EXACT,
+    paper: Some(Printed {
+        key_kb: 462,
+        offline_s: 11.0,
+        online_ms: 56.0,
+        noise_max_log2: Some(38.5),
+    }),
+    ..INSPIRING
+};
+const SMALL_INSPIRING: Column = Column {
+    name: "InspiRING, d = 1024",
+    ring: SMALL_RING,
+    gadget: SMALL,
+    plaintext_bits: 6,
+    capacity: SMALL_RING.degree,
+    paper: Some(Printed {
+        key_kb: 60,
+        offline_s: 2.4,
+        online_ms: 16.0,
+        noise_max_log2: None,
+    }),
+};
+
+/// A column of Table 5 that papir does not implement.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Quoted {
+    /// The packing method.
+    pub name: &'static str,
+    /// d: the dimension of each encryption.
+    pub degree: usize,
+    /// log₂ q.
+    pub modulus_log2: f64,
+    /// KB of the packed encryptions.
+    pub packed_kb: u32,
+    /// The other figures.
+    pub paper: Printed,
+}
+
+const HINTLESS: Quoted = Quoted {
+    name: "HintlessPIR",
+    degree: 1024,
+    modulus_log2: 32.0,
+    packed_kb: 180,
+    paper: Printed {
+        key_kb: 360,
+        offline_s: 2.0,
+        online_ms: 141.0,
+        noise_max_log2: None,
+    },
+};
+
+/// Costs of packing, for each method.
+#[derive(Clone, Debug, Serialize)]
+pub struct PackingReport {
+    /// "packing".
+    pub part: &'static str,
+    /// LWE encryptions.
+    pub ciphertexts: usize,
+    /// Threads.
+    pub threads: usize,
+    /// The kernels' backend.
+    pub backend: &'static str,
+    /// Results for each packing method.
+    pub packings: Vec<Measured>,
+    /// Methods of the paper that papir does not implement.
+    pub quoted: Vec<Quoted>,
+    /// True if all messages were decrypted correctly from all packed encryptions.
+    pub correct: bool,
+}
+
+/// Costs of one packing method.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// The packing method.
+    pub name: &'static str,
+    /// d: the dimension of each encryption.
+    pub degree: usize,
+    /// LWE encryptions per RLWE encryption.
+    pub capacity: usize,
+    /// log₂ q.
+    pub modulus_log2: f64,
+    /// Number of gadget digits.
+    pub levels: usize,
+    /// Bytes of a client's key.
+    pub key_bytes: u64,
+    /// Bytes of the packed encryptions modulo q: d coefficients of a mask, `capacity` of a body.
+    pub packed_bytes: u64,
+    /// Seconds of one-time work on public data, including transforming masks.
+    pub offline_s: f64,
+    /// Median time in ms under a client's fresh key.
+    pub online_ms: f64,
+    /// Bytes that the offline phase stores for the online phase.
+    pub material_bytes: u64,
+    /// log₂ of the standard deviation of the error added by packing, over all runs.
+    pub noise_log2: f64,
+    /// log₂ of the bound on it (Theorems 2 and 4, appendix G.1; (d² − 1)/3 switches for CDKS).
+    pub noise_bound_log2: f64,
+    /// log₂ of the largest error measured.
+    pub noise_max_log2: f64,
+    /// True if all messages were decrypted correctly in every run.
+    pub correct: bool,
+    /// The paper's figures, if any.
+    pub paper: Option<Printed>,
+}
+
+/// Packs `ciphertexts` LWE encryptions, a multiple of d = 2048, with every method.
+///
+/// # Errors
+/// [`Error::Usage`] for invalid numbers of encryptions, threads or runs; [`Error::Backend`],
+/// [`Error::Threads`].
+pub fn measure(
+    ciphertexts: usize,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<PackingReport> {
+    let backend = Backend::try_from_env()?;
+    if !(1..=MAX_CIPHERTEXTS).contains(&ciphertexts) || !ciphertexts.is_multiple_of(DEGREE) {
+        let expected = format!("a multiple of {DEGREE} up to {MAX_CIPHERTEXTS}");
+        return Err(Error::usage(
+            format!("{ciphertexts} encryptions to pack"),
+            expected,
+        ));
+    }
+    let packings = effort.pool()?.install(|| -> Result<Vec<Measured>> {
+        Ok(vec![
+            Case::<Inspiring>::new(INSPIRING)?.measure(ciphertexts, effort.runs, progress)?,
+            Case::<PartialInspiring>::new(PARTIAL)?.measure(ciphertexts, effort.runs, progress)?,
+            Case::<Cdks>::new(CDKS)?.measure(ciphertexts, effort.runs, progress)?,
+            Case::<Inspiring>::new(SMALL_INSPIRING)?.measure(ciphertexts, effort.runs, progress)?,
+        ])
+    })?;
+    let threads = effort.threads;
+    let correct = packings.iter().all(|packing| packing.correct);
+    let backend = backend.name();
+    let quoted = vec![HINTLESS];
+    Ok(PackingReport {
+        part: "packing",
+        ciphertexts,
+        threads,
+        backend,
+        packings,
+        quoted,
+        correct,
+    })
+}
+
+/// Packs d = 2048 LWE encryptions into one RLWE encryption with CDKS.
+///
+/// # Errors
+/// None for these parameters.
+pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
+    Case::<Cdks>::new(CDKS)?.measure(CDKS.capacity, 1, progress)
+}
+
+/// A packing method and the LWE masks, from one public seed.
+struct Case<P> {
+    column: Column,
+    params: RlweParams,
+    packing: P,
+    seed: Seed,
+}
+
+/// The offline phase's results, independent of any key.
+struct Prepared<P: RingPacking> {
+    words: Vec<P::Word>,
+    packs: Vec<Preprocessed>,
+    /// The masks of the LWE encryptions.
+    vectors: Vec<Vec<Vec<u64>>>,
+}
+
+/// Results of one run under one key.
+struct Run {
+    milliseconds: f64,
+    /// The errors of all messages.
+    errors: Vec<f64>,
+}
+
+impl<P: RingPacking> Case<P> {
+    fn new(column: Column) -> Result<Self> {
+        let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
+        let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;
+        let seed = Seed::random(&mut UnwrapErr(SysRng));
+        let packing =
+            P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
+        Ok(Self {
+            column,
+            params,
+            packing,
+            seed,
+        })
+    }
+
+    fn ring(&self) -> &Ring {
+        self.params.ring()
+    }
+
+    fn measure(
+        &self,
+        ciphertexts: usize,
+        runs: usize,
+        progress: &dyn Progress,
+    ) -> Result<Measured> {
+        let packs = ciphertexts / self.column.capacity;
+        progress.stage(self.column.name, runs as u64 + 2);
+        let (prepared, offline_s) = self.prepare(packs)?;
+        progress.advance(1);
+        let mut times = Vec::with_capacity(runs);
+        let mut errors = Vec::new();
+        for run in 0..=runs {
+            let run_result = self.run(&prepared)?;
+            // The first run is a warm-up.
+            times.extend((run > 0).then_some(run_result.milliseconds));
+            errors.extend(run_result.errors);
+            progress.advance(1);
+        }
+        Ok(self.report(&prepared, offline_s, median(times), &errors))
+    }
+
+    fn report(
+        &self,
+        prepared: &Prepared<P>,
+        offline_s: f64,
+        online_ms: f64,
+        errors: &[f64],
+    ) -> Measured {
+        let d = self.ring().degree();
+        let packs = prepared.packs.len();
+        let modulus = self.ring().modulus();
+        let bits = u64::BITS - modulus.leading_zeros();
+        let key_bits = self.key_bits();
+        let elements = prepared
+            .packs
+            .iter()
+            .map(|pack| 1 + pack.last.len())
+            .sum::<usize>();
+        let setting = Setting::error_like(d, modulus as f64, self.column.ring.sigma, key_bits);
+        let largest = errors
+            .iter()
+            .fold(0.0, |largest: f64, error| largest.max(error.abs()));
+        let variance = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+        Measured {
+            name: self.column.name,
+            degree: d,
+            capacity: self.column.capacity,
+            modulus_log2: (modulus as f64).log2(),
+            levels: self.column.gadget.levels,
+            key_bytes: packed_len(self.packing.shape().words(), key_bits) as u64,
+            packed_bytes: packed_len(packs * (d + self.column.capacity), bits) as u64,
+            offline_s,
+            online_ms,
+            material_bytes: (size_of_val(&prepared.words[..]) + elements * 2 * d * size_of::<u32>())
+                as u64,
+            noise_log2: variance.log2() / 2.0,
+            noise_bound_log2: P::variance(&setting, self.column.gadget, self.column.capacity)
+                .log2()
+                / 2.0,
+            noise_max_log2: largest.log2(),
+            correct: largest < (self.scale() / 2) as f64,
+            paper: self.column.paper,
+        }
+    }
+
+    /// Bits of a coefficient of a key: as many as fit below q.
+    fn key_bits(&self) -> u32 {
+        self.ring().modulus().ilog2()
+    }
+
+    /// Δ: the factor that messages are multiplied by.
+    fn scale(&self) -> u64 {
+        self.ring().modulus() >> self.column.plaintext_bits
+    }
+
+    /// The mask vectors of one pack's LWE encryptions.
+    fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
+        let ring = self.ring();
+        let n = self.column.capacity;
+        let vector =
+            |k: usize| ring.uniform(&mut self.seed.expand("bench/lwe", (pack * n + k) as u64));
+        (0..n)
+            .into_par_iter()
+            .map(|k| ring.to_words(&ring.inverse(vector(k))))
+            .collect()
+    }
+
+    /// Runs the offline phase for all packs; returns its seconds.
+    fn prepare(&self, packs: usize) -> Result<(Prepared<P>, f64)> {
+        let vectors: Vec<_> = (0..packs).map(|pack| self.vectors(pack)).collect();
+        let start = Instant::now();
+        let mut words = vec![bytemuck::Zeroable::zeroed(); self.packing.words(packs)];
+        let masks = |pack: usize| LweMasks::from_vectors(self.ring(), &vectors[pack]);
+        let packs = self
+            .packing
+            .prepare_all(packs, masks, &mut words)
+            .map_err(Error::parameters)?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok((
+            Prepared {
+                words,
+                packs,
+                vectors,
+            },
+            seconds,
+        ))
+    }
+
+    /// Packs random messages under a fresh key.
+    fn run(&self, prepared: &Prepared<P>) -> Result<Run> {
+        let ring = self.ring();
+        let mut rng = UnwrapErr(SysRng);
+        let secret = SecretKey::generate(&self.params, &mut rng);
+        let key = self
+            .packing
+            .generate_key(&secret, &mut rng)
+            .round(ring, self.key_bits());
+        let count = prepared.packs.len() * self.column.capacity;
+        let message =
+            |_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale();
+        let messages: Vec<u64> = (0..count).map(message).collect();
+        let lwe = Bodies::from_words(
+            ring,
+            self.column.capacity,
+            &self.encrypt(prepared, &messages, &secret),
+        );
+        let start = Instant::now();
+        let bodies = self.online(prepared, &key, &lwe)?;
+        let milliseconds = 1e3 * start.elapsed().as_secs_f64();
+        Ok(Run {
+            milliseconds,
+            errors: self.errors(prepared, &bodies, &messages, &secret),
+        })
+    }
+
+    /// The bodies of LWE encryptions without error, so that all measured error is that of packing.
+    fn encrypt(&self, prepared: &Prepared<P>, messages: &[u64], secret: &SecretKey) -> Vec<u64> {
+        let q = i128::from(self.ring().modulus());
+        let vectors: Vec<&Vec<u64>> = prepared.vectors.iter().flatten().collect();
+        let body = |(vector, &message): (&&Vec<u64>, &u64)| {
+            (i128::from(message) - inner_product(vector, secret.coefficients())).rem_euclid(q)
+                as u64
+        };
+        vectors.par_iter().zip(messages).map(body).collect()
+    }
+
+    /// The timed online phase: everything that depends on the client's key.
+    fn online(&self, prepared: &Prepared<P>, key: &[u64], lwe: &Bodies) -> Result<Bodies> {
+        let shape = self.packing.shape();
+        let key = RoundedKey::new(shape, &vec![self.key_bits(); shape.matrices], key);
+        let key = key
+            .and_then(|key| self.packing.online_key(&key))
+            .map_err(Error::parameters)?;
+        let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
+        let packed = self
+            .packing
+            .pack(&prepared.words, &packs, &[&key])
+            .map_err(Error::parameters)?;
+        let mut bodies = lwe.clone();
+        packed
+            .iter()
+            .for_each(|added| bodies.add_assign(self.ring(), added));
+        Ok(bodies)
+    }
+
+    /// The decrypted values minus the messages, centred.
+    fn errors(
+        &self,
+        prepared: &Prepared<P>,
+        bodies: &Bodies,
+        messages: &[u64],
+        secret: &SecretKey,
+    ) -> Vec<f64> {
+        let ring = self.ring();
+        let q = self.ring().modulus() as i64;
+        let centre = |x: i64| {
+            if 2 * x.abs() > q {
+                x - x.signum() * q
+            } else {
+                x
+            }
+        };
+        let errors_of = |(i, messages): (usize, &[u64])| {
+            let packed = Rlwe {
+                a: prepared.packs[i].a.clone(),
+                b: bodies.poly(ring, i),
+            };
+            let phase = ring.to_centred(&packed.phase(ring, secret));
+            let message = |&message: &u64| centre(message as i64);
+            let error = |(phase, message)| centre(phase - message) as f64;
+            phase
+                .into_iter()
+                .zip(messages.iter().map(message))
+                .map(error)
+                .collect::<Vec<_>>()
+        };
+        messages
+            .chunks(self.column.capacity)
+            .enumerate()
+            .flat_map(errors_of)
+            .collect()
+    }
+}
+
+/// ⟨vector, secret⟩ over the integers.
+fn inner_product(vector: &[u64], secret: &[i32]) -> i128 {
+    vector
+        .iter()
+        .zip(secret)
+        .map(|(&a, &s)| i128::from(a) * i128::from(s))
+        .sum()
+}
+
+/// A row of the table: its title, and the function that formats a method's cell.
+type Row = (&'static str, fn(&Measured) -> String);
+
+const ROWS: &[Row] = &[
+    ("packing", |m| m.name.to_owned()),
+    ("log2 d, log2 q, digits", |m| {
+        format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)
+    }),
+    ("encryptions per pack", |m| m.capacity.to_string()),
+    ("client's key", |m| display(m.key_bytes)),
+    ("  paper", |m| {
+        printed(m, |paper| format!("{} KiB", paper.key_kb))
+    }),
+    ("packed", |m| display(m.packed_bytes)),
+    ("offline", |m| format!("{:.2} s", m.offline_s)),
+    ("  paper", |m| {
+        printed(m, |paper| format!("{:.1} s", paper.offline_s))
+    }),
+    ("online", |m| format!("{:.2} ms", m.online_ms)),
+    ("  paper", |m| {
+        printed(m, |paper| format!("{:.0} ms", paper.online_ms))
+    }),
+    ("material", |m| display(m.material_bytes)),
+    ("noise (standard deviation)", |m| {
+        format!("2^{:.2}", m.noise_log2)
+    }),
+    ("  bound", |m| format!("2^{:.2}", m.noise_bound_log2)),
+    ("noise (largest)", |m| format!("2^{:.2}", m.noise_max_log2)),
+    ("  paper", |m| {
+        m.paper
+            .and_then(|paper| paper.noise_max_log2)
+            .map_or("-".to_owned(), |bits| format!("2^{bits:.1}"))
+    }),
+    ("correct", |m| {
+        if m.correct { "yes" } else { "NO" }.to_owned()
+    }),
+];
+
+fn printed(measured: &Measured, cell: impl Fn(&Printed) -> String) -> String {
+    measured.paper.as_ref().map_or("-".to_owned(), cell)
+}
+
+impl PackingReport {
+    /// Writes the report as a table with one column per packing method.
+    ///
+    /// # Errors
+    /// I/O errors from `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self {
+            ciphertexts,
+            threads,
+            backend,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "{ciphertexts} LWE encryptions, {threads} threads, {backend}; the paper packs 4096"
+        )?;
+        let line = |(name, cell): &Row| {
+            std::iter::once((*name).to_owned())
+                .chain(self.packings.iter().map(cell))
+                .collect()
+        };
+        write_columns(out, &ROWS.iter().map(line).collect::<Vec<_>>())?;
+        for Quoted {
+            name,
+            degree,
+            modulus_log2,
+            packed_kb,
+            paper,
+        } in &self.quoted
+        {
+            let Printed {
+                key_kb,
+                offline_s,
+                online_ms,
+                ..
+            } = paper;
+            let log2_d = degree.ilog2();
+            writeln!(
+                out,
+                "{name} (log2 d = {log2_d}, log2 q = {modulus_log2}): key {key_kb} KiB, packed {packed_kb} KiB, offline {offline_s:.1} s, online {online_ms:.0} ms. Quoted from the paper: it was not run here."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::NoProgress;
+
+    use super::*;
+
+    /// The claim of Table 5: about 5 bits less noise than CDKS, and much smaller keys.
+    #[test]
+    fn inspiring_has_less_noise_and_smaller_keys_than_cdks() {
+        let report = measure(DEGREE, Effort::alone(1, 1), &NoProgress).unwrap();
+        let [full, partial, cdks, small] = &report.packings[..] else {
+            unreachable!("four packings");
+        };
+        let apart = cdks.noise_log2 - full.noise_log2;
+        assert!((4.0..5.5).contains(&apart), "{apart} bits apart");
+        // Coefficients of 55 bits, and of 27 in the small ring.
+        assert_eq!(
+            (full.key_bytes, partial.key_bytes),
+            (4 * 14_080, 2 * 14_080)
+        );
+        assert_eq!((cdks.key_bytes, small.key_bytes), (33 * 14_080, 10 * 3456));
+        for packing in &report.packings {
+            let measured = packing.noise_log2;
+            let bound = packing.noise_bound_log2;
+            assert!(
+                (bound - 1.0..bound + 0.1).contains(&measured),
+                "{}: {measured}, {bound}",
+                packing.name
+            );
+        }
+        assert!(report.correct);
+    }
+}

@@ -1,0 +1,375 @@
+//! Benchmark of Pirouette's phase 0: papir's beside the paper's, under the same keys.
+//!
+//! The paper's runs under parameters of papir's ([`papir_schemes::pirouette::trial`] says which, and
+//! why). Each run encrypts a fresh index, and the index is read back from what each variant computed.
+
+use getrandom::SysRng;
+use papir_core::scheme::{Goal, Parameters};
+use papir_core::{NoProgress, Progress, Shape};
+use papir_kernels::Backend;
+use papir_lattice::security::{self, Secret};
+use papir_measure::clock::{StageClock, median};
+use papir_measure::effort::Effort;
+use papir_measure::report::{titles, write_columns};
+use papir_schemes::pirouette::Standard;
+use papir_schemes::pirouette::params::PirouetteParams;
+use papir_schemes::pirouette::trial::{PRINTED_SWITCH, Split, Tables, Trial};
+use rand_core::{Rng, UnwrapErr};
+use serde::Serialize;
+
+use crate::Result;
+
+/// Inputs of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Sizes of the paper's phase 0.
+    pub split: Split,
+}
+
+impl Config {
+    /// An index of 20 bits, as for the paper's 256 MB, in four digits of 5 bits.
+    pub const FULL: Self = Self {
+        split: Split {
+            digits: 4,
+            bits: 5,
+            log2_rows: 11,
+            gate: (8, 4),
+        },
+    };
+    /// An index of 6 bits.
+    pub const TINY: Self = Self {
+        split: Split {
+            digits: 2,
+            bits: 3,
+            log2_rows: 3,
+            gate: (3, 7),
+        },
+    };
+}
+
+/// Bytes of an item, one of two in a polynomial.
+const ITEM_BYTES: u64 = 1024;
+/// Stages, in order.
+const STAGES: [&str; 3] = ["bits", "gates", "selectors"];
+
+/// Costs of one variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct Variant {
+    /// A description.
+    pub variant: &'static str,
+    /// Median times of the stages: bits of the index, RGSW encryptions, selectors.
+    pub stages_ms: [f64; 3],
+    /// Median time of all stages.
+    pub total_ms: f64,
+    /// Blind rotations under the short key for bits.
+    pub bit_rotations: usize,
+    /// Blind rotations under the longer key for digits.
+    pub digit_rotations: usize,
+    /// External products, those of rotations included.
+    pub external_products: usize,
+    /// Products with one half of an RGSW encryption.
+    pub key_switches: usize,
+    /// RGSW encryptions of bits that result.
+    pub gates: usize,
+    /// Digits of each.
+    pub gate_digits: usize,
+    /// Selectors that result.
+    pub selectors: usize,
+    /// True if every index was read back.
+    pub correct: bool,
+}
+
+/// A parameter as printed and as used.
+#[derive(Clone, Debug, Serialize)]
+pub struct Changed {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// The paper's value.
+    pub printed: &'static str,
+    /// The value used.
+    pub used: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// Costs of phase 0.
+#[derive(Clone, Debug, Serialize)]
+pub struct Phase0Report {
+    /// "pirouette-phase0".
+    pub part: &'static str,
+    /// The kernels' backend.
+    pub backend: &'static str,
+    /// Threads.
+    pub threads: usize,
+    /// Bits of an index.
+    pub index_bits: u32,
+    /// papir's phase 0 and variants of the paper's.
+    pub variants: Vec<Variant>,
+    /// Parameters of the paper that were changed for its variants.
+    pub changed: Vec<Changed>,
+    /// True if every index was read back.
+    pub correct: bool,
+}
+
+/// papir's phase 0 (`None`) and variants of the paper's.
+const VARIANTS: [(&str, Option<Tables>); 3] = [
+    ("papir", None),
+    (
+        "paper, a rotation for each bit's RGSW",
+        Some(Tables::Together),
+    ),
+    (
+        "paper, a rotation for each RGSW digit",
+        Some(Tables::Single),
+    ),
+];
+
+/// Runs the benchmark.
+///
+/// # Errors
+/// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of
+/// the scheme.
+pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<Phase0Report> {
+    let backend = Backend::try_from_env()?.name();
+    let split = config.split;
+    let index_bits = split.index_bits();
+    let shape = Shape::of_bytes(1 << index_bits, ITEM_BYTES)?;
+    let params = PirouetteParams::<Standard>::choose(shape, Goal::Balanced)?;
+    effort.pool()?.install(|| {
+        progress.stage("register", 1);
+        let trial = Trial::new(params, &mut UnwrapErr(SysRng))?;
+        let variants = VARIANTS.map(|(name, tables)| {
+            progress.stage(name, effort.runs as u64 + 1);
+            variant(&trial, split, (name, tables), effort.runs, progress)
+        });
+        let variants: Vec<Variant> = variants.into_iter().collect::<Result<_>>()?;
+        let correct = variants.iter().all(|variant| variant.correct);
+        let part = "pirouette-phase0";
+        let threads = effort.threads;
+        let changed = changed(&trial, split);
+        Ok(Phase0Report {
+            part,
+            backend,
+            threads,
+            index_bits,
+            variants,
+            changed,
+            correct,
+        })
+    })
+}
+
+/// Measures a variant: a warm-up, then `runs` indices.
+fn variant(
+    trial: &Trial<Standard>,
+    split: Split,
+    (variant, tables): (&'static str, Option<Tables>),
+    runs: usize,
+    progress: &dyn Progress,
+) -> Result<Variant> {
+    let mut times = vec![Vec::new(); STAGES.len() + 1];
+    let mut correct = true;
+    for run in 0..=runs {
+        // A warm-up, then both ends of the range, then random indices.
+        let last = (1u64 << split.index_bits()) - 1;
+        let item = match run {
+            1 => 0,
+            2 => last,
+            _ => UnwrapErr(SysRng).next_u64() & last,
+        };
+        let query = trial.query(item, &mut UnwrapErr(SysRng));
+        let clock = StageClock::new(&NoProgress);
+        let (found, (stages, total)) = match tables {
+            None => {
+                let selection = trial.run(&query, &clock);
+                let times = clock.stop();
+                (
+                    selection.and_then(|selection| trial.item(&selection)),
+                    times,
+                )
+            }
+            Some(tables) => {
+                let printed = trial.run_printed(&query, (split, tables), &clock)?;
+                let times = clock.stop();
+                (trial.printed_item(split, &printed)?, times)
+            }
+        };
+        correct &= found == Some(item);
+        progress.advance(1);
+        if run == 0 {
+            continue;
+        }
+        let of = |name: &str| {
+            stages
+                .iter()
+                .find(|stage| stage.0 == name)
+                .map_or(0.0, |stage| stage.1)
+        };
+        let seconds = STAGES.map(of).into_iter().chain([total]);
+        times
+            .iter_mut()
+            .zip(seconds)
+            .for_each(|(times, seconds)| times.push(1e3 * seconds));
+    }
+    let mut medians = times.into_iter().map(median);
+    let stages_ms = STAGES.map(|_| medians.next().unwrap_or_default());
+    let operations = match tables {
+        None => trial.operations(),
+        Some(tables) => trial.printed_operations(split, tables),
+    };
+    let (levels, rows, index_bits) = trial.sizes();
+    let (gates, gate_digits, selectors) = match tables {
+        // The other bits select the row.
+        None => (
+            (index_bits - rows.next_power_of_two().trailing_zeros()) as usize,
+            levels,
+            rows,
+        ),
+        Some(_) => (
+            split.index_bits() as usize,
+            split.gate.0,
+            1 << split.log2_rows,
+        ),
+    };
+    Ok(Variant {
+        variant,
+        stages_ms,
+        total_ms: medians.next().unwrap_or_default(),
+        bit_rotations: operations.bit_rotations,
+        digit_rotations: operations.digit_rotations,
+        external_products: operations.external_products,
+        key_switches: operations.key_switches,
+        gates,
+        gate_digits,
+        selectors,
+        correct,
+    })
+}
+
+/// The parameters of the paper that its variants do not use.
+fn changed(trial: &Trial<Standard>, split: Split) -> Vec<Changed> {
+    let bits = |n, log2_q, secret| match security::estimate(n, log2_q, secret, 3.19) {
+        Some(row) => format!("{:.1} bits of security", row.matzov),
+        None => "security not estimated".to_owned(),
+    };
+    let [short, long] = trial.dimensions();
+    let [used, printed] = trial.margins(split.bits);
+    let changed = |parameter, printed, used: String, why| Changed {
+        parameter,
+        printed,
+        used,
+        why,
+    };
+    vec![
+        changed(
+            "ring",
+            "N = 2048, Q = 2^56, binary",
+            "N = 2048, Q = 2^50, ternary".to_owned(),
+            format!("the printed one has {}", bits(2048, 56.0, Secret::Binary)),
+        ),
+        changed(
+            "query",
+            "n = 1300, q = 2^32, binary",
+            "under the ring's key, q = 2^32".to_owned(),
+            "the rest of the query would have to be switched back into n = 1300, with too large an error"
+                .to_owned(),
+        ),
+        changed(
+            "key for digits",
+            "n = 600, Q_ksk = 2^42",
+            format!("n = {long}, Q_ksk = 2^20"),
+            format!(
+                "the printed one has {}; at 2^{} it has {}, but half the distance between digits is \
+                 {printed:.1} standard deviations (here {used:.1})",
+                bits(600, 42.0, Secret::Binary),
+                PRINTED_SWITCH.log2_q,
+                bits(600, 14.0, Secret::Binary),
+            ),
+        ),
+        changed(
+            "key for LWE to RGSW",
+            "n = 512, q = 2^12",
+            format!("n = {short}, q = 2^15"),
+            format!("the printed one has {}", bits(512, 12.0, Secret::Binary)),
+        ),
+        changed(
+            "gadgets of rotations and automorphisms",
+            "base 2^14, base 2^8",
+            "papir's".to_owned(),
+            "the modulus is smaller".to_owned(),
+        ),
+    ]
+}
+
+impl Phase0Report {
+    /// Writes the report as two tables.
+    ///
+    /// # Errors
+    /// I/O errors from `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self {
+            index_bits,
+            threads,
+            backend,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "Pirouette's phase 0 for an index of {index_bits} bits; threads: {threads}, {backend}"
+        )?;
+        let first = std::iter::once(String::new())
+            .chain(self.variants.iter().map(|one| one.variant.to_owned()));
+        let mut lines = vec![first.collect()];
+        for (title, cell) in ROWS {
+            let cells = self.variants.iter().map(cell);
+            lines.push(std::iter::once((*title).to_owned()).chain(cells).collect());
+        }
+        write_columns(out, &lines)?;
+        writeln!(
+            out,
+            "\nThe paper's phase 0 runs under papir's keys. Parameters that differ from its own:"
+        )?;
+        let first = titles(&["", "printed", "used", "reason"]);
+        let cells = |one: &Changed| {
+            vec![
+                one.parameter.to_owned(),
+                one.printed.to_owned(),
+                one.used.clone(),
+                one.why.clone(),
+            ]
+        };
+        let lines: Vec<_> = std::iter::once(first)
+            .chain(self.changed.iter().map(cells))
+            .collect();
+        write_columns(out, &lines)
+    }
+}
+
+/// A row of the first table: its title, and the function that formats a variant's cell.
+type Row = (&'static str, fn(&Variant) -> String);
+
+const ROWS: &[Row] = &[
+    ("bits", |one| milliseconds(one.stages_ms[0])),
+    ("gates", |one| milliseconds(one.stages_ms[1])),
+    ("selectors", |one| milliseconds(one.stages_ms[2])),
+    ("total", |one| milliseconds(one.total_ms)),
+    ("rotations, key for bits", |one| {
+        one.bit_rotations.to_string()
+    }),
+    ("rotations, key for digits", |one| {
+        one.digit_rotations.to_string()
+    }),
+    ("external products", |one| one.external_products.to_string()),
+    ("key switches", |one| one.key_switches.to_string()),
+    ("result: gates", |one| {
+        format!("{} of {} digits", one.gates, one.gate_digits)
+    }),
+    ("result: selectors", |one| one.selectors.to_string()),
+    ("index read back", |one| {
+        if one.correct { "yes" } else { "NO" }.to_owned()
+    }),
+];
+
+fn milliseconds(value: f64) -> String {
+    format!("{value:.1} ms")
+}

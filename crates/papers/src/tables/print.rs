@@ -1,0 +1,130 @@
+//! Output of a table as text, one line per row.
+
+use std::io::Write;
+
+use papir_measure::cost::{Cost, Status};
+use papir_measure::report::write_columns;
+
+use super::{Row, TableReport, print_scaling};
+use crate::Result;
+
+const HEADER: [&str; 21] = [
+    "database",
+    "entry",
+    "scheme",
+    "papir's",
+    "total KiB, paper",
+    "papir",
+    "keys",
+    "query",
+    "download",
+    "hint",
+    "total kB",
+    "server ms, paper",
+    "papir",
+    "reads",
+    "offline s, paper",
+    "papir",
+    "query ms",
+    "ticket s",
+    "ticket KiB",
+    "client precomp. s",
+    "papir's figures",
+];
+
+impl TableReport {
+    /// Writes the table, followed by a summary of communication and notes.
+    ///
+    /// # Errors
+    /// I/O errors from `out`.
+    pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
+        let header = HEADER.map(str::to_owned).to_vec();
+        let lines: Vec<Vec<String>> = std::iter::once(header)
+            .chain(self.rows.iter().map(Row::cells))
+            .collect();
+        write_columns(out, &lines)?;
+        let compared = self
+            .rows
+            .iter()
+            .filter(|row| row.papir.cost().is_some())
+            .count();
+        let Self { below, above, .. } = self;
+        writeln!(
+            out,
+            "Total communication against the paper's: below in {below} of {compared} configurations, above in {above}."
+        )?;
+        print_scaling::write(out, &self.rows)?;
+        self.write_notes(out)
+    }
+
+    fn write_notes(&self, out: &mut dyn Write) -> Result<()> {
+        for note in &self.notes {
+            writeln!(out, "{note}")?;
+        }
+        if self
+            .rows
+            .iter()
+            .any(|row| matches!(row.papir, Status::Predicted(_)))
+        {
+            writeln!(out, "Predicted with rates {}.", self.rates)?;
+        }
+        let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
+        refusals.dedup();
+        for refusal in refusals {
+            writeln!(out, "{refusal}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Formats a number, or a dash if there is none.
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+/// Bytes in KB of 1024.
+fn kib(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0
+}
+
+impl Row {
+    /// Describes why papir has no parameters for the row; `None` if it has some.
+    fn refusal(&self) -> Option<String> {
+        let Status::NoParameters { reason } = &self.papir else {
+            return None;
+        };
+        let configuration = self.configuration.as_ref()?;
+        Some(format!(
+            "No parameters at {}, {}, {configuration}: {reason}",
+            self.database, self.entry
+        ))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let cost = self.papir.cost();
+        let of = |value: fn(&Cost) -> Option<f64>, decimals| number(cost.and_then(value), decimals);
+        vec![
+            self.database.to_owned(),
+            self.entry.to_owned(),
+            self.scheme.to_owned(),
+            self.configuration.clone().unwrap_or("-".to_owned()),
+            number(Some(self.paper_total_kb), 0),
+            of(|cost| Some(cost.total_kib), 1),
+            of(|cost| Some(kib(cost.keys_bytes)), 1),
+            of(|cost| Some(kib(cost.query_bytes)), 1),
+            of(|cost| Some(kib(cost.download_bytes)), 1),
+            of(|cost| Some(kib(cost.hint_bytes)), 1),
+            of(|cost| Some(cost.total_kb), 1),
+            number(Some(self.paper_server_ms), 0),
+            of(|cost| cost.server_ms, 1),
+            of(|cost| cost.reads, 2),
+            number(self.paper_offline_s, 0),
+            of(|cost| cost.offline_s, 1),
+            of(|cost| cost.query_ms, 1),
+            of(|cost| cost.ticket_s, 1),
+            of(|cost| cost.ticket_bytes.map(kib), 1),
+            of(|cost| cost.client_cold_s, 1),
+            self.papir.label().to_owned(),
+        ]
+    }
+}

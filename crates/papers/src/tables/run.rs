@@ -1,0 +1,280 @@
+//! Computation of a table: measures or predicts papir's configurations.
+
+use papir_core::erased::ErasedScheme;
+use papir_core::{Error as CoreError, Progress, Shape};
+use papir_measure::cost::{Cost, Status};
+use papir_measure::effort::{Effort, Plan};
+use papir_measure::measure::measure;
+use papir_measure::memory::fits_memory;
+use papir_measure::records::Synthetic;
+use papir_measure::report::Stages;
+use papir_measure::schemes;
+use serde::Serialize;
+
+use super::scaling::{Counted, Scaled, scaled};
+use super::{Block, Ours, Published, QUOTED, Table};
+use crate::{Error, Result};
+use papir_plan::rates_file::LoadedRates;
+
+/// One row: the paper's figures and papir's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The database, in the paper's words.
+    pub database: &'static str,
+    /// The entry size, in the paper's words.
+    pub entry: &'static str,
+    /// The scheme, in the paper's words.
+    pub scheme: &'static str,
+    /// papir's scheme and parameters.
+    pub configuration: Option<String>,
+    /// Its N/t, if fixed.
+    pub columns: Option<u64>,
+    /// The paper's keys, query and download in KB of 1024 bytes.
+    pub paper_kb: Option<[f64; 3]>,
+    /// Their sum.
+    pub paper_total_kb: f64,
+    /// The paper's server time in milliseconds.
+    pub paper_server_ms: f64,
+    /// The parts of the paper's server time.
+    pub paper_stages: Stages,
+    /// The paper's offline seconds.
+    pub paper_offline_s: Option<f64>,
+    /// papir's result.
+    pub papir: Status,
+    /// Times on several threads, if the table compares numbers of cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<Scaled>,
+}
+
+/// A whole table.
+#[derive(Clone, Debug, Serialize)]
+pub struct TableReport {
+    /// Its name.
+    pub table: &'static str,
+    /// Its number in the paper, and what it compares.
+    pub what: &'static str,
+    /// Explanations for the reader.
+    pub notes: Vec<String>,
+    /// Origin of the rates used for predictions.
+    pub rates: String,
+    /// Configurations whose total communication is below the paper's.
+    pub below: usize,
+    /// Configurations whose total communication is above the paper's.
+    pub above: usize,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+impl TableReport {
+    /// True if every returned record was correct.
+    pub fn correct(&self) -> bool {
+        !self
+            .rows
+            .iter()
+            .filter_map(|row| row.papir.cost())
+            .any(|cost| cost.correct == Some(false))
+    }
+}
+
+/// Measures or predicts configurations, each only once.
+pub struct Bench<'a> {
+    largest: u64,
+    effort: Effort,
+    rates: LoadedRates,
+    progress: &'a dyn Progress,
+    /// Threads of this machine, for tables that compare numbers of cores.
+    machine: usize,
+    seen: Vec<((Ours, Shape, usize), Status)>,
+}
+
+impl<'a> Bench<'a> {
+    /// Creates a bench. Costs of databases above `largest` bytes, or above free memory, are
+    /// predicted with `rates` ([`papir_plan::rates_file::load`]).
+    pub fn new(
+        largest: u64,
+        effort: Effort,
+        rates: LoadedRates,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let machine = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+        Self {
+            largest,
+            effort,
+            rates,
+            progress,
+            machine,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Origin of the rates used for predictions.
+    pub fn rates(&self) -> &str {
+        &self.rates.description
+    }
+
+    /// Computes the rows of a database.
+    ///
+    /// # Errors
+    /// Errors of the measurement.
+    pub fn rows(&mut self, block: &Block) -> Result<Vec<Row>> {
+        block
+            .published
+            .iter()
+            .map(|published| self.row(block, published))
+            .collect()
+    }
+
+    fn row(&mut self, block: &Block, published: &Published) -> Result<Row> {
+        let papir = match &published.ours {
+            None => Status::NotCompared,
+            Some(ours) => self.status(ours, block, self.effort.threads)?,
+        };
+        let parts = block.parts.iter().map(|part| (*part).to_owned());
+        let parts = parts.zip(published.parts_ms.iter().copied());
+        Ok(Row {
+            database: block.database,
+            entry: block.entry,
+            scheme: published.scheme,
+            configuration: published.ours.map(|ours| ours.to_string()),
+            columns: published.ours.and_then(|ours| ours.named_columns()),
+            paper_kb: published.kb,
+            paper_total_kb: published.total_kb,
+            paper_server_ms: published.server_ms,
+            paper_stages: Stages(parts.collect()),
+            paper_offline_s: published.offline_s,
+            papir,
+            scaled: self.scaled(block, published)?,
+        })
+    }
+
+    /// papir's times on one thread and on all threads of this machine.
+    fn scaled(&mut self, block: &Block, published: &Published) -> Result<Option<Scaled>> {
+        let Some(scaling) = &published.scaling else {
+            return Ok(None);
+        };
+        let one = self.status(&scaling.ours, block, 1)?;
+        let all = self.status(&scaling.ours, block, self.machine)?;
+        if one.cost().is_none() {
+            return Ok(None);
+        }
+        let shape = block.shape()?;
+        let scheme = schemes::by_name(scaling.ours.scheme)?;
+        let work = schemes::candidate(&*scheme, shape, scaling.ours.choice)?
+            .description
+            .work;
+        let rates = (&self.rates.rates, self.machine);
+        let counted = Counted::new(scaling, shape, work.answer);
+        Ok(counted
+            .map(|counted| scaled((block, published, scaling), &counted, rates, [&one, &all])))
+    }
+
+    fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<Status> {
+        let shape = match block.shape() {
+            Err(error) => {
+                return Ok(Status::NoParameters {
+                    reason: error.to_string(),
+                });
+            }
+            Ok(shape) => shape,
+        };
+        if let Some(seen) = self
+            .seen
+            .iter()
+            .find(|seen| seen.0 == (*ours, shape, threads))
+        {
+            return Ok(seen.1.clone());
+        }
+        let effort = Effort {
+            threads,
+            ..self.effort
+        };
+        let status = self.find(ours, shape, effort)?;
+        self.seen.push(((*ours, shape, threads), status.clone()));
+        Ok(status)
+    }
+
+    fn find(&self, ours: &Ours, shape: Shape, effort: Effort) -> Result<Status> {
+        let scheme = match schemes::by_name(ours.scheme) {
+            Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Status::NotBuiltIn),
+            found => found?,
+        };
+        let description = match schemes::candidate(&*scheme, shape, ours.choice) {
+            Err(error) => {
+                return Ok(Status::NoParameters {
+                    reason: error.to_string(),
+                });
+            }
+            Ok(candidate) => candidate.description,
+        };
+        if shape.total_bytes() > self.largest || !fits_memory(&description) {
+            let cost = Cost::predicted(&description, &self.rates.rates, effort.threads);
+            return Ok(Status::Predicted(cost));
+        }
+        self.measure(&*scheme, shape, ours, effort)
+            .map(Status::Measured)
+    }
+
+    fn measure(
+        &self,
+        scheme: &dyn ErasedScheme,
+        shape: Shape,
+        ours: &Ours,
+        effort: Effort,
+    ) -> Result<Cost> {
+        let records = Synthetic::of(shape);
+        let plan = Plan {
+            records: &records,
+            expected: &records,
+            choice: ours.choice,
+            effort,
+        };
+        measure(scheme, &plan, self.progress).map(Cost::measured)
+    }
+}
+
+/// Computes a table.
+///
+/// # Errors
+/// Errors of the measurement.
+pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
+    let mut rows = Vec::new();
+    for block in table.blocks {
+        rows.extend(bench.rows(block)?);
+    }
+    let totals = |row: &Row| {
+        row.papir
+            .cost()
+            .map(|cost| (cost.total_kib, row.paper_total_kb))
+    };
+    let (below, above) =
+        rows.iter()
+            .filter_map(totals)
+            .fold((0, 0), |(below, above), (ours, paper)| {
+                (
+                    below + usize::from(ours < paper),
+                    above + usize::from(ours > paper),
+                )
+            });
+    let block_notes = table.blocks.iter().filter_map(Block::note);
+    let quoted = rows
+        .iter()
+        .any(|row| matches!(row.papir, Status::NotCompared))
+        .then_some(QUOTED);
+    let notes = table
+        .notes
+        .iter()
+        .copied()
+        .chain(quoted)
+        .map(str::to_owned)
+        .chain(block_notes)
+        .collect();
+    Ok(TableReport {
+        table: table.name,
+        what: table.what,
+        notes,
+        rates: bench.rates().to_owned(),
+        below,
+        above,
+        rows,
+    })
+}

@@ -1,0 +1,222 @@
+//! Times on several threads.
+//!
+//! A row with a [`Scaling`] is measured on one thread and on all threads of this machine. For the
+//! paper's number of cores, the time on one thread is divided by the speed-up that the cost model
+//! predicts, from rates measured on several threads. Phase 0 and the rest are predicted apart, because
+//! the bits of an index are extracted one after another.
+
+use papir_core::cost::{Counts, Rates};
+use papir_core::scheme::Parameters;
+use papir_core::{Choice, Shape, envelope};
+use papir_measure::cost::{Cost, Status};
+use papir_schemes::pirouette::Standard;
+use papir_schemes::pirouette::params::PirouetteParams;
+use serde::Serialize;
+
+use super::{Block, Published, Scaling, Shared};
+
+/// Origin of papir's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Measured.
+    Measured,
+    /// Predicted by the cost model.
+    Predicted,
+    /// Measured or predicted, plus transciphering estimated from numbers of rotations.
+    Estimated,
+}
+
+/// Times of a row, the paper's and papir's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scaled {
+    /// papir's configuration.
+    pub configuration: String,
+    /// Cores of the paper's time.
+    pub cores: usize,
+    /// The work that they share.
+    pub shared: Shared,
+    /// AES blocks that are decrypted under encryption first.
+    pub blocks: usize,
+    /// Bytes of the database.
+    pub database_bytes: u64,
+    /// The paper's time.
+    pub paper_ms: f64,
+    /// papir's time on one thread.
+    pub one_ms: Option<f64>,
+    /// Threads of this machine.
+    pub threads: usize,
+    /// papir's time on all threads of this machine.
+    pub all_ms: Option<f64>,
+    /// Origin of papir's times.
+    pub how: How,
+    /// papir's time on as many threads as the paper's cores, predicted; null without rates of several
+    /// threads.
+    pub cores_ms: Option<f64>,
+    /// Bytes of papir's query, without its envelope.
+    pub query_bytes: Option<u64>,
+    /// The printed factor by which Pirouette's query is smaller.
+    pub paper_reduction: Option<f64>,
+}
+
+/// Stages of phase 0.
+const PHASE_ZERO: [&str; 3] = ["bits", "gates", "selectors"];
+/// Bytes of an AES block, of which the first of a transciphered query is the counter.
+const BLOCK_BYTES: u64 = 16;
+/// The scheme whose queries are compared with all others'.
+pub(super) const SMALLEST: &str = "pirouette";
+
+/// Milliseconds of phase 0 and of the rest of an answer.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    zero: f64,
+    rest: f64,
+}
+
+/// Operation counts of a configuration.
+pub(super) struct Counted {
+    zero: Counts,
+    whole: Counts,
+    transciphering: Counts,
+}
+
+impl Counted {
+    /// Counts the work of a row; `None` if papir has no parameters for it.
+    pub(super) fn new(scaling: &Scaling, shape: Shape, whole: Counts) -> Option<Self> {
+        let Choice::Goal(goal) = scaling.ours.choice else {
+            return None;
+        };
+        let pirouette = PirouetteParams::<Standard>::choose(shape, goal).ok()?;
+        // Respire's phase 0 has no parallel version in the paper.
+        let zero = if scaling.ours.scheme == SMALLEST {
+            pirouette.selection()
+        } else {
+            Counts::new()
+        };
+        Some(Self {
+            zero,
+            whole,
+            transciphering: pirouette.transciphering(scaling.blocks),
+        })
+    }
+
+    fn parts(&self, rates: &Rates, threads: usize) -> Parts {
+        let [zero, whole] =
+            [&self.zero, &self.whole].map(|counts| 1e3 * counts.seconds(rates, threads));
+        Parts {
+            zero,
+            rest: whole - zero,
+        }
+    }
+
+    /// Milliseconds of both parts on `threads` threads, from their times on one.
+    fn scaled_from(&self, one: Parts, rates: &Rates, threads: usize) -> Parts {
+        let model = self.parts(rates, 1);
+        let many = self.parts(rates, threads);
+        let scale =
+            |one: f64, model: f64, many: f64| if model > 0.0 { one * many / model } else { one };
+        Parts {
+            zero: scale(one.zero, model.zero, many.zero),
+            rest: scale(one.rest, model.rest, many.rest),
+        }
+    }
+
+    /// The parts of a status on `threads` threads; `None` if it has no time, or if the model knows no
+    /// rates of several threads.
+    fn of_status(&self, status: &Status, rates: &Rates, threads: usize) -> Option<Parts> {
+        match status {
+            Status::Measured(Cost {
+                server_ms, stages, ..
+            }) if !self.zero.is_empty() => {
+                let stages = stages
+                    .0
+                    .iter()
+                    .filter(|stage| PHASE_ZERO.contains(&stage.0.as_str()));
+                let zero = stages.map(|stage| stage.1).sum();
+                server_ms.map(|total| Parts {
+                    zero,
+                    rest: total - zero,
+                })
+            }
+            Status::Measured(Cost { server_ms, .. }) => {
+                server_ms.map(|rest| Parts { zero: 0.0, rest })
+            }
+            Status::Predicted(_) => known(rates, threads).then(|| self.parts(rates, threads)),
+            Status::NotCompared | Status::NotBuiltIn | Status::NoParameters { .. } => None,
+        }
+    }
+}
+
+/// True if the model can predict times on this number of threads.
+fn known(rates: &Rates, threads: usize) -> bool {
+    threads == 1 || rates.threads() > 1
+}
+
+/// Combines a row's scaling with papir's results on one thread and on `threads` threads.
+pub(super) fn scaled(
+    (block, published, scaling): (&Block, &Published, &Scaling),
+    counted: &Counted,
+    (rates, threads): (&Rates, usize),
+    [one, all]: [&Status; 2],
+) -> Scaled {
+    let Scaling {
+        ours,
+        cores,
+        shared,
+        blocks,
+        reduction,
+    } = *scaling;
+    let transciphering = |threads: usize| {
+        let milliseconds = 1e3 * counted.transciphering.seconds(rates, threads);
+        if blocks == 0 {
+            Some(0.0)
+        } else {
+            known(rates, threads).then_some(milliseconds)
+        }
+    };
+    let one_parts = counted.of_status(one, rates, 1);
+    // Of the parts on several threads, those that are shared.
+    let total = |parts: Option<Parts>, threads: usize| {
+        let one = one_parts?;
+        let many = parts?;
+        let time = match shared {
+            Shared::Nothing => one.zero + one.rest,
+            Shared::PhaseZero => many.zero + one.rest,
+            Shared::Everything => many.zero + many.rest,
+        };
+        Some(time + transciphering(threads)?)
+    };
+    let several = threads > 1 && shared != Shared::Nothing;
+    let all_parts = if several {
+        counted.of_status(all, rates, threads)
+    } else {
+        None
+    };
+    let beyond = one_parts.filter(|_| shared != Shared::Nothing && known(rates, cores));
+    let beyond = beyond.map(|one| counted.scaled_from(one, rates, cores));
+    let how = match one {
+        _ if blocks > 0 => How::Estimated,
+        Status::Measured(_) => How::Measured,
+        _ => How::Predicted,
+    };
+    let payload = |cost: &Cost| cost.query_bytes.saturating_sub(envelope::OVERHEAD as u64);
+    let query_bytes = match blocks {
+        0 => one.cost().map(payload),
+        _ => Some((blocks as u64 + 1) * BLOCK_BYTES),
+    };
+    Scaled {
+        configuration: ours.to_string(),
+        cores,
+        shared,
+        blocks,
+        database_bytes: block.entries * block.entry_bits / 8,
+        paper_ms: published.server_ms,
+        one_ms: total(one_parts, 1),
+        threads,
+        all_ms: total(all_parts, threads),
+        how,
+        cores_ms: total(beyond, cores),
+        query_bytes,
+        paper_reduction: reduction,
+    }
+}

@@ -1,0 +1,112 @@
+//! Benchmarks, tables and figures of doubly-efficient PIR, with the smallest parameter set.
+
+use papir_core::NoProgress;
+use papir_measure::effort::Effort;
+use papir_papers::depir::sheet::Kind;
+use papir_papers::depir::{self, Config, Set};
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
+use papir_schemes::depir::structure::levels::Steps;
+use serde_json::Value;
+
+const EFFORT: Effort = Effort::alone(2, 1);
+const LEAST: Config<'static> = Config::of(Set::Least);
+
+#[test]
+fn every_method_measures_a_set() {
+    let folder = std::env::temp_dir().join(format!("papir-tables-{}", std::process::id()));
+    let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
+    assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);
+    assert!(lines.work.multiplications > 0 && lines.work.table_bytes_read == 0);
+    for (tabulated, steps, points) in [
+        (0, None, Points::OnLines),
+        (1, Some(Steps::One), Points::OfPaper),
+        (2, Some(Steps::Mixture(4)), Points::OnLines),
+        (4, Some(Steps::Two), Points::OfPaper),
+    ] {
+        let by = Some(Tables {
+            tabulated: Tabulated::First(tabulated),
+            steps,
+            points,
+        });
+        let config = Config {
+            by,
+            tables: Some(&folder),
+            ..LEAST
+        };
+        let report = depir::measure(config, EFFORT, &NoProgress).unwrap();
+        assert!(report.correct, "{tabulated} tabulated");
+        assert_eq!(report.table_bytes > 0, tabulated > 0);
+        assert_eq!(report.work.table_bytes_read > 0, tabulated > 0);
+        assert_eq!(
+            (report.query_bytes, report.answer_bytes),
+            (lines.query_bytes, lines.answer_bytes)
+        );
+        let mut text = Vec::new();
+        report.write_table(&mut text).unwrap();
+        assert!(
+            String::from_utf8(text)
+                .unwrap()
+                .contains("variables tabulated")
+        );
+        let json: Value = serde_json::to_value(&report).unwrap();
+        for field in [
+            "batch",
+            "table_bytes",
+            "preprocess_s",
+            "work",
+            "answer_s",
+            "set",
+        ] {
+            assert!(!json[field].is_null(), "{field}");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn rows_of_sheets_have_a_cell_per_title() {
+    for sheet in depir::all_sheets() {
+        let report = sheet.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
+        assert!(report.correct && !report.rows.is_empty(), "{}", sheet.name);
+        for row in &report.rows {
+            assert_eq!(row.len(), report.columns.len(), "{}: {row:?}", sheet.name);
+        }
+        let mut text = Vec::new();
+        report.write_table(&mut text).unwrap();
+        assert!(text.len() > 100);
+        match sheet.kind {
+            Kind::Table => assert!(depir::draw(&report).is_err()),
+            Kind::Figure => {
+                let picture = depir::draw(&report).unwrap();
+                let points: usize = report.curves.iter().map(|curve| curve.points.len()).sum();
+                assert_eq!(picture.matches("<circle").count(), points, "{}", sheet.name);
+            }
+        }
+    }
+}
+
+/// Propositions 5.3 and 5.4 give the figures of Table 2, except that its entries lack a factor and
+/// its last row is off by a factor of ten.
+#[test]
+fn table_2_follows_the_propositions() {
+    let table = depir::sheet_by_name(Kind::Table, "depir-2").unwrap();
+    let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
+    let number = |cell: &str| cell.parse::<f64>().unwrap();
+    for row in report.rows.iter().filter(|row| row[1] != "papir: on lines") {
+        let printed = number(&row[3]);
+        let formula = number(&row[4]);
+        assert!(
+            (0.7..1.5).contains(&(formula / printed)),
+            "look-ups: {row:?}"
+        );
+        let variables = number(&row[2]);
+        let printed = number(&row[6]);
+        let formula = number(&row[7]);
+        let last = (row[0].as_str(), row[2].as_str()) == ("two", "4");
+        let lacking = (variables + 1.0) / if last { 10.0 } else { 1.0 };
+        assert!(
+            (0.7..1.7).contains(&(formula * lacking / printed)),
+            "entries: {row:?}"
+        );
+    }
+}

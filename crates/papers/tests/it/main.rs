@@ -1,0 +1,7 @@
+//! Integration tests of `papir-papers`: tables, figures and experiments.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod command;
+mod depir;
+mod field;
+mod tables;
