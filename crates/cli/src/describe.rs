@@ -35,9 +35,11 @@ pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
         .map(|(name, _)| name.chars().count())
         .max()
         .unwrap_or_default();
-    lines
-        .iter()
-        .try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {}", one_line(value)))
+
+    for (name, value) in lines {
+        writeln!(out, "{name:<width$}  {}", one_line(value))?;
+    }
+    Ok(())
 }
 
 /// A JSON field with bytes as text or, if they are not UTF-8, a field `…_base64` in base64.
@@ -50,33 +52,33 @@ pub(crate) fn json_field(name: &str, bytes: &[u8]) -> (String, Value) {
 
 /// Describes the result of a build.
 pub(crate) fn build(report: &BuildReport) -> Lines {
-    let description = &report.description;
+    let BuildReport {
+        description,
+        metadata,
+        ..
+    } = report;
+    let lookups = report
+        .table
+        .as_ref()
+        .map_or(1, |table| table.lookups as usize);
+    let query = units::bytes(description.sizes.query);
+    let answer = units::bytes(description.sizes.answer);
+
     let mut lines = vec![
-        line("name", &report.metadata.name),
+        line("name", &metadata.name),
         line(
             "scheme",
-            format!(
-                "{}, version {}",
-                description.scheme, report.metadata.version
-            ),
+            format!("{}, version {}", description.scheme, metadata.version),
         ),
         line("records", records(description)),
     ];
-    lines.extend(skipped(&report.metadata));
-    lines.extend(report.metadata.keyword.iter().flat_map(table));
-    lines.extend(guarantees(
-        description,
-        report
-            .table
-            .as_ref()
-            .map_or(1, |table| table.lookups as usize),
-    ));
-    lines.extend(report.metadata.root.as_ref().map(|root| line("root", root)));
+    lines.extend(skipped(metadata));
+    lines.extend(metadata.keyword.iter().flat_map(table));
+    lines.extend(guarantees(description, lookups));
+
+    lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     lines.extend(report.checkpoint.as_ref().map(signed));
-    lines.push(line("query and answer", {
-        let Sizes { query, answer, .. } = description.sizes;
-        format!("{} and {}", units::bytes(query), units::bytes(answer))
-    }));
+    lines.push(line("query and answer", format!("{query} and {answer}")));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
     lines
 }
@@ -99,6 +101,7 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
             changes += &format!(", {count} {what}");
         }
     }
+
     let description = &report.description;
     let mut lines = vec![
         line("name", &report.metadata.name),
@@ -113,6 +116,7 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
         line("done", &report.way),
         line("records", records(description)),
     ];
+
     lines.extend(report.metadata.keyword.iter().flat_map(table));
     lines.extend(report.checkpoint.as_ref().map(signed));
     lines.push(line("file", units::bytes(report.snapshot_bytes)));
@@ -133,6 +137,7 @@ pub(crate) fn delta_update(report: &DeltaReport) -> Lines {
     if *superseded > 0 {
         changes += &format!(", of which {superseded} replace earlier changes");
     }
+
     let mut lines = vec![
         line("name", &metadata.name),
         line("changes", changes),
@@ -168,16 +173,15 @@ pub(crate) fn set(summary: &PsiSummary) -> Lines {
         Kind::Filter => "by a filter that is downloaded once",
         Kind::Retrieval => "by private lookups",
     };
+
     let mut lines = vec![
         line("elements", summary.elements),
         line("matching", matching),
         line("set version", summary.version),
     ];
-    lines.extend(
-        summary
-            .longest
-            .map(|longest| line("longest label", units::bytes(longest.into()))),
-    );
+    if let Some(longest) = summary.longest {
+        lines.push(line("longest label", units::bytes(longest.into())));
+    }
     lines
 }
 
@@ -194,12 +198,13 @@ pub(crate) fn time(seconds: u64) -> String {
     papir_store::timestamp(UNIX_EPOCH + Duration::from_secs(seconds.min(u64::from(u32::MAX))))
 }
 
-/// Describes the section of keys that only updates read, if the file has it.
+/// Describes the section of keys that only updates read. `None` if the file has no such section.
 pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
     let names = [papir_store::OWNER_KEYS, papir_store::SEALED_OWNER_KEYS];
     let section = sections
         .iter()
         .find(|section| names.contains(&section.name.as_str()))?;
+
     Some(line(
         "owner's keys",
         format!(
@@ -214,6 +219,7 @@ pub(crate) fn origin(metadata: &Metadata) -> Lines {
     let source = &metadata.source;
     let entries = source.entries;
     let size = units::bytes(source.bytes);
+
     let mut lines: Lines = metadata.keyword.iter().flat_map(table).collect();
     lines.push(line(
         "source",
@@ -223,17 +229,17 @@ pub(crate) fn origin(metadata: &Metadata) -> Lines {
         ),
     ));
     lines.extend(skipped(metadata));
+
     lines.push(line(
         "built",
         format!("{} by papir {}", metadata.created, metadata.papir),
     ));
-    let last = metadata.updated.iter();
-    lines.extend(last.map(|time| {
-        line(
+    if let Some(time) = &metadata.updated {
+        lines.push(line(
             "updated",
             format!("{} times, last {time}", metadata.updates),
-        )
-    }));
+        ));
+    }
     lines
 }
 
@@ -264,6 +270,7 @@ fn table(summary: &KeywordSummary) -> Lines {
     } = summary;
     let table = units::bytes(*table_bytes);
     let minimum = units::bytes(*tagged_bytes);
+
     vec![
         line(
             "keys",
@@ -295,15 +302,19 @@ pub(crate) fn database(
     version: Version,
     keyword: Option<&KeywordLayout>,
 ) -> Lines {
+    let lookups = keyword.map_or(1, KeywordLayout::lookups);
+
     let mut lines = identity(description, version);
-    lines.extend(keyword.map_or_else(|| vec![line("lookup", "by index")], keys));
-    lines.extend(guarantees(
-        description,
-        keyword.map_or(1, KeywordLayout::lookups),
-    ));
+    match keyword {
+        Some(layout) => lines.extend(keys(layout)),
+        None => lines.push(line("lookup", "by index")),
+    }
+    lines.extend(guarantees(description, lookups));
+
     lines.extend(sizes(&description.sizes));
-    let parameters = description.parameters.iter();
-    lines.extend(parameters.map(|(name, value)| line(&format!("parameter {name}"), value)));
+    for (name, value) in &description.parameters {
+        lines.push(line(&format!("parameter {name}"), value));
+    }
     lines
 }
 
@@ -312,6 +323,7 @@ fn identity(description: &Description, version: Version) -> Lines {
         Privacy::Private => "private".to_owned(),
         Privacy::NotPrivate(reason) => format!("NOT PRIVATE: {reason}"),
     };
+
     vec![
         line("scheme", format!("{} ({privacy})", description.scheme)),
         line("version", version),
@@ -321,6 +333,7 @@ fn identity(description: &Description, version: Version) -> Lines {
 
 fn keys(layout: &KeywordLayout) -> Lines {
     let chance = layout.false_positive_log2();
+
     vec![
         line(
             "lookup",
@@ -335,13 +348,14 @@ fn keys(layout: &KeywordLayout) -> Lines {
     ]
 }
 
-/// Describes security and failures of a lookup of this many records.
+/// Describes security and failures of a lookup that fetches `records` records.
 fn guarantees(description: &Description, records: usize) -> Lines {
     let security = match (&description.security, description.privacy) {
         (Some(security), _) => format!("{:.1} bits ({})", security.bits, security.source),
         (None, Privacy::Private) => "perfect: a query does not depend on the index".to_owned(),
         (None, Privacy::NotPrivate(_)) => "none: nothing is encrypted".to_owned(),
     };
+
     let what = if description.limits.batch > 1 {
         "batch"
     } else {
@@ -351,6 +365,7 @@ fn guarantees(description: &Description, records: usize) -> Lines {
         f64::NEG_INFINITY => "never: every answer decodes".to_owned(),
         log2 => format!("2^{log2:.1} that a {what} does not decode"),
     };
+
     vec![line("security", security), line("failure", failure)]
 }
 
@@ -365,17 +380,20 @@ fn sizes(sizes: &Sizes) -> Lines {
         ("encoded database", sizes.database),
         ("other material", sizes.material),
     ];
-    let exact = |count| {
-        if count < 1024 {
-            String::new()
-        } else {
-            format!(" ({count} bytes)")
-        }
-    };
-    let shown = rows.into_iter().filter(|(_, count)| *count > 0);
-    shown
+
+    rows.into_iter()
+        .filter(|(_, count)| *count > 0)
         .map(|(name, count)| line(name, units::bytes(count) + &exact(count)))
         .collect()
+}
+
+/// The exact number of bytes, where the unit rounds it.
+fn exact(count: u64) -> String {
+    if count < 1024 {
+        String::new()
+    } else {
+        format!(" ({count} bytes)")
+    }
 }
 
 #[cfg(test)]
@@ -390,6 +408,7 @@ mod tests {
         // Small enough for every scheme.
         let shape = Shape::of_bytes(30_000, 8).unwrap();
         papir_research::register().unwrap();
+
         for scheme in papir_schemes::registry::all() {
             let description = scheme.plan(shape, papir_core::Goal::Balanced).unwrap();
             let lines = database(&description, Version([1; 8]), None);
@@ -399,6 +418,7 @@ mod tests {
                     .find(|(found, _)| found == name)
                     .map(|(_, value)| value.as_str())
             };
+
             assert!(value("scheme").unwrap().starts_with(scheme.name()));
             assert_eq!(value("version"), Some("0101010101010101"));
             assert_eq!(value("records"), Some("30000 of 8 B, 234 KiB in total"));

@@ -49,6 +49,7 @@ impl Failure {
 impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let any: &(dyn std::error::Error + 'static) = &error;
+
         let of_client = any
             .downcast_ref()
             .is_some_and(papir_client::Error::is_retryable);
@@ -56,9 +57,9 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
         let of_server = any
             .downcast_ref()
             .is_some_and(papir_server::Error::is_temporary);
-        let retryable = of_client || of_store || of_server;
+
         Self {
-            retryable,
+            retryable: of_client || of_store || of_server,
             ..Self::new(error)
         }
     }
@@ -75,9 +76,11 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A text as one line without control characters: a service's text must not control a terminal.
+/// Returns a text as one line without control characters: a service's text must not control a
+/// terminal.
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+
     line.replace('\t', " ")
         .replace(char::is_control, "\u{fffd}")
 }
@@ -106,6 +109,7 @@ mod tests {
             message: String::new(),
             current: None,
         };
+
         for (status, retryable) in [
             (429, true),
             (503, true),
@@ -115,6 +119,7 @@ mod tests {
         ] {
             assert_eq!(Failure::from(http(status)).retryable, retryable, "{status}");
         }
+
         // An answer that does not decode is final.
         let damaged = papir_client::Error::Core(papir_core::Error::NotDecodable);
         assert!(!Failure::from(damaged).retryable);

@@ -5,19 +5,17 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Reads a file, or standard input for `-`.
-///
-/// # Errors
-/// A message that names the file.
+/// Reads a file, or standard input for `-`. An error names the file.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
     let read = if file.as_os_str() == "-" {
-        std::io::stdin().lock().read_to_end(&mut bytes).map(drop)
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes);
+        read.map(|_| bytes)
     } else {
-        std::fs::read(file).map(|all| bytes = all)
+        std::fs::read(file)
     };
-    read.map_err(|error| Failure::at(file, error))?;
-    Ok(bytes)
+
+    read.map_err(|error| Failure::at(file, error))
 }
 
 /// Splits bytes into lines, without their terminators.
@@ -26,6 +24,7 @@ pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
         .split(|&byte| byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
         .collect();
+
     // Empty if the text ends with a line feed.
     lines.pop_if(|last| last.is_empty());
     lines

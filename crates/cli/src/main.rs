@@ -1,31 +1,12 @@
 //! The `papir` program: one file per subcommand under `commands`.
 
-mod announcement;
-mod bars;
-mod change_arguments;
+mod arguments;
 mod commands;
-mod connecting;
-mod demo_parts;
 mod describe;
 mod failure;
-mod following;
 mod lines;
-mod merging;
-mod observed_query;
-mod open_files;
-mod owner_key;
-mod panics;
-mod plan_table;
-mod remote;
-mod secret_file;
-mod serve_config;
-mod sign_arguments;
-mod spans;
-mod state_arguments;
-mod systemd;
-mod traces;
-mod trust_arguments;
-mod unused_tokens;
+mod progress;
+mod service;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -60,6 +41,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments.command.run(Arguments::command),
         Err(error) => usage(&error),
     };
+
     outcome.unwrap_or_else(|failure| {
         // If stderr is closed, the failure cannot be reported.
         let _ = writeln!(std::io::stderr(), "papir: {failure}");
@@ -73,11 +55,13 @@ fn usage(error: &clap::Error) -> Outcome {
         error.print()?;
         return Ok(ExitCode::SUCCESS);
     }
+
     let text = error.render().to_string();
     let problem = text.split("\n\n").next().unwrap_or_default();
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Err(Failure::new("a subcommand is missing: see papir --help"));
     }
+
     let problem = problem.strip_prefix("error: ").unwrap_or(problem);
     Err(Failure::new(format!("{problem} (see --help)")))
 }

@@ -8,27 +8,30 @@ use papir_plan::units::parse_bytes;
 use papir_store::{AppendOptions, Format};
 
 use super::update;
-use crate::bars::Bars;
+use crate::arguments::sign::KeyArguments;
 use crate::failure::Outcome;
-use crate::sign_arguments::KeyArguments;
+use crate::progress::Bars;
 
 /// Append records to a database that is looked up by number.
 ///
-/// The records of the source get the next numbers. They are published beside the prepared file, in its
-/// delta, like the changes of `papir update --delta`. The file and its public part stay as they are, and
-/// clients fetch a few hundred bytes. `papir merge` makes one file of them.
+/// The records of the source get the next numbers. They are published beside the prepared file, in
+/// its delta, like the changes of `papir update --delta`. The file and its public part stay as they
+/// are, and clients fetch a few hundred bytes. `papir merge` makes one file of them.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The prepared database.
     file: PathBuf,
-    /// The records: raw ones of the database's length, or a source with columns; - for standard input.
+    /// The records: raw ones of the database's length, or a source with columns; - for standard
+    /// input.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
-    /// Format of the source: csv, jsonl, parquet, sqlite or raw [default: from the extension, else raw].
+    /// Format of the source: csv, jsonl, parquet, sqlite or raw [default: from the extension, else
+    /// raw].
     #[arg(long)]
     format: Option<Format>,
-    /// The columns or fields of the values, separated by commas [default: those of the database's source].
+    /// The columns or fields of the values, separated by commas [default: those of the database's
+    /// source].
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
     #[command(flatten)]
@@ -46,8 +49,10 @@ const EXAMPLES: &str = "Examples:
   papir append hashes.papir more.csv --value hash --sign owner.key";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission
+    // again.
     papir_research::register()?;
+
     let sign = arguments.key.sign()?;
     let Arguments {
         file,
@@ -65,11 +70,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         most,
         ..AppendOptions::new(file, source)
     };
+
     let start = Instant::now();
     let appended = papir_store::append(&options, &mut papir::system_rng(), &Bars::new());
-    update::print_delta(
-        appended.map_err(update::explain)?.as_ref(),
-        start.elapsed(),
-        json,
-    )
+    let report = appended.map_err(update::explain)?;
+    update::print_delta(report.as_ref(), start.elapsed(), json)
 }

@@ -1,4 +1,4 @@
-//! `papir attack`: recovers indices from the queries of schemes that are not private.
+//! `papir attack`: recovers the indices of queries that are not private.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn captured(arguments: &Arguments, file: &Path) -> Outcome {
     let bytes = std::fs::read(file).map_err(|error| Failure::at(file, error))?;
     let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
+
     let out = &mut std::io::stdout();
     if arguments.json {
         writeln!(
@@ -78,10 +79,11 @@ fn captured(arguments: &Arguments, file: &Path) -> Outcome {
             serde_json::json!({ "records": arguments.records, "indices": indices })
         )?;
     } else {
-        indices
-            .iter()
-            .try_for_each(|index| writeln!(out, "{index}"))?;
+        for index in &indices {
+            writeln!(out, "{index}")?;
+        }
     }
+
     if indices.is_empty() {
         return Err(Failure::new(format!(
             "the query matches none of the indices below {}",
@@ -98,28 +100,32 @@ fn generated(arguments: &Arguments) -> Outcome {
     let mut recovered = 0;
     let mut polynomial = 0.0;
     let mut scan = 0.0;
+
     for _ in 0..arguments.trials {
         let (index, query) = challenge(&key, arguments.records, rng)?;
+
         let start = Instant::now();
         let evidence = Evidence::of(&query)?;
         polynomial += start.elapsed().as_secs_f64();
+
         let start = Instant::now();
         let found = evidence.indices(arguments.records)?;
         scan += start.elapsed().as_secs_f64();
+
         recovered += u32::from(found == [index]);
     }
-    let mean = |seconds: f64| 1e3 * seconds / f64::from(arguments.trials);
+
+    let trials = f64::from(arguments.trials);
     let report = Report {
         records: arguments.records,
         queries: arguments.trials,
         recovered,
-        polynomial_ms: mean(polynomial),
-        scan_ms: mean(scan),
+        polynomial_ms: 1e3 * polynomial / trials,
+        scan_ms: 1e3 * scan / trials,
     };
     report.write(arguments.json)?;
-    let Report {
-        queries, recovered, ..
-    } = report;
+
+    let queries = report.queries;
     if recovered < queries {
         return Err(Failure::new(format!(
             "{recovered} of {queries} indices recovered: expected all"
@@ -135,6 +141,7 @@ impl Report {
             writeln!(out, "{}", serde_json::to_string(self)?)?;
             return Ok(());
         }
+
         let Self {
             records,
             queries,
@@ -142,6 +149,7 @@ impl Report {
             polynomial_ms,
             scan_ms,
         } = self;
+
         writeln!(
             out,
             "{recovered} of {queries} indices of {records} recovered from their queries alone"

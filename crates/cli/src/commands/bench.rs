@@ -1,13 +1,13 @@
-//! `papir bench`: measures schemes and their parts.
+//! `papir bench`: measures schemes.
 
 use std::process::ExitCode;
 
-pub(crate) use papir_bench::cli::Args as Arguments;
+pub(crate) use papir_measure::cli::Args as Arguments;
 
-use crate::bars::Bars;
 use crate::failure::Outcome;
+use crate::progress::Bars;
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    papir_bench::cli::run_with(arguments, &mut std::io::stdout(), &Bars::new())?;
+    papir_measure::cli::run_with(arguments, &mut std::io::stdout(), &Bars::new())?;
     Ok(ExitCode::SUCCESS)
 }

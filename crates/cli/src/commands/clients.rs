@@ -1,4 +1,4 @@
-//! `papir clients`: lists and evicts registered clients, via a server or its registry.
+//! `papir clients`: lists, shows and evicts registered clients.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use papir_client::{ClientStatus, Registrations};
 use papir_server::StoredRegistry;
 
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
 use crate::failure::{Failure, Outcome};
-use crate::serve_config::registry_place;
+use crate::service::config::registry_place;
 use papir_plan::units;
 
 /// Exit code if there is no such client.
@@ -69,14 +69,8 @@ enum Place {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let place = &arguments.place;
-    let served = connecting::is_url(place);
-    let place = if served {
-        let service = Registrations::open(place, &arguments.connecting.options(false)?);
-        Place::Service(Box::new(service.map_err(connecting::explain)?))
-    } else {
-        Place::Registry(StoredRegistry::open(&registry_place(Path::new(place)))?)
-    };
+    let place = open(arguments)?;
+
     match &arguments.action {
         Action::List => print(
             &place.list(arguments.connecting.database())?,
@@ -93,6 +87,20 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
+/// Opens the place: a server at a URL, or else a registry.
+fn open(arguments: &Arguments) -> Result<Place, Failure> {
+    let place = &arguments.place;
+    if connecting::is_url(place) {
+        let service = Registrations::open(place, &arguments.connecting.options(false)?);
+        return Ok(Place::Service(Box::new(
+            service.map_err(connecting::explain)?,
+        )));
+    }
+
+    let registry = StoredRegistry::open(&registry_place(Path::new(place)))?;
+    Ok(Place::Registry(registry))
+}
+
 fn absent() -> Outcome {
     writeln!(std::io::stderr(), "no such client")?;
     Ok(ExitCode::from(ABSENT))
@@ -106,6 +114,7 @@ impl Place {
                 let databases = registry.list()?.into_iter();
                 let wanted =
                     databases.filter(|(name, ..)| database.is_none_or(|wanted| wanted == name));
+
                 wanted
                     .flat_map(|(_, _, clients)| clients)
                     .map(|client| convert(&client))
@@ -139,6 +148,7 @@ fn print(clients: &[ClientStatus], json: bool) -> Outcome {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_secs());
+
     for client in clients {
         if json {
             writeln!(out, "{}", serde_json::to_string(client)?)?;
@@ -151,7 +161,6 @@ fn print(clients: &[ClientStatus], json: bool) -> Outcome {
 
 /// Describes a client on one line.
 fn line(client: &ClientStatus, now: u64) -> String {
-    let days = |seconds: u64| format!("{:.1} days", seconds as f64 / 86_400.0);
     let keys = match client.status.as_str() {
         "registered" => units::bytes(client.keys_bytes),
         _ => format!(
@@ -160,6 +169,7 @@ fn line(client: &ClientStatus, now: u64) -> String {
             units::bytes(client.keys_bytes)
         ),
     };
+
     format!(
         "{}  {:10}  keys {keys}, tickets {} ready, {} used, next {}, {}; last used {} ago, expires in {}",
         client.id,
@@ -171,6 +181,11 @@ fn line(client: &ClientStatus, now: u64) -> String {
         days(now.saturating_sub(client.used)),
         days(client.expires.saturating_sub(now)),
     )
+}
+
+/// A time in days.
+fn days(seconds: u64) -> String {
+    format!("{:.1} days", seconds as f64 / 86_400.0)
 }
 
 #[cfg(test)]
@@ -196,8 +211,10 @@ mod tests {
             next_ticket: 5,
             next_sent_ahead: 0,
         };
+
         let expected = "ab  uploading   keys 1.00 KiB of 2.00 KiB, tickets 1 ready, 2 used, next 5, 3 B; \
                         last used 1.0 days ago, expires in 1.0 days";
+
         assert_eq!(line(&client, 2 * 86_400), expected);
     }
 }

@@ -14,20 +14,21 @@ use papir_store::{FollowOptions, OnBadRow, SlotOptions, UpdateOptions};
 use serde_json::json;
 
 use super::update::explain;
-use crate::change_arguments::ChangeArguments;
+use crate::arguments::changes::ChangeArguments;
+use crate::arguments::duration::Span;
+use crate::arguments::sign::KeyArguments;
 use crate::failure::{Failure, Outcome};
-use crate::following::{Event, Following};
-use crate::sign_arguments::KeyArguments;
-use crate::spans::Span;
+use crate::service::follow_loop::{Event, Following};
 
 /// Publish the changes of a source as they arrive.
 ///
-/// The source is a CSV or JSON Lines file that grows, or standard input, with rows like those of `papir
-/// update`, or the table of a publication in PostgreSQL, by a replication slot. Each new version is a
-/// delta beside the prepared database. It states how far the source was followed: after a restart, every
-/// change of a file or a slot is in exactly once. What a process took from standard input and did not
-/// publish is lost with it. Run it on the machine of the database's owner; `papir serve --watch` takes
-/// the versions, and `papir serve --follow` does both in one process.
+/// The source is a CSV or JSON Lines file that grows, or standard input, with rows like those of
+/// `papir update`, or the table of a publication in PostgreSQL, by a replication slot. Each new
+/// version is a delta beside the prepared database. It states how far the source was followed:
+/// after a restart, every change of a file or a slot is in exactly once. What a process took from
+/// standard input and did not publish is lost with it. Run it on the machine of the database's
+/// owner; `papir serve --watch` takes the versions, and `papir serve --follow` does both in one
+/// process.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -80,19 +81,18 @@ pub(crate) struct Pace {
 impl Pace {
     /// An option that was given although no source is followed.
     pub(crate) fn given(&self) -> Option<&'static str> {
+        // With --merge-at, --delta-bytes sets when other programs' deltas are merged.
         let sized = self.delta_bytes.is_some() && self.merge_at.is_none();
-        let of_slot = [
-            ("--slot", self.slot.is_some()),
-            ("--publication", self.publication.is_some()),
-        ];
         let options = [
             ("--every", self.every.is_some()),
             ("--delta-bytes", sized),
             ("--skip-all-bad", self.skip_all_bad),
+            ("--slot", self.slot.is_some()),
+            ("--publication", self.publication.is_some()),
         ];
+
         options
             .into_iter()
-            .chain(of_slot)
             .find(|(_, given)| *given)
             .map(|(name, _)| name)
     }
@@ -100,14 +100,12 @@ impl Pace {
     /// The bytes of changes from which a delta is merged; `None` if it never is.
     pub(crate) fn merged_from(&self) -> Option<u64> {
         let most = self.delta_bytes.unwrap_or(MAX_DELTA_BYTES);
+
         self.merge_at
             .map(|percent| most.saturating_mul(percent.into()).div_ceil(100))
     }
 
-    /// Combines these options with those of the update.
-    ///
-    /// # Errors
-    /// Options of a slot for another source.
+    /// Combines these options with an update's. Fails if they name a slot for another source.
     pub(crate) fn following(
         &self,
         update: UpdateOptions,
@@ -119,6 +117,7 @@ impl Pace {
             OnBadRow::Stop
         };
         let slot = self.slot_of(&update.changes)?;
+
         Ok(Following {
             options: FollowOptions {
                 on_bad,
@@ -143,6 +142,7 @@ impl Pace {
                 None => Ok(None),
             };
         };
+
         let slot = self.slot.clone().unwrap_or_else(|| "papir".to_owned());
         let publication = self.publication.clone().unwrap_or_else(|| slot.clone());
         Ok(Some(SlotOptions::new(
@@ -161,9 +161,11 @@ const EXAMPLES: &str = "Examples:
   papir follow changes.jsonl --publish words.papir --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission
+    // again.
     papir_research::register()?;
     arguments.columns.check_source(&arguments.source)?;
+
     let update = UpdateOptions {
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.key.sign()?,
@@ -172,6 +174,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             .set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
     let following = arguments.pace.following(update, arguments.once)?;
+
     // A signal ends the process: everything that it published is durable, and nothing else is lost.
     let mut printed = Ok(());
     let followed = following.run(&AtomicBool::new(false), &mut |event| {
@@ -179,6 +182,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             printed = print(&event, arguments.json);
         }
     });
+
+    // The error of the source counts first: a closed stdout hides no failure.
     followed.map_err(explain)?;
     printed?;
     Ok(ExitCode::SUCCESS)
@@ -190,6 +195,7 @@ fn print(event: &Event<'_>, as_json: bool) -> std::io::Result<()> {
     } else {
         text_line(event)
     };
+
     let mut out = std::io::stdout();
     writeln!(out, "{line}")?;
     out.flush()
@@ -237,5 +243,6 @@ fn json_line(event: &Event<'_>) -> String {
             "seconds": time.as_secs_f64(),
         }),
     };
+
     object.to_string()
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use papir_client::{Connection, Costs, Options, Pin, Watcher};
@@ -11,13 +12,13 @@ use papir_lookup::Root;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::bars::Bars;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::state::StateArguments;
+use crate::arguments::trust::TrustArguments;
 use crate::describe::json_field;
 use crate::failure::{Failure, Outcome};
 use crate::lines;
-use crate::state_arguments::StateArguments;
-use crate::trust_arguments::TrustArguments;
+use crate::progress::Bars;
 use papir_plan::units;
 
 /// Exit code if a key is absent.
@@ -26,9 +27,10 @@ const ABSENT: u8 = 1;
 /// Look up keys without revealing them to the server.
 ///
 /// For one key, prints the raw bytes of its value. For several keys, --batch or --json, prints one
-/// JSON line each: `value` is the value as text, or `value_base64` if it is not UTF-8. If the text is
-/// a JSON object or array, as values of several columns are, `value_json` is that object. The exit code is 0 if all keys were
-/// found, 1 if some are absent, 2 on error, 3 on an error that may pass.
+/// JSON line each: `value` is the value as text, or `value_base64` if it is not UTF-8. If the text
+/// is a JSON object or array, as values of several columns are, `value_json` is that object. The
+/// exit code is 0 if all keys were found, 1 if some are absent, 2 on error, 3 on an error that may
+/// pass.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -75,11 +77,17 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
   papir get http://127.0.0.1:7470 --batch words.txt";
 
-/// The key or index of a result, and the value if it was found.
-type Found = (Map<String, Value>, Option<Vec<u8>>);
+/// The result of one lookup.
+struct Found {
+    /// The key or the index, as a JSON field.
+    asked: Map<String, Value>,
+    /// `None` if the key is absent.
+    value: Option<Vec<u8>>,
+}
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut connection = connect(arguments)?;
+
     let found = match &arguments.batch {
         Some(file) => batch(&mut connection, file)?,
         None if arguments.index.is_empty() => {
@@ -92,25 +100,35 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         None => indices(&mut connection, &arguments.index)?,
     };
+
     if arguments.verbose {
         print_costs(&connection, arguments.json)?;
     }
-    let plain = !arguments.json && arguments.batch.is_none();
-    let mut out = std::io::stdout();
-    match found.as_slice() {
-        [(_, Some(value))] if plain => out.write_all(value)?,
-        [(_, None)] if plain => writeln!(std::io::stderr(), "absent")?,
-        found => found
-            .iter()
-            .try_for_each(|one| writeln!(out, "{}", json_line(one)))?,
-    }
-    out.flush()?;
-    let all = found.iter().all(|(_, value)| value.is_some());
-    Ok(if all {
+    print(&found, !arguments.json && arguments.batch.is_none())?;
+
+    Ok(if found.iter().all(|one| one.value.is_some()) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(ABSENT)
     })
+}
+
+/// Prints the results: JSON lines or, if `plain`, the bytes of a single value.
+fn print(found: &[Found], plain: bool) -> std::io::Result<()> {
+    let mut out = std::io::stdout();
+
+    match found {
+        [one] if plain => match &one.value {
+            Some(value) => out.write_all(value)?,
+            None => writeln!(std::io::stderr(), "absent")?,
+        },
+        found => {
+            for one in found {
+                writeln!(out, "{}", json_line(one))?;
+            }
+        }
+    }
+    out.flush()
 }
 
 /// Connects to the database. A scheme that is not private is refused before any query unless it is
@@ -119,13 +137,13 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = arguments
         .trust
         .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
-    let watcher = Watcher::new(Bars::new());
     let options = Options {
         root: arguments.root,
         pin: Pin::OwnerAndRoot,
-        watcher,
+        watcher: Watcher::new(Bars::new()),
         ..arguments.state.add_to(options)?
     };
+
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 
@@ -142,37 +160,52 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
     if connection.info().keyed {
         return keys(connection, &lines);
     }
-    let number = |(line, text): (usize, &&[u8])| {
-        let number = std::str::from_utf8(text)
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
-        number.ok_or_else(|| {
-            let text = String::from_utf8_lossy(text);
-            Failure::new(format!(
-                "{}, line {}: `{text}` is not a record number",
-                file.display(),
-                line + 1
-            ))
-        })
-    };
-    let numbers: Vec<Result<u64, Failure>> = lines.iter().enumerate().map(number).collect();
-    // A line without a number is queried like an index out of range: the query must not depend on what
-    // is looked up.
+
+    let numbers: Vec<Result<u64, Failure>> = lines
+        .iter()
+        .zip(1..)
+        .map(|(text, line)| record_number(file, line, text))
+        .collect();
+
+    // A line without a number is queried like an index out of range: the query must not depend on
+    // what is looked up.
     let asked: Vec<u64> = numbers
         .iter()
         .map(|number| *number.as_ref().unwrap_or(&u64::MAX))
         .collect();
     let found = indices(connection, &asked);
-    numbers.into_iter().collect::<Result<Vec<u64>, _>>()?;
+
+    for number in numbers {
+        number?;
+    }
     found
+}
+
+/// Parses a line of a file as a record number.
+fn record_number(file: &Path, line: usize, text: &[u8]) -> Result<u64, Failure> {
+    let number = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+
+    number.ok_or_else(|| {
+        let text = String::from_utf8_lossy(text);
+        Failure::new(format!(
+            "{}, line {line}: `{text}` is not a record number",
+            file.display()
+        ))
+    })
 }
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
     let values = connection.get_keys(keys).map_err(connecting::explain)?;
+
     Ok(keys
         .iter()
-        .map(|key| Map::from_iter([json_field("key", key)]))
         .zip(values)
+        .map(|(key, value)| Found {
+            asked: Map::from_iter([json_field("key", key)]),
+            value,
+        })
         .collect())
 }
 
@@ -182,24 +215,31 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
             "--index cannot be used with a keyed database, whose records are buckets of entries; give the KEY",
         ));
     }
+
     let records = connection
         .get_indices(indices)
-        .map_err(connecting::explain)?
-        .into_iter()
-        .map(Some);
-    let keys = indices
+        .map_err(connecting::explain)?;
+    Ok(indices
         .iter()
-        .map(|index| Map::from_iter([("index".to_owned(), json!(index))]));
-    Ok(keys.zip(records).collect())
+        .zip(records)
+        .map(|(index, record)| Found {
+            asked: Map::from_iter([("index".to_owned(), json!(index))]),
+            value: Some(record),
+        })
+        .collect())
 }
 
-fn json_line((asked, value): &Found) -> String {
-    let field = value.as_ref().map_or_else(
-        || Map::from_iter([("value".to_owned(), Value::Null)]),
-        |bytes| Map::from_iter([json_field("value", bytes)]),
-    );
-    let mut line = Value::Object(asked.clone().into_iter().chain(field).collect()).to_string();
-    if let Some(json) = value.as_deref().and_then(structured) {
+fn json_line(found: &Found) -> String {
+    let field = match &found.value {
+        Some(bytes) => json_field("value", bytes),
+        None => ("value".to_owned(), Value::Null),
+    };
+    let mut object = found.asked.clone();
+    object.extend([field]);
+
+    let mut line = Value::Object(object).to_string();
+    // Appended as text: a parsed value would be printed in another form.
+    if let Some(json) = found.value.as_deref().and_then(structured) {
         line.truncate(line.len() - 1);
         line += &format!(",\"value_json\":{json}}}");
     }
@@ -207,12 +247,14 @@ fn json_line((asked, value): &Found) -> String {
 }
 
 /// A value that is a JSON object or array, as written: parsing and printing it would change long
-/// numbers and the order of members. Line breaks, which JSON has only between tokens, become spaces.
+/// numbers and the order of members. Line breaks, which JSON has only between tokens, become
+/// spaces.
 fn structured(value: &[u8]) -> Option<String> {
     let json: &RawValue = serde_json::from_slice(value).ok()?;
-    json.get()
-        .starts_with(['{', '['])
-        .then(|| json.get().replace(['\n', '\r'], " "))
+    let text = json.get();
+
+    text.starts_with(['{', '['])
+        .then(|| text.replace(['\n', '\r'], " "))
 }
 
 fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
@@ -220,6 +262,7 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     if json {
         return writeln!(std::io::stderr(), "{}", costs_json(&costs));
     }
+
     let Costs {
         public_bytes,
         registration_bytes,
@@ -230,11 +273,11 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     } = costs;
     let name = &connection.info().name;
     let version = &connection.info().version;
-    let time = |time: std::time::Duration| units::seconds(time.as_secs_f64());
     let registered = match registration_bytes {
         0 => String::new(),
         bytes => format!("registered  {} of keys sent once\n", units::bytes(bytes)),
     };
+
     let text = format!(
         "database    {name}, version {version}, scheme {}\n\
          fetched     {} once, in {}\n\
@@ -243,18 +286,27 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
          received    {}, {} after sending, decoded in {}",
         connection.info().scheme,
         units::bytes(public_bytes),
-        time(costs.fetch),
+        seconds(costs.fetch),
         units::bytes(query_bytes),
-        time(costs.query),
+        seconds(costs.query),
         units::bytes(answer_bytes),
-        time(costs.round_trip),
-        time(costs.extract),
+        seconds(costs.round_trip),
+        seconds(costs.extract),
     );
     writeln!(std::io::stderr(), "{text}")
 }
 
+/// A time with its unit.
+fn seconds(time: Duration) -> String {
+    units::seconds(time.as_secs_f64())
+}
+
+/// A time in milliseconds.
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
 fn costs_json(costs: &Costs) -> Value {
-    let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     json!({
         "public_bytes": costs.public_bytes,
         "registration_bytes": costs.registration_bytes,
@@ -275,11 +327,12 @@ mod tests {
     #[test]
     fn json_lines_hold_text_or_base64() {
         let line = |value: Option<&[u8]>| {
-            json_line(&(
-                Map::from_iter([json_field("key", b"k")]),
-                value.map(<[u8]>::to_vec),
-            ))
+            json_line(&Found {
+                asked: Map::from_iter([json_field("key", b"k")]),
+                value: value.map(<[u8]>::to_vec),
+            })
         };
+
         assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
         assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);
         assert_eq!(line(None), r#"{"key":"k","value":null}"#);
@@ -290,7 +343,10 @@ mod tests {
         assert_eq!(line(Some(b"7")), r#"{"key":"k","value":"7"}"#);
         assert_eq!(line(Some(b"[7")), r#"{"key":"k","value":"[7"}"#);
         assert_eq!(
-            json_line(&(Map::from_iter([json_field("key", &[0xfe])]), None)),
+            json_line(&Found {
+                asked: Map::from_iter([json_field("key", &[0xfe])]),
+                value: None,
+            }),
             r#"{"key_base64":"/g==","value":null}"#
         );
     }

@@ -6,21 +6,21 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_client::{Connection, Options, Pin, Watcher};
 
-use crate::bars::Bars;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::state::StateArguments;
+use crate::arguments::trust::TrustArguments;
 use crate::failure::Outcome;
-use crate::state_arguments::StateArguments;
-use crate::trust_arguments::TrustArguments;
+use crate::progress::Bars;
 
 /// Exit code if fewer lookups are prepared than requested.
 const FEWER: u8 = 1;
 
 /// Send the keys of future lookups ahead, to databases whose clients use tickets (zip, zipdouble).
 ///
-/// Most of a lookup's traffic does not depend on what is looked up. With its key sent ahead, a lookup
-/// is short, is answered without a ticket and decodes almost instantly. Keys are stored in the client's
-/// state and are valid only for the database version they were made for. The exit code is 1 if fewer
-/// lookups were prepared than requested.
+/// Most of a lookup's traffic does not depend on what is looked up. With its key sent ahead, a
+/// lookup is short, is answered without a ticket and decodes almost instantly. Keys are stored in
+/// the client's state and are valid only for the database version they were made for. The exit code
+/// is 1 if fewer lookups were prepared than requested.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -51,10 +51,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         watcher: Watcher::new(Bars::new()),
         ..arguments.state.add_to(options)?
     };
+
     let mut connection =
         Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let held = connection.hold_ahead(arguments.lookups)?;
     writeln!(std::io::stdout(), "{held} lookup(s) prepared")?;
+
     Ok(if held < arguments.lookups {
         ExitCode::from(FEWER)
     } else {

@@ -12,11 +12,11 @@ use papir_client::load::{
 };
 use serde_json::{Value, json};
 
-use crate::bars::Bars;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::trust::TrustArguments;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
-use crate::trust_arguments::TrustArguments;
+use crate::progress::Bars;
 use papir_plan::units;
 
 /// Exit code if lookups failed.
@@ -76,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .add_to(arguments.connecting.options(arguments.allow_not_private)?)?;
     // A lookup of a service that has stopped is tried again for as long as the load lasts.
     options.patience = Some(LONGEST_PATIENCE.min(Duration::from_secs(arguments.seconds)));
+
     let connection =
         Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let wanted = match &arguments.keys {
@@ -83,12 +84,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None if arguments.index || !connection.info().keyed => Workload::Indices,
         None => Workload::AbsentKeys,
     };
+
     let load_options = LoadOptions {
         clients: arguments.clients as usize,
         seconds: arguments.seconds,
     };
     let core_s = core_seconds(&connection)?;
     let report = load(&connection, &wanted, load_options, &Bars::new())?;
+
     let mut out = std::io::stdout();
     if arguments.json {
         writeln!(out, "{}", as_json(&report, core_s))?;
@@ -96,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         describe::print(&as_lines(&report), &mut out)?;
     }
     out.flush()?;
+
     Ok(if report.failed() == 0 {
         ExitCode::SUCCESS
     } else {
@@ -103,8 +107,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     })
 }
 
-/// Predicted work of the server for a lookup, in seconds of one core of this machine while its other
-/// cores are busy (papir plan --calibrate measures the rates). A client cannot measure it.
+/// Predicted work of the server for a lookup, in seconds of one core of this machine while its
+/// other cores are busy (papir plan --calibrate measures the rates). A client cannot measure it.
 fn core_seconds(connection: &Connection) -> Result<f64, Failure> {
     let lookup = connection.lookup();
     let rates = papir_plan::rates_file::load(None)?.rates;
@@ -115,10 +119,12 @@ fn core_seconds(connection: &Connection) -> Result<f64, Failure> {
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
     let mut reader = csv::Reader::from_path(file).map_err(|error| Failure::at(file, error))?;
     let mut keys = Vec::new();
+
     for row in reader.byte_records() {
         let row = row.map_err(|error| Failure::at(file, error))?;
-        let field = |place| row.get(place).map(<[u8]>::to_vec);
-        keys.push((field(0).unwrap_or_default(), field(1)));
+        let key = row.get(0).unwrap_or_default().to_vec();
+        let value = row.get(1).map(<[u8]>::to_vec);
+        keys.push((key, value));
         if keys.len() > MAX_KEYS {
             return Err(Failure::at(
                 file,
@@ -126,36 +132,22 @@ fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
             ));
         }
     }
+
     if keys.is_empty() {
         return Err(Failure::at(
             file,
             "no keys: expected lines after the header",
         ));
     }
+
     Ok(keys)
 }
 
 fn as_lines(report: &LoadReport) -> Lines {
-    let time = |time: Duration| units::seconds(time.as_secs_f64());
-    let row = |percentiles: &Percentiles| {
-        let Percentiles {
-            p50,
-            p95,
-            p99,
-            longest,
-        } = *percentiles;
-        format!(
-            "p50 {}, p95 {}, p99 {}, longest {}",
-            time(p50),
-            time(p95),
-            time(p99),
-            time(longest)
-        )
-    };
     let mut lines = vec![
         line(
             "clients",
-            format!("{} for {}", report.clients, time(report.elapsed)),
+            format!("{} for {}", report.clients, seconds(report.elapsed)),
         ),
         line(
             "lookups",
@@ -163,33 +155,45 @@ fn as_lines(report: &LoadReport) -> Lines {
         ),
         line("failed", report.failed()),
     ];
-    lines.extend(
-        report
-            .errors
-            .iter()
-            .map(|(kind, count)| line(&format!("failed: {kind}"), count)),
-    );
+    for (kind, count) in &report.errors {
+        lines.push(line(&format!("failed: {kind}"), count));
+    }
+
     lines.extend([
-        line("unloaded lookup", time(report.unloaded)),
-        line("lookup", row(&report.lookup)),
-        line("round trip", row(&report.round_trip)),
-        line("client time", row(&report.client)),
+        line("unloaded lookup", seconds(report.unloaded)),
+        line("lookup", percentiles(&report.lookup)),
+        line("round trip", percentiles(&report.round_trip)),
+        line("client time", percentiles(&report.client)),
         line("p99 over unloaded", format!("{:.2} ×", report.slowdown())),
         line("continued on a new version", report.version_changes),
     ]);
     lines
 }
 
+/// Percentiles on one line.
+fn percentiles(percentiles: &Percentiles) -> String {
+    let Percentiles {
+        p50,
+        p95,
+        p99,
+        longest,
+    } = *percentiles;
+
+    format!(
+        "p50 {}, p95 {}, p99 {}, longest {}",
+        seconds(p50),
+        seconds(p95),
+        seconds(p99),
+        seconds(longest)
+    )
+}
+
+/// A time with its unit.
+fn seconds(time: Duration) -> String {
+    units::seconds(time.as_secs_f64())
+}
+
 fn as_json(report: &LoadReport, core_s: f64) -> Value {
-    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-    let row = |percentiles: &Percentiles| {
-        json!({
-            "p50": milliseconds(percentiles.p50),
-            "p95": milliseconds(percentiles.p95),
-            "p99": milliseconds(percentiles.p99),
-            "longest": milliseconds(percentiles.longest),
-        })
-    };
     json!({
         "clients": report.clients,
         "seconds": report.elapsed.as_secs_f64(),
@@ -199,10 +203,25 @@ fn as_json(report: &LoadReport, core_s: f64) -> Value {
         "failed": report.failed(),
         "errors": report.errors,
         "unloaded_ms": milliseconds(report.unloaded),
-        "lookup_ms": row(&report.lookup),
-        "round_trip_ms": row(&report.round_trip),
-        "client_ms": row(&report.client),
+        "lookup_ms": percentiles_ms(&report.lookup),
+        "round_trip_ms": percentiles_ms(&report.round_trip),
+        "client_ms": percentiles_ms(&report.client),
         "p99_over_unloaded": report.slowdown(),
         "went_on": report.version_changes,
     })
+}
+
+/// Percentiles in milliseconds, as JSON.
+fn percentiles_ms(percentiles: &Percentiles) -> Value {
+    json!({
+        "p50": milliseconds(percentiles.p50),
+        "p95": milliseconds(percentiles.p95),
+        "p99": milliseconds(percentiles.p99),
+        "longest": milliseconds(percentiles.longest),
+    })
+}
+
+/// A time in milliseconds.
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }

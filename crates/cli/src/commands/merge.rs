@@ -7,15 +7,15 @@ use clap::Args;
 use papir_store::MergeOptions;
 
 use super::update;
-use crate::bars::Bars;
+use crate::arguments::sign::KeyArguments;
 use crate::failure::Outcome;
-use crate::sign_arguments::KeyArguments;
+use crate::progress::Bars;
 
 /// Merge the changes that `papir update --delta` published into the database's file.
 ///
-/// The next version of the file has them, and replaces the file and its delta in one step. Changes that
-/// are published during the merge are kept: they become the delta of the next version. `papir serve` goes
-/// on serving the old file until it loads the new one.
+/// The next version of the file has them, and replaces the file and its delta in one step. Changes
+/// that are published during the merge are kept: they become the delta of the next version.
+/// `papir serve` goes on serving the old file until it loads the new one.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -37,19 +37,19 @@ const EXAMPLES: &str = "Examples:
   papir merge words.papir --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission
+    // again.
     papir_research::register()?;
+
     let options = MergeOptions {
         keep: arguments.keep,
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.key.sign()?,
         ..MergeOptions::new(&arguments.file)
     };
+
     let start = Instant::now();
-    let report = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());
-    update::print(
-        &report.map_err(update::explain)?,
-        start.elapsed(),
-        arguments.json,
-    )
+    let merged = papir_store::merge(&options, &mut papir::system_rng(), &Bars::new());
+    let report = merged.map_err(update::explain)?;
+    update::print(&report, start.elapsed(), arguments.json)
 }

@@ -1,4 +1,6 @@
-//! The subcommands, one file each: `Arguments` is the command line, `run` executes it.
+//! The subcommands, one module each.
+//!
+//! In each, `Arguments` is the command line and `run` executes it.
 
 mod append;
 mod attack;

@@ -12,13 +12,13 @@ use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
 
 use super::serve;
-use crate::bars::Bars;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::state::StateArguments;
 use crate::describe::{self, Lines, json_field, line};
 use crate::failure::{Failure, Outcome};
 use crate::lines;
-use crate::serve_config::Settings;
-use crate::state_arguments::StateArguments;
+use crate::progress::Bars;
+use crate::service::config::Settings;
 use papir_plan::units;
 
 /// Exit code if no element is in the set.
@@ -136,6 +136,7 @@ fn prepare_set(arguments: &PrepareArguments) -> Outcome {
         batch: arguments.batch,
         ..PsiOptions::new(&arguments.set, &arguments.out)
     };
+
     let report = prepare(&options, &mut papir::system_rng(), &Bars::new())?;
     describe::print(&described(&report), &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
@@ -147,6 +148,7 @@ fn described(report: &PsiReport) -> Lines {
     if let Some(bytes) = report.filter_bytes {
         lines.push(line("filter", units::bytes(bytes)));
     }
+
     if let Some(description) = &report.description {
         let sizes = &description.sizes;
         lines.push(line("scheme", description.scheme));
@@ -154,10 +156,12 @@ fn described(report: &PsiReport) -> Lines {
             "lookups per batch",
             description.limits.batch.to_string(),
         ));
+
         let query = units::bytes(sizes.query);
         let answer = units::bytes(sizes.answer);
         lines.push(line("query and answer", format!("{query} and {answer}")));
     }
+
     lines.push(line("file", units::bytes(report.file_bytes)));
     lines
 }
@@ -168,50 +172,66 @@ fn find_matches(arguments: &RunArguments) -> Outcome {
         .into_iter()
         .filter(|line| !line.is_empty())
         .collect();
+
     let options = arguments
         .state
         .add_to(arguments.connecting.options(false)?)?;
-    let watcher = Watcher::new(Bars::new());
     let options = papir_client::Options {
         pin: Pin::Owner,
-        watcher,
+        watcher: Watcher::new(Bars::new()),
         ..options
     };
-    let intersection =
-        intersect(&arguments.url, &elements, &options).map_err(|error| match error {
-            Error::Http { status: 404, .. } => Failure::new(format!(
-                "{error}: this service has no set (papir psi serve)"
-            )),
-            other => connecting::explain(other),
-        })?;
+    let intersection = intersect(&arguments.url, &elements, &options).map_err(explain)?;
+
     let mut out = std::io::stdout().lock();
-    let labelled = intersection.info.longest_label.is_some();
-    for found in &intersection.matches {
-        let element = elements.get(found.index).copied().unwrap_or_default();
-        if arguments.json {
-            writeln!(
-                out,
-                "{}",
-                json_line(element, labelled.then_some(&found.label))
-            )?;
-        } else {
-            out.write_all(element)?;
-            if labelled {
-                out.write_all(b"\t")?;
-                out.write_all(&found.label)?;
-            }
-            out.write_all(b"\n")?;
-        }
-    }
-    out.flush()?;
+    write_matches(&intersection, &elements, arguments.json, &mut out)?;
     if arguments.verbose {
         print_costs(&intersection, arguments.json)?;
     }
+
     Ok(if intersection.matches.is_empty() {
         ExitCode::from(ABSENT)
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Converts an error of a lookup to a message.
+fn explain(error: Error) -> Failure {
+    match error {
+        Error::Http { status: 404, .. } => Failure::new(format!(
+            "{error}: this service has no set (papir psi serve)"
+        )),
+        other => connecting::explain(other),
+    }
+}
+
+/// Writes each matching element, with its label if the set has labels.
+fn write_matches(
+    intersection: &Intersection,
+    elements: &[&[u8]],
+    json: bool,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let labelled = intersection.info.longest_label.is_some();
+
+    for found in &intersection.matches {
+        let element = elements.get(found.index).copied().unwrap_or_default();
+        if json {
+            let label = labelled.then_some(&found.label);
+            writeln!(out, "{}", json_line(element, label))?;
+            continue;
+        }
+
+        // Written as bytes: elements and labels need not be UTF-8.
+        out.write_all(element)?;
+        if labelled {
+            out.write_all(b"\t")?;
+            out.write_all(&found.label)?;
+        }
+        out.write_all(b"\n")?;
+    }
+    out.flush()
 }
 
 fn json_line(element: &[u8], label: Option<&Vec<u8>>) -> Value {
@@ -230,6 +250,7 @@ fn print_costs(intersection: &Intersection, json: bool) -> std::io::Result<()> {
         received_bytes,
         time,
     } = intersection;
+
     if json {
         let costs = json!({
             "matches": matches.len(),
@@ -241,6 +262,7 @@ fn print_costs(intersection: &Intersection, json: bool) -> std::io::Result<()> {
         });
         return writeln!(std::io::stderr(), "{costs}");
     }
+
     writeln!(
         std::io::stderr(),
         "set         {} elements, version {}, {}\nsent        {}\nreceived    {}\ntime        {}",

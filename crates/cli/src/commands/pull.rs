@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_store::remote::pull;
 
-use crate::bars::Bars;
+use crate::arguments::remote;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
-use crate::remote;
+use crate::progress::Bars;
 use papir_plan::units;
 
 /// Download a prepared database that `papir push` uploaded to an object store.
@@ -32,6 +32,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let location = remote::location(&arguments.url, None)?;
     let report = pull(&location, &arguments.file, &Bars::new())?;
+
     let manifest = &report.manifest;
     let fetched = units::bytes(report.fetched_bytes);
     let parts = manifest.parts.len();
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             format!("{fetched} in {} parts", report.fetched_parts),
         ),
     ];
+
     let mut out = std::io::stdout();
     describe::print(&lines, &mut out)?;
     out.flush()?;

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_store::remote::{PushOptions, PushReport, push};
 
-use crate::bars::Bars;
+use crate::arguments::remote;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
-use crate::remote;
+use crate::progress::Bars;
 use papir_plan::units;
 
 /// Upload a prepared database to an object store, for `papir serve` and `papir pull`.
@@ -42,6 +42,7 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let location = remote::location(&arguments.url, Some(&arguments.file))?;
+
     let options = if arguments.prune {
         PushOptions::pruning()
     } else {
@@ -55,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         removed_parts,
     } = report;
     let parts = manifest.parts.len();
+
     let mut lines = vec![
         line("pushed", &location),
         line("version", manifest.version),
@@ -67,11 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             format!("{} in {uploaded_parts} parts", units::bytes(uploaded_bytes)),
         ),
     ];
-    lines.extend(
-        arguments
-            .prune
-            .then(|| line("removed", format!("{removed_parts} parts"))),
-    );
+    if arguments.prune {
+        lines.push(line("removed", format!("{removed_parts} parts")));
+    }
+
     let mut out = std::io::stdout();
     describe::print(&lines, &mut out)?;
     out.flush()?;

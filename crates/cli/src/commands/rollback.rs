@@ -1,4 +1,4 @@
-//! `papir rollback`: publishes the records of an earlier version as a new version.
+//! `papir rollback`: publishes the records of an earlier version again.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -7,17 +7,17 @@ use clap::Args;
 use papir_store::{Earlier, RollbackOptions};
 
 use super::update;
-use crate::bars::Bars;
+use crate::arguments::owner_key;
+use crate::arguments::sign::SignArguments;
 use crate::failure::Outcome;
-use crate::owner_key;
-use crate::sign_arguments::SignArguments;
+use crate::progress::Bars;
 
 /// Return to the records of an earlier version.
 ///
-/// They are prepared again and published as a new version, with the next sequence if the database is
-/// signed: clients refuse an older sequence than they have seen, and a file that is put back. Earlier
-/// versions are those that `papir update --keep` kept (papir versions FILE lists them), or a file
-/// that you kept yourself. The replaced version is kept, too.
+/// They are prepared again and published as a new version, with the next sequence if the database
+/// is signed: clients refuse an older sequence than they have seen, and a file that is put back.
+/// Earlier versions are those that `papir update --keep` kept (papir versions FILE lists them), or
+/// a file that you kept yourself. The replaced version is kept, too.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -46,28 +46,24 @@ const EXAMPLES: &str = "Examples:
   papir rollback words.papir --from words-monday.papir --sign owner.key";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Insecure schemes are allowed here: the build allowed them, and serving needs permission again.
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission
+    // again.
     papir_research::register()?;
+
     let to = match (&arguments.from, &arguments.to) {
         (Some(file), _) => Earlier::File(file.clone()),
         (None, Some(version)) => Earlier::Kept(version.clone()),
         (None, None) => Earlier::Newest,
     };
     let options = RollbackOptions {
-        encrypt: arguments
-            .encrypt
-            .as_deref()
-            .map(owner_key::read)
-            .transpose()?,
+        encrypt: owner_key::read(arguments.encrypt.as_deref())?,
         sign: arguments.signing.sign()?,
         unsigned: arguments.signing.unsigned(),
         ..RollbackOptions::new(&arguments.file, to)
     };
+
     let start = Instant::now();
-    let report = papir_store::rollback(&options, &mut papir::system_rng(), &Bars::new());
-    update::print(
-        &report.map_err(update::explain)?,
-        start.elapsed(),
-        arguments.json,
-    )
+    let published = papir_store::rollback(&options, &mut papir::system_rng(), &Bars::new());
+    let report = published.map_err(update::explain)?;
+    update::print(&report, start.elapsed(), arguments.json)
 }

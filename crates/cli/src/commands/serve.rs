@@ -2,32 +2,33 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use papir_core::cost::Rates;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
-use papir_store::{MergeOptions, SkippedRow, UpdateOptions};
+use papir_store::{MergeOptions, Sign, SkippedRow, UpdateOptions};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::follow::Pace;
-use crate::change_arguments::ChangeArguments;
+use crate::arguments::changes::ChangeArguments;
+use crate::arguments::sign::KeyArguments;
 use crate::failure::{Failure, Outcome};
-use crate::following::{Event, Following};
-use crate::merging::Merging;
-use crate::observed_query;
-use crate::open_files;
-use crate::panics;
-use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
-use crate::sign_arguments::KeyArguments;
-use crate::systemd;
-use crate::traces::Traces;
-use crate::unused_tokens;
+use crate::service::config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
+use crate::service::follow_loop::{Event, Following};
+use crate::service::merge_loop::Merging;
+use crate::service::observed_query;
+use crate::service::open_files;
+use crate::service::panics;
+use crate::service::systemd;
+use crate::service::traces::Traces;
+use crate::service::unused_tokens;
 
 /// Serve prepared databases over HTTP.
 ///
@@ -53,8 +54,9 @@ pub(crate) struct Arguments {
     check_config: bool,
     #[command(flatten)]
     settings: Settings,
-    /// Follow this source of changes as `papir follow` does, and serve its versions: a .csv, .jsonl or
-    /// .ndjson file that grows, - for standard input, or postgres://… for a slot (for a single FILE).
+    /// Follow this source of changes as `papir follow` does, and serve its versions: a .csv, .jsonl
+    /// or .ndjson file that grows, - for standard input, or postgres://… for a slot (for a single
+    /// FILE).
     #[arg(long, value_name = "SOURCE", conflicts_with = "until_stdin_ends")]
     follow: Option<PathBuf>,
     #[command(flatten)]
@@ -89,13 +91,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if arguments.check_config {
         return check(&settings);
     }
+
     let output = Output::of(&settings)?;
-    let on_query = arguments.show_queries.then(|| observed_query::printer());
     let config = ServerConfig {
-        on_query,
+        on_query: arguments.show_queries.then(|| observed_query::printer()),
         ..settings.config()?
     };
     let background = background(&arguments, &config)?;
+
     until_stopped(config, output, background, until_stdin_ends)
 }
 
@@ -107,6 +110,7 @@ pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
         psi: Some(set),
         ..settings.config()?
     };
+
     until_stopped(config, output, None, false)
 }
 
@@ -137,53 +141,66 @@ fn until_stopped(
     background: Option<Background>,
     until_stdin_ends: bool,
 ) -> Outcome {
-    let Output {
-        log_format,
-        log_level,
-        traces,
-    } = output;
-    let on_trace = traces.as_ref().map(Traces::observer);
+    let on_trace = output.traces.as_ref().map(Traces::observer);
     let config = ServerConfig {
         on_state: Some(Arc::new(systemd::tell)),
         on_trace,
         ..config
     };
+
     let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = runtime.block_on(async {
-        let signal = stop_signal()?;
-        let mut stop = Box::pin(async {
-            tokio::select! {
-                () = signal => {}
-                () = stdin_ends(), if until_stdin_ends => {}
-            }
-        });
-        start_log(log_format, log_level, traces.as_ref());
-        panics::log_places();
-        let few_files = open_files::raise_limit(config.protection.max_connections);
-        let useless_tokens = unused_tokens::warnings(&config);
+    let outcome = runtime.block_on(load_and_serve(
+        config,
+        &output,
+        background,
+        until_stdin_ends,
+    ));
 
-        let server = tokio::select! {
-            bound = Server::bind(config) => bound?,
-            // Loading may take minutes.
-            () = &mut stop => return Ok(ExitCode::SUCCESS),
-        };
-
-        // A service that does not start says only why.
-        few_files
-            .iter()
-            .chain(&useless_tokens)
-            .for_each(|reason| tracing::warn!("{reason}"));
-        announce(&server)?;
-        systemd::watchdog();
-        let running = background.map(|background| background.start(server.reload_handle()));
-        server.serve(stop).await?;
-        drop(running);
-        Ok(ExitCode::SUCCESS)
-    });
-    // A load or a download that is running would hold up the end. Nothing is lost: both start again.
+    // A load or a download that is running would hold up the end. Nothing is lost: both start
+    // again.
     runtime.shutdown_timeout(THREADS_END);
-    traces.into_iter().for_each(Traces::finish);
+    output.traces.into_iter().for_each(Traces::finish);
     outcome
+}
+
+/// Loads the databases, and serves them until a stop signal or the end of stdin.
+async fn load_and_serve(
+    config: ServerConfig,
+    output: &Output,
+    background: Option<Background>,
+    until_stdin_ends: bool,
+) -> Outcome {
+    // Caught from here on: a signal during the load must stop the service in order, too.
+    let signal = stop_signal()?;
+    let mut stop = Box::pin(async {
+        tokio::select! {
+            () = signal => {}
+            () = stdin_ends(), if until_stdin_ends => {}
+        }
+    });
+
+    start_log(output.log_format, output.log_level, output.traces.as_ref());
+    panics::log_places();
+    let few_files = open_files::raise_limit(config.protection.max_connections);
+    let useless_tokens = unused_tokens::warnings(&config);
+
+    let server = tokio::select! {
+        bound = Server::bind(config) => bound?,
+        // Loading may take minutes.
+        () = &mut stop => return Ok(ExitCode::SUCCESS),
+    };
+
+    // A service that does not start says only why.
+    for reason in few_files.iter().chain(&useless_tokens) {
+        tracing::warn!("{reason}");
+    }
+    announce(&server)?;
+    systemd::watchdog();
+
+    let running = background.map(|background| background.start(server.reload_handle()));
+    server.serve(stop).await?;
+    drop(running);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A service's task of publishing or merging changes of its database.
@@ -198,7 +215,7 @@ enum Task {
     Merge(Box<Merging>),
 }
 
-/// The task that the arguments ask for.
+/// The requested task, if any.
 fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Background>, Failure> {
     let Arguments {
         follow,
@@ -208,7 +225,6 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
         ..
     } = arguments;
     let sign = key.sign()?;
-    let at = pace.merged_from();
     if follow.is_none()
         && let Some(option) = pace.given().or_else(|| columns.given())
     {
@@ -216,39 +232,60 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
             "{option} without a source to follow: expected --follow"
         )));
     }
-    let rates = || papir_plan::rates_file::load(None).map(|loaded| loaded.rates);
-    match (follow, at) {
-        (Some(source), _) => {
-            let (name, file) = only_file(config, "--follow")?;
-            columns.check_source(source)?;
-            let options = columns.set(UpdateOptions::new(file, source));
-            let update = UpdateOptions {
-                rates: rates()?,
-                sign,
-                ..options
-            };
-            Ok(Some(Background {
-                name,
-                task: Task::Follow(Box::new(pace.following(update, false)?)),
-            }))
-        }
-        (None, Some(at)) => {
-            let (name, file) = only_file(config, "--merge-at")?;
-            let options = MergeOptions {
-                rates: rates()?,
-                sign,
-                ..MergeOptions::new(file)
-            };
-            Ok(Some(Background {
-                name,
-                task: Task::Merge(Box::new(Merging { options, at })),
-            }))
-        }
+
+    match (follow, pace.merged_from()) {
+        // Following merges, too, if --merge-at is given.
+        (Some(source), _) => following(arguments, source, sign, config).map(Some),
+        (None, Some(at)) => merging(at, sign, config).map(Some),
         (None, None) if sign.is_some() => Err(Failure::new(
             "--sign without versions to sign: expected --follow or --merge-at",
         )),
         (None, None) => Ok(None),
     }
+}
+
+/// The task that follows a source of changes.
+fn following(
+    arguments: &Arguments,
+    source: &Path,
+    sign: Option<Sign>,
+    config: &ServerConfig,
+) -> Result<Background, Failure> {
+    let (name, file) = only_file(config, "--follow")?;
+    arguments.columns.check_source(source)?;
+
+    let options = arguments.columns.set(UpdateOptions::new(file, source));
+    let update = UpdateOptions {
+        rates: rates()?,
+        sign,
+        ..options
+    };
+    let following = arguments.pace.following(update, false)?;
+
+    Ok(Background {
+        name,
+        task: Task::Follow(Box::new(following)),
+    })
+}
+
+/// The task that merges deltas from `at` bytes on.
+fn merging(at: u64, sign: Option<Sign>, config: &ServerConfig) -> Result<Background, Failure> {
+    let (name, file) = only_file(config, "--merge-at")?;
+    let options = MergeOptions {
+        rates: rates()?,
+        sign,
+        ..MergeOptions::new(file)
+    };
+
+    Ok(Background {
+        name,
+        task: Task::Merge(Box::new(Merging { options, at })),
+    })
+}
+
+/// The rates of the user's file, or the built-in ones.
+fn rates() -> Result<Rates, Failure> {
+    Ok(papir_plan::rates_file::load(None)?.rates)
 }
 
 /// Name and file of the database that a service changes.
@@ -257,54 +294,84 @@ fn only_file(config: &ServerConfig, option: &str) -> Result<(String, PathBuf), F
         let found = format!("{option} with {} databases", config.databases.len());
         return Err(Failure::new(format!("{found}: expected one FILE")));
     };
+
+    // A copy of an object store belongs to the store: the next fetch would replace the changes.
     if !database.path.is_file() || config.sources.is_copy(&database.path) {
         let found = format!("{option} with {}", database.path.display());
         return Err(Failure::new(format!(
             "{found}: expected a file of this machine"
         )));
     }
+
     Ok((database.name.clone(), database.path.clone()))
 }
 
 impl Background {
-    /// Starts a thread that works until the result is dropped. The service loads each version at once, and
-    /// keeps serving the last one after a failure. `papir_load_failing` is then 1 until the next load.
+    /// Starts a thread that works until the result is dropped. The service loads each version at
+    /// once, and keeps serving the last one after a failure. `papir_load_failing` is then 1 until
+    /// the next load.
     fn start(self, handle: ReloadHandle) -> Stop {
+        let Self { name, task } = self;
+        let served = Served {
+            name,
+            handle,
+            runtime: tokio::runtime::Handle::current(),
+        };
         let stop = Arc::new(AtomicBool::new(false));
-        let runtime = tokio::runtime::Handle::current();
         let stopped = Arc::clone(&stop);
-        std::thread::spawn(move || {
-            let Self { name, task } = self;
-            let load = || {
-                if let Err(error) = runtime.block_on(handle.load(&name)) {
-                    tracing::error!(database = name, %error, "not loaded");
-                }
-            };
-            let failed = |error: papir_store::Error, what: &str| {
-                tracing::error!(database = name, %error, "{what}");
-                handle.failed(&name);
-            };
-            match task {
-                Task::Merge(merging) => merging.run(&stopped, &mut |outcome| match outcome {
-                    Ok(()) => load(),
-                    Err(error) => failed(error, "not merged: trying again in a minute"),
-                }),
-                Task::Follow(following) => {
-                    let followed = following.run(&stopped, &mut |event| match event {
-                        Event::Published(..) | Event::Merged(..) => load(),
-                        Event::Skipped(SkippedRow { place, reason }) => {
-                            tracing::warn!(database = name, place, reason, "row skipped");
-                        }
-                        Event::Trouble(reason) => {
-                            tracing::warn!(database = name, reason, "source not read")
-                        }
-                    });
-                    followed
-                        .unwrap_or_else(|error| failed(error, "no longer following the source"));
-                }
-            }
+
+        std::thread::spawn(move || match task {
+            Task::Merge(merging) => served.merge(&merging, &stopped),
+            Task::Follow(following) => served.follow(&following, &stopped),
         });
         Stop(stop)
+    }
+}
+
+/// The database that a task changes, in the running service.
+struct Served {
+    name: String,
+    handle: ReloadHandle,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Served {
+    /// Merges the database's deltas, and loads each merged version.
+    fn merge(&self, merging: &Merging, stopped: &AtomicBool) {
+        merging.run(stopped, &mut |outcome| match outcome {
+            Ok(()) => self.load(),
+            Err(error) => self.failed(&error, "not merged: trying again in a minute"),
+        });
+    }
+
+    /// Follows a source of changes, and loads each published version.
+    fn follow(&self, following: &Following, stopped: &AtomicBool) {
+        let followed = following.run(stopped, &mut |event| match event {
+            Event::Published(..) | Event::Merged(..) => self.load(),
+            Event::Skipped(SkippedRow { place, reason }) => {
+                tracing::warn!(database = self.name, place, reason, "row skipped");
+            }
+            Event::Trouble(reason) => {
+                tracing::warn!(database = self.name, reason, "source not read")
+            }
+        });
+
+        if let Err(error) = followed {
+            self.failed(&error, "no longer following the source");
+        }
+    }
+
+    /// Loads the newest version. Waits until it is served.
+    fn load(&self) {
+        if let Err(error) = self.runtime.block_on(self.handle.load(&self.name)) {
+            tracing::error!(database = self.name, %error, "not loaded");
+        }
+    }
+
+    /// Logs an error of the task, and sets the metric of failed loads.
+    fn failed(&self, error: &papir_store::Error, what: &str) {
+        tracing::error!(database = self.name, %error, "{what}");
+        self.handle.failed(&self.name);
     }
 }
 
@@ -320,6 +387,7 @@ impl Drop for Stop {
 /// Combines the sources of settings: flags, environment, file, defaults.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     known_variables()?;
+
     let files = if arguments.files.is_empty() {
         files_of_environment()
     } else {
@@ -328,6 +396,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     if arguments.name.is_some() && files.len() != 1 {
         return Err(Failure::new("--name names one database: expected one FILE"));
     }
+
     let mut given = arguments.settings.clone();
     given.databases = files
         .into_iter()
@@ -337,12 +406,11 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
             tokens: None,
         })
         .collect();
-    let file = arguments
-        .config
-        .as_deref()
-        .map(Settings::read)
-        .transpose()?
-        .unwrap_or_default();
+    let file = match &arguments.config {
+        Some(path) => Settings::read(path)?,
+        None => Settings::default(),
+    };
+
     let settings = given.or(file).or(Settings::defaults());
     if settings.databases.is_empty() {
         return Err(Failure::new(
@@ -368,6 +436,7 @@ fn split_files(all: &OsStr) -> Vec<PathBuf> {
             _ => files.push(part),
         }
     }
+
     files.into_iter().map(PathBuf::from).collect()
 }
 
@@ -388,11 +457,13 @@ fn known_variables() -> Result<(), Failure> {
         .get_arguments()
         .filter_map(|argument| argument.get_env())
         .collect();
+
     let unknown = std::env::vars_os().map(|(name, _)| name).find(|name| {
         name.to_string_lossy().starts_with(VARIABLES)
             && name != FILES_VARIABLE
             && !own.contains(&name.as_os_str())
     });
+
     match unknown {
         Some(name) => Err(Failure::new(format!(
             "the variable {} sets no option",
@@ -408,9 +479,10 @@ fn check(settings: &Settings) -> Outcome {
     // Checks the address of the collector and the level of the log.
     let _output = Output::of(settings)?;
     papir_server::check(&config)?;
-    unused_tokens::warnings(&config)
-        .iter()
-        .for_each(|reason| eprintln!("papir: warning: {reason}"));
+    for reason in unused_tokens::warnings(&config) {
+        eprintln!("papir: warning: {reason}");
+    }
+
     let mut out = std::io::stdout();
     write!(out, "{}", settings.print()?)?;
     out.flush()?;
@@ -428,6 +500,8 @@ fn log_level() -> Result<LevelFilter, Failure> {
     let Some(found) = std::env::var_os("PAPIR_LOG").filter(|text| !text.is_empty()) else {
         return Ok(LevelFilter::INFO);
     };
+
+    // Letters only: LevelFilter parses numbers, too.
     let level = found
         .to_str()
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic()));
@@ -447,6 +521,7 @@ fn start_log(format: LogFormat, level: LevelFilter, traces: Option<&Traces>) {
         LogFormat::Text => log.boxed(),
         LogFormat::Json => log.json().flatten_event(true).with_span_list(false).boxed(),
     };
+
     tracing_subscriber::registry()
         .with(traces.map(Traces::layer))
         .with(log.with_filter(level))
@@ -462,6 +537,7 @@ async fn stdin_ends() {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         let _ = send.send(());
     });
+
     // An error means that the thread has ended, and therefore stdin.
     let _ = receive.await;
 }
@@ -471,8 +547,10 @@ async fn stdin_ends() {
 #[cfg(unix)]
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
+
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -502,6 +580,7 @@ mod tests {
                 .map(|file| file.display().to_string())
                 .collect::<Vec<_>>()
         };
+
         assert_eq!(split("/data/a.papir"), ["/data/a.papir"]);
         assert_eq!(split("a.papir:/data/b.papir"), ["a.papir", "/data/b.papir"]);
         assert_eq!(

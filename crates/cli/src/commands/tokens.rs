@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use papir_server::{NewToken, Scope, TokenEntry, TokenFile};
 use serde_json::json;
 
+use crate::arguments::duration::Span;
 use crate::failure::Outcome;
-use crate::spans::Span;
 
 /// Add, list and revoke a server's tokens.
 ///
@@ -48,8 +48,8 @@ struct Add {
     /// The token's name: 1 to 64 of A-Z a-z 0-9 . _ @ -
     #[arg(long)]
     name: String,
-    /// The databases it gives access to, by their names in URLs, separated by commas [default: all].
-    /// `papir serve` warns at its start if it has none of them.
+    /// The databases it gives access to, by their names in URLs, separated by commas [default:
+    /// all]. `papir serve` warns at its start if it has none of them.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     database: Vec<String>,
     /// The operations it allows, separated by commas: query, metrics, admin.
@@ -95,6 +95,7 @@ impl Add {
 
 fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Result<()> {
     let now = SystemTime::now();
+
     for token in tokens.entries() {
         let TokenEntry {
             name,
@@ -106,16 +107,18 @@ fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Resu
         } = token;
         let scopes: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
         let expired = token.has_expired(now);
+
         if as_json {
             let line = json!({ "name": name, "scopes": scopes, "databases": databases, "created": created,
                 "expires": expires, "expired": expired });
             writeln!(out, "{line}")?;
             continue;
         }
-        let databases = databases
-            .as_ref()
-            .map(|all| all.iter().cloned().collect::<Vec<_>>().join(","));
-        let databases = databases.unwrap_or_else(|| "all databases".to_owned());
+
+        let databases = match databases {
+            Some(all) => all.iter().cloned().collect::<Vec<_>>().join(","),
+            None => "all databases".to_owned(),
+        };
         let end = match expires {
             Some(time) if expired => format!("expired {time}"),
             Some(time) => format!("until {time}"),

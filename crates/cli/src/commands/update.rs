@@ -11,11 +11,12 @@ use papir_plan::units::parse_bytes;
 use papir_store::{DeltaReport, UpdateOptions, UpdateReport, Way};
 use serde_json::{Value, json};
 
-use crate::bars::Bars;
-use crate::change_arguments::ChangeArguments;
+use crate::arguments::changes::ChangeArguments;
+use crate::arguments::owner_key;
+use crate::arguments::sign::{self, SignArguments};
+use crate::describe;
 use crate::failure::{Failure, Outcome};
-use crate::sign_arguments::{self, SignArguments};
-use crate::{describe, owner_key};
+use crate::progress::Bars;
 
 /// Update a prepared database: set and delete keys, without its original source.
 ///
@@ -25,9 +26,9 @@ use crate::{describe, owner_key};
 /// numbers after the last record append records. The new version replaces the file completely or
 /// not at all. `papir serve` loads it on SIGHUP.
 ///
-/// With --delta, the file stays as it is, and the changes since it go to a small file beside it, which
-/// takes the time of the changes alone. Every lookup then asks both. `papir merge` makes one file of them
-/// again: until then, deleted and replaced values stay in the database's file.
+/// With --delta, the file stays as it is, and the changes since it go to a small file beside it,
+/// which takes the time of the changes alone. Every lookup then asks both. `papir merge` makes one
+/// file of them again: until then, deleted and replaced values stay in the database's file.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -41,8 +42,8 @@ pub(crate) struct Arguments {
     /// Write the new version here, and leave FILE unchanged.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Keep the replaced version as FILE.VERSION, and at most N such files, for `papir versions` and
-    /// `papir rollback`.
+    /// Keep the replaced version as FILE.VERSION, and at most N such files, for `papir versions`
+    /// and `papir rollback`.
     #[arg(long, value_name = "N", conflicts_with = "out")]
     keep: Option<usize>,
     /// The file with the owner's key of an encrypted database.
@@ -78,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Insecure schemes are allowed here: the build allowed them, and serving needs permission
     // again.
     papir_research::register()?;
+
     let options = UpdateOptions {
         out: arguments.out.clone(),
         keep: arguments.keep,
@@ -85,15 +87,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         rates: papir_plan::rates_file::load(None)?.rates,
         sign: arguments.signing.sign()?,
         unsigned: arguments.signing.unsigned(),
-        encrypt: arguments
-            .encrypt
-            .as_deref()
-            .map(owner_key::read)
-            .transpose()?,
+        encrypt: owner_key::read(arguments.encrypt.as_deref())?,
         ..arguments
             .columns
             .set(UpdateOptions::new(&arguments.file, &arguments.from))
     };
+
     let start = Instant::now();
     if arguments.delta {
         let updated = papir_store::update_delta(
@@ -102,12 +101,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             &mut papir::system_rng(),
             &Bars::new(),
         );
-        return print_delta(
-            updated.map_err(explain)?.as_ref(),
-            start.elapsed(),
-            arguments.json,
-        );
+        let report = updated.map_err(explain)?;
+        return print_delta(report.as_ref(), start.elapsed(), arguments.json);
     }
+
     let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
     print(&report.map_err(explain)?, start.elapsed(), arguments.json)
 }
@@ -119,34 +116,34 @@ pub(super) fn print_delta(report: Option<&DeltaReport>, time: Duration, json: bo
         (None, false) => writeln!(out, "nothing to change")?,
         (None, true) => writeln!(out, "{}", json!({ "mode": "unchanged" }))?,
         (Some(report), false) => describe::print(&describe::delta_update(report), &mut out)?,
-        (
-            Some(DeltaReport {
-                metadata,
-                rows,
-                superseded,
-                bytes,
-                most,
-                checkpoint,
-            }),
-            true,
-        ) => {
-            let changed = json!({
-                "name": metadata.name,
-                "mode": "delta",
-                "rows": rows,
-                "superseded": superseded,
-                "entries": metadata.entries,
-                "bytes": bytes,
-                "most_bytes": most,
-                "seconds": time.as_secs_f64(),
-                "base": metadata.base,
-                "version": metadata.version,
-                "sequence": checkpoint.as_ref().map(|leaf| leaf.sequence),
-            });
-            writeln!(out, "{changed}")?;
-        }
+        (Some(report), true) => writeln!(out, "{}", delta_as_json(report, time))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn delta_as_json(report: &DeltaReport, time: Duration) -> Value {
+    let DeltaReport {
+        metadata,
+        rows,
+        superseded,
+        bytes,
+        most,
+        checkpoint,
+    } = report;
+
+    json!({
+        "name": metadata.name,
+        "mode": "delta",
+        "rows": rows,
+        "superseded": superseded,
+        "entries": metadata.entries,
+        "bytes": bytes,
+        "most_bytes": most,
+        "seconds": time.as_secs_f64(),
+        "base": metadata.base,
+        "version": metadata.version,
+        "sequence": checkpoint.as_ref().map(|leaf| leaf.sequence),
+    })
 }
 
 /// Prints the report of an update or a rollback.
@@ -159,7 +156,7 @@ pub(super) fn print(report: &UpdateReport, time: Duration, json: bool) -> Outcom
     Ok(ExitCode::SUCCESS)
 }
 
-/// Converts an error to a message, with the option that resolves it if there is one.
+/// Converts an error to a message, with the option that resolves it, if any.
 pub(super) fn explain(error: papir_store::Error) -> Failure {
     match error {
         papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
@@ -167,7 +164,7 @@ pub(super) fn explain(error: papir_store::Error) -> Failure {
             error: error @ papir_core::Error::OwnerKey { .. },
             ..
         } => Failure::new(format!("{error} (--encrypt)")),
-        other => sign_arguments::explain(other),
+        other => sign::explain(other),
     }
 }
 
@@ -180,6 +177,7 @@ fn as_json(report: &UpdateReport, time: Duration) -> Value {
         superseded,
     } = report.counts;
     let unchanged = report.way == Way::Unchanged;
+
     json!({
         "name": report.metadata.name,
         "mode": mode(&report.way),

@@ -1,4 +1,4 @@
-//! `papir versions`: the versions of a database at services, in files and in object stores.
+//! `papir versions`: lists the versions of a database.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,19 +10,20 @@ use papir_client::{DatabaseDetail, Options};
 use papir_store::remote::Location;
 use serde::Serialize;
 
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::remote;
 use crate::failure::{Failure, Outcome};
-use crate::remote;
 
 /// List the versions of a database, the newest first.
 ///
-/// Of a service: the newest version, and earlier ones that it still answers. Of a file: its version,
-/// and those that `papir update --keep` kept next to it, for `papir rollback`. Of an object store:
-/// the version that `papir push` wrote last, without the one before it, which is kept there for
-/// services that start.
+/// Of a service: the newest version, and earlier ones that it still answers. Of a file: its
+/// version, and those that `papir update --keep` kept next to it, for `papir rollback`. Of an
+/// object store: the version that `papir push` wrote last, without the one before it, which is kept
+/// there for services that start.
 ///
-/// Ages of a service's versions are known if the database is signed: its description has the time of
-/// the checkpoint and no other. The metric `papir_data_age_seconds` has the age of every version.
+/// Ages of a service's versions are known if the database is signed: its description has the time
+/// of the checkpoint and no other. The metric `papir_data_age_seconds` has the age of every
+/// version.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -51,7 +52,8 @@ struct Listed {
     state: &'static str,
     /// Its place in the log, if the database is signed.
     sequence: Option<u64>,
-    /// Seconds since it was built, updated or signed; null for unsigned and earlier versions of a service.
+    /// Seconds since it was built, updated or signed; null for unsigned and earlier versions of a
+    /// service.
     age_seconds: Option<u64>,
     /// Seconds for which a service still answers it.
     seconds_left: Option<u64>,
@@ -60,6 +62,7 @@ struct Listed {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     papir_research::register()?;
     let options = arguments.connecting.options(true)?;
+
     let mut out = std::io::stdout();
     for place in &arguments.places {
         for listed in versions(place, &options)? {
@@ -81,13 +84,14 @@ fn versions(place: &str, options: &Options) -> Result<Vec<Listed>, Failure> {
         let manifest = papir_store::remote::manifest(&remote::location(place, None)?)?;
         return Ok(vec![newest(place, None, manifest.version.to_string())]);
     }
+
     stored(place)
 }
 
+/// The newest version at a place, without sequence and age.
 fn newest(place: &str, database: Option<String>, version: String) -> Listed {
-    let place = place.to_owned();
     Listed {
-        place,
+        place: place.to_owned(),
         database,
         version,
         state: "newest",
@@ -106,24 +110,28 @@ fn served(place: &str, detail: DatabaseDetail) -> Vec<Listed> {
         ..
     } = detail;
     let name = Some(info.name);
-    let first = Listed {
+
+    let mut listed = vec![Listed {
         sequence: info.checkpoint.map(|checkpoint| checkpoint.sequence),
         age_seconds: info
             .checkpoint
             .map(|checkpoint| age(UNIX_EPOCH + Duration::from_secs(checkpoint.time))),
         ..newest(place, name.clone(), info.version)
-    };
-    let earlier = previous_versions.into_iter().map(|previous| Listed {
-        state: "answered",
-        seconds_left: Some(previous.seconds_left),
-        ..newest(place, name.clone(), previous.version)
-    });
-    std::iter::once(first).chain(earlier).collect()
+    }];
+    for previous in previous_versions {
+        listed.push(Listed {
+            state: "answered",
+            seconds_left: Some(previous.seconds_left),
+            ..newest(place, name.clone(), previous.version)
+        });
+    }
+    listed
 }
 
-/// The version in a file, and those kept next to it.
+/// The version in a file, and the versions kept next to it.
 fn stored(place: &str) -> Result<Vec<Listed>, Failure> {
     let found = papir_store::versions(Path::new(place))?;
+
     let listed = found.into_iter().map(|version| Listed {
         state: if version.current { "newest" } else { "kept" },
         sequence: version.sequence,
@@ -146,17 +154,16 @@ fn age(time: SystemTime) -> u64 {
 
 fn line(listed: &Listed) -> String {
     let mut parts = vec![listed.version.clone(), format!("{:<8}", listed.state)];
-    parts.extend(
-        listed
-            .sequence
-            .map(|sequence| format!("sequence {sequence}")),
-    );
-    parts.extend(listed.age_seconds.map(|age| format!("{} old", span(age))));
-    parts.extend(
-        listed
-            .seconds_left
-            .map(|left| format!("answered for {} more", span(left))),
-    );
+    if let Some(sequence) = listed.sequence {
+        parts.push(format!("sequence {sequence}"));
+    }
+    if let Some(age) = listed.age_seconds {
+        parts.push(format!("{} old", span(age)));
+    }
+    if let Some(left) = listed.seconds_left {
+        parts.push(format!("answered for {} more", span(left)));
+    }
+
     parts.extend(listed.database.clone());
     parts.push(listed.place.clone());
     parts.join("  ")

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_checkpoint::{Log, VerifyingKey};
 
-use crate::bars::Bars;
+use crate::arguments::sign::{certificates, explain, signing};
 use crate::describe;
 use crate::failure::{Failure, Outcome};
 use crate::lines;
-use crate::sign_arguments::{certificates, explain, signing};
+use crate::progress::Bars;
 
 /// Sign the version in a prepared file again, with the current time, or for the first time.
 ///
@@ -60,28 +60,26 @@ pub(super) struct Request {
 pub(super) fn sign(arguments: &SignAgain) -> Outcome {
     papir_research::register()?;
     let sign = signing(&arguments.key, &arguments.certificate)?;
-    let leaf = papir_store::sign(
+
+    let signed = papir_store::sign(
         &arguments.file,
         &sign,
         &mut papir::system_rng(),
         &Bars::new(),
     );
-    describe::print(
-        &vec![describe::signed(&leaf.map_err(explain)?)],
-        &mut std::io::stdout(),
-    )?;
+    let leaf = signed.map_err(explain)?;
+
+    let lines = vec![describe::signed(&leaf)];
+    describe::print(&lines, &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn attach(arguments: &Attach) -> Outcome {
-    let text = |file: &PathBuf| {
-        String::from_utf8(lines::read(file)?).map_err(|error| Failure::at(file, error))
-    };
-    let cosignatures = arguments
-        .cosignatures
-        .iter()
-        .map(text)
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut cosignatures = Vec::new();
+    for file in &arguments.cosignatures {
+        let bytes = lines::read(file)?;
+        cosignatures.push(String::from_utf8(bytes).map_err(|error| Failure::at(file, error))?);
+    }
     let certificates = certificates(&arguments.certificate)?;
     let witnesses: Vec<VerifyingKey> = arguments
         .witness
@@ -89,30 +87,28 @@ pub(super) fn attach(arguments: &Attach) -> Outcome {
         .cloned()
         .map(VerifyingKey::of_cosignatures)
         .collect::<Result<_, _>>()?;
-    let rng = &mut papir::system_rng();
+
     let added = papir_store::attach(
         &arguments.file,
         &cosignatures,
         &witnesses,
         &certificates,
-        rng,
+        &mut papir::system_rng(),
     )?;
     writeln!(std::io::stdout(), "{added} cosignature(s) added")?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn request(arguments: &Request) -> Outcome {
-    write!(
-        std::io::stdout(),
-        "{}",
-        stored(&arguments.file)?.witness_request(arguments.old)?
-    )?;
+    let log = stored(&arguments.file)?;
+    write!(std::io::stdout(), "{}", log.witness_request(arguments.old)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The log in a prepared file.
 pub(super) fn stored(file: &Path) -> Result<Log, Failure> {
     let log = papir_store::stored_log(file)?;
+
     log.ok_or_else(|| {
         Failure::at(
             file,

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use papir_checkpoint::{Certificate, KeyName, Kind, SigningKey, VerifyingKey};
 
+use crate::arguments::duration::Span;
+use crate::arguments::secret_file;
 use crate::failure::{Failure, Outcome};
-use crate::secret_file;
-use crate::spans::Span;
 
 /// Create a key for signing, and print its public key.
 ///
@@ -129,21 +129,18 @@ pub(super) fn delegate(arguments: &Delegate) -> Outcome {
     let times = arguments.validity.times(arguments.length.0);
     let key = read(&arguments.key)?;
     let database = arguments.database.as_deref();
-    arguments.validity.write(&Certificate::delegate(
-        &key,
-        &arguments.to,
-        database,
-        times,
-    )?)
+
+    let certificate = Certificate::delegate(&key, &arguments.to, database, times)?;
+    arguments.validity.write(&certificate)
 }
 
 pub(super) fn rotate(arguments: &Rotate) -> Outcome {
     let old = read(&arguments.key)?;
     let new = read(&arguments.to)?;
     let times = arguments.validity.times(arguments.overlap.0);
-    arguments
-        .validity
-        .write(&Certificate::rotate(&old, &new, times)?)
+
+    let certificate = Certificate::rotate(&old, &new, times)?;
+    arguments.validity.write(&certificate)
 }
 
 fn read(file: &Path) -> Result<SigningKey, Failure> {

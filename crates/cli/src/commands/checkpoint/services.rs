@@ -1,4 +1,4 @@
-//! Verification and comparison of what services show.
+//! Verification and comparison of services' checkpoints.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,10 +10,10 @@ use papir_client::{Connection, Options, ShownLog};
 
 use super::files::stored;
 use super::keys::now;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
+use crate::arguments::trust::TrustArguments;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
-use crate::trust_arguments::TrustArguments;
 
 /// Exit code if places show different things.
 const DIFFERENT: u8 = 1;
@@ -69,34 +69,32 @@ pub(super) fn verify(arguments: &Verify) -> Outcome {
     let options = arguments
         .trust
         .add_to(arguments.connecting.options(true)?)?;
+
     for url in &arguments.urls {
         let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
-        let accepted = connection
-            .checkpoint()
-            .ok_or_else(|| Failure::new(format!("{url}: the database is not signed")))?;
+        let Some(accepted) = connection.checkpoint() else {
+            return Err(Failure::new(format!("{url}: the database is not signed")));
+        };
         describe::print(&accepted_lines(url, accepted), &mut std::io::stdout())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn accepted_lines(url: &str, accepted: &Accepted) -> Lines {
-    let delta = accepted
-        .leaf
-        .delta_root
-        .as_ref()
-        .map(|root| line("delta", hex(root)));
+    let leaf = &accepted.leaf;
+    let age = now().saturating_sub(leaf.time);
+
     let mut lines = vec![
         line("service", url),
-        line("database", &accepted.leaf.database),
-        describe::signed(&accepted.leaf),
-        line(
-            "age",
-            format!("{} s", now().saturating_sub(accepted.leaf.time)),
-        ),
-        line("records", accepted.leaf.base),
-        line("public part", hex(&accepted.leaf.public_part)),
+        line("database", &leaf.database),
+        describe::signed(leaf),
+        line("age", format!("{age} s")),
+        line("records", leaf.base),
+        line("public part", hex(&leaf.public_part)),
     ];
-    lines.extend(delta);
+    if let Some(root) = &leaf.delta_root {
+        lines.push(line("delta", hex(root)));
+    }
     lines.extend([
         line("owner", &accepted.owner),
         line(
@@ -107,46 +105,51 @@ fn accepted_lines(url: &str, accepted: &Accepted) -> Lines {
     lines
 }
 
+/// A place and its log.
+struct Compared<'a> {
+    place: &'a str,
+    shown: ShownLog,
+}
+
 pub(super) fn compare(arguments: &Compare) -> Outcome {
     let options = arguments
         .trust
         .add_to(arguments.connecting.options(true)?)?;
-    let logs = arguments
-        .places
-        .iter()
-        .map(|place| Ok((place.as_str(), shown(place, &options)?)));
-    let logs = logs.collect::<Result<Vec<(&str, ShownLog)>, Failure>>()?;
-    let [(_, first), ..] = &logs[..] else {
+
+    let mut compared = Vec::new();
+    for place in &arguments.places {
+        compared.push(Compared {
+            place,
+            shown: shown(place, &options)?,
+        });
+    }
+    let [first, ..] = &compared[..] else {
         return Err(Failure::new("compare needs two places"));
     };
-    let owner = arguments.trust.owner().unwrap_or_else(|| first.log.owner());
-    let database = &first.log.newest()?.database;
-    let mut found = Vec::new();
+
+    // Without --owner-pub, the first place is the standard for the others.
+    let owner = arguments
+        .trust
+        .owner()
+        .unwrap_or_else(|| first.shown.log.owner());
+    let database = &first.shown.log.newest()?.database;
+
     let mut out = std::io::stdout();
-    for (place, shown) in &logs {
+    let mut found = Vec::new();
+    for Compared { place, shown } in &compared {
         match accept(shown, owner, database, &options) {
-            Ok(accepted) => {
-                let sequence = accepted.seen.sequence;
-                let count = accepted.cosignatures;
-                writeln!(
-                    out,
-                    "{place}: sequence {sequence}, {count} cosignature(s) of known witnesses"
-                )?;
-            }
+            Ok(accepted) => writeln!(out, "{place}: {}", head(&accepted))?,
             Err(error) => found.push(format!("{place}: {error}")),
         }
     }
-    for (index, (place, shown)) in logs.iter().enumerate() {
-        let others = &logs[index + 1..];
-        found.extend(
-            others
-                .iter()
-                .filter_map(|(other, with)| difference(place, &shown.log, other, &with.log)),
-        );
+    for (index, one) in compared.iter().enumerate() {
+        let others = &compared[index + 1..];
+        found.extend(others.iter().filter_map(|other| difference(one, other)));
     }
-    found
-        .iter()
-        .try_for_each(|difference| writeln!(out, "{difference}"))?;
+
+    for difference in &found {
+        writeln!(out, "{difference}")?;
+    }
     Ok(if found.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -154,7 +157,16 @@ pub(super) fn compare(arguments: &Compare) -> Outcome {
     })
 }
 
-/// Accepts or refuses what one place shows. A service must show its clients a version of its log.
+/// Describes the newest version of an accepted log.
+fn head(accepted: &Accepted) -> String {
+    format!(
+        "sequence {}, {} cosignature(s) of known witnesses",
+        accepted.seen.sequence, accepted.cosignatures
+    )
+}
+
+/// Accepts or refuses the checkpoint of one place. The version that a service shows to its clients
+/// must be in its log.
 fn accept(
     shown: &ShownLog,
     owner: &VerifyingKey,
@@ -168,8 +180,10 @@ fn accept(
         cosignatures: settings.cosignatures,
         ..Policy::new(owner, database, now())
     };
+
     let of_log = policy.accept(&shown.log.proof()?)?;
     let accepted = policy.accept(&shown.proof)?;
+
     // The log was fetched later: it may be longer, but it must contain the version.
     let sequence = accepted.seen.sequence;
     let in_log = usize::try_from(sequence)
@@ -182,26 +196,33 @@ fn accept(
 }
 
 /// Describes the first difference between two logs.
-fn difference(one: &str, first: &Log, other: &str, second: &Log) -> Option<String> {
-    let sequence = first.first_difference(second)?;
-    let leaf = |log: &Log| {
-        let leaf = usize::try_from(sequence)
-            .ok()
-            .and_then(|sequence| log.leaves().get(sequence).cloned());
-        leaf.map_or_else(String::new, |leaf| {
-            let time = describe::time(leaf.time);
-            format!(
-                "{time}, {}, public part {}",
-                leaf.base,
-                hex(&leaf.public_part)
-            )
-        })
-    };
+fn difference(one: &Compared<'_>, other: &Compared<'_>) -> Option<String> {
+    let sequence = one.shown.log.first_difference(&other.shown.log)?;
+
     Some(format!(
-        "different under sequence {sequence}: {one} shows {}; {other} shows {}",
-        leaf(first),
-        leaf(second)
+        "different under sequence {sequence}: {} shows {}; {} shows {}",
+        one.place,
+        described(&one.shown.log, sequence),
+        other.place,
+        described(&other.shown.log, sequence)
     ))
+}
+
+/// Describes the version of a log with this sequence. Empty if the log is shorter.
+fn described(log: &Log, sequence: u64) -> String {
+    let leaf = usize::try_from(sequence)
+        .ok()
+        .and_then(|sequence| log.leaves().get(sequence));
+
+    match leaf {
+        Some(leaf) => format!(
+            "{}, {}, public part {}",
+            describe::time(leaf.time),
+            leaf.base,
+            hex(&leaf.public_part)
+        ),
+        None => String::new(),
+    }
 }
 
 /// The log at an address, or of a prepared file.

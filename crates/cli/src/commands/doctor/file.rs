@@ -1,4 +1,4 @@
-//! Checks of a prepared file, and of the machine that will serve it.
+//! Checks of a prepared file and of its future host.
 
 use std::path::Path;
 
@@ -29,6 +29,7 @@ pub(super) fn check(file: &Path, host: &HostArguments) -> Vec<Finding> {
         }
         Err(_) => database(file, host),
     };
+
     if let Ok(metadata) = std::fs::metadata(file) {
         findings.push(memory(metadata.len(), papir_store::free_memory()));
     }
@@ -49,6 +50,7 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
             return vec![Finding::fail("file", error, fix)];
         }
     };
+
     let description = snapshot.server.describe();
     let detail = format!(
         "{} with {}, all checksums match",
@@ -62,27 +64,35 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
             "build it with another --scheme",
         ),
     }];
-    findings.extend(
-        match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
-            Ok(delta) => delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))),
-            Err(error) => Some(Finding::fail(
-                "delta",
-                error,
-                "restore it, or publish its changes again",
-            )),
-        },
-    );
-    if let Ok(Some(log)) = stored_log(file)
-        && let Ok(leaf) = log.newest()
-    {
-        findings.push(Finding::ok(
-            "signature",
-            format!("sequence {}, by {}", leaf.sequence, log.owner()),
-        ));
-    }
+
+    findings.extend(delta(file, &snapshot));
+    findings.extend(signature(file));
     findings.extend(host::registry(host, description.limits.client_keys));
     findings.extend(host::tokens(host, &snapshot.metadata.name));
     findings
+}
+
+/// Checks the delta beside a file, if it has one.
+fn delta(file: &Path, snapshot: &Snapshot) -> Option<Finding> {
+    match Delta::of(file, snapshot.server.version(), &OpenOptions::default()) {
+        Ok(delta) => delta.map(|delta| Finding::ok("delta", describe::delta(&delta.metadata))),
+        Err(error) => Some(Finding::fail(
+            "delta",
+            error,
+            "restore it, or publish its changes again",
+        )),
+    }
+}
+
+/// The newest signature of a file, if it is signed.
+fn signature(file: &Path) -> Option<Finding> {
+    let log = stored_log(file).ok()??;
+    let leaf = log.newest().ok()?;
+
+    Some(Finding::ok(
+        "signature",
+        format!("sequence {}, by {}", leaf.sequence, log.owner()),
+    ))
 }
 
 /// Compares a file with the free memory.
@@ -96,15 +106,18 @@ fn memory(file: u64, free: Option<u64>) -> Finding {
             ),
         );
     };
+
     let detail = format!(
         "{} for the file, {} free",
         units::bytes(file),
         units::bytes(free)
     );
+
     if free < file {
         let fix = "a machine with more memory, or papir serve --mapped";
         return Finding::fail("memory", detail, fix);
     }
+
     match free < file.saturating_mul(KEPT_VERSIONS) {
         true => Finding::warn(
             "memory",

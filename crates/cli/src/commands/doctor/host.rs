@@ -11,8 +11,8 @@ use papir_server::{
 
 use super::finding::Finding;
 use super::machine::days;
-use crate::serve_config::registry_place;
-use crate::unused_tokens;
+use crate::service::config::registry_place;
+use crate::service::unused_tokens;
 
 /// Shortest rest of a certificate's validity without a warning.
 const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
@@ -34,7 +34,7 @@ pub(super) struct HostArguments {
     tls_key: Option<PathBuf>,
 }
 
-/// Checks the directory of registered clients, if the scheme needs one or one is given.
+/// Checks the registry of clients, if the scheme needs one or one is given.
 pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
     let Some(directory) = &host.registry else {
         return needed.then(|| {
@@ -45,9 +45,11 @@ pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
             )
         });
     };
+
     if let RegistryPlace::Postgres(_) = registry_place(directory) {
         return Some(postgres(directory));
     }
+
     Some(match writable(directory) {
         Ok(()) => Finding::ok("registry", format!("{} is writable", directory.display())),
         Err(error) => Finding::fail(
@@ -86,6 +88,7 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
     let Some(path) = &host.tokens else {
         return Vec::new();
     };
+
     let tokens = match TokenFile::read(path) {
         Ok(tokens) => tokens,
         Err(error) => {
@@ -96,6 +99,7 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
             )];
         }
     };
+
     let now = SystemTime::now();
     let expired = tokens
         .entries()
@@ -108,6 +112,7 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
         path.display()
     );
     let usable = tokens.entries().len() > expired;
+
     let mut findings = vec![match usable {
         true => Finding::ok("tokens", detail),
         false => Finding::fail(
@@ -116,21 +121,25 @@ pub(super) fn tokens(host: &HostArguments, database: &str) -> Vec<Finding> {
             "no client could query: papir tokens FILE add",
         ),
     }];
-    let config = ServerConfig {
+    for warning in unused_tokens::warnings(&served(path, database)) {
+        findings.push(Finding::warn("tokens", warning, "papir tokens FILE list"));
+    }
+    findings
+}
+
+/// The configuration of a service with one database and one token file.
+fn served(tokens: &Path, database: &str) -> ServerConfig {
+    ServerConfig {
         databases: vec![papir_server::DatabaseConfig::new(
             format!("{database}.papir"),
             Some(database.to_owned()),
         )],
         protection: Protection {
-            tokens: vec![TokenSource::new(path)],
+            tokens: vec![TokenSource::new(tokens)],
             ..Protection::default()
         },
         ..ServerConfig::default()
-    };
-    let unused = unused_tokens::warnings(&config).into_iter();
-    findings
-        .extend(unused.map(|warning| Finding::warn("tokens", warning, "papir tokens FILE list")));
-    findings
+    }
 }
 
 /// Checks certificate and key.
@@ -143,9 +152,11 @@ pub(super) fn tls(host: &HostArguments) -> Option<Finding> {
             "give the chain and its private key, both in PEM",
         ));
     }
+
     let pem = std::fs::read(certificate).unwrap_or_default();
     let summary = CertificateSummary::of_pem(&pem)?;
     let left = summary.not_after.duration_since(SystemTime::now());
+
     Some(match left {
         Err(_) => Finding::fail("certificate", format!("{summary}, has expired"), "renew it"),
         Ok(left) if left < RENEW_BEFORE => Finding::warn(

@@ -6,7 +6,7 @@ use papir_kernels::Backend;
 use papir_server::ServerConfig;
 
 use super::finding::Finding;
-use crate::open_files;
+use crate::service::open_files;
 
 /// The instructions that answers will use.
 pub(super) fn processor() -> Finding {
@@ -16,8 +16,10 @@ pub(super) fn processor() -> Finding {
             return Finding::fail("processor", error, "unset PAPIR_BACKEND, or name another");
         }
     };
+
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let detail = format!("{threads} threads, instructions: {backend}");
+
     match backend {
         Backend::PORTABLE => Finding::warn(
             "processor",
@@ -36,6 +38,7 @@ pub(super) fn processor() -> Finding {
 /// The limit on open files, for as many connections as a service allows by default.
 pub(super) fn open_files() -> Finding {
     let connections = ServerConfig::default().protection.max_connections;
+
     match open_files::raise_limit(connections) {
         None => Finding::ok(
             "open files",
@@ -49,7 +52,7 @@ pub(super) fn open_files() -> Finding {
     }
 }
 
-/// Whole days.
+/// The whole days of a time.
 pub(super) fn days(time: Duration) -> u64 {
     time.as_secs() / 86_400
 }

@@ -1,4 +1,4 @@
-//! `papir doctor`: checks a service or a prepared file for common faults.
+//! `papir doctor`: checks a service or a prepared file.
 
 mod file;
 mod finding;
@@ -14,7 +14,7 @@ use clap::Args;
 
 use self::finding::{Finding, Status};
 use self::host::HostArguments;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
 use crate::failure::{Outcome, one_line};
 
 /// Exit code if a check fails.
@@ -54,14 +54,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         papir_research::register()?;
         file::check(Path::new(&arguments.place), &arguments.host)
     };
+
     let mut out = std::io::stdout();
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&findings)?)?;
     } else {
-        findings
-            .iter()
-            .try_for_each(|finding| writeln!(out, "{}", line(finding)))?;
+        for finding in &findings {
+            writeln!(out, "{}", line(finding))?;
+        }
     }
+
     let failed = findings
         .iter()
         .any(|finding| finding.status == Status::Fail);
@@ -79,10 +81,11 @@ fn line(finding: &Finding) -> String {
         detail,
         fix,
     } = finding;
-    let fix = fix
-        .as_ref()
-        .map(|fix| format!(" → {fix}"))
-        .unwrap_or_default();
+    let fix = match fix {
+        Some(fix) => format!(" → {fix}"),
+        None => String::new(),
+    };
+
     one_line(&format!("{:<4}  {check:<11}  {detail}{fix}", status.name()))
 }
 
@@ -93,6 +96,7 @@ mod tests {
     #[test]
     fn a_line_has_no_control_characters() {
         let finding = Finding::fail("readiness", "the service\n says \u{1b}[2J", "start it");
+
         assert_eq!(
             line(&finding),
             "fail  readiness    the service says \u{fffd}[2J → start it"

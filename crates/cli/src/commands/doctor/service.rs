@@ -9,7 +9,7 @@ use papir_plan::units;
 
 use super::finding::Finding;
 use super::machine::days;
-use crate::connecting;
+use crate::arguments::connecting;
 
 /// Shortest rest of a certificate's validity without a warning.
 const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
@@ -26,10 +26,12 @@ pub(super) fn check(url: &str, options: &Options) -> Vec<Finding> {
         Ok(probe) => probe,
         Err(error) => return vec![unreachable(error)],
     };
+
     let mut findings = vec![Finding::ok("connection", url)];
     findings.push(certificate(url, probe.certificate.as_ref()));
     findings.extend(clock(&probe));
     findings.push(readiness(&probe));
+
     match Connection::open_with(url, options) {
         Ok(mut connection) => {
             findings.push(token(options));
@@ -69,6 +71,7 @@ fn unreachable(error: Error) -> Finding {
         },
         _ => "address",
     };
+
     let fix = match (&error, check) {
         (_, "certificate") => {
             "give --ca FILE with the issuer or the certificate itself, or renew it (SIGHUP loads it)"
@@ -84,6 +87,7 @@ fn unreachable(error: Error) -> Finding {
         }
         _ => "give http://host:port, https://host:port or unix:/path/of/a/socket",
     };
+
     Finding::fail(check, connecting::explain(error), fix)
 }
 
@@ -98,12 +102,14 @@ fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
             ),
         };
     };
+
     // The handshake has verified issuer, name and validity.
     let left = certificate
         .not_after
         .duration_since(SystemTime::now())
         .unwrap_or_default();
     let detail = format!("{certificate}, valid for {} more days", days(left));
+
     match left < RENEW_BEFORE {
         true => Finding::warn(
             "certificate",
@@ -121,6 +127,7 @@ fn clock(probe: &Probe) -> Option<Finding> {
     let apart = ours
         .duration_since(theirs)
         .unwrap_or_else(|error| error.duration());
+
     let detail = format!("{} s apart", apart.as_secs());
     let fix = "synchronise both clocks (NTP): tokens, certificates and checkpoints have times";
     Some(match apart {
@@ -177,48 +184,53 @@ fn refused(error: Error) -> Finding {
             "the service and this program may be of different versions: papir --version",
         ),
     };
+
     Finding::fail(check, connecting::explain(error), fix)
 }
 
 fn database(connection: &Connection) -> Vec<Finding> {
+    let mut findings = vec![version(connection)];
+
+    if let Some(accepted) = connection.checkpoint() {
+        let leaf = &accepted.leaf;
+        let signed = SystemTime::UNIX_EPOCH + Duration::from_secs(leaf.time);
+        let age = days(SystemTime::now().duration_since(signed).unwrap_or_default());
+        findings.push(Finding::ok(
+            "signature",
+            format!(
+                "sequence {}, {age} days old, by {}",
+                leaf.sequence, accepted.owner
+            ),
+        ));
+    }
+
+    let public = connection.lookup().describe().sizes.public;
+    findings.push(Finding::ok(
+        "download",
+        format!("{} once a version", units::bytes(public)),
+    ));
+    findings
+}
+
+fn version(connection: &Connection) -> Finding {
     let info = connection.info();
-    let lookup = connection.lookup();
     let detail = format!(
         "database {}, version {}, scheme {}",
         info.name, info.version, info.scheme
     );
-    let version = match info.private {
+
+    match info.private {
         true => Finding::ok("version", detail),
         false => Finding::fail(
             "version",
             format!("{detail}, which is not private"),
             "build it with another --scheme: this one shows every query to the service",
         ),
-    };
-    let public = lookup.describe().sizes.public;
-    let signed = connection.checkpoint().map(|accepted| {
-        let signed = SystemTime::UNIX_EPOCH + Duration::from_secs(accepted.leaf.time);
-        let age = days(SystemTime::now().duration_since(signed).unwrap_or_default());
-        Finding::ok(
-            "signature",
-            format!(
-                "sequence {}, {age} days old, by {}",
-                accepted.leaf.sequence, accepted.owner
-            ),
-        )
-    });
-    let download = Finding::ok(
-        "download",
-        format!("{} once a version", units::bytes(public)),
-    );
-    [version]
-        .into_iter()
-        .chain(signed)
-        .chain([download])
-        .collect()
+    }
 }
 
-/// One query as a client sends it: it shows the limits of the service and of proxies before it.
+/// Sends one query as a client does, which shows the limits of the service and of proxies before
+/// it.
 fn lookup(connection: &mut Connection) -> Finding {
     let description = connection.lookup().describe();
     if description.limits.client_keys {
@@ -228,11 +240,13 @@ fn lookup(connection: &mut Connection) -> Finding {
             format!("not tried: a client first registers {keys} of keys"),
         );
     }
+
     let start = Instant::now();
     let answered = match connection.info().keyed {
         true => connection.get_key(ABSENT_KEY).map(drop),
         false => connection.get_index(0).map(drop),
     };
+
     let query = units::bytes(description.sizes.query);
     match answered {
         Ok(()) => {

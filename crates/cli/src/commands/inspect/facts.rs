@@ -25,6 +25,7 @@ impl Facts {
             .parameters
             .iter()
             .map(|(name, value)| ((*name).to_owned(), json!(value)));
+
         let mut facts = Self(Map::new());
         facts.set("name", name);
         facts.set("scheme", description.scheme);
@@ -33,6 +34,7 @@ impl Facts {
         facts.set("records", description.shape.records());
         facts.set("record_bits", description.shape.record_bits());
         facts.set("keyed", keyword.is_some());
+
         for missing in [
             "sequence",
             "signed_at",
@@ -44,6 +46,7 @@ impl Facts {
         ] {
             facts.set(missing, Value::Null);
         }
+
         facts.set("sizes", sizes(&description.sizes));
         facts.set("security_bits", security.map(|security| security.bits));
         facts.set("security_source", security.map(|security| security.source));
@@ -69,6 +72,7 @@ impl Facts {
             Kind::Filter => "filter",
             Kind::Retrieval => "retrieval",
         };
+
         self.set(
             "set",
             json!({ "elements": set.elements, "kind": kind, "version": set.version.to_string(),

@@ -1,4 +1,4 @@
-//! `papir inspect`: describes a prepared database or set, from a file or a server.
+//! `papir inspect`: describes a prepared database or set.
 
 mod facts;
 
@@ -14,7 +14,7 @@ use papir_store::{Delta, OpenOptions, Snapshot, stored_log};
 use serde_json::json;
 
 use self::facts::Facts;
-use crate::connecting::{self, Connecting};
+use crate::arguments::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 
@@ -53,11 +53,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         papir_client::ready(place, &options).map_err(connecting::explain)?;
         return Ok(ExitCode::SUCCESS);
     }
+
     let described = if connecting::is_url(place) {
         served(place, &arguments.connecting)?
     } else {
         stored(Path::new(place))?
     };
+
     let mut out = std::io::stdout();
     match arguments.json {
         true => writeln!(out, "{}", described.facts.json())?,
@@ -80,6 +82,7 @@ fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
     let lookup = connection.lookup();
     let name = &connection.info().name;
     let description = lookup.describe();
+
     let mut facts = Facts::of(name, &description, lookup.version(), lookup.keyword());
     let mut lines = vec![line("name", name)];
     lines.extend(describe::database(
@@ -89,6 +92,7 @@ fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
     ));
     lines.extend(lookup.root().map(|root| line("root", root)));
     facts.set("root", lookup.root().map(|root| root.to_string()));
+
     if let Some(accepted) = connection.checkpoint() {
         lines.push(describe::signed(&accepted.leaf));
         lines.push(line("owner", &accepted.owner));
@@ -100,6 +104,7 @@ fn served(url: &str, connecting: &Connecting) -> Result<Described, Failure> {
 fn stored(file: &Path) -> Result<Described, Failure> {
     // Insecure schemes are allowed here: describing a file serves nothing.
     papir_research::register()?;
+
     // Any other file is opened as a database, whose errors explain what is wrong with it.
     match PsiSet::open(file) {
         Ok(set) => stored_set(file, &set),
@@ -117,6 +122,7 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
         ..
     } = Snapshot::open(file)?;
     let description = server.describe();
+
     let mut facts = Facts::of(
         &metadata.name,
         &description,
@@ -131,18 +137,18 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
     ));
     lines.extend(metadata.root.as_ref().map(|root| line("root", root)));
     facts.set("root", &metadata.root);
+
     if let Some(log) = stored_log(file)? {
         lines.push(describe::signed(log.newest()?));
         lines.push(line("owner", log.owner()));
         facts.signed(log.newest()?, log.owner());
     }
     let delta = Delta::of(file, server.version(), &OpenOptions::default())?;
-    lines.extend(
-        delta
-            .as_ref()
-            .map(|delta| line("delta", describe::delta(&delta.metadata))),
-    );
+    if let Some(delta) = &delta {
+        lines.push(line("delta", describe::delta(&delta.metadata)));
+    }
     facts.set("delta", json!(delta.map(|delta| delta.metadata)));
+
     lines.extend(describe::origin(&metadata));
     lines.extend(describe::owner_keys(&sections));
     lines.push(describe::file(file_bytes, sections.len()));
@@ -150,13 +156,14 @@ fn stored_database(file: &Path) -> Result<Described, Failure> {
     Ok(Described { lines, facts })
 }
 
-/// Describes a set, and the database of its masked elements if it has one.
+/// Describes a set, and its filter or the database of its masked elements.
 fn stored_set(file: &Path, set: &PsiSet) -> Result<Described, Failure> {
     let mut lines = vec![line(
         "kind",
         "a set for private intersection (papir psi serve)",
     )];
     lines.extend(describe::set(&set.summary));
+
     if let Some(filter) = &set.filter {
         lines.push(line(
             "filter",
@@ -169,6 +176,7 @@ fn stored_set(file: &Path, set: &PsiSet) -> Result<Described, Failure> {
         let facts = Facts::of_filter(&set.summary, filter.len() as u64);
         return Ok(Described { lines, facts });
     }
+
     let mut described = stored_database(file)?;
     lines.append(&mut described.lines);
     described.facts.of_set(&set.summary);

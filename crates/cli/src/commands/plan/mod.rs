@@ -1,25 +1,25 @@
 //! `papir plan`: recommends a scheme and predicts its cost.
 
 mod source;
+mod table;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_bench::calibrate::{Config, calibrate};
-use papir_bench::{check, device_rates};
-use papir_core::cost::Rates;
+use papir_core::cost::{Operation, Rates};
 use papir_core::{FailureBound, Shape};
 use papir_cuda::Cuda;
+use papir_measure::calibrate::{Config, calibrate};
+use papir_measure::{check, device_rates};
 use papir_plan::rates_file as rates;
 use papir_plan::rates_file::{LoadedRates, NamedDevice};
 use serde_json::json;
 
-use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
-use crate::plan_table;
+use crate::progress::Bars;
 use papir_plan::database::Database;
 use papir_plan::planner::{Choice, Demand};
 use papir_plan::report::Plan;
@@ -28,16 +28,16 @@ use papir_plan::units::{self, parse_bytes};
 
 /// Predict the cost of a database before building it.
 ///
-/// Compares the parameters of private schemes by bytes on the wire, server time, client time, memory and
-/// preparation time; schemes that it does not weigh are listed with the reason. The best comes first: it has the least time per lookup over the
-/// given connection, with the client's one-time download spread over --lookups. Times are operation
-/// counts multiplied by a machine's rates, which --calibrate measures. Sizes are exact, except
-/// estimates with --keyed.
+/// Compares the parameters of private schemes by bytes on the wire, server time, client time,
+/// memory and preparation time; schemes that it does not weigh are listed with the reason. The best
+/// comes first: it has the least time per lookup over the given connection, with the client's
+/// one-time download spread over --lookups. Times are operation counts multiplied by a machine's
+/// rates, which --calibrate measures. Sizes are exact, except estimates with --keyed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A source of `papir build`: its records are counted and its keys arranged, so that the plan is
-    /// for the database that a build would prepare.
+    /// A source of `papir build`: its records are counted and its keys arranged, so that the plan
+    /// is for the database that a build would prepare.
     #[arg(value_name = "SOURCE", conflicts_with_all = ["records", "keyed", "record_bits"])]
     source: Option<PathBuf>,
     #[command(flatten)]
@@ -70,12 +70,12 @@ pub(crate) struct Arguments {
     /// Plan for batches of up to K lookups (papir build --batch): all costs are those of a batch.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=1 << 20))]
     batch: Option<u64>,
-    /// Lookups per second of all clients together. Answers are then planned in groups, as a busy server
-    /// gives them, and the number of cores and the bandwidth are computed.
+    /// Lookups per second of all clients together. Answers are then planned in groups, as a busy
+    /// server gives them, and the number of cores and the bandwidth are computed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: Option<u64>,
-    /// Plan for this many changed keys or records per hour, published as deltas (papir update --delta,
-    /// papir follow) and merged.
+    /// Plan for this many changed keys or records per hour, published as deltas (papir update
+    /// --delta, papir follow) and merged.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     changes_per_hour: Option<u64>,
     /// Plan for a database on this many machines, each with --threads threads and --memory.
@@ -144,6 +144,8 @@ const CHECK_RUNS: usize = 9;
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut out = std::io::stdout();
+
+    // Measured first: the check and the plan use the new rates.
     if arguments.calibrate {
         measure(arguments, &mut out)?;
     }
@@ -158,39 +160,37 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Parses a speed such as `10Mbit` into bits per second.
 fn speed(text: &str) -> Result<f64, String> {
+    bits_per_second(text)
+        .filter(|bits| (1.0..=1e15).contains(bits))
+        .ok_or_else(|| "expected a speed above 0, such as 500kbit, 10Mbit or 1Gbit".to_owned())
+}
+
+/// Multiplies a number by the unit after it.
+fn bits_per_second(text: &str) -> Option<f64> {
+    // `bit` is last: the other units end in it, too.
     const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9), ("bit", 1.0)];
-    let unit = UNITS
-        .iter()
-        .find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
-    let bits = unit.and_then(|(digits, bits)| Some(digits.trim_end().parse::<f64>().ok()? * bits));
-    let sensible = bits.filter(|bits| (1.0..=1e15).contains(bits));
-    sensible.ok_or_else(|| "expected a speed above 0, such as 500kbit, 10Mbit or 1Gbit".to_owned())
+
+    let (unit, bits) = UNITS.iter().find(|(unit, _)| text.ends_with(unit))?;
+    let digits = text.strip_suffix(unit)?;
+    Some(digits.trim_end().parse::<f64>().ok()? * bits)
 }
 
 /// Measures this machine and writes its rates to a file.
 fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let path = arguments.rates.clone().or_else(rates::default_path);
-    let path =
-        path.ok_or_else(|| Failure::new("no folder to store rates in: give --rates FILE"))?;
+    let Some(path) = arguments.rates.clone().or_else(rates::default_path) else {
+        return Err(Failure::new(
+            "no folder to store rates in: give --rates FILE",
+        ));
+    };
+
     let threads = std::thread::available_parallelism()?.get();
     let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
     let device = match &arguments.device {
-        Some(name) => {
-            let gpu = Cuda::by_name(
-                name,
-                Box::new(|failure| eprintln!("papir: {}", failure.error)),
-            )?;
-            let config = device_rates::Config::WHOLE;
-            Some(device_rates::calibrate(
-                config,
-                &gpu,
-                &measured,
-                &Bars::new(),
-            )?)
-        }
+        Some(name) => Some(measure_device(name, &measured)?),
         // A device that was measured before keeps its rates.
         None => rates::read(&path).ok().and_then(|(_, device)| device),
     };
+
     rates::write(&path, &measured, device.as_ref())?;
     if !arguments.json {
         describe::print(&rate_lines(&measured, device.as_ref()), out)?;
@@ -201,33 +201,58 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Measures a GPU.
+fn measure_device(name: &str, measured: &Rates) -> Result<NamedDevice, Failure> {
+    let gpu = Cuda::by_name(
+        name,
+        Box::new(|failure| eprintln!("papir: {}", failure.error)),
+    )?;
+    let config = device_rates::Config::WHOLE;
+
+    Ok(device_rates::calibrate(
+        config,
+        &gpu,
+        measured,
+        &Bars::new(),
+    )?)
+}
+
 /// One line per operation: its rate on one thread, on all threads, and by a device.
 fn rate_lines(rates: &Rates, device: Option<&NamedDevice>) -> describe::Lines {
-    let value = |op: papir_core::cost::Operation, seconds: f64| match op.streams() {
+    Operation::ALL
+        .map(|op| rate_line(op, rates, device))
+        .to_vec()
+}
+
+/// The line of an operation.
+fn rate_line(op: Operation, rates: &Rates, device: Option<&NamedDevice>) -> (String, String) {
+    let one = rate(op, rates.one(op));
+    let all = rate(op, rates.all(op));
+    let threads = rates.threads();
+
+    let performed =
+        device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
+    let by_device = match performed {
+        Some((_, [one, group])) => format!(
+            ", {} by the device, {} together",
+            rate(op, one),
+            rate(op, group)
+        ),
+        None => String::new(),
+    };
+
+    line(
+        op.name(),
+        format!("{one} on one thread, {all} on {threads}{by_device}"),
+    )
+}
+
+/// The rate of an operation that takes this time: bytes per second, or the time itself.
+fn rate(op: Operation, seconds: f64) -> String {
+    match op.streams() {
         true => format!("{:.1} GB/s", 1e-9 / seconds),
         false => nanoseconds(seconds),
-    };
-    let both = |op| {
-        let one = value(op, rates.one(op));
-        let all = value(op, rates.all(op));
-        let performed =
-            device.and_then(|device| device.rates.seconds().find(|(other, _)| *other == op));
-        let by_device = performed.map_or(String::new(), |(_, [one, group])| {
-            format!(
-                ", {} by the device, {} together",
-                value(op, one),
-                value(op, group)
-            )
-        });
-        line(
-            op.name(),
-            format!(
-                "{one} on one thread, {all} on {}{by_device}",
-                rates.threads()
-            ),
-        )
-    };
-    papir_core::cost::Operation::ALL.map(both).to_vec()
+    }
 }
 
 fn nanoseconds(seconds: f64) -> String {
@@ -241,11 +266,13 @@ fn nanoseconds(seconds: f64) -> String {
 fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let loaded = rates::load(arguments.rates.as_deref())?;
     let checked = check::check(&check::FIVE, &loaded.rates, CHECK_RUNS, &Bars::new())?;
+
     if arguments.json {
         let object = json!({ "rates": loaded.origin, "checked": checked });
         writeln!(out, "{object}")?;
         return Ok(());
     }
+
     writeln!(
         out,
         "Predicted / measured on one thread; rates {}",
@@ -273,23 +300,31 @@ fn plan(
         arguments.changes_per_hour,
         machines,
     )?;
+
     if arguments.json {
         writeln!(out, "{}", plan.as_json(database, &demand, loaded.origin))?;
         return Ok(());
     }
-    let choice = &plan.choice;
+
     describe::print(&headline(database, origin, &demand, &loaded), out)?;
     writeln!(out)?;
-    plan_table::write(out, choice, (!arguments.all).then_some(SHOWN))?;
+    write_plan(arguments, &plan, out)
+}
+
+/// Writes the tables of a plan and the recommendation.
+fn write_plan(arguments: &Arguments, plan: &Plan, out: &mut dyn Write) -> Result<(), Failure> {
+    table::write(out, &plan.choice, (!arguments.all).then_some(SHOWN))?;
     if let Some(divided) = &plan.divided {
-        plan_table::write_shards(out, divided)?;
+        table::write_shards(out, divided)?;
     }
+
     writeln!(out, "\nRecommended: {}", plan.reason())?;
     if let Some(clients) = arguments.clients {
-        writeln!(out, "{}", capacity(choice, clients))?;
+        writeln!(out, "{}", capacity(&plan.choice, clients))?;
     }
+
     match (arguments.changes_per_hour, &plan.changes) {
-        (Some(_), Some(changes)) => plan_table::write_changes(out, changes),
+        (Some(_), Some(changes)) => table::write_changes(out, changes),
         (Some(_), None) => Ok(writeln!(
             out,
             "\nNone of these can have a delta: update it as a whole."
@@ -298,11 +333,12 @@ fn plan(
     }
 }
 
-/// The rates with those of the device, if one is to answer.
+/// Adds the rates of the device that answers, if one is given.
 fn with_device(arguments: &Arguments, loaded: LoadedRates) -> Result<LoadedRates, Failure> {
     let Some(place) = &arguments.device else {
         return Ok(loaded);
     };
+
     match loaded.device.clone().filter(|device| device.is_at(place)) {
         Some(NamedDevice { name, rates }) => Ok(LoadedRates {
             rates: loaded.rates.with_device(rates),
@@ -334,19 +370,21 @@ fn demand(arguments: &Arguments, database: &Database, rates: &Rates) -> Demand {
     }
 }
 
-/// The database that the arguments describe, and its source in words; `None` if there is nothing to plan.
+/// The database that the arguments describe, and its source in words. `None` if there is nothing to
+/// plan.
 fn database(arguments: &Arguments) -> Result<Option<(Database, Option<String>)>, Failure> {
     if let Some(source) = &arguments.source {
         return source::survey(source, &arguments.columns, arguments.record_bytes).map(Some);
     }
+
     arguments.columns.refuse()?;
-    arguments
-        .records
-        .map(|records| Ok((described(arguments, records)?, None)))
-        .transpose()
+    match arguments.records {
+        Some(records) => Ok(Some((described(arguments, records)?, None))),
+        None => Ok(None),
+    }
 }
 
-/// The database with this number of records or keys.
+/// The database with a number of records or keys.
 fn described(arguments: &Arguments, records: u64) -> Result<Database, Failure> {
     Ok(match (arguments.record_bytes, arguments.record_bits) {
         (Some(bytes), _) if arguments.keyed => Database::of_keys(records, bytes)?,
@@ -367,28 +405,15 @@ fn headline(
     demand: &Demand,
     loaded: &LoadedRates,
 ) -> describe::Lines {
-    let shape = database.shape;
-    let total = units::bytes(shape.total_bytes());
-    let stored = format!(
-        "{} records of {}, {total}",
-        shape.records(),
-        units::bits(shape.record_bits())
-    );
-    let about = if database.estimated { "about " } else { "" };
-    let records = match database.keys {
-        Some(keys) => {
-            format!(
-                "{keys} keys: {about}{stored}, {} of layout",
-                units::bytes(database.layout_bytes)
-            )
-        }
-        None => stored,
-    };
     let up = mbit(demand.connection.0);
     let down = mbit(demand.connection.1);
-    let mut lines: describe::Lines = origin.iter().map(|origin| line("source", origin)).collect();
+
+    let mut lines = describe::Lines::new();
+    if let Some(origin) = origin {
+        lines.push(line("source", origin));
+    }
     lines.extend([
-        line("database", records),
+        line("database", records(database)),
         line(
             "connection",
             format!(
@@ -400,13 +425,36 @@ fn headline(
         line("failure", format!("at most {} per lookup", demand.failure)),
         line("rates", &loaded.description),
     ]);
-    lines.extend(demand.batch.map(|batch| {
-        line(
+
+    if let Some(batch) = demand.batch {
+        lines.push(line(
             "batch",
             format!("costs are those of a batch of {batch} lookups"),
-        )
-    }));
+        ));
+    }
     lines
+}
+
+/// The records of a database or, if it is keyed, its keys and the records of their table.
+fn records(database: &Database) -> String {
+    let shape = database.shape;
+    let total = units::bytes(shape.total_bytes());
+    let stored = format!(
+        "{} records of {}, {total}",
+        shape.records(),
+        units::bits(shape.record_bits())
+    );
+
+    let about = if database.estimated { "about " } else { "" };
+    match database.keys {
+        Some(keys) => {
+            format!(
+                "{keys} keys: {about}{stored}, {} of layout",
+                units::bytes(database.layout_bytes)
+            )
+        }
+        None => stored,
+    }
 }
 
 /// The server's threads, and the load that it answers in groups.
@@ -424,11 +472,12 @@ fn mbit(bits: f64) -> String {
     format!("{} Mbit/s", bits / 1e6)
 }
 
-/// The cores and the bandwidth that this many lookups per second need.
+/// The cores and the bandwidth for a number of lookups per second.
 fn capacity(choice: &Choice, clients: u64) -> String {
     let best = &choice.best;
     let cores = best.cores(clients as f64);
     let each = units::seconds(best.group_core_s);
+
     let together = match best.group {
         1 => "each answered alone".to_owned(),
         group => format!("{group} answered together"),
@@ -437,6 +486,7 @@ fn capacity(choice: &Choice, clients: u64) -> String {
         1 => format!("{each} of one core per lookup, {together}"),
         batch => format!("{each} of one core per full batch of {batch}, {together}"),
     };
+
     let (received, sent) = best.bandwidth(clients as f64);
     format!(
         "{clients} lookups per second keep {cores} core(s) busy ({work}); the server receives {} and sends {}.",

@@ -7,8 +7,8 @@ use papir_plan::database::Database;
 use papir_plan::units;
 use papir_store::{BuildOptions, Format, Survey, survey as survey_of};
 
-use crate::bars::Bars;
 use crate::failure::Failure;
+use crate::progress::Bars;
 
 /// The columns of a source, as for `papir build`.
 #[derive(Args)]
@@ -49,6 +49,7 @@ pub(super) fn survey(
             "expected .csv, .jsonl, .parquet, .sqlite or a folder; for raw records give --record-bytes",
         ));
     }
+
     let options = BuildOptions {
         key: columns.key.clone(),
         values: columns.value.clone(),
@@ -57,6 +58,7 @@ pub(super) fn survey(
         ..BuildOptions::new(source, source)
     };
     let found = survey_of(&options, &mut papir::system_rng(), &Bars::new())?;
+
     let database = match found.keyword {
         Some(keys) => Database::of_buckets(
             found.shape,
@@ -70,6 +72,7 @@ pub(super) fn survey(
         compressed_bytes: Some(found.compressed_bytes),
         ..database
     };
+
     Ok((database, Some(origin(source, &found))))
 }
 
@@ -82,6 +85,7 @@ fn origin(source: &Path, found: &Survey) -> String {
     if !found.values.is_empty() {
         text += &format!(", values `{}`", found.values.join("`, `"));
     }
+
     if let Some(keys) = &found.keyword {
         text += &format!(" of at most {}", units::bytes(keys.longest_value));
         if keys.lookups > 1 {
@@ -91,5 +95,6 @@ fn origin(source: &Path, found: &Survey) -> String {
             );
         }
     }
+
     text
 }

@@ -1,0 +1,178 @@
+//! Options of every command that connects to a server.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use papir_client::{FinalFailure, Identity, Options, Pin, Token};
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+/// The environment variable that holds the token if no file is given.
+const TOKEN_VARIABLE: &str = "PAPIR_TOKEN";
+/// Maximum length of a token file in bytes.
+const MAX_TOKEN_FILE: u64 = 8192;
+
+/// Database, authentication and transport options.
+///
+/// There is no option for the token itself, because all users of a machine can see command-line
+/// arguments, and shells store them.
+#[derive(Args)]
+pub(crate) struct Connecting {
+    /// The database's name, if the server has several.
+    #[arg(long, value_name = "NAME", global = true)]
+    database: Option<String>,
+    /// A file with the access token; otherwise the variable PAPIR_TOKEN is used if set.
+    #[arg(long, value_name = "FILE", global = true)]
+    token_file: Option<PathBuf>,
+    /// Trusted certificates in PEM, instead of the public roots: of issuers, or the server's own if
+    /// it is self-signed.
+    #[arg(long, value_name = "FILE", global = true)]
+    ca: Option<PathBuf>,
+    /// The client's certificate chain in PEM, for a service that asks for one.
+    #[arg(long, value_name = "FILE", global = true, requires = "client_key")]
+    client_cert: Option<PathBuf>,
+    /// The certificate's private key in PEM.
+    #[arg(long, value_name = "FILE", global = true, requires = "client_cert")]
+    client_key: Option<PathBuf>,
+    /// Send the token even over plain HTTP to another machine, where anyone on the network path can
+    /// read it.
+    #[arg(long, global = true)]
+    insecure_http: bool,
+}
+
+impl Connecting {
+    /// The selected database.
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    /// Converts to the client's options, without pins and copies of public parts: most commands
+    /// look at a service and store nothing about it.
+    pub(crate) fn options(&self, allow_not_private: bool) -> Result<Options, Failure> {
+        if allow_not_private {
+            papir_research::register()?;
+        }
+
+        Ok(Options {
+            database: self.database.clone(),
+            allow_not_private,
+            pin: Pin::Nothing,
+            no_cache: true,
+            token: self.token()?,
+            insecure_http: self.insecure_http,
+            ca: self.ca.clone(),
+            identity: self.identity(),
+            ..Options::default()
+        })
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::new(
+            self.client_cert.as_ref()?,
+            self.client_key.as_ref()?,
+        ))
+    }
+
+    /// The token of the file or, without a file, of the environment.
+    fn token(&self) -> Result<Option<Token>, Failure> {
+        let (text, source) = match &self.token_file {
+            Some(path) => (read_token(path)?, path.display().to_string()),
+            None => match std::env::var(TOKEN_VARIABLE) {
+                Ok(text) if !text.is_empty() => (Zeroizing::new(text), TOKEN_VARIABLE.to_owned()),
+                Ok(_) | Err(std::env::VarError::NotPresent) => return Ok(None),
+                Err(error) => return Err(Failure::new(format!("{TOKEN_VARIABLE}: {error}"))),
+            },
+        };
+
+        Token::new(&text)
+            .map(Some)
+            .map_err(|error| Failure::new(format!("{source}: {error}")))
+    }
+}
+
+/// Reads the text of a token file.
+fn read_token(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    // Allocated at full size: growing the buffer would leave copies of the token in memory.
+    let mut text = Zeroizing::new(String::with_capacity(MAX_TOKEN_FILE as usize));
+    File::open(path)
+        .and_then(|file| file.take(MAX_TOKEN_FILE).read_to_string(&mut text))
+        .map_err(|error| Failure::at(path, error))?;
+    Ok(text)
+}
+
+/// Returns whether a place is the address of a service, and not a file.
+pub(crate) fn is_url(place: &str) -> bool {
+    ["http://", "https://", "unix:"]
+        .iter()
+        .any(|scheme| place.starts_with(scheme))
+}
+
+/// Converts a client's error to a message, with the option that resolves it, if any.
+pub(crate) fn explain(error: papir_client::Error) -> Failure {
+    match error {
+        papir_client::Error::Core(error @ papir_core::Error::NotPrivate { .. }) => {
+            Failure::new(format!("no query was sent: {error} (--allow-not-private)"))
+        }
+        papir_client::Error::Core(error @ papir_core::Error::OwnerKey { .. }) => {
+            Failure::new(format!("no query was sent: {error} (--decrypt)"))
+        }
+        error @ papir_client::Error::TokenInClear { .. } => {
+            Failure::new(format!("no query was sent: {error} (--insecure-http)"))
+        }
+        error @ papir_client::Error::Root { .. } => Failure::new(format!(
+            "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
+        )),
+        error @ (papir_client::Error::NoCheckpoint { .. }
+        | papir_client::Error::OtherName { .. }) => {
+            Failure::new(format!("no query was sent: {error}"))
+        }
+        papir_client::Error::Checkpoint { url, error } => of_checkpoint(&url, &error),
+        papir_client::Error::Transport { url, source }
+            if is_unknown_certificate(source.as_ref()) =>
+        {
+            Failure::new(format!(
+                "{url}: {source} (--ca FILE trusts the certificates in a file: give the server's own, or that of \
+                 its issuer)"
+            ))
+        }
+        papir_client::Error::Transport { url, source } if asks_for_certificate(source.as_ref()) => {
+            Failure::new(format!(
+                "{url}: {source} (--client-cert FILE --client-key FILE)"
+            ))
+        }
+        other => other.into(),
+    }
+}
+
+/// Returns whether the service asks for a client certificate, and the client presented none.
+fn asks_for_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(FinalFailure::ClientCertificate { missing: true, .. })
+    )
+}
+
+/// Returns whether an error is a certificate that nothing trusted vouches for.
+fn is_unknown_certificate(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(FinalFailure::Certificate { unknown: true, .. })
+    )
+}
+
+/// Converts a refusal of a checkpoint to a message.
+fn of_checkpoint(url: &str, error: &papir_checkpoint::Error) -> Failure {
+    let advice = match error {
+        papir_checkpoint::Error::Untrusted { .. } | papir_checkpoint::Error::Origin { .. } => {
+            " (--owner-pub accepts another key, once the owner has confirmed it)"
+        }
+        papir_checkpoint::Error::TooOld { .. } => " (--max-age)",
+        papir_checkpoint::Error::Cosignatures { .. } => " (--cosignatures)",
+        _ => "",
+    };
+
+    Failure::new(format!("no query was sent: {url}: {error}{advice}"))
+}

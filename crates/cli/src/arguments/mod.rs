@@ -1,0 +1,11 @@
+//! Options that several commands share, and the values that they take.
+
+pub(crate) mod changes;
+pub(crate) mod connecting;
+pub(crate) mod duration;
+pub(crate) mod owner_key;
+pub(crate) mod remote;
+pub(crate) mod secret_file;
+pub(crate) mod sign;
+pub(crate) mod state;
+pub(crate) mod trust;

@@ -1,0 +1,545 @@
+//! `papir build`: prepares a database from a source.
+
+mod announcement;
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use papir_core::cost::Rates;
+use papir_core::{Description, Error, FailureBound, Goal, Sizes};
+use papir_lookup::{BucketTarget, MAX_ROOM, OnDuplicate};
+use papir_schemes::depir::evaluation::{Points, Tables, Tabulated};
+use papir_schemes::depir::structure::levels::Steps;
+use papir_schemes::registry;
+use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
+
+use crate::arguments::owner_key;
+use crate::arguments::sign::{self, SignArguments};
+use crate::describe::{self, Lines, line};
+use crate::failure::{Failure, Outcome};
+use crate::progress::Bars;
+use papir_plan::auto::{AUTO, Auto};
+use papir_plan::shards::{DEFAULT_NETWORK, Machines};
+use papir_plan::units::parse_bytes;
+
+/// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
+///
+/// With --key, records are looked up by key; several --value columns become one JSON object, and
+/// without --value the database is a set of keys. Without --key, records are looked up by number.
+/// In a folder, paths are the keys and file contents the values; symbolic links are skipped. The
+/// database is written completely or not at all. A build that needs more than 256 MiB of memory
+/// says on stderr, before it starts, how large file and memory will be.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file or folder to read; `-` for standard input (csv, jsonl or raw; needs --format).
+    source: PathBuf,
+    /// The prepared database to write; an existing file is replaced.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The source's format [default: from the extension .csv, .jsonl, .ndjson, .parquet, .sqlite,
+    /// .sqlite3 or .db]. CSV and JSON Lines may be compressed by gzip (.csv.gz), and so
+    /// may raw records in a file named .gz.
+    #[arg(long)]
+    format: Option<SourceFormat>,
+    /// The table of an SQLite database; may be left out if there is only one.
+    #[arg(long, value_name = "NAME", conflicts_with = "query")]
+    table: Option<String>,
+    /// A query to run on an SQLite database, instead of reading a table.
+    #[arg(long, value_name = "SELECT …")]
+    query: Option<String>,
+    /// The column or field that holds the keys.
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// The columns or fields that hold the values, separated by commas.
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    value: Vec<String>,
+    /// Bytes of one record: required for raw files, optional for other sources without keys.
+    #[arg(long, value_name = "N")]
+    record_bytes: Option<u64>,
+    /// The scheme; `auto` uses the scheme and parameters that `papir plan` recommends [default:
+    /// inspire, or with --encrypt pirouette-encrypted].
+    #[arg(long, value_name = "NAME")]
+    scheme: Option<String>,
+    /// Use the scheme and parameters that `papir plan --shards N` recommends for a database on N
+    /// machines.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1 << 20),
+        conflicts_with_all = ["scheme", "encrypt"]
+    )]
+    shards: Option<u64>,
+    /// The scheme's parameters, by the label that `papir plan --all` prints for them, instead of a
+    /// goal. A bucket that stands beside it belongs to --bucket-bytes. Of a keyed database, numbers
+    /// in the label may be a fifth off: the nearest parameters are taken.
+    #[arg(long, value_name = "LABEL", conflicts_with = "goal")]
+    params: Option<String>,
+    /// About the length of a bucket, which holds one or more entries of a keyed database and is the
+    /// scheme's record, 8 bytes to 64 KiB [default: chosen for the scheme, mostly 4096].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=65536))]
+    bucket_bytes: Option<u32>,
+    /// Optimization goal for the scheme's parameters [default: balanced].
+    #[arg(long)]
+    goal: Option<ParameterGoal>,
+    /// The largest allowed probability that an answer does not decode, 2^-40 to 2^-128. Messages
+    /// are a little longer with less; some schemes keep only 2^-40.
+    #[arg(long, value_name = "2^-BITS", default_value_t = FailureBound::DEFAULT)]
+    failure: FailureBound,
+    /// Evaluate by tables of the first J variables of the polynomial, or of all (depir). The time
+    /// of a query then grows more slowly than the number of records, but tables have gigabytes. By
+    /// default, evaluate on lines, which is faster for the databases that depir serves.
+    #[arg(long, value_name = "J|all", conflicts_with_all = ["params", "goal", "batch"])]
+    tabulated: Option<Tabulated>,
+    /// Reductions before a look-up: one, two, or the number of primes that are looked up directly,
+    /// while the others are reduced again [default: the fewest look-ups in tables of 10 GiB].
+    #[arg(long, value_name = "one|two|N", requires = "tabulated")]
+    steps: Option<Steps>,
+    /// Keep finished tables in this folder, from which an interrupted build continues. It is yours
+    /// to delete.
+    #[arg(long, value_name = "FOLDER", requires = "tabulated")]
+    tables: Option<PathBuf>,
+    /// The memory that the build may take, as in 2GiB, at least 64MiB and 96MiB for each thread
+    /// (inspire, inspire2; keyed or by number). The build then sorts and prepares in files of a
+    /// hidden folder beside FILE. With FILE they take about two and a half times its space, and
+    /// pages of them in memory do not count. If the build is interrupted, the same command
+    /// continues with the parts that are finished.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with_all = ["batch", "tabulated"])]
+    memory: Option<u64>,
+    /// Agree to a database whose queries take more than a minute of this machine.
+    #[arg(long)]
+    yes: bool,
+    /// Prepare for batches of up to K lookups (papir get --batch). A batch costs the server several
+    /// times as much as one lookup, instead of K times; the database takes several times as much
+    /// memory.
+    #[arg(long, value_name = "K")]
+    batch: Option<usize>,
+    /// Action on a duplicate key.
+    #[arg(long, default_value = "error")]
+    on_duplicate: Duplicates,
+    /// Make the keyed table larger than necessary by this percentage, to leave room for keys that
+    /// updates add.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = room())]
+    room: u32,
+    /// Skip up to N bad rows, each reported on stderr; more are an error.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip_bad: u64,
+    /// The database's name, instead of FILE without its extension.
+    #[arg(long)]
+    name: Option<String>,
+    /// Commit to all records with a Merkle tree: clients check each record against a root that
+    /// `inspect` prints.
+    #[arg(long)]
+    verifiable: bool,
+    /// Encrypt the records under the key in this file, which is created if missing. The server then
+    /// sees neither records nor queries. Clients need the same key (papir get --decrypt).
+    #[arg(long, value_name = "KEYFILE")]
+    encrypt: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SignArguments,
+    /// The signed snapshot whose log the version continues [default: the file at --out, if it
+    /// exists].
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    former: Option<PathBuf>,
+    /// Allow a scheme that hides nothing from the server.
+    #[arg(long)]
+    insecure_plain: bool,
+    /// Allow NewtonPIR, whose queries reveal their index (see `papir attack newton`).
+    #[arg(long)]
+    insecure_newton: bool,
+}
+
+fn room() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(0..=i64::from(MAX_ROOM))
+}
+
+const EXAMPLES: &str = "Examples:
+  papir build words.csv --key word --value meaning --out words.papir
+  papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
+  papir build words.csv --key word --value meaning --scheme auto --out words.papir
+  papir build words.csv --key word --value meaning --failure 2^-128 --out words.papir
+  papir build words.csv --key word --value meaning --room 10 --out words.papir
+  papir build words.csv --key word --value meaning --batch 64 --out words.papir
+  papir build state.csv --key key --value value --memory 2GiB --out state.papir
+  papir build words.csv --key word --value meaning --encrypt words.key --out words.papir
+  papir build words.csv --key word --value meaning --sign owner.key --out words.papir
+  papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir
+  papir build events.parquet --key id --value time,amount --skip-bad 10 --out events.papir
+  papir build shop.db --table prices --key article --value price --out prices.papir
+  papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
+  papir build pages/ --out pages.papir
+  papir build words.csv.gz --key word --value meaning --out words.papir
+  zstdcat words.csv.zst | papir build - --format csv --key word --value meaning --out words.papir";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SourceFormat {
+    Csv,
+    Jsonl,
+    Parquet,
+    Sqlite,
+    Folder,
+    Raw,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ParameterGoal {
+    /// Fewest bytes sent and received.
+    MinCommunication,
+    /// Least time on a 10 Mbit/s connection.
+    Balanced,
+    /// Least work for the server.
+    MinTime,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Duplicates {
+    /// Fail.
+    Error,
+    /// Keep the first value.
+    First,
+    /// Keep the last value.
+    Last,
+}
+
+impl From<SourceFormat> for Format {
+    fn from(format: SourceFormat) -> Self {
+        match format {
+            SourceFormat::Csv => Self::Csv,
+            SourceFormat::Jsonl => Self::JsonLines,
+            SourceFormat::Parquet => Self::Parquet,
+            SourceFormat::Sqlite => Self::Sqlite,
+            SourceFormat::Folder => Self::Folder,
+            SourceFormat::Raw => Self::Raw,
+        }
+    }
+}
+
+impl From<ParameterGoal> for Goal {
+    fn from(goal: ParameterGoal) -> Self {
+        match goal {
+            ParameterGoal::MinCommunication => Self::MinCommunication,
+            ParameterGoal::Balanced => Self::Balanced,
+            ParameterGoal::MinTime => Self::MinTime,
+        }
+    }
+}
+
+impl From<Duplicates> for OnDuplicate {
+    fn from(duplicates: Duplicates) -> Self {
+        match duplicates {
+            Duplicates::Error => Self::Refuse,
+            Duplicates::First => Self::First,
+            Duplicates::Last => Self::Last,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let options = options(arguments)?;
+    let lines = if options.scheme == AUTO {
+        build_auto(arguments, &options)?
+    } else {
+        build(&options, arguments.yes)?
+    };
+
+    describe::print(&lines, &mut std::io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
+    // Checked first: a refused command line must not leave a new key file.
+    check(arguments)?;
+    if arguments.insecure_newton {
+        papir_research::register()?;
+    }
+
+    let scheme = scheme(arguments);
+    let encrypt = match &arguments.encrypt {
+        Some(path) => Some(owner_key::read_or_create(path)?),
+        None => None,
+    };
+
+    Ok(BuildOptions {
+        format: arguments.format.map(Format::from),
+        table: arguments.table.clone(),
+        query: arguments.query.clone(),
+        skip_bad: arguments.skip_bad,
+        key: arguments.key.clone(),
+        values: arguments.value.clone(),
+        record_bytes: arguments.record_bytes,
+        scheme: scheme.to_owned(),
+        goal: arguments.goal.map_or_else(Goal::default, Goal::from),
+        failure: arguments.failure,
+        params: arguments.params.clone(),
+        bucket: arguments.bucket_bytes.map(BucketTarget::Grow),
+        tables: tables(arguments),
+        scratch: arguments.tables.clone(),
+        memory: arguments.memory,
+        batch: arguments.batch,
+        on_duplicate: arguments.on_duplicate.into(),
+        verifiable: arguments.verifiable,
+        room: arguments.room,
+        name: arguments.name.clone(),
+        encrypt,
+        sign: arguments.signing.sign()?,
+        former: arguments.former.clone(),
+        unsigned: arguments.signing.unsigned(),
+        allow_not_private: allows_not_private(arguments, scheme),
+        ..BuildOptions::new(&arguments.source, &arguments.out)
+    })
+}
+
+/// The evaluation tables of depir, if the arguments request them.
+fn tables(arguments: &Arguments) -> Option<Tables> {
+    arguments.tabulated.map(|tabulated| Tables {
+        tabulated,
+        steps: arguments.steps,
+        points: Points::OnLines,
+    })
+}
+
+/// Returns whether the operator allows this scheme even if it is not private.
+fn allows_not_private(arguments: &Arguments, scheme: &str) -> bool {
+    if is_newton(scheme) {
+        arguments.insecure_newton
+    } else {
+        arguments.insecure_plain
+    }
+}
+
+/// The requested scheme, or the default.
+fn scheme(arguments: &Arguments) -> &str {
+    let default = match (&arguments.encrypt, arguments.shards) {
+        (Some(_), _) => registry::ENCRYPTED,
+        (None, Some(_)) => AUTO,
+        (None, None) => papir::DEFAULT_SCHEME,
+    };
+
+    arguments.scheme.as_deref().unwrap_or(default)
+}
+
+/// Returns whether a scheme is a variant of NewtonPIR, which needs its own flag.
+fn is_newton(scheme: &str) -> bool {
+    scheme.starts_with("newton")
+}
+
+/// Refuses options that do not apply to the source's format.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    check_key(arguments)?;
+
+    let Arguments {
+        source,
+        format,
+        record_bytes,
+        key,
+        value,
+        ..
+    } = arguments;
+    let chosen = format.map_or(Format::of(source), Format::from);
+
+    // Format::of calls a name without a known extension raw: only a record length confirms it.
+    if chosen == Format::Raw
+        && format.is_none()
+        && (record_bytes.is_none() || source.as_os_str() == "-")
+    {
+        let source = source.display();
+        return Err(Failure::new(format!(
+            "cannot tell the format of {source} from its name: give --format"
+        )));
+    }
+
+    if matches!(chosen, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
+        let name = chosen.name();
+        return Err(Failure::new(format!(
+            "--key and --value name columns: a {name} source has no columns"
+        )));
+    }
+
+    if chosen == Format::Raw && record_bytes.is_none() {
+        return Err(Failure::new(
+            "a raw source needs a record length: give --record-bytes",
+        ));
+    }
+
+    if chosen != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
+        let name = chosen.name();
+        return Err(Failure::new(format!(
+            "--table and --query need an SQLite database, not a {name} source"
+        )));
+    }
+
+    Ok(())
+}
+
+/// Checks that the other options are compatible with `--encrypt`, before a key file is created.
+fn check_key(arguments: &Arguments) -> Result<(), Failure> {
+    let scheme = scheme(arguments);
+    let encrypted = registry::ENCRYPTED;
+
+    match (&arguments.encrypt, scheme == encrypted) {
+        (None, true) => Err(Failure::new(format!(
+            "{encrypted} needs a key: give --encrypt KEYFILE"
+        ))),
+        (Some(_), true) if arguments.batch.is_some() => Err(Failure::new(format!(
+            "--batch cannot be used with --encrypt: {encrypted} answers one record at a time"
+        ))),
+        (Some(_), true) if arguments.verifiable => Err(Failure::new(
+            "--verifiable cannot be used with --encrypt: the hashes would reveal information about records",
+        )),
+        (Some(_), false) => Err(Failure::new(format!(
+            "{scheme} does not encrypt records: --encrypt works only with {encrypted}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Reports the skipped rows on stderr.
+fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
+    for SkippedRow { place, reason } in skipped {
+        eprintln!("papir: skipped {}, {place}: {reason}", source.display());
+    }
+}
+
+/// Builds the database with progress bars and returns the lines that describe it. `agreed` is the
+/// operator's agreement to slow queries.
+fn build(options: &BuildOptions, agreed: bool) -> Result<Lines, Failure> {
+    // A build does not fail for rates that cannot be read.
+    let rates = papir_plan::rates_file::load(None).map_or(Rates::BUILT_IN, |loaded| loaded.rates);
+
+    let report = papir_store::build_announced(
+        options,
+        &|description: &Description| announce(description, options, &rates, agreed),
+        &mut papir::system_rng(),
+        &Bars::new(),
+    );
+    let report = report.map_err(|error| explain(error, &options.scheme))?;
+
+    report_skipped(&options.source, &report.skipped);
+    Ok(describe::build(&report))
+}
+
+/// Announces a build: the cost of its queries, its size and memory, and a cheaper scheme.
+fn announce(
+    description: &Description,
+    options: &BuildOptions,
+    rates: &Rates,
+    agreed: bool,
+) -> papir_core::Result<()> {
+    // Asked first: nothing else is announced for a build that the operator refuses.
+    announcement::agree_to_cost(description, rates, agreed)?;
+
+    let Sizes {
+        database,
+        material,
+        hint,
+        ..
+    } = description.sizes;
+    let prepared_bytes = database + material + hint;
+    match options.memory {
+        None => announcement::print(&options.out, &description.shape, prepared_bytes),
+        Some(memory) => announcement::print_bounded(&options.out, prepared_bytes, memory),
+    }
+
+    announcement::compare_with_download(description);
+    Ok(())
+}
+
+/// Converts an error of a build to a message, with the option that resolves it, if any.
+fn explain(error: papir_store::Error, scheme: &str) -> Failure {
+    match error {
+        papir_store::Error::Core(error @ Error::NotPrivate { .. }) => {
+            let option = if is_newton(scheme) {
+                "--insecure-newton"
+            } else {
+                "--insecure-plain"
+            };
+            Failure::new(format!("{error} ({option})"))
+        }
+        other => sign::explain(other),
+    }
+}
+
+/// Refuses options that contradict the automatic choice of a scheme.
+fn check_auto(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.memory.is_some() {
+        return Err(Failure::new(
+            "--memory continues an interrupted build, and --scheme auto and --shards may choose another scheme then: name one",
+        ));
+    }
+
+    let has_parameters = arguments.goal.is_some()
+        || arguments.batch.is_some()
+        || arguments.params.is_some()
+        || arguments.tabulated.is_some();
+    if has_parameters {
+        return Err(Failure::new(
+            "--goal, --params, --tabulated and --batch choose the parameters of one scheme: --scheme auto and --shards choose by time",
+        ));
+    }
+
+    Ok(())
+}
+
+/// Builds with the scheme that `papir plan` recommends for the records, and reports the choice.
+fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
+    check_auto(arguments)?;
+
+    let loaded = papir_plan::rates_file::load(None)?;
+    let machines = arguments.shards.map(|shards| Machines {
+        shards: shards as usize,
+        network: DEFAULT_NETWORK,
+    });
+    let auto = Auto {
+        failure: options.failure,
+        rates: &loaded.rates,
+        machines,
+    };
+
+    let reason = OnceCell::new();
+    let preparation = Preparation {
+        bucket: &|lengths| auto.bucket(lengths),
+        prepare: &|records, scratch, rng, progress| {
+            let (best, chosen) = auto.scheme(records)?;
+            announcement::print(&options.out, &records.shape(), best.memory_bytes);
+            // Setting fails only if a choice exists, but records are prepared once per build.
+            let _ = reason.set(chosen);
+
+            let scheme = registry::by_name(best.scheme)?;
+            scheme.setup_resumable(&best.encoded, records, scratch, rng, progress)
+        },
+    };
+    let report = papir_store::build_with(
+        options,
+        &preparation,
+        &mut papir::system_rng(),
+        &Bars::new(),
+    );
+    let report = report.map_err(sign::explain)?;
+
+    report_skipped(&options.source, &report.skipped);
+    let mut lines = describe::build(&report);
+    lines.push(line("chosen", reason.into_inner().unwrap_or_default()));
+    lines.push(line("rates", loaded.description));
+    Ok(lines)
+}
+
+/// Builds a keyed database from two columns of a CSV file, with all options at their defaults.
+pub(crate) fn keyed_csv(
+    source: &Path,
+    out: &Path,
+    key: &str,
+    value: &str,
+    scheme: &str,
+) -> Result<Lines, Failure> {
+    let options = BuildOptions {
+        format: Some(Format::Csv),
+        key: Some(key.to_owned()),
+        values: vec![value.to_owned()],
+        scheme: scheme.to_owned(),
+        ..BuildOptions::new(source, out)
+    };
+
+    build(&options, false)
+}

@@ -1,0 +1,171 @@
+//! Follows a source of changes, and merges in the background.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use papir_core::NoProgress;
+use papir_store::{
+    DeltaReport, Error, FollowOptions, Follower, MergeOptions, SkippedRow, Step, UpdateReport, Way,
+    merge,
+};
+
+/// Pause between two looks at the source.
+const POLL: Duration = Duration::from_millis(20);
+
+/// An event while a source is followed.
+pub(crate) enum Event<'a> {
+    /// A version was published, in this time.
+    Published(&'a DeltaReport, Duration),
+    /// A row was left out.
+    Skipped(&'a SkippedRow),
+    /// The delta was merged, in this time.
+    Merged(&'a UpdateReport, Duration),
+    /// The source could not be read, and is tried again.
+    Trouble(&'a str),
+}
+
+/// Options of following a source.
+pub(crate) struct Following {
+    pub(crate) options: FollowOptions,
+    /// Shortest time from one version to the next.
+    pub(crate) every: Duration,
+    /// The bytes of changes from which the delta is merged; `None` never merges.
+    pub(crate) merge_at: Option<u64>,
+    /// Ends once everything that is there has been published.
+    pub(crate) once: bool,
+}
+
+/// A merge in the background.
+type Merging = JoinHandle<Merged>;
+
+/// The outcome of a merge, and its duration.
+struct Merged {
+    outcome: papir_store::Result<UpdateReport>,
+    time: Duration,
+}
+
+impl Following {
+    /// Follows until `stop` is set, until the source ends, or until an error of the source, of the
+    /// database or of a merge.
+    pub(crate) fn run(
+        &self,
+        stop: &AtomicBool,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> papir_store::Result<()> {
+        let mut follower = Follower::new(self.options.clone())?;
+        let mut merging: Option<Merging> = None;
+        let mut last: Option<Instant> = None;
+        // Set if the last merge made no new version, and nothing was published since.
+        let mut idle = false;
+
+        while !stop.load(Ordering::Relaxed) {
+            if merging.as_ref().is_some_and(JoinHandle::is_finished) {
+                finish(merging.take(), on_event)?;
+            }
+            if !self.once && last.is_some_and(|last| last.elapsed() < self.every) {
+                thread::sleep(POLL);
+                continue;
+            }
+
+            let begin = Instant::now();
+            let step = match follower.step(&mut papir::system_rng(), &NoProgress) {
+                Ok(step) => step,
+                // There is no room before a merge, so the next version waits for it.
+                Err(error @ Error::DeltaFull { .. }) if self.merge_at.is_some() => {
+                    let running = merging.take().unwrap_or_else(|| self.start_merge());
+                    let unchanged = finish(Some(running), on_event)? == Some(Way::Unchanged);
+                    // A first merge without a new version may have removed an idle delta, and so
+                    // made room; a second one in a row has not.
+                    if std::mem::replace(&mut idle, unchanged) && unchanged {
+                        return Err(error);
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            idle = false;
+
+            self.report(&step, on_event)?;
+            if let Some(report) = &step.published {
+                last = Some(begin);
+                on_event(Event::Published(report, begin.elapsed()));
+                // One merge at a time: the next version starts it if this one cannot.
+                if merging.is_none() && self.is_full(report) {
+                    merging = Some(self.start_merge());
+                }
+            }
+
+            if !step.arrived && (self.once || follower.has_ended()) {
+                break;
+            }
+            if !step.arrived {
+                thread::sleep(POLL);
+            }
+        }
+
+        finish(merging, on_event).map(drop)
+    }
+
+    /// Reports trouble and skipped rows of a step. If the source is followed once, trouble is an
+    /// error.
+    fn report(&self, step: &Step, on_event: &mut dyn FnMut(Event<'_>)) -> papir_store::Result<()> {
+        if let Some(reason) = &step.trouble {
+            if self.once {
+                let error = papir_core::Error::Io {
+                    what: "following once".to_owned(),
+                    source: std::io::Error::other(reason.clone()),
+                };
+                return Err(error.into());
+            }
+            on_event(Event::Trouble(reason));
+        }
+
+        for row in &step.skipped {
+            on_event(Event::Skipped(row));
+        }
+        Ok(())
+    }
+
+    fn is_full(&self, report: &DeltaReport) -> bool {
+        self.merge_at.is_some_and(|bytes| report.bytes >= bytes)
+    }
+
+    fn start_merge(&self) -> Merging {
+        let update = &self.options.update;
+        let options = MergeOptions {
+            keep: update.keep,
+            rates: update.rates.clone(),
+            sign: update.sign.clone(),
+            ..MergeOptions::new(&update.file)
+        };
+
+        thread::spawn(move || {
+            let begin = Instant::now();
+            let outcome = merge(&options, &mut papir::system_rng(), &NoProgress);
+            Merged {
+                outcome,
+                time: begin.elapsed(),
+            }
+        })
+    }
+}
+
+/// Waits for a merge, if one is running. Returns the way in which it made the version.
+fn finish(
+    merging: Option<Merging>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> papir_store::Result<Option<Way>> {
+    let Some(merging) = merging else {
+        return Ok(None);
+    };
+
+    let Merged { outcome, time } = merging.join().map_err(|_| papir_core::Error::Io {
+        what: "merging".to_owned(),
+        source: std::io::Error::other("it panicked"),
+    })?;
+    let report = outcome?;
+
+    on_event(Event::Merged(&report, time));
+    Ok(Some(report.way))
+}
