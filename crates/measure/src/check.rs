@@ -15,14 +15,14 @@ use papir_plan::units::bytes as display;
 
 /// A predicted and a measured time.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Figure {
+pub struct ComparedTime {
     /// The cost model's prediction in seconds.
     pub predicted_s: f64,
     /// The measured time in seconds.
     pub measured_s: f64,
 }
 
-impl Figure {
+impl ComparedTime {
     /// Predicted time divided by measured time.
     pub fn ratio(&self) -> f64 {
         self.predicted_s / self.measured_s
@@ -41,11 +41,11 @@ pub struct Checked {
     /// Label of the parameters.
     pub parameters: String,
     /// Time of an answer.
-    pub answer: Figure,
+    pub answer: ComparedTime,
     /// Time of a client's query.
-    pub query: Figure,
+    pub query: ComparedTime,
     /// Time to prepare the database.
-    pub offline: Figure,
+    pub offline: ComparedTime,
 }
 
 /// A database to check.
@@ -118,7 +118,7 @@ impl Case {
 impl Checked {
     fn of(report: &Report, description: &Description, rates: &Rates) -> Self {
         let work = &description.work;
-        let figure = |counts: &papir_core::cost::Counts, measured_s| Figure {
+        let figure = |counts: &papir_core::cost::Counts, measured_s| ComparedTime {
             predicted_s: counts.seconds(rates, report.threads),
             measured_s,
         };
@@ -174,7 +174,7 @@ pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
 }
 
 /// `predicted / measured ms = ratio`.
-fn cell(figure: Figure) -> String {
+fn cell(figure: ComparedTime) -> String {
     let [predicted, measured] =
         [figure.predicted_s, figure.measured_s].map(|seconds| 1e3 * seconds);
     format!("{predicted:.2} / {measured:.2} ms = {:.2}", figure.ratio())

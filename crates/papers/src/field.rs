@@ -1,7 +1,7 @@
 //! Every scheme on one database, beside what papers print for it.
 
 use papir_core::Shape;
-use papir_measure::field::{FieldReport, Printed};
+use papir_measure::field::{FieldReport, PrintedRow};
 use papir_measure::report::Stages;
 
 use crate::figures::{FigureReport, Kind, Point, Source};
@@ -12,14 +12,14 @@ const PRIVATE: &str = "private";
 const NOT_PRIVATE: &str = "NOT private";
 
 /// Rows of all tables for databases of this shape.
-pub fn printed(shape: Shape) -> Vec<Printed> {
+pub fn printed(shape: Shape) -> Vec<PrintedRow> {
     let blocks =
         tables::all().flat_map(|table| table.blocks.iter().map(move |block| (table, block)));
     let same = blocks.filter(|(_, block)| {
         (block.entries, block.entry_bits) == (shape.records(), shape.record_bits())
     });
     let rows = same.flat_map(|(table, block)| block.published.iter().map(move |row| (table, row)));
-    let printed = rows.map(|(table, row)| Printed {
+    let printed = rows.map(|(table, row)| PrintedRow {
         table: table.what.split(':').next().unwrap_or(table.what),
         scheme: row.scheme,
         total_kib: row.total_kb,

@@ -228,10 +228,22 @@ pub fn measure(
     }
     let packings = effort.pool()?.install(|| -> Result<Vec<Measured>> {
         Ok(vec![
-            Case::<Inspiring>::new(INSPIRING)?.measure(ciphertexts, effort.runs, progress)?,
-            Case::<PartialInspiring>::new(PARTIAL)?.measure(ciphertexts, effort.runs, progress)?,
-            Case::<Cdks>::new(CDKS)?.measure(ciphertexts, effort.runs, progress)?,
-            Case::<Inspiring>::new(SMALL_INSPIRING)?.measure(ciphertexts, effort.runs, progress)?,
+            PackingCase::<Inspiring>::new(INSPIRING)?.measure(
+                ciphertexts,
+                effort.runs,
+                progress,
+            )?,
+            PackingCase::<PartialInspiring>::new(PARTIAL)?.measure(
+                ciphertexts,
+                effort.runs,
+                progress,
+            )?,
+            PackingCase::<Cdks>::new(CDKS)?.measure(ciphertexts, effort.runs, progress)?,
+            PackingCase::<Inspiring>::new(SMALL_INSPIRING)?.measure(
+                ciphertexts,
+                effort.runs,
+                progress,
+            )?,
         ])
     })?;
     let threads = effort.threads;
@@ -254,11 +266,11 @@ pub fn measure(
 /// # Errors
 /// None for these parameters.
 pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
-    Case::<Cdks>::new(CDKS)?.measure(CDKS.capacity, 1, progress)
+    PackingCase::<Cdks>::new(CDKS)?.measure(CDKS.capacity, 1, progress)
 }
 
 /// A packing method and the LWE masks, from one public seed.
-struct Case<P> {
+struct PackingCase<P> {
     column: Column,
     params: RlweParams,
     packing: P,
@@ -280,7 +292,7 @@ struct Run {
     errors: Vec<f64>,
 }
 
-impl<P: RingPacking> Case<P> {
+impl<P: RingPacking> PackingCase<P> {
     fn new(column: Column) -> Result<Self> {
         let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
         let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;

@@ -42,7 +42,7 @@ pub struct Entry {
 
 /// A row that a paper prints for the database.
 #[derive(Clone, Debug, Serialize)]
-pub struct Printed {
+pub struct PrintedRow {
     /// The paper and the number of the table.
     pub table: &'static str,
     /// The scheme, in the paper's words.
@@ -70,7 +70,7 @@ pub struct FieldReport {
     pub schemes: Vec<Entry>,
     /// The rows that papers print for this database; `None` unless papir-papers adds them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub papers: Option<Vec<Printed>>,
+    pub papers: Option<Vec<PrintedRow>>,
 }
 
 /// Measures or predicts every scheme of the registry.
@@ -84,7 +84,7 @@ pub fn measure_all(
     rates: &LoadedRates,
     progress: &dyn Progress,
 ) -> Result<FieldReport> {
-    let bench = Bench {
+    let bench = FieldBench {
         shape,
         choice,
         effort,
@@ -106,7 +106,7 @@ pub fn measure_all(
     })
 }
 
-struct Bench<'a> {
+struct FieldBench<'a> {
     shape: Shape,
     choice: Choice,
     effort: Effort,
@@ -114,7 +114,7 @@ struct Bench<'a> {
     progress: &'a dyn Progress,
 }
 
-impl Bench<'_> {
+impl FieldBench<'_> {
     fn entry(&self, name: &'static str) -> Result<Entry> {
         let scheme = schemes::by_name(name)?;
         let private = scheme.privacy() == Privacy::Private;

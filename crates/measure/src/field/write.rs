@@ -4,7 +4,7 @@ use std::io::Write;
 
 use papir_plan::units::{bits, bytes};
 
-use super::{Entry, FieldReport, Printed};
+use super::{Entry, FieldReport, PrintedRow};
 use crate::Result;
 use crate::cost::{Cost, Status};
 use crate::report::write_columns;
@@ -66,7 +66,7 @@ impl FieldReport {
             .schemes
             .iter()
             .map(Entry::cells)
-            .chain(self.papers.iter().flatten().map(Printed::cells));
+            .chain(self.papers.iter().flatten().map(PrintedRow::cells));
         write_columns(
             out,
             &std::iter::once(header).chain(rows).collect::<Vec<_>>(),
@@ -182,7 +182,7 @@ impl Entry {
     }
 }
 
-impl Printed {
+impl PrintedRow {
     fn cells(&self) -> Vec<String> {
         let mut cells = vec!["-".to_owned(); COLUMNS.len()];
         cells[0] = self.scheme.to_owned();

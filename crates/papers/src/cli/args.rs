@@ -24,14 +24,16 @@ const ALL_OPTIONS: [&str; 6] = [
 ///
 /// Databases of pseudo-random records are prepared and queried as `papir bench` does. Every returned
 /// record is compared with the source. All times are medians.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Parser)]
 #[command(
+    name = "papir-papers",
+    version,
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     disable_help_subcommand = true
 )]
-pub struct Args {
+pub struct PapersArguments {
     /// An experiment named by --list.
     #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["table", "figure", "all", "list"], conflicts_with_all = ALL_OPTIONS, conflicts_with_all = ["size", "svg"])]
     pub name: Option<String>,
@@ -125,7 +127,7 @@ pub struct DepirArguments {
     pub json: bool,
 }
 
-impl Args {
+impl PapersArguments {
     /// The effort of --all, for several clients if asked for.
     pub(super) fn effort(&self) -> Effort {
         Effort {

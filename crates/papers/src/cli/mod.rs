@@ -10,7 +10,7 @@ mod args;
 mod list;
 mod papers;
 
-pub use args::{AdjustedExperiment, Args, DepirArguments};
+pub use args::{AdjustedExperiment, DepirArguments, PapersArguments};
 
 use std::io::Write;
 
@@ -30,7 +30,11 @@ use papers::{run_figure, run_table, write_svg};
 /// # Errors
 /// [`Error::Usage`] for unknown names and incompatible arguments, errors of the measurement, and
 /// [`Error::Wrong`] if a record was wrong (the result is printed first).
-pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+pub fn run_with(
+    args: &PapersArguments,
+    out: &mut dyn Write,
+    progress: &dyn Progress,
+) -> Result<()> {
     if let Some(AdjustedExperiment::Depir(depir)) = &args.adjusted {
         return run_depir(depir, out, progress);
     }
@@ -110,7 +114,7 @@ fn announce(config: depir::Config<'_>, effort: Effort) -> Result<()> {
 }
 
 /// Measures every scheme on one database, beside what papers print for it.
-fn run_all(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+fn run_all(args: &PapersArguments, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     let shape = args.database.shape()?;
     let choice = Choice::Goal(args.goal.unwrap_or_default());
     let rates = papir_plan::rates_file::load(None)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use papir_core::Progress;
 use papir_measure::report::write_json;
 
-use super::args::Args;
+use super::args::PapersArguments;
 use crate::depir::sheet::{Kind, Sheet};
 use crate::experiments::check_correct;
 use crate::{Error, Result, depir, figures, tables};
@@ -14,7 +14,7 @@ use crate::{Error, Result, depir, figures, tables};
 /// Reproduces and prints a table of a paper.
 pub(super) fn run_table(
     name: &str,
-    args: &Args,
+    args: &PapersArguments,
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
@@ -49,7 +49,7 @@ pub(super) fn run_table(
 /// Reproduces a figure of a paper; prints its points, or draws it.
 pub(super) fn run_figure(
     name: &str,
-    args: &Args,
+    args: &PapersArguments,
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {
@@ -85,7 +85,7 @@ fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
 /// Computes and prints a sheet, or draws it.
 fn run_sheet(
     sheet: &Sheet,
-    args: &Args,
+    args: &PapersArguments,
     out: &mut dyn Write,
     progress: &dyn Progress,
 ) -> Result<()> {

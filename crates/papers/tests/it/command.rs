@@ -8,7 +8,7 @@ use clap::Parser;
 use papir_core::NoProgress;
 use papir_measure::cli::MOVED;
 use papir_measure::effort::Effort;
-use papir_papers::cli::{Args, run_with};
+use papir_papers::cli::{PapersArguments, run_with};
 use papir_papers::experiments::{self, perform};
 use papir_papers::{Error, depir, figures, packing, phase0, tables};
 use papir_schemes::registry;
@@ -16,22 +16,16 @@ use serde_json::Value;
 
 const EFFORT: Effort = Effort::alone(1, 2);
 
-#[derive(Parser)]
-struct Program {
-    #[command(flatten)]
-    args: Args,
-}
-
 /// The arguments of a command line, and of a file as the last one, whose path may have white space.
-fn parse(line: &str, file: Option<&Path>) -> Result<Args, clap::Error> {
+fn parse(line: &str, file: Option<&Path>) -> Result<PapersArguments, clap::Error> {
     let words = std::iter::once("papir-papers")
         .chain(line.split_whitespace())
         .map(OsString::from);
     let file = file.map(|file| file.as_os_str().to_owned());
-    Program::try_parse_from(words.chain(file)).map(|p| p.args)
+    PapersArguments::try_parse_from(words.chain(file))
 }
 
-fn run(args: &Args) -> Result<String, Error> {
+fn run(args: &PapersArguments) -> Result<String, Error> {
     let mut out = Vec::new();
     run_with(args, &mut out, &NoProgress)?;
     Ok(String::from_utf8(out).unwrap())
