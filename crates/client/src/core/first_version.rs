@@ -10,11 +10,14 @@ use super::costs::Costs;
 use super::fetch::{Fetched, Origin, fetch};
 use super::pins;
 use super::service::Service;
-use super::session::MAX_CHANGES;
 use super::settings::{Pin, Settings};
 use super::storage::Storage;
 use super::task::Io;
 use crate::error::Result;
+
+/// Maximum number of version changes during one request. After each change the request is repeated
+/// with fresh queries from the new public part.
+pub(super) const MAX_CHANGES: u32 = 6;
 
 /// The first version of a session.
 pub(crate) struct FirstVersion {

@@ -5,12 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use papir_core::Error as CoreError;
 use papir_core::erased::ErasedState;
+use papir_lookup::Lookup;
 use papir_protocol::ClientStatus;
 
 use super::record::SavedRegistration;
-use super::registration::Context;
+use super::service::Service;
 use super::storage::Locked;
+use super::task::Io;
 use crate::error::{Result, unexpected};
+
+/// Arguments of every operation on a registration.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) io: &'a Io,
+    pub(crate) service: &'a Service,
+    pub(crate) lookup: &'a Lookup,
+}
 
 /// Sends the keys of one registration to the service.
 #[derive(Clone, Copy)]

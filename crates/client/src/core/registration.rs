@@ -10,27 +10,17 @@ use papir_core::scheme::SENT_AHEAD;
 use papir_lookup::Lookup;
 use papir_protocol::{ClientStatus, path};
 
-use super::key_sender::{KeySender, finish_upload, generate_keys};
+use super::key_sender::{Context, KeySender, finish_upload, generate_keys};
 use super::queries::TICKET_TIMEOUT;
 use super::ready_tickets::{Readiness, ReadyTickets, pause, readiness};
 use super::record::SavedRegistration;
-use super::service::Service;
 use super::settings::{Rotation, Settings, Watcher};
 use super::state_cache::StateCache;
 use super::storage::{Locked, Storage};
-use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
 /// Longest keys that are sent in one request: 64 KiB.
 const MAX_KEYS_IN_ONE_REQUEST: usize = 64 << 10;
-
-/// Arguments of every operation on a registration.
-#[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) io: &'a Io,
-    pub(crate) service: &'a Service,
-    pub(crate) lookup: &'a Lookup,
-}
 
 /// A registration at a database. Clones share its state in memory and in storage.
 #[derive(Clone)]

@@ -12,19 +12,16 @@ use papir_protocol::{DatabaseInfo, code, path};
 use super::checkpoints::OwnerTrust;
 use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
-use super::first_version::{FirstVersion, first_version};
+use super::first_version::{FirstVersion, MAX_CHANGES, first_version};
+use super::key_sender::Context;
 use super::lookups::{self, AnsweredLookups};
 use super::pins::NamePin;
 use super::queries::{QueryReply, QueryRequest};
-use super::registration::{Context, Registration, StateWork};
+use super::registration::{Registration, StateWork};
 use super::service::Service;
 use super::settings::Settings;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
-
-/// Maximum number of version changes during one request. After each change the request is repeated
-/// with fresh queries from the new public part.
-pub(super) const MAX_CHANGES: u32 = 6;
 
 /// A private client of one database of a service. Clones share the public part and start with the
 /// same costs.
