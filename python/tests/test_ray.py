@@ -30,6 +30,8 @@ import pypapir.ray
 DEPLOY = Path(__file__).parents[1] / "deploy"
 PATIENCE = 600
 """Seconds for what takes some on an idle machine."""
+READERS = ("StreamingExecutor", "ray-data-metadata-prefetch")
+"""Beginnings of the names of threads in which Ray Data reads."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,11 @@ def cluster() -> Iterator[None]:
         )
         yield
         ray_serve.shutdown()  # type: ignore[no-untyped-call]
+        # A reading that was interrupted ends in a thread of its own. If it asked Ray for anything
+        # after this process has left, Ray would end the process without a word.
+        for thread in threading.enumerate():
+            if thread.name.startswith(READERS):
+                thread.join(60)
         ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
 
