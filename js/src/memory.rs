@@ -22,7 +22,7 @@ pub(crate) unsafe fn take(start: *mut u8, length: usize) -> Zeroizing<Vec<u8>> {
 /// Erases and frees bytes that no function has taken over.
 ///
 /// # Safety
-/// As for [`take`].
+/// The conditions of [`take`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn papir_free(start: *mut u8, length: usize) {
     // SAFETY: as the caller promises.

@@ -54,7 +54,7 @@ const REGISTERED: [&(dyn ErasedClientScheme + 'static); 5] = [
     &Registered(Encrypted::<Standard>::NAME, Encrypted::<Standard>::ID),
 ];
 
-/// What most services serve, in a short module.
+/// The schemes that most services serve, in a short module.
 const SHORT: [&(dyn ErasedClientScheme + 'static); 3] = [
     &Erased::<Inspire>::new(),
     &Erased::<Simple>::new(),

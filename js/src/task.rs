@@ -58,7 +58,7 @@ fn response(reply: &Reply) -> Result<Response, Failure> {
     })
 }
 
-/// What happens with a task's output.
+/// The use of a task's output.
 pub(crate) type Finish<T> = Box<dyn FnOnce(T) -> Box<Event>>;
 
 struct Sending<T>(Request, AfterSend<'static, T>, Finish<T>);
@@ -163,7 +163,7 @@ unsafe extern "C" fn papir_resume(
 /// Maximum number of bytes to read of the body of a response with this status and version; −1 for none.
 ///
 /// # Safety
-/// As for [`papir_resume`]; the task remains to be resumed.
+/// The conditions of [`papir_resume`]; the task remains to be resumed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn papir_body_limit(
     task: Handle,
@@ -183,7 +183,7 @@ unsafe extern "C" fn papir_body_limit(
 /// Drops a task that is not to be resumed.
 ///
 /// # Safety
-/// As for [`papir_resume`].
+/// The conditions of [`papir_resume`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn papir_cancel(task: Handle) {
     // SAFETY: as the caller promises.

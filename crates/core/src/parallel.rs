@@ -1,8 +1,8 @@
 //! Work that threads share, described by ordinary iterators.
 //!
-//! Every item is a piece of work of at least microseconds: a column, a pack, a query. Threads take pieces
-//! from both halves of what is left, so that unequal pieces even out. Only the smallest part of these
-//! functions is compiled for every use: rayon's own iterators were a third of the code of the schemes.
+//! Each item is work of at least a microsecond: a column, a pack, a query. Threads take items from
+//! each other, so that they finish together although items differ. Only a small part of these
+//! functions is compiled for each use: rayon's own iterators were a third of the schemes' code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,8 @@ pub fn map<T: Send, R: Send>(
         .collect();
 
     share(slots.len(), &|place| {
-        // Nobody else ever locks this slot, also when a thread that waits in `work` takes another piece.
+        // Never contended: each place is visited once. A thread that waits in `work` may visit
+        // another place meanwhile, with another lock.
         let mut slot = slots[place].lock().unwrap_or_else(PoisonError::into_inner);
         if let Slot::Item(item) = std::mem::replace(&mut *slot, Slot::Taken) {
             *slot = Slot::Result(work(item));
@@ -62,7 +63,7 @@ pub fn try_map<T: Send, R: Send, E: Send>(
 /// Does `work` for every item, until it fails.
 ///
 /// # Errors
-/// As [`try_map`].
+/// The errors of [`try_map`].
 pub fn try_for_each<T: Send, E: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<(), E> + Sync,
@@ -70,7 +71,7 @@ pub fn try_for_each<T: Send, E: Send>(
     try_map(items, work).map(drop)
 }
 
-/// What one piece of work takes and leaves.
+/// An item, and later its result.
 enum Slot<T, R> {
     Item(T),
     Taken,

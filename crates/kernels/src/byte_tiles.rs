@@ -1,4 +1,4 @@
-//! What the passes over tiles of bytes share: their checks, and blocks that several queries use.
+//! Checks and blocks of queries for passes over tiles of bytes.
 
 use crate::layout::ROWS;
 

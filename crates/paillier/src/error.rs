@@ -60,7 +60,7 @@ pub enum Error {
     /// A residue not below its modulus, or zero where units are expected.
     #[error("{what} is {found}: expected {expected}")]
     Residue {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// The fault.
         found: &'static str,
@@ -70,7 +70,7 @@ pub enum Error {
     /// Inputs of different keys or shapes.
     #[error("{what} of another shape: found {found}, expected {expected}")]
     Mismatch {
-        /// Which input.
+        /// Name of the input.
         what: &'static str,
         /// Found.
         found: String,

@@ -21,7 +21,7 @@ pub enum Unmeasured {
         path: String,
         /// The line, from 1.
         line: usize,
-        /// What the parser says.
+        /// The parser's message.
         problem: String,
     },
 }

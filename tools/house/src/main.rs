@@ -34,7 +34,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What the arguments ask for. `None` if they are unknown.
+/// The request that the arguments make; `None` if they are unknown.
 fn run() -> Result<Option<String>, Unmeasured> {
     let survey = StyleSurvey::read(&SourceFile::of_workspace(&root())?)?;
     let arguments: Vec<String> = env::args().skip(1).collect();

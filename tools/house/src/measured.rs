@@ -1,4 +1,4 @@
-//! What is measured of one file.
+//! Measurements of one file.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -37,7 +37,7 @@ impl Function {
     }
 }
 
-/// What is measured of one file.
+/// Measurements of one file.
 pub(crate) struct FileMeasures {
     pub(crate) package: String,
     pub(crate) path: String,

@@ -1,4 +1,4 @@
-//! What is counted, and where it was found.
+//! Metrics, and the places that they count.
 
 /// Something that the code should have less of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ impl StyleMetric {
         Self::LongFiles,
     ];
 
-    /// What is counted, in words.
+    /// The metric in words.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {

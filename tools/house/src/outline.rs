@@ -16,7 +16,7 @@ use crate::test_code;
 use crate::text;
 use crate::uses::uses;
 
-/// Where a function is.
+/// Place of a function.
 pub(crate) struct FunctionPlace {
     pub(crate) name: String,
     /// The word `fn`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::StyleMetric;
 use crate::measured::{FileMeasures, Function};
 
-/// How large things are.
+/// Distribution of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// Half of the sizes are at most this.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use proc_macro2::{LineColumn, Span, TokenStream, TokenTree};
 
-/// What a line holds.
+/// Content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
     Blank,
@@ -18,7 +18,7 @@ pub(crate) enum LineKind {
 
 /// The lines and tokens of a file.
 pub(crate) struct Text {
-    /// What each line holds; the first is line 1.
+    /// Content of each line; the first is line 1.
     lines: Vec<LineKind>,
     /// The columns of each line.
     widths: Vec<usize>,
@@ -62,12 +62,12 @@ impl Text {
         until - before
     }
 
-    /// What a line holds, counted from 1.
+    /// Content of a line, counted from 1.
     pub(crate) fn line(&self, number: usize) -> Option<LineKind> {
         self.lines.get(number.checked_sub(1)?).copied()
     }
 
-    /// How many of the lines with these numbers are `kind`.
+    /// Number of lines in this range that are `kind`.
     pub(crate) fn count(&self, kind: LineKind, numbers: impl Iterator<Item = usize>) -> usize {
         let lines = numbers.filter_map(|number| self.line(number));
         lines.filter(|line| *line == kind).count()
@@ -118,7 +118,7 @@ impl Text {
     }
 }
 
-/// What a line holds if no token is on it.
+/// Content of a line without tokens.
 fn without_tokens(line: &str) -> LineKind {
     if line.trim().is_empty() {
         LineKind::Blank

@@ -15,7 +15,7 @@ use crate::progress::Bars;
 ///
 /// The next version of the file has them, and replaces the file and its delta in one step. Changes
 /// that are published during the merge are kept: they become the delta of the next version.
-/// `papir serve` goes on serving the old file until it loads the new one.
+/// `papir serve` serves the old file until it loads the new one.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

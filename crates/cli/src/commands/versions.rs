@@ -16,10 +16,10 @@ use crate::failure::{Failure, Outcome};
 
 /// List the versions of a database, the newest first.
 ///
-/// Of a service: the newest version, and earlier ones that it still answers. Of a file: its
-/// version, and those that `papir update --keep` kept next to it, for `papir rollback`. Of an
-/// object store: the version that `papir push` wrote last, without the one before it, which is kept
-/// there for services that start.
+/// A service has the newest version, and earlier ones that it still answers. A file has its own
+/// version, and older ones that `papir update --keep` kept next to it for `papir rollback`. An
+/// object store has the version that `papir push` wrote last. The one before it is kept there for
+/// services that start, and is not listed.
 ///
 /// Ages of a service's versions are known if the database is signed: its description has the time
 /// of the checkpoint and no other. The metric `papir_data_age_seconds` has the age of every

@@ -1,4 +1,4 @@
-//! What a query needs of its client's session.
+//! Sessions: keys and ticket of the client of a query.
 
 use super::traits::{Scheme, Session};
 use crate::{Error, Result};

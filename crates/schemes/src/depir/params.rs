@@ -170,7 +170,7 @@ impl DepirParams {
         self.tabulation
     }
 
-    /// What to ask for to have the same kind of tables for another shape.
+    /// The choice that gives the same kind of tables for another shape.
     pub fn tables(&self) -> Option<Tables> {
         let Tabulation {
             tabulated,

@@ -56,8 +56,8 @@ pub struct ServerConfig {
     pub device: Option<Arc<dyn Device>>,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
-    /// Time after the request to stop for which `/readyz` returns 503 and everything else goes on,
-    /// so that balancers send no more requests.
+    /// Time after the request to stop for which `/readyz` returns 503 and other requests are still
+    /// answered, so that balancers send no more.
     pub lame_duck: Duration,
     /// Time for which a stopping service finishes requests.
     pub stop_timeout: Duration,

@@ -21,7 +21,7 @@ const MAXIMA: &[(StyleMetric, usize)] = &[
     (StyleMetric::LongFiles, 0),
 ];
 
-/// What rose, in words, and how to find it.
+/// The text of a failure: the metric, both counts, and the command that lists the places.
 fn rise(metric: StyleMetric, maximum: usize, count: usize) -> String {
     let title = metric.title();
     let name = metric.name();

@@ -22,10 +22,10 @@ const FAILED: u8 = 2;
 
 /// Find common faults of a service, or of a file before it is served.
 ///
-/// Prints one line for each check, with the remedy if there is one. Of a service: connection,
-/// certificate, clock, readiness, token, version, and one test lookup. Of a file: its checksums,
-/// memory, registry, tokens, certificate, processor and open files. The exit code is 0 if no check
-/// fails, else 2; warnings do not count.
+/// Prints one line for each check, with a remedy where papir knows one. For a service it checks
+/// connection, certificate, clock, readiness, token, version, and one test lookup; for a file its
+/// checksums, memory, registry, tokens, certificate, processor and open files. The exit code is 0
+/// if no check fails, else 2; warnings do not count.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -22,7 +22,7 @@ const ROUNDS: usize = 5;
 /// also without optimisation: with all of it taken, any client waits.
 const PAUSE: Duration = Duration::from_millis(600);
 
-/// What the strangers send, and what they did.
+/// Requests of strangers, and their counts.
 struct Strangers<'a> {
     address: &'a str,
     token: &'a str,

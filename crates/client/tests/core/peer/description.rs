@@ -1,4 +1,4 @@
-//! What the service says of its database.
+//! The description of a database that the peer sends.
 
 use papir_checkpoint::Log;
 use papir_client::core::Response;
