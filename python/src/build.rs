@@ -20,7 +20,7 @@ use rand_core::CryptoRng;
 
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
-use crate::source::Source;
+use crate::source::{Array, Source};
 use crate::tasks::Functions;
 use crate::waiting::run;
 
@@ -53,32 +53,20 @@ pub(crate) fn build<'py>(
         shards,
         network: DEFAULT_NETWORK,
     });
-    let default = if machines.is_some() {
-        AUTO
-    } else {
-        DEFAULT_SCHEME
-    };
-    options.scheme = scheme.unwrap_or_else(|| default.to_owned());
-    if machines.is_some() && options.scheme != AUTO {
-        return Err(PyValueError::new_err(
-            "shards choose the scheme: expected no other",
-        ));
-    }
-    if options.scheme == AUTO
-        && [goal.is_some(), params.is_some(), memory.is_some()].contains(&true)
-    {
+
+    options.scheme = scheme_of(scheme, machines.is_some())?;
+    if options.scheme == AUTO && (goal.is_some() || params.is_some() || memory.is_some()) {
         let message = "scheme=\"auto\" chooses by time: expected neither goal, params nor memory";
         return Err(PyValueError::new_err(message));
     }
+
     if let Some(goal) = goal {
         options.goal = goal.parse().map_err(of_core)?;
     }
-    (
-        options.verifiable,
-        options.memory,
-        options.name,
-        options.params,
-    ) = (verifiable, memory, name, params);
+    options.verifiable = verifiable;
+    options.memory = memory;
+    options.name = name;
+    options.params = params;
     options.record_bytes = record_bytes;
     options.tasks = tasks.map(|(shards, read, run)| {
         options.source = "a dataset".into();
@@ -88,50 +76,72 @@ pub(crate) fn build<'py>(
             ..TaskOptions::new(shards, Arc::new(runner))
         }
     });
+
     let built = match source {
-        Source::Rows => match Choosing::of(&options, machines)? {
-            Some(choosing) => run(py, |interrupt| {
-                let reporter = Reporter::new(interrupt, progress);
-                let auto = choosing.auto();
-                let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
-                let preparation = Preparation {
-                    bucket,
-                    prepare: &prepare(&auto),
-                };
-                build_with(
-                    &options,
-                    &preparation,
-                    &mut papir_client::system_rng(),
-                    &reporter,
-                )
-            })?,
-            None => run(py, |interrupt| {
-                let reporter = Reporter::new(interrupt, progress);
-                build_announced(
-                    &options,
-                    &|_| Ok(()),
-                    &mut papir_client::system_rng(),
-                    &reporter,
-                )
-            })?,
-        },
-        Source::Array(array) => {
-            let records = array.rows()?;
-            let choosing = Choosing::of(&options, machines)?;
-            run(py, |interrupt| {
-                let reporter = Reporter::new(interrupt, progress);
-                let rng = &mut papir_client::system_rng();
-                match choosing {
-                    Some(choosing) => {
-                        let auto = choosing.auto();
-                        build_records_with(&options, &records, &prepare(&auto), rng, &reporter)
-                    }
-                    None => build_records(&options, &records, rng, &reporter),
-                }
-            })?
-        }
+        Source::Rows => build_rows(py, &options, machines, progress)?,
+        Source::Array(array) => build_array(py, &options, &array, machines, progress)?,
     };
     report(py, &built.map_err(of_store)?)
+}
+
+/// The scheme of a build; shards leave its choice to the planner.
+fn scheme_of(given: Option<String>, by_shards: bool) -> PyResult<String> {
+    let default = if by_shards { AUTO } else { DEFAULT_SCHEME };
+    let scheme = given.unwrap_or_else(|| default.to_owned());
+    if by_shards && scheme != AUTO {
+        let message = "shards choose the scheme: expected no other";
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(scheme)
+}
+
+/// Builds from a source with columns.
+fn build_rows(
+    py: Python<'_>,
+    options: &BuildOptions,
+    machines: Option<Machines>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<papir_store::Result<BuildReport>> {
+    let choosing = Choosing::of(options, machines)?;
+
+    run(py, |interrupt| {
+        let reporter = Reporter::new(interrupt, progress);
+        let rng = &mut papir_client::system_rng();
+        let Some(choosing) = choosing else {
+            return build_announced(options, &|_| Ok(()), rng, &reporter);
+        };
+
+        let auto = choosing.auto();
+        let bucket: &ChooseBucket<'_> = &|lengths| auto.bucket(lengths);
+        let preparation = Preparation {
+            bucket,
+            prepare: &prepare(&auto),
+        };
+        build_with(options, &preparation, rng, &reporter)
+    })
+}
+
+/// Builds from an array, of which each row is a record.
+fn build_array(
+    py: Python<'_>,
+    options: &BuildOptions,
+    array: &Array<'_>,
+    machines: Option<Machines>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<papir_store::Result<BuildReport>> {
+    let records = array.rows()?;
+    let choosing = Choosing::of(options, machines)?;
+
+    run(py, |interrupt| {
+        let reporter = Reporter::new(interrupt, progress);
+        let rng = &mut papir_client::system_rng();
+        let Some(choosing) = choosing else {
+            return build_records(options, &records, rng, &reporter);
+        };
+
+        let auto = choosing.auto();
+        build_records_with(options, &records, &prepare(&auto), rng, &reporter)
+    })
 }
 
 /// The choice that the planner makes.

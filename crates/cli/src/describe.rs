@@ -28,6 +28,16 @@ pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
     (name.to_owned(), value.to_string())
 }
 
+/// A time with its unit.
+pub(crate) fn seconds(time: Duration) -> String {
+    units::seconds(time.as_secs_f64())
+}
+
+/// A time in milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
 /// Writes the lines in two columns.
 pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
     let width = lines

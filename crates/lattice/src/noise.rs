@@ -213,11 +213,11 @@ impl Tails {
                 // Until nothing lies between them.
                 while few < few.midpoint(enough) && few.midpoint(enough) < enough {
                     let middle = few.midpoint(enough);
-                    *(if self.nats(middle) < nats {
-                        &mut few
+                    if self.nats(middle) < nats {
+                        few = middle;
                     } else {
-                        &mut enough
-                    }) = middle;
+                        enough = middle;
+                    }
                 }
                 enough
             }

@@ -37,3 +37,4 @@ pub use metric::{Offence, StyleMetric};
 pub use source::SourceFile;
 pub use summary::{Spread, StyleSummary};
 pub use survey::StyleSurvey;
+pub use test_code::is_test;

@@ -4,7 +4,8 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, ImplItem, Item, Meta, Token, TraitItem};
 
 /// Returns true if one of these attributes leaves its item out of builds without tests.
-pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
+#[must_use]
+pub fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
             || match &attribute.meta {

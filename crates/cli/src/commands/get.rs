@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use papir_client::{Connection, Costs, Options, Pin, Watcher};
@@ -15,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::connecting::{self, Connecting};
 use crate::arguments::state::StateArguments;
 use crate::arguments::trust::TrustArguments;
-use crate::describe::json_field;
+use crate::describe::{json_field, milliseconds, seconds};
 use crate::failure::{Failure, Outcome};
 use crate::lines;
 use crate::progress::Bars;
@@ -294,16 +293,6 @@ fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
         seconds(costs.extract),
     );
     writeln!(std::io::stderr(), "{text}")
-}
-
-/// A time with its unit.
-fn seconds(time: Duration) -> String {
-    units::seconds(time.as_secs_f64())
-}
-
-/// A time in milliseconds.
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }
 
 fn costs_json(costs: &Costs) -> Value {

@@ -14,10 +14,9 @@ use serde_json::{Value, json};
 
 use crate::arguments::connecting::{self, Connecting};
 use crate::arguments::trust::TrustArguments;
-use crate::describe::{self, Lines, line};
+use crate::describe::{self, Lines, line, milliseconds, seconds};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Bars;
-use papir_plan::units;
 
 /// Exit code if lookups failed.
 const LOOKUPS_FAILED: u8 = 1;
@@ -188,11 +187,6 @@ fn percentiles(percentiles: &Percentiles) -> String {
     )
 }
 
-/// A time with its unit.
-fn seconds(time: Duration) -> String {
-    units::seconds(time.as_secs_f64())
-}
-
 fn as_json(report: &LoadReport, core_s: f64) -> Value {
     json!({
         "clients": report.clients,
@@ -219,9 +213,4 @@ fn percentiles_ms(percentiles: &Percentiles) -> Value {
         "p99": milliseconds(percentiles.p99),
         "longest": milliseconds(percentiles.longest),
     })
-}
-
-/// A time in milliseconds.
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }

@@ -70,11 +70,11 @@ pub(super) fn least_width(
     }
     while above - below > 1 {
         let middle = below.midpoint(above);
-        *(if holds(middle) {
-            &mut above
+        if holds(middle) {
+            above = middle;
         } else {
-            &mut below
-        }) = middle;
+            below = middle;
+        }
     }
     Some(above)
 }

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::ext::IdentExt;
-use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, Meta, Token, UseTree, Visibility};
+use syn::{Attribute, Item, Meta, UseTree, Visibility};
 
 use crate::tokens;
 
@@ -118,7 +117,7 @@ impl Reader<'_> {
     }
 
     fn skips(&self, attributes: &[Attribute]) -> bool {
-        !self.tests && attributes.iter().any(is_test)
+        !self.tests && papir_house::is_test(attributes)
     }
 
     fn file(&mut self, name: &str) {
@@ -375,32 +374,5 @@ fn parts(item: &Item) -> (&[Attribute], Option<&syn::Ident>) {
         Item::Mod(item) => (&item.attrs, None),
         Item::Use(item) => (&item.attrs, None),
         _ => (&[], None),
-    }
-}
-
-/// Returns true if an attribute makes its item part of tests only.
-fn is_test(attribute: &Attribute) -> bool {
-    if attribute.path().is_ident("test") {
-        return true;
-    }
-    match &attribute.meta {
-        Meta::List(list) if list.path.is_ident("cfg") => {
-            syn::parse2::<Meta>(list.tokens.clone()).is_ok_and(|condition| needs_test(&condition))
-        }
-        _ => false,
-    }
-}
-
-/// Returns true if a `cfg` condition holds in test builds only.
-fn needs_test(condition: &Meta) -> bool {
-    let Meta::List(list) = condition else {
-        return condition.path().is_ident("test");
-    };
-    let parsed = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
-    let parts = parsed.unwrap_or_default();
-    if list.path.is_ident("all") {
-        parts.iter().any(needs_test)
-    } else {
-        list.path.is_ident("any") && parts.iter().all(needs_test)
     }
 }

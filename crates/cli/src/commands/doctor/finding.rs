@@ -1,6 +1,11 @@
 //! Results of checks.
 
+use std::time::Duration;
+
 use serde::Serialize;
+
+/// Shortest rest of a certificate's validity without a warning.
+pub(super) const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

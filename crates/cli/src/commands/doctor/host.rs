@@ -1,7 +1,7 @@
 //! Checks of the registry, tokens and certificate of a service.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use clap::Args;
 use papir_client::CertificateSummary;
@@ -9,13 +9,10 @@ use papir_server::{
     Protection, RegistryPlace, ServerConfig, StoredRegistry, TlsFiles, TokenFile, TokenSource,
 };
 
-use super::finding::Finding;
+use super::finding::{Finding, RENEW_BEFORE};
 use super::machine::days;
 use crate::service::config::registry_place;
 use crate::service::unused_tokens;
-
-/// Shortest rest of a certificate's validity without a warning.
-const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
 
 /// Files and directories that the service of a file will use.
 #[derive(Args)]

@@ -7,12 +7,10 @@ use papir_client::psi::{self, PsiInfo};
 use papir_client::{CertificateSummary, Connection, Error, FinalFailure, Options, Probe};
 use papir_plan::units;
 
-use super::finding::Finding;
+use super::finding::{Finding, RENEW_BEFORE};
 use super::machine::days;
 use crate::arguments::connecting;
 
-/// Shortest rest of a certificate's validity without a warning.
-const RENEW_BEFORE: Duration = Duration::from_secs(14 * 86_400);
 /// Difference of clocks from which on times in tokens and checkpoints go wrong.
 const CLOCK_WARN: Duration = Duration::from_secs(60);
 /// Difference of clocks from which on certificates and checkpoints are refused.
