@@ -8,16 +8,16 @@ use crate::{root, source_folders};
 
 /// The most that each metric may count in the whole workspace. Lower a number when its count falls.
 const MAXIMA: &[(StyleMetric, usize)] = &[
-    (StyleMetric::AirlessFunctions, 719),
-    (StyleMetric::Airless, 743),
+    (StyleMetric::AirlessFunctions, 718),
+    (StyleMetric::Airless, 742),
     (StyleMetric::TupleLets, 3),
     (StyleMetric::Closures, 598),
     (StyleMetric::ClosuresOnce, 361),
     (StyleMetric::FunctionTuples, 98),
     (StyleMetric::ClosureTuples, 76),
-    (StyleMetric::WideComments, 438),
-    (StyleMetric::TwinTypes, 201),
-    (StyleMetric::TripletTypes, 81),
+    (StyleMetric::WideComments, 435),
+    (StyleMetric::TwinTypes, 196),
+    (StyleMetric::TripletTypes, 80),
     (StyleMetric::LongFiles, 0),
 ];
 
