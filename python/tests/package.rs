@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use tempfile::TempDir;
+
 /// The interpreter, if not the first one in the path.
 const INTERPRETER: &str = "PAPIR_PYTHON";
 
@@ -28,7 +30,8 @@ const SETTINGS: [&str; 6] = [
 
 /// Ray ends what starts or answers slowly, and what runs while little memory is free: all of that
 /// happens on a busy machine. A process that does not reach Ray's own server for a minute exits
-/// without a word.
+/// without a word. (`raylet_client_connect_timeout_milliseconds` is no limit but the pause between
+/// two attempts.)
 const PATIENT_RAY: [(&str, &str); 11] = [
     ("RAY_USAGE_STATS_ENABLED", "0"),
     ("RAY_memory_monitor_refresh_ms", "0"),
@@ -37,7 +40,7 @@ const PATIENT_RAY: [(&str, &str); 11] = [
     ("RAY_gcs_rpc_server_reconnect_timeout_s", "600"),
     ("RAY_gcs_server_request_timeout_seconds", "600"),
     ("RAY_health_check_timeout_ms", "600000"),
-    ("RAY_raylet_client_connect_timeout_milliseconds", "600000"),
+    ("RAY_raylet_client_num_connect_attempts", "600"),
     ("RAY_worker_register_timeout_seconds", "600"),
     ("RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S", "600"),
     ("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "600"),
@@ -49,30 +52,67 @@ const WITHOUT_PROXY: [(&str, &str); 2] = [
     ("no_proxy", "127.0.0.1,localhost,::1"),
 ];
 
+/// The folder of tests that start a cluster.
+const CLUSTER: &str = "tests/cluster";
+
 #[test]
 fn the_package_passes_its_tests() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let temporary = tempfile::tempdir().unwrap();
-    let kept = kept(temporary.path());
-    let python = environment(folder, &kept);
-    let package = staged(folder, temporary.path());
-    let run = |arguments: &[&str]| {
-        let mut command = command(&python);
+    let package = Package::new();
+
+    let cache = package.kept.join("mypy").display().to_string();
+    package.run(&["-m", "mypy", "--no-error-summary", "--cache-dir", &cache]);
+    package.pytest(&["--ignore", CLUSTER]);
+}
+
+#[test]
+#[ignore = "starts a cluster of Ray, which has time limits of its own"]
+fn the_package_builds_and_serves_on_a_cluster() {
+    Package::new().pytest(&[CLUSTER]);
+}
+
+/// The package as a wheel has it, with its tests, and an environment that runs them.
+struct Package {
+    python: PathBuf,
+    /// The folder of what later runs use.
+    kept: PathBuf,
+    folder: PathBuf,
+    _temporary: TempDir,
+}
+
+impl Package {
+    fn new() -> Self {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let temporary = tempfile::tempdir().unwrap();
+        let kept = kept(temporary.path());
+
+        Self {
+            python: environment(source, &kept),
+            kept,
+            folder: staged(source, temporary.path()),
+            _temporary: temporary,
+        }
+    }
+
+    fn pytest(&self, arguments: &[&str]) {
+        let pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"];
+        self.run(&[&pytest, arguments].concat());
+    }
+
+    /// Runs the interpreter, which must succeed.
+    fn run(&self, arguments: &[&str]) {
+        let mut command = command(&self.python);
         command
             .args(arguments)
-            .current_dir(&package)
-            .env("PYTHONPATH", &package)
+            .current_dir(&self.folder)
+            .env("PYTHONPATH", &self.folder)
             .env("PAPIR", program())
-            .env("XDG_DATA_HOME", package.join("data"))
-            .env("JUPYTER_RUNTIME_DIR", package.join("jupyter"))
-            .env("IPYTHONDIR", package.join("ipython"))
+            .env("XDG_DATA_HOME", self.folder.join("data"))
+            .env("JUPYTER_RUNTIME_DIR", self.folder.join("jupyter"))
+            .env("IPYTHONDIR", self.folder.join("ipython"))
             .envs(PATIENT_RAY)
             .envs(WITHOUT_PROXY);
         succeeds(&mut command);
-    };
-    let cache = kept.join("mypy").display().to_string();
-    run(&["-m", "mypy", "--no-error-summary", "--cache-dir", &cache]);
-    run(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    }
 }
 
 /// The folder of cargo's results.
