@@ -68,53 +68,88 @@ pub const TICKET_USED: &str = "ticket_used";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
 
-/// The title of a code, the same in every response. Every code that is not in this module is a
-/// scheme's own.
-pub(crate) fn title(code: &str) -> &'static str {
-    match code {
-        UNKNOWN_ROUTE => "No such path",
-        WRONG_METHOD => "The path does not support the method",
-        UNKNOWN_DATABASE => "No such database",
-        NO_CHECKPOINT => "The database is not signed",
-        NOT_READY => "The databases are still loading",
-        UNAVAILABLE => "A part of the database is unavailable",
-        STOPPING => "The service is about to stop",
+/// What a code means, the same in every response.
+struct Meaning {
+    code: &'static str,
+    /// The HTTP status.
+    status: u16,
+    title: &'static str,
+}
 
-        TOO_LONG => "The body exceeds its limit",
-        TOO_SLOW => "The body did not arrive in time",
-        INTERRUPTED => "The body ended early",
-        WRONG_LENGTH => "The body has a wrong length",
-        WRONG_VERSION => "The version is not answered",
-        MALFORMED => "A header or the body does not parse",
-
-        UNAUTHORIZED => "Missing or invalid token",
-        FORBIDDEN => "The token does not allow the request",
-        TOO_MANY => "The client exceeds its limits",
-        BUSY => "The server is at capacity",
-        INTERNAL => "The server failed",
-        _ => title_of_clients(code),
+impl Meaning {
+    const fn of(code: &'static str, status: u16, title: &'static str) -> Self {
+        Self {
+            code,
+            status,
+            title,
+        }
     }
 }
 
-/// The titles of the codes of registered clients.
-fn title_of_clients(code: &str) -> &'static str {
-    match code {
-        NO_REGISTRY => "The scheme has no client keys",
-        NOT_ALLOWED => "The operator has not enabled the list of clients",
-        NO_CLIENT => "The query names no client",
-        CLIENT_GONE => "The client is unknown, expired or evicted",
-        OVER_QUOTA => "The keys exceed the quota of the database",
-        REGISTRY_FULL => "Too many registered clients",
-        REGISTRY_FAILED => "The client registry failed",
+/// The codes of this module, with their meanings.
+const MEANINGS: [Meaning; 31] = [
+    Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
+    Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
+    Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
+    Meaning::of(NO_CHECKPOINT, 404, "The database is not signed"),
+    Meaning::of(NOT_READY, 503, "The databases are still loading"),
+    Meaning::of(UNAVAILABLE, 503, "A part of the database is unavailable"),
+    Meaning::of(STOPPING, 503, "The service is about to stop"),
+    Meaning::of(TOO_LONG, 413, "The body exceeds its limit"),
+    Meaning::of(TOO_SLOW, 408, "The body did not arrive in time"),
+    Meaning::of(INTERRUPTED, 400, "The body ended early"),
+    Meaning::of(WRONG_LENGTH, 400, "The body has a wrong length"),
+    Meaning::of(WRONG_VERSION, 409, "The version is not answered"),
+    Meaning::of(MALFORMED, 400, "A header or the body does not parse"),
+    Meaning::of(UNAUTHORIZED, 401, "Missing or invalid token"),
+    Meaning::of(FORBIDDEN, 403, "The token does not allow the request"),
+    Meaning::of(TOO_MANY, 429, "The client exceeds its limits"),
+    Meaning::of(BUSY, 429, "The server is at capacity"),
+    Meaning::of(INTERNAL, 500, "The server failed"),
+    Meaning::of(NO_REGISTRY, 404, "The scheme has no client keys"),
+    Meaning::of(
+        NOT_ALLOWED,
+        403,
+        "The operator has not enabled the list of clients",
+    ),
+    Meaning::of(NO_CLIENT, 400, "The query names no client"),
+    Meaning::of(
+        CLIENT_GONE,
+        410,
+        "The client is unknown, expired or evicted",
+    ),
+    Meaning::of(OVER_QUOTA, 413, "The keys exceed the quota of the database"),
+    Meaning::of(REGISTRY_FULL, 429, "Too many registered clients"),
+    Meaning::of(REGISTRY_FAILED, 503, "The client registry failed"),
+    Meaning::of(UPLOAD_INCOMPLETE, 409, "The upload is not complete"),
+    Meaning::of(ALREADY_REGISTERED, 409, "The upload is already complete"),
+    Meaning::of(
+        WRONG_OFFSET,
+        409,
+        "The part does not start where the upload ended",
+    ),
+    Meaning::of(TICKET_COUNT, 400, "As many tickets as queries are needed"),
+    Meaning::of(TICKET_USED, 410, "The ticket is used"),
+    Meaning::of(NO_TICKET, 503, "The ticket is still being prepared"),
+];
 
-        UPLOAD_INCOMPLETE => "The upload is not complete",
-        ALREADY_REGISTERED => "The upload is already complete",
-        WRONG_OFFSET => "The part does not start where the upload ended",
-        TICKET_COUNT => "As many tickets as queries are needed",
-        TICKET_USED => "The ticket is used",
-        NO_TICKET => "The ticket is still being prepared",
-        _ => "The scheme refuses the queries or keys",
-    }
+/// The meaning of a scheme's own code.
+const REFUSED_BY_SCHEME: Meaning = Meaning::of("", 400, "The scheme refuses the queries or keys");
+
+/// The HTTP status that goes with a code.
+pub fn status(code: &str) -> u16 {
+    meaning(code).status
+}
+
+/// The title of a code.
+pub(crate) fn title(code: &str) -> &'static str {
+    meaning(code).title
+}
+
+/// The meaning of a code. Every code that is not in this module is a scheme's own.
+fn meaning(code: &str) -> &'static Meaning {
+    let known = MEANINGS.iter().find(|meaning| meaning.code == code);
+    known.unwrap_or(&REFUSED_BY_SCHEME)
 }
 
 #[cfg(test)]
@@ -130,6 +165,7 @@ mod tests {
             .map(|line| title(line.split('"').nth(1).unwrap_or_default()))
             .collect();
         assert!(titles.len() >= 30, "{titles:?}");
+        assert_eq!(titles.len(), MEANINGS.len());
         for (i, one) in titles.iter().enumerate() {
             assert!(
                 !titles[..i].contains(one) && *one != title("checksum"),

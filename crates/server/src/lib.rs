@@ -28,6 +28,11 @@
 //! versions are kept. A query names its version in its envelope, and optionally in the header
 //! `papir-version`. The error for an expired version names the newest one.
 //!
+//! A query passes through these steps, each with its own verb: `http::query` reads and checks the
+//! request, `QueryService::submit` loads keys and tickets, `Executor::run` waits for a pool of
+//! threads, `Work::run_batch` answers the requests that waited, `Database::answer` divides them
+//! between snapshot and delta, and the scheme's `answer_many` computes the answers.
+//!
 //! Modules, from top to bottom; imports only point downwards:
 //!
 //! | module | contents |
@@ -38,6 +43,7 @@
 //! | `clients`, `psi` | registered clients; private set intersection |
 //! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
+//! | `shares` | who holds how much of a bounded resource, and who gives way |
 
 mod access;
 mod admission;
@@ -51,6 +57,7 @@ mod metrics;
 mod psi;
 mod server;
 mod service;
+mod shares;
 mod traces;
 mod unbound;
 

@@ -1,5 +1,6 @@
 //! Memory for answers until their clients have received them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +25,6 @@ struct Held {
 /// An answer that is computed or sent.
 struct Entry {
     client: ClientKey,
-    bytes: usize,
     end: End,
 }
 
@@ -67,7 +67,6 @@ impl Answers {
 
         let entry = Entry {
             client: client.clone(),
-            bytes,
             end,
         };
         let mut all = self.held();
@@ -85,13 +84,9 @@ impl Answers {
     /// Ends one response that takes long. Clients that hold more come first.
     fn end_one(&self) {
         let held = self.held();
-        let mut clients: HashMap<&ClientKey, usize> = HashMap::new();
-        for entry in held.answers.values() {
-            *clients.entry(&entry.client).or_default() += entry.bytes;
-        }
-
         let mut entries: Vec<&Entry> = held.answers.values().collect();
-        entries.sort_by_key(|entry| std::cmp::Reverse(clients[&entry.client]));
+        // Each client is asked once: what it holds may change meanwhile.
+        entries.sort_by_cached_key(|entry| Reverse(self.memory.bytes_of(&entry.client)));
         let _ = entries.into_iter().any(|entry| (entry.end)());
     }
 

@@ -29,7 +29,7 @@ pub(crate) trait Work: Batchable + Send + 'static {
     type Answer: Send + 'static;
 
     /// Answers a batch. Returns one answer per request, in order.
-    fn answer(batch: Vec<Self>) -> Vec<Self::Answer>;
+    fn run_batch(batch: Vec<Self>) -> Vec<Self::Answer>;
 }
 
 /// Size of an [`Executor`].
@@ -160,9 +160,7 @@ impl<W: Work> Executor<W> {
 
     /// Returns a permit or, if this client must wait for others, the advised retry delay.
     pub(crate) fn admit(&self, client: &ClientKey) -> Result<Permit, Duration> {
-        let place = self
-            .places
-            .take_or(client, |heavier| self.displace(heavier));
+        let place = self.places.take_or(client, |heavier| self.shed(heavier));
         place.map(Permit::of).ok_or_else(|| self.retry_after())
     }
 
@@ -188,8 +186,8 @@ impl<W: Work> Executor<W> {
     }
 
     /// Refuses the newest waiting request of a client. Returns whether there was one.
-    fn displace(&self, client: &ClientKey) -> bool {
-        self.shared.displace(client) || self.loading.displace(client)
+    fn shed(&self, client: &ClientKey) -> bool {
+        self.shared.shed(client) || self.loading.shed(client)
     }
 
     /// Refuses waiting requests, which free the memory of their bodies.
@@ -199,7 +197,7 @@ impl<W: Work> Executor<W> {
     {
         let shared = Arc::clone(&self.shared);
         let loading = Arc::clone(&self.loading);
-        Box::new(move |client| shared.displace(client) || loading.displace(client))
+        Box::new(move |client| shared.shed(client) || loading.shed(client))
     }
 
     /// Refuses queued requests, which free the memory of their answers. Requests that wait for
@@ -209,7 +207,7 @@ impl<W: Work> Executor<W> {
         W: 'static,
     {
         let shared = Arc::clone(&self.shared);
-        Box::new(move |client| shared.displace(client))
+        Box::new(move |client| shared.shed(client))
     }
 
     /// Current load.
@@ -281,19 +279,19 @@ impl<W: Work> Shared<W> {
     }
 
     /// Refuses the newest queued request of a client. Returns whether there was one.
-    fn displace(&self, client: &ClientKey) -> bool {
-        let displaced = self.schedule().queue.remove_newest(client);
+    fn shed(&self, client: &ClientKey) -> bool {
+        let shed = self.schedule().queue.remove_newest(client);
         let Some(Waiting {
             work,
             caller: Caller { permit, send },
-        }) = displaced
+        }) = shed
         else {
             return false;
         };
 
         // Freed before the caller hears of it, so that it finds its permit free.
         drop((work, permit));
-        let _ = send.send(Err(JobError::Displaced));
+        let _ = send.send(Err(JobError::Shed));
         true
     }
 
@@ -317,12 +315,12 @@ impl<W: Work> Shared<W> {
             schedule.running += batch.len();
 
             let shared = Arc::clone(self);
-            self.pools[pool].spawn(move || shared.answer(pool, key, batch));
+            self.pools[pool].spawn(move || shared.run_batch(pool, key, batch));
         }
     }
 
     /// Answers a batch, then starts the batches that can follow it.
-    fn answer(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<Waiting<W>>) {
+    fn run_batch(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<Waiting<W>>) {
         let start = Instant::now();
         let count = batch.len();
         let (work, callers): (Vec<W>, Vec<_>) = batch
@@ -330,7 +328,7 @@ impl<W: Work> Shared<W> {
             .map(|waiting| (waiting.work, waiting.caller))
             .unzip();
 
-        let answers = catch_panic(|| W::answer(work));
+        let answers = catch_panic(|| W::run_batch(work));
         let request_ms = start.elapsed().as_millis() as u64 / count.max(1) as u64;
         self.last_request_ms.store(request_ms, Ordering::Relaxed);
 
@@ -447,7 +445,7 @@ mod tests {
     impl Work for Task {
         type Answer = usize;
 
-        fn answer(batch: Vec<Self>) -> Vec<usize> {
+        fn run_batch(batch: Vec<Self>) -> Vec<usize> {
             for task in &batch {
                 task.0
                     .iter()
@@ -587,7 +585,7 @@ mod tests {
         for one in waiting {
             outcomes.push(one.await.unwrap());
         }
-        assert_eq!(outcomes, [Ok(1), Err(JobError::Displaced)]);
+        assert_eq!(outcomes, [Ok(1), Err(JobError::Shed)]);
     }
 
     #[tokio::test]
@@ -604,7 +602,7 @@ mod tests {
         let _permit = executor.admit(&ClientKey::Others).unwrap();
 
         let newest = flood.pop().unwrap();
-        assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Displaced));
+        assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Shed));
 
         let waiting = flood.pop().unwrap();
         assert!(!waiting.is_finished());

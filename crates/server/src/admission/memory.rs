@@ -1,9 +1,9 @@
 //! Bounded memory for bodies or answers, shared between clients.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::limits::ClientKey;
+use crate::shares::Shares;
 
 /// Part of the memory that one client may hold with several bodies: a quarter.
 const CLIENT_SHARE: usize = 4;
@@ -15,24 +15,12 @@ const CLIENT_SHARE: usize = 4;
 /// holds little.
 pub(crate) struct Memory {
     limit: usize,
-    held: Mutex<Held>,
+    held: Mutex<Shares<ClientKey>>,
     relief: OnceLock<Relief>,
 }
 
 /// Refuses a waiting request of a client, and so frees its memory. Returns false if none waits.
 pub(crate) type Relief = Box<dyn Fn(&ClientKey) -> bool + Send + Sync>;
-
-#[derive(Default)]
-struct Held {
-    total: usize,
-    clients: HashMap<ClientKey, usize>,
-}
-
-/// A client, and the bytes that it holds.
-struct Holder {
-    client: ClientKey,
-    bytes: usize,
-}
 
 /// The bytes of one body or answer. Counted until dropped.
 pub(crate) struct HeldBytes {
@@ -64,11 +52,12 @@ impl Memory {
             return false;
         };
 
-        let mut heavier = self.held().heavier_than(client, bytes);
-        heavier.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
+        let held = self.held();
+        let heavier = held.above(held.of(client).saturating_add(bytes));
 
-        // Outside the lock: the request frees its bytes.
-        heavier.iter().any(|holder| relief(&holder.client))
+        // Unlocked first: the refused request locks it to free its bytes.
+        drop(held);
+        heavier.iter().any(|share| relief(&share.holder))
     }
 
     /// Begins to count a body or an answer. No bytes are held yet.
@@ -80,32 +69,18 @@ impl Memory {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, Shares<ClientKey>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.held().total
+        self.held().total()
     }
-}
 
-impl Held {
-    /// The clients with more bytes than `client` would have with `bytes` more.
-    fn heavier_than(&self, client: &ClientKey, bytes: usize) -> Vec<Holder> {
-        let own = self.clients.get(client).copied().unwrap_or(0);
-        let own = own.saturating_add(bytes);
-
-        let mut heavier = Vec::new();
-        for (client, &bytes) in &self.clients {
-            if bytes > own {
-                heavier.push(Holder {
-                    client: client.clone(),
-                    bytes,
-                });
-            }
-        }
-        heavier
+    /// Number of bytes that a client holds.
+    pub(super) fn bytes_of(&self, client: &ClientKey) -> usize {
+        self.held().of(client)
     }
 }
 
@@ -119,14 +94,14 @@ impl HeldBytes {
         // Again after each relief: one refused request may not free enough.
         loop {
             let mut held = memory.held();
-            let client = held.clients.get(&self.client).copied().unwrap_or(0);
+            let client = held.of(&self.client);
             let is_only_one = client == self.bytes;
             let in_share = client.saturating_add(bytes) <= limit / CLIENT_SHARE;
             if bytes > limit || !(in_share || is_only_one) {
                 return false;
             }
 
-            if held.total.saturating_add(bytes) <= limit {
+            if held.total().saturating_add(bytes) <= limit {
                 self.count(&mut held, bytes);
                 return true;
             }
@@ -144,30 +119,22 @@ impl HeldBytes {
     pub(super) fn grow_alone(&mut self, bytes: usize) -> bool {
         let memory = Arc::clone(&self.memory);
         let mut held = memory.held();
-        let alone = held.total == 0;
+        let alone = held.total() == 0;
         if alone {
             self.count(&mut held, bytes);
         }
         alone
     }
 
-    fn count(&mut self, held: &mut Held, bytes: usize) {
-        held.total += bytes;
-        *held.clients.entry(self.client.clone()).or_default() += bytes;
+    fn count(&mut self, held: &mut Shares<ClientKey>, bytes: usize) {
+        held.take(&self.client, bytes);
         self.bytes += bytes;
     }
 }
 
 impl Drop for HeldBytes {
     fn drop(&mut self) {
-        let mut held = self.memory.held();
-        held.total -= self.bytes;
-        if let Some(client) = held.clients.get_mut(&self.client) {
-            *client -= self.bytes;
-            if *client == 0 {
-                held.clients.remove(&self.client);
-            }
-        }
+        self.memory.held().give_back(&self.client, self.bytes);
     }
 }
 
@@ -201,7 +168,7 @@ mod tests {
 
         drop((second, other, third));
         assert_eq!(uploads.bytes(), 0);
-        assert!(uploads.held().clients.is_empty());
+        assert!(uploads.held().is_empty());
     }
 
     #[test]

@@ -51,6 +51,6 @@ pub(crate) enum JobError {
     #[error("stopped")]
     Stopped,
     /// The request gave up its place to a client with fewer.
-    #[error("displaced")]
-    Displaced,
+    #[error("shed")]
+    Shed,
 }

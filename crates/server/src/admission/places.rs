@@ -1,20 +1,14 @@
 //! Places for requests that wait or run.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::ClientKey;
+use crate::shares::Shares;
 
 /// A fixed number of places.
 pub(super) struct Places {
     capacity: usize,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Default)]
-struct Taken {
-    total: usize,
-    clients: HashMap<ClientKey, usize>,
+    taken: Mutex<Shares<ClientKey>>,
 }
 
 /// A place of one client. Free again when dropped.
@@ -38,39 +32,37 @@ impl Places {
 
     /// Number of places that are taken.
     pub(super) fn taken(&self) -> usize {
-        self.lock().total
+        self.lock().total()
     }
 
     /// Takes a place; `None` if none is free.
     fn take(self: &Arc<Self>, client: &ClientKey) -> Option<Place> {
         let mut taken = self.lock();
-        if taken.total >= self.capacity {
+        if taken.total() >= self.capacity {
             return None;
         }
 
-        taken.total += 1;
-        *taken.clients.entry(client.clone()).or_default() += 1;
-
+        taken.take(client, 1);
         Some(Place {
             places: Arc::clone(self),
             client: client.clone(),
         })
     }
 
-    /// Takes a place. If none is free, calls `displace` with a client that has more places, and
+    /// Takes a place. If none is free, calls `shed` with a client that has more places, and
     /// takes the place that this frees.
     pub(super) fn take_or(
         self: &Arc<Self>,
         client: &ClientKey,
-        displace: impl FnOnce(&ClientKey) -> bool,
+        shed: impl FnOnce(&ClientKey) -> bool,
     ) -> Option<Place> {
         if let Some(place) = self.take(client) {
             return Some(place);
         }
 
-        // Outside the lock: the displaced request frees its place.
+        // Outside the lock: the shed request frees its place.
         let heavier = self.heavier_than(client)?;
-        if displace(&heavier) {
+        if shed(&heavier) {
             self.take(client)
         } else {
             None
@@ -81,31 +73,18 @@ impl Places {
     /// up and still has no fewer.
     pub(super) fn heavier_than(&self, client: &ClientKey) -> Option<ClientKey> {
         let taken = self.lock();
-        let own = taken.clients.get(client).copied().unwrap_or(0);
-
-        let (heaviest, most) = taken.clients.iter().max_by_key(|(_, count)| **count)?;
-        if *most >= own + 2 {
-            Some(heaviest.clone())
-        } else {
-            None
-        }
+        let heaviest = taken.heaviest_above(taken.of(client) + 1)?;
+        Some(heaviest.holder)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, Shares<ClientKey>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.lock();
-        taken.total -= 1;
-        if let Some(count) = taken.clients.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                taken.clients.remove(&self.client);
-            }
-        }
+        self.places.lock().give_back(&self.client, 1);
     }
 }
 
@@ -133,6 +112,6 @@ mod tests {
         assert_eq!((places.taken(), places.heavier_than(&key(3))), (1, None));
 
         drop(other);
-        assert!(places.lock().clients.is_empty());
+        assert!(places.lock().is_empty());
     }
 }

@@ -53,7 +53,7 @@ impl WorkTurns {
     /// Returns a permit; `None` if this client must wait for others.
     pub(crate) fn admit(&self, client: &ClientKey) -> Option<Permit> {
         self.places
-            .take_or(client, |heavier| self.displace(heavier))
+            .take_or(client, |heavier| self.shed(heavier))
             .map(Permit::of)
     }
 
@@ -87,15 +87,15 @@ impl WorkTurns {
     }
 
     /// Refuses the newest waiting request of a client. Returns whether there was one.
-    pub(super) fn displace(&self, client: &ClientKey) -> bool {
-        let displaced = self.state().queue.remove_newest(client);
-        let Some(Waiting { permit, send, .. }) = displaced else {
+    pub(super) fn shed(&self, client: &ClientKey) -> bool {
+        let shed = self.state().queue.remove_newest(client);
+        let Some(Waiting { permit, send, .. }) = shed else {
             return false;
         };
 
         // Freed before the caller hears of it, so that it finds its permit free.
         drop(permit);
-        let _ = send.send(Err(JobError::Displaced));
+        let _ = send.send(Err(JobError::Shed));
         true
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let _permit = turns.admit(&key(2)).unwrap();
 
         let [older, newest] = flood;
-        assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Displaced));
+        assert_eq!(newest.await.unwrap().map(drop), Err(JobError::Shed));
 
         drop(running);
         assert!(older.await.unwrap().is_ok());

@@ -504,8 +504,8 @@ impl Database {
             .iter()
             .map(|request| self.checked_parts(request.bytes))
             .collect();
-        let mut from_base = self.answer_base(requests, &parts).into_iter();
-        let mut from_delta = self.answer_delta(&parts).into_iter();
+        let mut from_base = self.base_answers(requests, &parts).into_iter();
+        let mut from_delta = self.delta_answers(&parts).into_iter();
 
         // The answers are in the order of the queries: each request takes its share of both.
         let mut answers = Vec::with_capacity(requests.len());
@@ -526,7 +526,7 @@ impl Database {
     }
 
     /// Answers the queries to the snapshot of several requests, in order.
-    fn answer_base(&self, requests: &[Queries<'_>], parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
+    fn base_answers(&self, requests: &[Queries<'_>], parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
         let mut batch = Vec::new();
         for (request, part) in requests.iter().zip(parts) {
             for (index, query) in self.split(part.base).enumerate() {
@@ -537,7 +537,7 @@ impl Database {
     }
 
     /// Answers the queries to the delta of several requests, in order; none without a delta.
-    fn answer_delta(&self, parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
+    fn delta_answers(&self, parts: &[Parts<'_>]) -> Vec<Result<Vec<u8>>> {
         match &self.delta {
             Some(delta) => delta.answer(parts.iter().map(|part| part.delta)),
             None => Vec::new(),

@@ -47,6 +47,21 @@ struct NamedClient {
     id: ClientId,
 }
 
+/// Refusals of all these routes, for the OpenAPI document.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "describes responses")]
+enum Refused {
+    /// `unknown_database`, `no_registry`: the scheme has no client keys
+    #[response(status = 404)]
+    NoRegistry(ErrorBody),
+    /// `internal`
+    #[response(status = 500)]
+    Internal(ErrorBody),
+    /// `not_ready`: the database is still loading; `registry_failed`
+    #[response(status = 503, headers(("retry-after" = u64, description = "seconds")))]
+    Later(ErrorBody),
+}
+
 /// Finds a database with client keys.
 fn registration(app: &App, name: &str) -> Result<Registration, Problem> {
     let database = app.catalog.get(name)?;
@@ -93,11 +108,8 @@ async fn blocking<T: Send + 'static>(
     ),
     responses(
         (status = 200, description = "all clients", body = ClientList),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 403, description = "`not_allowed`, `forbidden`: the list is reserved for the operator", body = ErrorBody),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Refused,
     )
 )]
 async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<ClientList>, Problem> {
@@ -127,15 +139,12 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
     ),
     responses(
         (status = 200, description = "the client", body = ClientStatus),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 409, description = "`wrong_version`: the version is not the newest", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
         (status = 429, description = "`busy`: the server is at capacity, and the request names a version", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Refused,
     )
 )]
 async fn show(
@@ -153,7 +162,7 @@ async fn show(
 
     if named_version(&headers)?.is_some() {
         app.queries
-            .check_keys(&registry, &database, (&key, id))
+            .check_keys(&registry, &database, &key, id)
             .await?;
     }
 
@@ -169,11 +178,8 @@ async fn show(
     ),
     responses(
         (status = 204, description = "removed"),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Refused,
     )
 )]
 async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCode, Problem> {
@@ -202,16 +208,13 @@ async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCo
     responses(
         (status = 201, description = "the client", body = ClientStatus, headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
         (status = 400, description = "invalid keys or header; the client is not registered", body = ErrorBody),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`wrong_version`: the keys are not for the newest version", body = ErrorBody,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 413, description = "`too_long`, `over_quota`", body = ErrorBody),
         (status = 429, description = "`busy`: the server is at capacity; `registry_full`: too many registered clients", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Refused,
     )
 )]
 async fn register(
@@ -316,16 +319,13 @@ fn offset_header(status: &ClientStatus) -> [(HeaderName, String); 1] {
     responses(
         (status = 200, description = "the client", body = ClientStatus, headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
         (status = 400, description = "invalid header or keys", body = ErrorBody),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`wrong_offset`, `upload_incomplete`, `already_registered`, `wrong_version`", body = ErrorBody),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
         (status = 413, description = "`too_long`: the part exceeds the limit", body = ErrorBody),
         (status = 429, description = "`busy`: the server is at capacity; `registry_full`: too many registered clients", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Refused,
     )
 )]
 async fn append(
@@ -385,11 +385,8 @@ fn part_place(app: &App, path: ClientPath, headers: &HeaderMap) -> Result<PartPl
     responses(
         (status = 200, description = "the upload is in progress", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
         (status = 204, description = "the keys are complete", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
-        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`not_ready`: the database is still loading; `registry_failed`", body = ErrorBody,
-         headers(("retry-after" = u64, description = "seconds"))),
+        Refused,
     )
 )]
 async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Response, Problem> {

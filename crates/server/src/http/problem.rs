@@ -116,7 +116,7 @@ impl From<AnswerError> for Problem {
             AnswerError::Query(error) => error.into(),
             AnswerError::Client(error) => error.into(),
             AnswerError::Job(error) => error.into(),
-            AnswerError::Displaced { retry_after } => Self::Busy { after: retry_after },
+            AnswerError::Shed { retry_after } => Self::Busy { after: retry_after },
             AnswerError::Aborted => Self::Internal,
         }
     }
@@ -147,30 +147,17 @@ impl From<PsiError> for Problem {
 }
 
 impl Problem {
-    /// The HTTP status.
+    /// The HTTP status, which follows from the code.
     pub(super) fn status(&self) -> StatusCode {
-        match self {
-            Self::UnknownRoute
-            | Self::Database(DatabaseError::Unknown { .. } | DatabaseError::Unsigned) => {
-                StatusCode::NOT_FOUND
-            }
-            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Database(DatabaseError::NotLoaded)
-            | Self::Query(QueryError::Unavailable { .. })
-            | Self::Stopping
-            | Self::RegistryFailed => StatusCode::SERVICE_UNAVAILABLE,
-
-            Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow { .. } | Self::Trickled { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::Query(QueryError::WrongVersion { .. }) => StatusCode::CONFLICT,
-            Self::Interrupted | Self::BadHeader { .. } | Self::Query(_) => StatusCode::BAD_REQUEST,
-
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Forbidden { .. } => StatusCode::FORBIDDEN,
-            Self::Busy { .. } | Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Client(error) => client_status(error),
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        // A scheme's own code may be equal to one of the server's, which has another status.
+        if let Self::Query(QueryError::Rejected { .. })
+        | Self::Client(ClientError::BadKeys { .. }) = self
+        {
+            return StatusCode::BAD_REQUEST;
         }
+
+        let status = code::status(self.code());
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// A short, stable code for programs.
@@ -301,30 +288,6 @@ fn query_code(error: &QueryError) -> &'static str {
         QueryError::Unavailable { .. } => code::UNAVAILABLE,
         QueryError::Rejected { source, .. } => source.code(),
         QueryError::Failed { .. } | QueryError::Missing => code::INTERNAL,
-    }
-}
-
-/// The HTTP status of an error of the registry.
-fn client_status(error: &ClientError) -> StatusCode {
-    use ClientError as E;
-
-    match error {
-        E::NoRegistry => StatusCode::NOT_FOUND,
-        E::ListForbidden => StatusCode::FORBIDDEN,
-        E::Gone | E::TicketUsed { .. } => StatusCode::GONE,
-        E::TooLongForOneRequest { .. } | E::PartTooLong { .. } | E::OverQuota { .. } => {
-            StatusCode::PAYLOAD_TOO_LARGE
-        }
-        E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } => StatusCode::CONFLICT,
-        E::Full { .. } => StatusCode::TOO_MANY_REQUESTS,
-        E::TicketNotReady { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        E::NoClient | E::WrongKeysLength { .. } | E::BadKeys { .. } | E::TicketCount { .. } => {
-            StatusCode::BAD_REQUEST
-        }
-        // Converted to other problems before.
-        E::UploadBusy | E::Query(_) | E::Storage(_) | E::Internal => {
-            StatusCode::INTERNAL_SERVER_ERROR
-        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::catalog::{Candidates, QueryError};
 use crate::clients::{ClientError, Credentials};
 use crate::listen::Activity;
 use crate::metrics::{Stage, Tally};
-use crate::service::{Answered, App};
+use crate::service::{Answered, App, Submission};
 use crate::traces;
 
 /// Adds the route.
@@ -125,7 +125,7 @@ async fn respond(
         }
     };
 
-    match answer(app, admitted, caller, body).await {
+    match submit(app, admitted, caller, body).await {
         Err(problem) => Err(claim_numbers(app, &key, name, headers, problem).await),
         answered => answered,
     }
@@ -164,7 +164,7 @@ fn admit(
 /// Reason why ticket numbers are not claimed.
 enum Unclaimed {
     /// The client's turn never came: the request gave up its place.
-    Displaced,
+    Shed,
     /// The registry refuses the claim.
     Refused(ClientError),
     /// A task was aborted.
@@ -210,7 +210,7 @@ async fn claim_numbers(
     match claiming.await {
         Ok(Ok(())) => problem,
         Ok(Err(Unclaimed::Refused(error))) => error.into(),
-        Ok(Err(Unclaimed::Displaced)) => Problem::Busy { after: FULL_ADVICE },
+        Ok(Err(Unclaimed::Shed)) => Problem::Busy { after: FULL_ADVICE },
         Ok(Err(Unclaimed::Aborted)) | Err(_) => Problem::Internal,
     }
 }
@@ -223,7 +223,7 @@ async fn claim_in_turn(
     claim: impl FnOnce() -> Result<(), ClientError> + Send + 'static,
 ) -> Result<(), Unclaimed> {
     let Ok(turn) = turns.enter(&client, permit).await else {
-        return Err(Unclaimed::Displaced);
+        return Err(Unclaimed::Shed);
     };
 
     let claiming = spawn_blocking(move || {
@@ -246,8 +246,8 @@ fn end_of(activity: Option<Arc<Activity>>, limit: Duration) -> End {
     })
 }
 
-/// Reads the body of an admitted request, and answers its queries.
-async fn answer(
+/// Reads the body of an admitted request, and submits its queries.
+async fn submit(
     app: &App,
     admitted: Admitted,
     caller: Caller,
@@ -270,10 +270,10 @@ async fn answer(
     let target = candidates.choose(&queries)?;
     let version = target.database.version();
     let bytes = target.database.answer_bytes(&queries);
-    let answer = app
+    let memory = app
         .answers
         .hold(&client, bytes, end_of(activity, app.body_timeout));
-    let answer = answer.ok_or(Problem::Busy { after: FULL_ADVICE })?;
+    let memory = memory.ok_or(Problem::Busy { after: FULL_ADVICE })?;
 
     // Only a request that has arrived takes a place: an upload, however slow, keeps nobody waiting.
     // A place may be that of another request, so nothing refuses this one afterwards.
@@ -283,10 +283,15 @@ async fn answer(
         .admit(&client)
         .map_err(|after| Problem::Busy { after })?;
     let permit = permit.holding(slot, held);
-    let answered = app
-        .queries
-        .answer(permit, target, (client, credentials), (queries, answer))
-        .await?;
+
+    let submission = Submission {
+        target,
+        client,
+        credentials,
+        queries,
+        memory,
+    };
+    let answered = app.queries.submit(permit, submission).await?;
     Ok(response(version, answered))
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::activity::Activity;
 use super::address::Peer;
+use crate::shares::{Share, Shares};
 
 /// Part of the connections that one network may keep busy when others need some: an eighth.
 const NETWORK_SHARE: usize = 8;
@@ -28,8 +29,8 @@ pub(crate) struct ConnectionSlots {
 struct Open {
     next: u64,
     connections: HashMap<u64, Connection>,
-    /// Number of connections of each network.
-    networks: HashMap<Peer, usize>,
+    /// Connections of each network.
+    networks: Shares<Peer>,
 }
 
 struct Connection {
@@ -67,7 +68,7 @@ impl ConnectionSlots {
 
         let number = open.next;
         open.next += 1;
-        *open.networks.entry(network).or_default() += 1;
+        open.networks.take(&network, 1);
         open.connections.insert(
             number,
             Connection {
@@ -91,22 +92,19 @@ impl Open {
     /// Closes a connection of the network with the most connections, if it has at least two more
     /// than `network`. A busy connection is closed only if they exceed `share`.
     fn evict_from_heavier(&mut self, network: Peer, share: usize) -> bool {
-        let own = self.networks.get(&network).copied().unwrap_or(0);
-        let heaviest = self.networks.iter().max_by_key(|(_, count)| **count);
-        let Some((&heaviest, &count)) = heaviest else {
+        // With one more, the two networks would take the connection from each other in turn.
+        let one_more = self.networks.of(&network) + 1;
+        let Some(heaviest) = self.networks.heaviest_above(one_more) else {
             return false;
         };
-        // With one more, the two networks would take the connection from each other in turn.
-        if count < own + 2 {
-            return false;
-        }
 
-        let mut oldest = self.oldest_of(heaviest, Activity::idle_since);
+        let Share { holder, amount } = heaviest;
+        let mut oldest = self.oldest_of(holder, Activity::idle_since);
         if oldest.is_none() {
-            oldest = self.oldest_of(heaviest, |activity| activity.sending_since(Duration::ZERO));
+            oldest = self.oldest_of(holder, |activity| activity.sending_since(Duration::ZERO));
         }
-        if oldest.is_none() && count > share {
-            oldest = self.oldest_of(heaviest, |_| Some(0));
+        if oldest.is_none() && amount > share {
+            oldest = self.oldest_of(holder, |_| Some(0));
         }
         oldest.is_some_and(|number| self.evict(number))
     }
@@ -149,13 +147,7 @@ impl Open {
 
     fn remove(&mut self, number: u64) -> Option<Arc<Activity>> {
         let Connection { activity, network } = self.connections.remove(&number)?;
-
-        if let Some(count) = self.networks.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                self.networks.remove(&network);
-            }
-        }
+        self.networks.give_back(&network, 1);
         Some(activity)
     }
 }
@@ -228,13 +220,7 @@ mod tests {
                 (activity.begin(Exchange::Serial), activity, slot)
             })
             .collect();
-        let count = |network: u32| {
-            lock(&slots.open)
-                .networks
-                .get(&peer(network))
-                .copied()
-                .unwrap_or(0)
-        };
+        let count = |network: u32| lock(&slots.open).networks.of(&peer(network));
 
         // All are busy, with eight connections each, and the share is two.
         let other: Vec<_> = (0..8)

@@ -31,8 +31,8 @@ pub(crate) enum AnswerError {
     #[error(transparent)]
     Job(#[from] JobError),
     /// The request gave up its place.
-    #[error("displaced")]
-    Displaced { retry_after: Duration },
+    #[error("shed")]
+    Shed { retry_after: Duration },
     /// A task was aborted.
     #[error("aborted")]
     Aborted,
@@ -60,14 +60,20 @@ struct Context {
 }
 
 /// A request whose body has arrived.
-pub(crate) struct Request {
-    context: Arc<Context>,
-    target: Target,
-    client: ClientKey,
-    credentials: Credentials,
-    queries: Vec<u8>,
+pub(crate) struct Submission {
+    pub(crate) target: Target,
+    pub(crate) client: ClientKey,
+    pub(crate) credentials: Credentials,
+    /// Concatenated queries.
+    pub(crate) queries: Vec<u8>,
     /// The memory of the answers. A request that gives up its place frees it at once.
-    memory: HeldAnswer,
+    pub(crate) memory: HeldAnswer,
+}
+
+/// A submitted request, until it is answered.
+pub(crate) struct Request {
+    submission: Submission,
+    context: Arc<Context>,
     /// One per query, in schemes with tickets; `None` for a query whose key was sent ahead.
     tickets: Vec<Option<Vec<u8>>>,
     span: Span,
@@ -96,27 +102,21 @@ impl QueryService {
         })
     }
 
-    /// Answers the concatenated `queries` with `target`. Returns the concatenated answers, for
-    /// which `memory` is held.
+    /// Answers a request. Returns the concatenated answers.
     ///
     /// Once the client's tickets are being taken, the request keeps its permit until it is
     /// answered, even if the caller is cancelled.
-    pub(crate) async fn answer(
+    pub(crate) async fn submit(
         &self,
         permit: Permit,
-        target: Target,
-        (client, credentials): (ClientKey, Credentials),
-        (queries, memory): (Vec<u8>, HeldAnswer),
+        submission: Submission,
     ) -> Result<Answered, AnswerError> {
         let span = Span::current();
+        let name = submission.target.database.name();
         let request = Request {
-            stage: traces::stage(&span, target.database.name(), Stage::Wait),
+            stage: traces::stage(&span, name, Stage::Wait),
+            submission,
             context: Arc::clone(&self.context),
-            target,
-            client,
-            credentials,
-            queries,
-            memory,
             tickets: Vec::new(),
             span,
             since: Instant::now(),
@@ -131,7 +131,7 @@ impl QueryService {
 
     fn refused(&self, error: JobError) -> AnswerError {
         match error {
-            JobError::Displaced => AnswerError::Displaced {
+            JobError::Shed => AnswerError::Shed {
                 retry_after: self.executor.retry_after(),
             },
             other => other.into(),
@@ -144,14 +144,15 @@ impl QueryService {
         &self,
         registry: &Arc<Registry>,
         database: &Arc<Database>,
-        (client, id): (&ClientKey, ClientId),
+        client: &ClientKey,
+        id: ClientId,
     ) -> Result<(), AnswerError> {
         if registry.has_loaded(database, id) {
             return Ok(());
         }
 
         let permit = self.executor.admit(client);
-        let permit = permit.map_err(|retry_after| AnswerError::Displaced { retry_after })?;
+        let permit = permit.map_err(|retry_after| AnswerError::Shed { retry_after })?;
         let held = self
             .executor
             .loading(client, permit)
@@ -177,7 +178,7 @@ impl QueryService {
         request: Request,
         permit: Permit,
     ) -> Result<(Request, Permit), AnswerError> {
-        let limits = &request.target.database.description().limits;
+        let limits = &request.database().description().limits;
         if !limits.client_keys && !limits.tickets {
             return Ok((request, permit));
         }
@@ -186,7 +187,7 @@ impl QueryService {
 
         // Clients whose keys are in memory need not wait for clients whose keys must be loaded.
         let (turn, permit) = if request.is_cold() {
-            let entered = self.executor.loading(&request.client, permit).await;
+            let entered = self.executor.loading(request.client(), permit).await;
             let (turn, permit) = entered.map_err(|error| self.refused(error))?;
             (Some(turn), permit)
         } else {
@@ -207,12 +208,12 @@ impl QueryService {
 
 impl Request {
     fn database(&self) -> &Database {
-        &self.target.database
+        &self.submission.target.database
     }
 
     /// Returns whether the client's keys are not in memory.
     fn is_cold(&self) -> bool {
-        match (&self.context.registry, self.credentials.client) {
+        match (&self.context.registry, self.submission.credentials.client) {
             (Some(registry), Some(id)) => !registry.has_loaded(self.database(), id),
             _ => false,
         }
@@ -221,10 +222,17 @@ impl Request {
     /// Loads the client's keys into the cache. Returns the tickets, in schemes with tickets.
     fn session(&self) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
         let registry = self.context.registry.as_deref();
-        if self.database().description().limits.tickets {
-            return clients::tickets(registry, &self.target, &self.credentials, &self.queries);
+        let Submission {
+            target,
+            credentials,
+            queries,
+            ..
+        } = &self.submission;
+
+        if target.database.description().limits.tickets {
+            return clients::tickets(registry, target, credentials, queries);
         }
-        clients::keys(registry, self.database(), &self.credentials).map(|_| Vec::new())
+        clients::keys(registry, &target.database, credentials).map(|_| Vec::new())
     }
 
     /// Ends the span of the wait, and begins that of the answer.
@@ -250,19 +258,19 @@ impl Request {
     fn observed_keys(&self) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
         let database = self.database();
         if let Some(observer) = &self.context.observer {
-            observer(database.name(), &self.queries);
+            observer(database.name(), &self.submission.queries);
         }
 
         let registry = self.context.registry.as_deref();
-        clients::keys(registry, database, &self.credentials)
+        clients::keys(registry, database, &self.submission.credentials)
     }
 
     fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> Queries<'a> {
         Queries {
-            bytes: &self.queries,
+            bytes: &self.submission.queries,
             keys,
             tickets: &self.tickets,
-            newest: self.target.newest,
+            newest: self.submission.target.newest,
         }
     }
 
@@ -274,10 +282,11 @@ impl Request {
 
         let name = self.database().name();
         let metrics = &self.context.metrics;
+        let queries = &self.submission.queries;
         metrics.stage(name, Stage::Answer, time);
-        metrics.answered(name, self.database().count(&self.queries), answers.len());
+        metrics.answered(name, self.database().count(queries), answers.len());
 
-        let received = self.queries.len();
+        let received = queries.len();
         let sent = answers.len();
         let milliseconds = time.as_secs_f64() * 1e3;
         self.span.in_scope(|| {
@@ -287,14 +296,14 @@ impl Request {
 
     /// The memory of the answers. Frees the rest of the request.
     fn into_memory(self) -> HeldAnswer {
-        self.memory
+        self.submission.memory
     }
 }
 
 impl Batchable for Request {
     /// The address of the loaded version. It is unique and stable while any request refers to it.
     fn batch_key(&self) -> usize {
-        Arc::as_ptr(&self.target.database).addr()
+        Arc::as_ptr(&self.submission.target.database).addr()
     }
 
     fn batches_at_once(&self) -> usize {
@@ -302,19 +311,20 @@ impl Batchable for Request {
     }
 
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
+        let others = batch.map(|one| &one.submission.queries[..]);
         self.database()
-            .fit_together(&self.queries, batch.map(|one| &one.queries[..]))
+            .fit_together(&self.submission.queries, others)
     }
 
     fn client(&self) -> &ClientKey {
-        &self.client
+        &self.submission.client
     }
 }
 
 impl Work for Request {
     type Answer = Result<Answered, AnswerError>;
 
-    fn answer(mut batch: Vec<Self>) -> Vec<Self::Answer> {
+    fn run_batch(mut batch: Vec<Self>) -> Vec<Self::Answer> {
         let start = Instant::now();
         batch.iter_mut().for_each(Self::end_wait);
         let keys: Vec<Result<_, AnswerError>> = batch.iter().map(Self::begin).collect();

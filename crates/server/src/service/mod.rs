@@ -22,7 +22,7 @@ mod running;
 mod state;
 mod watch;
 
-pub(crate) use answering::{AnswerError, Answered};
+pub(crate) use answering::{AnswerError, Answered, Submission};
 pub(crate) use app::App;
 pub use config::{QueryObserver, ServerConfig, check};
 pub(crate) use gauges::render as render_metrics;
