@@ -15,7 +15,7 @@
 //! | many keys → few queries, in batches | client | [`Lookup::prepare_batch`] |
 //!
 //! [`delta`] holds recent changes beside a database. [`psi`] intersects a small set with a large
-//! one and keeps the other elements of both private.
+//! one and keeps the other elements of both private, by the function of [`oprf`].
 //!
 //! Every lookup fetches the same number of records, whatever the key and whether it exists.
 
@@ -36,6 +36,7 @@ mod ids;
 mod items;
 mod layout;
 mod lookup;
+pub mod oprf;
 mod options;
 pub mod outside;
 mod placement;

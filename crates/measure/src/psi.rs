@@ -8,7 +8,7 @@ use papir_core::{Error as CoreError, Goal, Progress, Records};
 use papir_kernels::Backend;
 use papir_lookup::psi::{Filter, Kind, Masked, Match, Receiver, Row, Wanted, mask};
 use papir_lookup::{Bundle, Lookup, TableOptions, Wanted as WantedEntry, build};
-use papir_oprf::Key;
+use papir_lookup::oprf::Key;
 use papir_schemes::registry;
 use rand_core::UnwrapErr;
 use serde::Serialize;

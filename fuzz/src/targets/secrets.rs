@@ -96,8 +96,8 @@ pub(super) fn state() -> Target {
 /// Blinded elements for set intersection, evaluated under a key.
 pub(super) fn blinded() -> Target {
     let rng = &mut super::schemes::rng();
-    let key = papir_oprf::Key::generate(rng).unwrap();
-    let (_, sent) = papir_oprf::Blinding::new(&["a", "b"], rng).unwrap();
+    let key = papir_lookup::oprf::Key::generate(rng).unwrap();
+    let (_, sent) = papir_lookup::oprf::Blinding::new(&["a", "b"], rng).unwrap();
     Target::new(vec![sent], move |input| {
         let evaluated = key.evaluate(input);
         assert!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use papir_core::Version;
 use papir_lookup::MAX_VALUE_BYTES;
 use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
-use papir_oprf::ELEMENT_BYTES;
+use papir_lookup::oprf::ELEMENT_BYTES;
 use papir_protocol::{PsiInfo, path};
 
 use super::checkpoints::OwnerTrust;

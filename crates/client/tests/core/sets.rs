@@ -13,7 +13,7 @@ use crate::traces::world::table;
 
 /// Intersects one element with the set whose elements are looked up in the peer's database.
 fn intersect(peer: &mut Peer, settings: Settings, named: bool) -> Result<psi::Intersection, Error> {
-    let key = papir_oprf::Key::generate(&mut rng(7)).unwrap();
+    let key = papir_lookup::oprf::Key::generate(&mut rng(7)).unwrap();
     let task = psi::intersect(peer.service().unwrap(), settings, vec!["element"]);
     peer.run_through(task, &mut |peer, call| match call.path.as_str() {
         path::PSI => Ok(json(200, &set_in(peer, named))),

@@ -1,6 +1,6 @@
 //! Masked elements: values of the oblivious pseudorandom function.
 
-use papir_oprf::{VALUE_BYTES, Value};
+use crate::oprf::{VALUE_BYTES, Value};
 use zeroize::Zeroizing;
 
 /// Bytes of a masked element's name.

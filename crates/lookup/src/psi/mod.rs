@@ -2,7 +2,7 @@
 //!
 //! A receiver has few elements, a sender many.
 //! Both sides' elements are replaced by values of an oblivious pseudorandom function under the
-//! sender's key ([`papir_oprf`]). The receiver obtains the values of its own elements only. Then it
+//! sender's key ([`crate::oprf`]). The receiver obtains the values of its own elements only. Then it
 //! looks for them
 //!
 //! - in a [`Filter`] of the sender's values, which it downloads once and keeps (small senders), or
@@ -14,7 +14,7 @@
 //! | entries → filter or table | sender, once | [`Filter::new`] or [`crate::build`] |
 //! | the choice between both | sender, once | [`Kind::cheaper`] |
 //! | elements → blinded elements | receiver | [`Receiver::new`] |
-//! | blinded → evaluated elements | sender | [`papir_oprf::Key::evaluate`] |
+//! | blinded → evaluated elements | sender | [`crate::oprf::Key::evaluate`] |
 //! | evaluated elements → masked ones | receiver | [`Receiver::unmask`] |
 //! | masked elements → intersection | receiver | [`Wanted::in_filter`] |
 //! | the same, by lookups | receiver | [`Wanted::names`] and [`Wanted::opened`] |

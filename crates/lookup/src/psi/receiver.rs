@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use papir_core::{Error as CoreError, Record};
-use papir_oprf::Blinding;
+use crate::oprf::Blinding;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map;
 
 use papir_core::Progress;
-use papir_oprf::Key;
+use crate::oprf::Key;
 use rayon::prelude::*;
 
 use super::label::seal;

@@ -3,7 +3,7 @@
 
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
-use papir_oprf::Key;
+use crate::oprf::Key;
 use papir_schemes::registry;
 use proptest::prelude::*;
 use rand_core::SeedableRng;
@@ -217,7 +217,7 @@ fn requests_reveal_only_the_padded_count() {
 
     // Repeated elements count once.
     let (_, same) = Receiver::new(&["x"; 20], &mut rng(5)).unwrap();
-    assert_eq!(same.len(), 16 * papir_oprf::ELEMENT_BYTES);
+    assert_eq!(same.len(), 16 * crate::oprf::ELEMENT_BYTES);
 }
 
 #[test]

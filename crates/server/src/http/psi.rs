@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use papir_oprf::ELEMENT_BYTES;
+use papir_lookup::oprf::ELEMENT_BYTES;
 use papir_protocol::{ErrorBody, PsiInfo, limit, path};
 
 use super::body::{self, Whole};

@@ -7,7 +7,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use num_bigint::BigUint;
 use papir_core::{Error, NotPrivate};
-use papir_oprf::{Blinding, Key};
+use papir_lookup::oprf::{Blinding, Key};
 
 use super::masking::{items, mask};
 use super::receiver::Opening;

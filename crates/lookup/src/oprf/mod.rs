@@ -9,7 +9,7 @@
 //! value for each element it submits, and nothing more.
 //!
 //! ```
-//! use papir_oprf::{Blinding, Key};
+//! use papir_lookup::oprf::{Blinding, Key};
 //! # use rand_core::SeedableRng;
 //! # let mut rng = chacha20::ChaCha20Rng::seed_from_u64(1);
 //! let key = Key::generate(&mut rng)?;

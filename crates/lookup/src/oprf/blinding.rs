@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use voprf::{EvaluationElement, OprfClient, Ristretto255};
 use zeroize::Zeroizing;
 
-use crate::rng::OldRng;
-use crate::value::{ELEMENT_BYTES, Value, check, refused, value};
+use super::rng::OldRng;
+use super::value::{ELEMENT_BYTES, Value, check, refused, value};
 
 /// Elements with fresh blinds, for one answer. Erased on drop.
 pub struct Blinding {
@@ -54,7 +54,7 @@ impl Blinding {
     }
 
     /// Returns the values of the elements, in order, from the answer of
-    /// [`Key::evaluate`](crate::Key::evaluate).
+    /// [`Key::evaluate`](super::Key::evaluate).
     ///
     /// # Errors
     /// [`Error::Length`] for an answer to another number of elements, [`Error::Malformed`] for
@@ -79,7 +79,7 @@ mod tests {
     use rand_core::SeedableRng;
 
     use super::*;
-    use crate::Key;
+    use crate::oprf::Key;
 
     #[test]
     fn blinded_and_direct_evaluation_agree_and_keys_differ() {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use voprf::{BlindedElement, OprfServer, Ristretto255};
 use zeroize::Zeroizing;
 
-use crate::value::{ELEMENT_BYTES, Value, check, refused, value};
+use super::value::{ELEMENT_BYTES, Value, check, refused, value};
 
 /// Context string of the key derivation.
 const INFO: &[u8] = b"papir set intersection";
@@ -57,7 +57,7 @@ impl Key {
         Ok(value(&mut output))
     }
 
-    /// Evaluates the message of [`Blinding::new`](crate::Blinding::new); the answer has the same
+    /// Evaluates the message of [`Blinding::new`](super::Blinding::new); the answer has the same
     /// length.
     ///
     /// # Errors
