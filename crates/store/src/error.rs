@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::names::name_of;
+use crate::file::name_of;
 use crate::remote::RemoteError;
 
 /// The result of every fallible function of this crate.

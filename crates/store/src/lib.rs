@@ -22,65 +22,38 @@
 //! published atomically: the file appears under its name complete or not at all.
 
 mod build;
-mod chunks;
-mod content_hash;
 mod delta;
 mod error;
+mod file;
 mod follow;
-mod format;
-pub mod formats;
-mod kept;
-mod map;
-mod meanwhile;
-mod memory;
-mod metadata;
-mod names;
-mod prove;
 pub mod psi;
 mod publish;
 pub mod remote;
-mod resign;
-mod save;
-mod scratch;
-mod sealed_ids;
-mod sections;
-mod shard;
-mod signing;
 mod snapshot;
-mod snapshot_names;
 mod source;
-mod stored_log;
 mod update;
-mod verifier;
-mod writer;
+mod versions;
 
 pub use build::{
     BuildOptions, BuildReport, ChooseBucket, Preparation, Prepare, PreparedServer, RunTasks,
-    Survey, SurveyedKeys, TaskOptions, Tasks, add_rows, build, build_announced, build_records,
-    build_records_with, build_with, encode_task, least_memory, prepare_task, survey,
+    ScratchFolder, Survey, SurveyedKeys, TaskOptions, Tasks, add_rows, build, build_announced,
+    build_records, build_records_with, build_with, check_memory, encode_task, least_memory,
+    prepare_task, survey,
 };
 pub use delta::{Delta, DeltaMetadata, delta_bytes, delta_file};
 pub use error::{Error, Result};
+pub use file::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS, Verify, formats, free_memory};
 pub use follow::{FollowOptions, Follower, OnBadRow, SlotOptions, Step};
-pub use kept::{KeptVersion, ReplacedVersion, replaced, versions};
-pub use memory::free_memory;
-pub use metadata::{
-    BucketSummary, Followed, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp,
+pub use snapshot::{
+    BucketSummary, Followed, KeywordSummary, Metadata, OpenOptions, SectionInfo, Sign, Snapshot,
+    SourceSummary, Verifier, division_of, open_shard, parse_timestamp, timestamp,
 };
-pub use resign::{attach, sign};
-pub use scratch::{ScratchFolder, check_memory};
-pub use sections::Verify;
-pub use shard::{division_of, open_shard};
-pub use signing::Sign;
-pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
-pub use snapshot_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
 pub use source::{
     Cell, ChangeColumns, ChangeRow, Format, Given, GivenRows, SkippedRow, read_changes,
 };
-pub use stored_log::stored_log;
 pub use update::{
     AppendOptions, DeltaReport, Earlier, MergeOptions, Prediction, REBUILD_ROOM,
     REBUILD_ROOM_OF_FEW, RollbackOptions, UpdateOptions, UpdateReport, Way, append, merge,
     rollback, update, update_delta,
 };
-pub use verifier::Verifier;
+pub use versions::{KeptVersion, ReplacedVersion, attach, replaced, sign, stored_log, versions};

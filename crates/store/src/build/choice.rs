@@ -12,8 +12,8 @@ use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
 use super::options::BuildOptions;
+use super::scratch::check_memory;
 use crate::error::Result;
-use crate::scratch::check_memory;
 
 /// The scheme of a build, alone or in batches, and the rule that chooses its parameters.
 pub(super) struct ByOptions<'a> {

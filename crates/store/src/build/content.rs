@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 use super::choice::proven;
 use super::options::BuildOptions;
 use crate::error::{Error, Result};
-use crate::names::name_of;
+use crate::file::name_of;
 use crate::source::{Format, Rows, SkippedRow, raw_records, rows};
 
 /// Records ready to be prepared by a scheme.

@@ -7,6 +7,7 @@ mod options;
 mod outside;
 mod parts;
 mod random;
+mod scratch;
 mod survey;
 mod tasks;
 
@@ -21,13 +22,11 @@ use rand_core::CryptoRng;
 
 use crate::delta;
 use crate::error::{Error, Result};
-use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
-use crate::names::{is_standard_input, name_of};
-use crate::prove::prove;
-use crate::publish::Readers;
-use crate::save::{Keyword, Prepared, save, sign};
-use crate::scratch::ScratchFolder;
-use crate::signing::{Signing, newest_leaf};
+use crate::file::{is_standard_input, name_of};
+use crate::publish::{Keyword, Prepared, Readers, save, sign};
+use crate::snapshot::{
+    KeywordSummary, Metadata, Signing, SourceSummary, newest_leaf, prove, timestamp,
+};
 use crate::source::{Format, SkippedRow};
 use choice::ByOptions;
 use content::{Content, Ids, Keys, read};
@@ -36,6 +35,7 @@ use outside::BuildFolder;
 pub use content::ChooseBucket;
 pub use options::{BuildOptions, least_memory};
 pub use parts::add_rows;
+pub use scratch::{ScratchFolder, check_memory};
 
 pub use survey::{Survey, SurveyedKeys, survey};
 pub use tasks::{RunTasks, TaskOptions, Tasks, encode_task, prepare_task};

@@ -13,11 +13,10 @@ use papir_schemes::registry;
 use super::tasks::TaskOptions;
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
-use crate::meanwhile::refuse_published;
-use crate::names::{is_standard_input, stem_of};
-use crate::signing::{Sign, Signing};
+use crate::file::{is_standard_input, stem_of};
+use crate::snapshot::{Sign, Signing};
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection};
-use crate::stored_log::{log_to_continue, stored_log};
+use crate::versions::{log_to_continue, refuse_published, stored_log};
 
 /// The least memory of a build in bytes: buffers, and a pack with its masks for each thread of this
 /// machine (`RAYON_NUM_THREADS`).

@@ -22,7 +22,7 @@ use super::lengths::StoredLengths;
 use super::outside::{check_memory, most_bytes};
 use super::tasks::{RunTasks, publish, publish_with};
 use crate::error::{Error, Result, io};
-use crate::map::map_blob;
+use crate::file::map_blob;
 use crate::source::{Columns, Deletes, Format, Given, Request, Selection, rows_each};
 
 /// The file with the columns and the seed.

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::random::{BuildRng, SEED_BYTES};
 use crate::error::io;
-use crate::map::map_blob;
+use crate::file::map_blob;
 use crate::source::PackedRecords;
 
 /// Suffix of an unfinished file of a build.

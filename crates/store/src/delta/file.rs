@@ -12,14 +12,10 @@ use papir_lookup::{Bundle, Commitment, KeywordLayout};
 use papir_schemes::registry;
 
 use super::metadata::DeltaMetadata;
-use crate::content_hash::content_hash;
 use crate::error::{Error, Result};
-use crate::kept::{delta_of, kept_path};
-use crate::map::{map, read};
-use crate::publish::{keep_access, split};
-use crate::sections::Sections;
-use crate::snapshot::{OpenOptions, Snapshot, commitment_top};
-use crate::snapshot_names::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD};
+use crate::file::{CHECKPOINT, DELTA, DELTA_CHANGES, KEYWORD, Sections, map, read};
+use crate::publish::{delta_of, keep_access, kept_path, split};
+use crate::snapshot::{OpenOptions, Snapshot, commitment_top, content_hash};
 
 /// An opened delta.
 pub struct Delta {

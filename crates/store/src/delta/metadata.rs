@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metadata::Followed;
+use crate::snapshot::Followed;
 
 /// The section `delta` of a delta's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

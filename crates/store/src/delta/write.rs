@@ -13,14 +13,10 @@ use rand_core::CryptoRng;
 
 use super::file::delta_file;
 use super::metadata::DeltaMetadata;
-use crate::content_hash::content_hash;
 use crate::error::Result;
-use crate::metadata::{Followed, timestamp};
-use crate::prove::prove;
-use crate::publish::{Readers, publish};
-use crate::save::SchemeSections;
-use crate::signing::{Signing, newest_leaf};
-use crate::snapshot_names::{COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD};
+use crate::file::{COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD};
+use crate::publish::{Readers, SchemeSections, publish};
+use crate::snapshot::{Followed, Signing, content_hash, newest_leaf, prove, timestamp};
 
 /// The properties of the base that a delta contains.
 pub(crate) struct Base<'a> {

@@ -1,6 +1,6 @@
 //! Rows that have arrived from a source.
 
-use crate::metadata::Followed;
+use crate::snapshot::Followed;
 
 /// The reason to refuse a database that states an earlier place than before.
 pub(super) const REPLACED: &str = "the database was replaced by one without the changes that were followed: \

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::arrived::Arrived;
 use super::rows::{MAX_ROW, first_row, lines, rows_within, too_long};
 use crate::error::{Error, Result};
-use crate::metadata::Followed;
+use crate::snapshot::Followed;
 use crate::source::Format;
 
 /// Number of bytes before a place that identify the source.

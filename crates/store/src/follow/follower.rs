@@ -13,8 +13,8 @@ use super::pipe::Pipe;
 use super::slot::{Peeked, Slot};
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
-use crate::metadata::Followed;
-use crate::names::is_standard_input;
+use crate::file::is_standard_input;
+use crate::snapshot::Followed;
 use crate::source::{Format, PartOfSource, SkippedRow, changes_in, format_of_changes};
 use crate::update::{DeltaReport, Draft};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Error;
-use crate::names::name_of;
+use crate::file::name_of;
 use crate::source::Format;
 
 /// Maximum length of a row, and of the header of CSV, in bytes.

@@ -16,10 +16,9 @@ use rand_core::CryptoRng;
 use super::rows::rows;
 use super::set::{FILTER, HEADER, KEY, PsiSummary};
 use crate::error::{Error, Result};
-use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
-use crate::names::{name_of, stem_of};
-use crate::publish::{Readers, publish};
-use crate::save::{Keyword, Prepared, put};
+use crate::file::{name_of, stem_of};
+use crate::publish::{Keyword, Prepared, Readers, publish, put};
+use crate::snapshot::{KeywordSummary, Metadata, SourceSummary, timestamp};
 
 /// Default number of lookups per batch; smaller for small tables.
 const BATCH: u64 = 64;

@@ -7,7 +7,7 @@ use papir_core::Progress;
 use papir_lookup::psi::Row;
 
 use crate::error::{Error, Result};
-use crate::names::name_of;
+use crate::file::name_of;
 use crate::source::Input;
 
 /// Maximum length of a line in bytes.

@@ -10,11 +10,8 @@ use papir_lookup::psi::Kind;
 use papir_lookup::oprf::Key;
 
 use crate::error::{Error, Result};
-use crate::formats;
-use crate::map::map;
-use crate::sections::Sections;
+use crate::file::{SET, Sections, formats, map};
 use crate::snapshot::Snapshot;
-use crate::snapshot_names::SET;
 
 pub(super) const HEADER: &str = SET;
 pub(super) const KEY: &str = "psi.key";

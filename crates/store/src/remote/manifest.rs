@@ -5,7 +5,7 @@ use papir_core::{Error as CoreError, Result as CoreResult, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::formats::MANIFEST;
+use crate::file::formats::MANIFEST;
 
 /// Maximum length of a manifest in bytes.
 pub(super) const MAX_BYTES: u64 = 16 << 20;

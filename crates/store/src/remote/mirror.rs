@@ -15,7 +15,7 @@ use super::transfer::PullReport;
 #[cfg(not(feature = "cloud"))]
 use super::unavailable::{Location, pull_newer, pull_previous};
 use crate::error::{Error, Result};
-use crate::kept::{self, ReplacedVersion};
+use crate::versions::{self, ReplacedVersion};
 
 /// A snapshot in an object store and its copy in a cache folder.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Mirror {
     ) -> Result<Option<ReplacedVersion>> {
         let previous = pull_previous(&self.location, &self.file, within, progress)?;
         let kept = previous.as_ref().map(|version| version.path.as_path());
-        kept::remove_others(&self.file, kept)?;
+        versions::remove_others(&self.file, kept)?;
         Ok(previous)
     }
 }

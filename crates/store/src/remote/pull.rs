@@ -19,10 +19,9 @@ use super::transfer::PullReport;
 use super::worker;
 use crate::delta::{delta_file, lock_deltas};
 use crate::error::{Error, Result};
-use crate::kept::{ReplacedVersion, is_within, kept_path};
-use crate::publish::lock;
+use crate::publish::{kept_path, lock};
 use crate::snapshot::Snapshot;
-use crate::stored_log::stored_log;
+use crate::versions::{ReplacedVersion, is_within, stored_log};
 
 /// Downloads a snapshot to `file`. Parts that the existing file has, or that an interrupted pull
 /// has fetched, are not fetched again. The file is created or replaced once the download is

@@ -17,7 +17,7 @@ use super::transfer::{PushOptions, PushReport};
 use super::worker;
 use crate::delta::refuse_with_delta;
 use crate::error::Result;
-use crate::map::map;
+use crate::file::map;
 use crate::psi;
 use crate::snapshot::{OpenOptions, Snapshot};
 

@@ -15,7 +15,7 @@ use super::error::RemoteError;
 use super::manifest::Manifest;
 use super::transfer::{PullReport, PushOptions, PushReport};
 use crate::error::{Error, Result};
-use crate::kept::ReplacedVersion;
+use crate::versions::ReplacedVersion;
 
 /// Location of a snapshot in an object store; this build has none.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use super::request::{Columns, Deletes, Request, Selection};
 use super::row::{Position, SkippedRow};
 use super::{csv, jsonl};
 use crate::error::{Error, Result};
-use crate::names::name_of;
+use crate::file::name_of;
 
 /// The columns of a file of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]

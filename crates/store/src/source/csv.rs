@@ -10,7 +10,7 @@ use super::json::{json_object, json_string, text};
 use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::{Error, Result};
-use crate::names::name_of;
+use crate::file::name_of;
 
 /// Maximum length of a row in bytes. Bounds the memory of a row whose quotes are not closed.
 const MAX_ROW_BYTES: u64 = 16 << 20;

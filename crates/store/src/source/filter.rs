@@ -5,7 +5,7 @@ use std::path::Path;
 use super::request::Request;
 use super::row::{Fault, Position, Row, SkippedRow};
 use crate::error::{Error, Result};
-use crate::names::name_of;
+use crate::file::name_of;
 
 /// Passes good rows of a source on and skips bad ones, up to a limit.
 pub(super) struct RowFilter<'a> {

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use papir_core::Progress;
 
 use crate::error::{Error, Result};
-use crate::names::{is_standard_input, name_of};
+use crate::file::{is_standard_input, name_of};
 
 /// The first bytes of a gzip stream (RFC 1952). No CSV or JSON text begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];

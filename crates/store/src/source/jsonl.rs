@@ -12,7 +12,7 @@ use super::json::json_object;
 use super::request::{Columns, Deletes};
 use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::Result;
-use crate::names::name_of;
+use crate::file::name_of;
 
 /// Maximum length of a line in bytes. Bounds the memory of a line.
 const MAX_LINE_BYTES: u64 = 16 << 20;

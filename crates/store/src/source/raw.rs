@@ -10,8 +10,7 @@ use papir_core::{
 
 use super::input::Input;
 use crate::error::{Error, Result};
-use crate::map::map;
-use crate::names::{is_standard_input, name_of};
+use crate::file::{is_standard_input, map, name_of};
 
 /// Maximum length of standard input, and of a decompressed file, in bytes. They are held in memory;
 /// other files are mapped.

@@ -10,7 +10,7 @@ use super::draft::Draft;
 use super::report::DeltaReport;
 use crate::delta::lock_deltas;
 use crate::error::{Error, Result};
-use crate::signing::Sign;
+use crate::snapshot::Sign;
 use crate::source::{ChangeRow, Columns, Deletes, Format, Request, Selection, raw_records, rows};
 
 /// Options of appending records.

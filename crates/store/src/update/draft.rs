@@ -12,12 +12,10 @@ use super::indexed::{BadLine, resolve};
 use super::report::DeltaReport;
 use crate::delta::{Base, Delta, check_base, write};
 use crate::error::{Error, Result};
-use crate::metadata::{Followed, Metadata};
-use crate::names::name_of;
-use crate::signing::{Sign, Signing, unsigned_base};
-use crate::snapshot::{OpenOptions, Snapshot};
+use crate::file::name_of;
+use crate::snapshot::{Followed, Metadata, OpenOptions, Sign, Signing, Snapshot, unsigned_base};
 use crate::source::ChangeRow;
-use crate::stored_log::continued;
+use crate::versions::continued;
 
 /// The changes since a base, with the changes of the delta before.
 pub(crate) struct Draft {

@@ -12,7 +12,7 @@ use super::overlay::Overlay;
 use super::prepare::{Next, apply_changes, set_up};
 use super::report::Way;
 use crate::error::{Error, Result};
-use crate::names::name_of;
+use crate::file::name_of;
 use crate::snapshot::Snapshot;
 use crate::source::{ChangeRow, read_changes};
 

@@ -16,8 +16,7 @@ use super::options::{FEW_KEYS, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions}
 use super::prepare::{Next, NextKeys, apply_changes, set_up};
 use super::report::Way;
 use crate::error::{Error, Result};
-use crate::metadata::KeywordSummary;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{KeywordSummary, Snapshot};
 use crate::source::{ChangeColumns, ChangeRow, read_changes};
 
 /// The layout of a table and the ids of its keys, which the owner has.

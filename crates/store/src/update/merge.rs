@@ -18,13 +18,9 @@ use super::rollback::keys;
 use super::{Former, indexed, publish, unchanged};
 use crate::delta::{self, Base, Delta, lock_deltas, write};
 use crate::error::Result;
-use crate::meanwhile::refuse_published;
-use crate::metadata::Metadata;
-use crate::publish::lock;
-use crate::save::{self, SnapshotFile};
-use crate::signing::{Sign, Signed, Signing};
-use crate::snapshot::{OpenOptions, Snapshot};
-use crate::stored_log::{log_to_continue, stored_log};
+use crate::publish::{SnapshotFile, lock, sign};
+use crate::snapshot::{Metadata, OpenOptions, Sign, Signed, Signing, Snapshot};
+use crate::versions::{log_to_continue, refuse_published, stored_log};
 
 /// Options of a merge.
 #[derive(Clone, Debug)]
@@ -159,7 +155,7 @@ impl Sealing<'_> {
         // No other program publishes a delta now: the log gets no further leaf.
         refuse_published(self.file, &self.replaced, &Snapshot::version_in(self.file)?)?;
         let signing = Signing::of(self.sign, stored_log(self.file)?, name, self.file)?;
-        let log = save::sign(signing.as_ref(), next, sink)?;
+        let log = sign(signing.as_ref(), next, sink)?;
 
         let Some(now) = Delta::of(self.file, self.replaced, &OpenOptions::default())? else {
             return Ok(log);

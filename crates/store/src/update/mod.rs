@@ -32,15 +32,12 @@ use rand_core::CryptoRng;
 
 use crate::delta::{lock_deltas, refuse_with_delta};
 use crate::error::Result;
-use crate::kept;
-use crate::meanwhile::{Newest, refuse_published};
-use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
-use crate::publish::{Readers, lock};
-use crate::save::{Keyword, Prepared, SnapshotFile, save, sign};
-use crate::signing::{Signed, Signing, newest_leaf};
-use crate::snapshot::{OpenOptions, Snapshot};
-use crate::stored_log::log_to_continue;
+use crate::publish::{Keyword, Prepared, Readers, SnapshotFile, lock, save, sign};
+use crate::snapshot::{
+    KeywordSummary, Metadata, OpenOptions, Signed, Signing, Snapshot, newest_leaf, timestamp,
+};
+use crate::versions::{self, Newest, log_to_continue, refuse_published};
 use prepare::{Next, NextKeys};
 
 pub use append::{AppendOptions, append};
@@ -221,7 +218,7 @@ fn write(
             deltas = if in_place { lock_deltas(path)? } else { None };
             let log = seal(version, sink, rng)?;
             if keep.is_some() {
-                kept::keep(path, replaced)?;
+                versions::keep(path, replaced)?;
             }
             Ok(log)
         },
@@ -229,12 +226,12 @@ fn write(
     )?;
 
     if let Some(most) = keep {
-        kept::prune(path, most)?;
+        versions::prune(path, most)?;
     }
     if in_place {
         // Removes the delta of the version before, unless it is kept, and deltas of merges that
         // were killed before their last step.
-        kept::remove_stray_deltas(path, prepared.server.version())?;
+        versions::remove_stray_deltas(path, prepared.server.version())?;
     }
     drop(deltas);
     Ok(saved)

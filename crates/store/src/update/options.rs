@@ -8,9 +8,8 @@ use papir_core::OwnerKey;
 use papir_core::cost::Rates;
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
 use crate::publish::split;
-use crate::signing::Sign;
+use crate::snapshot::{Metadata, Sign};
 use crate::source::{ChangeColumns, Format};
 
 /// Free room of a keyword table that an update builds again, in per cent.
@@ -39,7 +38,7 @@ pub struct UpdateOptions {
     pub delete: Option<String>,
     /// The path of the new snapshot; `None` replaces the old one.
     pub out: Option<PathBuf>,
-    /// The most versions to keep next to the file ([`crate::versions`]), the replaced one among
+    /// The most versions to keep next to the file ([`crate::versions()`]), the replaced one among
     /// them; older ones are removed. `None` keeps none and removes none. Without effect if `out` is
     /// set.
     pub keep: Option<usize>,

@@ -12,9 +12,7 @@ use rand_core::CryptoRng;
 use super::overlay::Overlay;
 use super::report::{Prediction, Way};
 use crate::error::Result;
-use crate::metadata::KeywordSummary;
-use crate::prove::prove;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{KeywordSummary, Snapshot, prove};
 
 /// The database after an update.
 pub(super) struct Next {

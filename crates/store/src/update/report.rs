@@ -7,7 +7,7 @@ use papir_core::{Description, Version};
 use papir_lookup::update::{ChangeCounts, RebuildReason};
 
 use crate::delta::DeltaMetadata;
-use crate::metadata::Metadata;
+use crate::snapshot::Metadata;
 
 /// Result of an update.
 #[derive(Clone, Debug)]

@@ -12,15 +12,10 @@ use super::report::{UpdateReport, Way};
 use super::{Former, publish};
 use crate::delta::{Delta, delta_file};
 use crate::error::{Error, Result};
-use crate::kept;
-use crate::meanwhile::{Newest, refuse_published};
-use crate::metadata::{Followed, Metadata};
 use crate::psi;
-use crate::publish::lock;
-use crate::save::sign;
-use crate::signing::{Sign, Signing};
-use crate::snapshot::{OpenOptions, Snapshot};
-use crate::stored_log::log_to_continue;
+use crate::publish::{lock, sign};
+use crate::snapshot::{Followed, Metadata, OpenOptions, Sign, Signing, Snapshot};
+use crate::versions::{self, Newest, log_to_continue, refuse_published};
 
 /// The version to return to.
 #[derive(Clone, Debug, Default)]
@@ -158,8 +153,8 @@ fn followed_by(file: &Path, current: &Snapshot) -> Result<Option<Followed>> {
 /// Opens the version to return to.
 fn open_earlier(options: &RollbackOptions) -> Result<Snapshot> {
     let path = match &options.to {
-        Earlier::Newest => kept::find(&options.file, None)?.path,
-        Earlier::Kept(version) => kept::find(&options.file, Some(version))?.path,
+        Earlier::Newest => versions::find(&options.file, None)?.path,
+        Earlier::Kept(version) => versions::find(&options.file, Some(version))?.path,
         Earlier::File(path) => path.clone(),
     };
 

@@ -18,8 +18,7 @@ use crate::build::parts::{RowColumns, RowParts};
 use crate::build::random::{BuildRng, SEED_BYTES};
 use crate::build::tasks::{Plan, TaskOptions, UNFINISHED, Work};
 use crate::error::{Error, Result, io};
-use crate::map::{create_mapped, map_blob};
-use crate::names::is_standard_input;
+use crate::file::{create_mapped, is_standard_input, map_blob};
 use crate::publish::{only_one, split};
 use crate::source::Format;
 

@@ -8,7 +8,7 @@ use papir_core::{Blob, Error as CoreError, Result as CoreResult};
 use papir_lookup::outside::{RUNS, ReadRuns, Runs};
 
 use crate::error::io;
-use crate::map::map_blob;
+use crate::file::map_blob;
 
 /// Bytes of a block: a run's bytes wait in memory until they fill one.
 const BLOCK_BYTES: [usize; 2] = [4096, 1 << 18];

@@ -26,7 +26,7 @@ use postgres::Client;
 use super::arrived::{Arrived, REPLACED};
 use super::options::SlotOptions;
 use crate::error::{Error, Result};
-use crate::metadata::Followed;
+use crate::snapshot::Followed;
 use crate::source::ChangeColumns;
 use passed::Passed;
 use server::{Found, Published, may_pass, place, reason, slot_of, table_of};

@@ -5,10 +5,10 @@ use std::path::Path;
 use papir_checkpoint::Log;
 use papir_core::Version;
 
+use super::log::stored_log;
 use crate::delta::Delta;
 use crate::error::{Error, Result};
 use crate::snapshot::{OpenOptions, Snapshot};
-use crate::stored_log::stored_log;
 
 /// The newest version of a database, and its log.
 #[derive(PartialEq)]

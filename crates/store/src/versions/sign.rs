@@ -7,17 +7,13 @@ use papir_core::sections::SectionSink;
 use papir_core::{Progress, Result as CoreResult};
 use rand_core::CryptoRng;
 
+use super::log::stored_log;
 use crate::delta::{delta_file, lock_deltas, refuse_with_delta};
 use crate::error::{Error, Result};
-use crate::map::map;
+use crate::file::{CHECKPOINT, CHUNKS, Sections, SnapshotWriter, map};
 use crate::psi;
 use crate::publish::{Readers, lock, publish};
-use crate::sections::Sections;
-use crate::signing::{Sign, Signed, Signing};
-use crate::snapshot::{OpenOptions, Snapshot};
-use crate::snapshot_names::{CHECKPOINT, CHUNKS};
-use crate::stored_log::stored_log;
-use crate::writer::SnapshotWriter;
+use crate::snapshot::{OpenOptions, Sign, Signed, Signing, Snapshot};
 
 /// Signs the version in a snapshot again, with a later time, or for the first time. The version
 /// itself stays the same: clients with a maximum age accept it for longer. Returns the new leaf.

@@ -8,10 +8,9 @@ use papir_checkpoint::{Base, Certificate, Leaf, Log, SigningKey, Statement, publ
 use papir_core::sections::SectionSink;
 use papir_lookup::{Bundle, Commitment, KeywordLayout};
 
-use crate::content_hash::content_hash;
+use super::content_hash::content_hash;
 use crate::error::{Error, Result};
-use crate::format::Section;
-use crate::snapshot_names::CHECKPOINT;
+use crate::file::{CHECKPOINT, Section};
 
 /// The key that signs versions of a database.
 #[derive(Clone, Debug)]

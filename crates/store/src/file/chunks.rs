@@ -11,8 +11,8 @@ use blake3::hazmat::{
 use papir_core::{Error, Result};
 use rayon::prelude::*;
 
-use crate::format::Section;
-use crate::snapshot_names::CHUNKS;
+use super::format::Section;
+use super::section_names::CHUNKS;
 
 /// Bytes of a chunk: a power of two, so that it is a whole subtree of BLAKE3.
 pub(crate) const CHUNK: usize = 1 << 20;

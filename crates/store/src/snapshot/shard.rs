@@ -6,10 +6,9 @@ use std::path::Path;
 use papir_core::erased::{ErasedShard, parameters_of, version_of};
 use papir_core::{Division, Version};
 
+use super::open::scheme_in;
 use crate::error::{Error, Result};
-use crate::map::map;
-use crate::sections::{Sections, VerifiedParts, Verify};
-use crate::snapshot::scheme_in;
+use crate::file::{Sections, VerifiedParts, Verify, map};
 
 /// The version of a snapshot and its slices. Reads its parameters only.
 ///

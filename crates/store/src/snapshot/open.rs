@@ -13,17 +13,15 @@ use papir_core::{
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
-use crate::content_hash::content_hash;
+use super::content_hash::content_hash;
+use super::metadata::Metadata;
+use super::sealed_ids;
+use super::verifier::Verifier;
 use crate::error::{Error, Result};
-use crate::format::Section;
-use crate::map::{map, read};
-use crate::metadata::Metadata;
-use crate::sealed_ids;
-use crate::sections::{Sections, VerifiedParts, Verify};
-use crate::snapshot_names::{
-    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, SET,
+use crate::file::{
+    CHECKPOINT, COMMITMENT, DELTA, KEYWORD, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, SET, Section,
+    Sections, VerifiedParts, Verify, map, read,
 };
-use crate::verifier::Verifier;
 
 /// Options of opening a snapshot.
 #[derive(Clone, Debug)]

@@ -12,10 +12,8 @@ use papir_core::sections::SectionSink;
 use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 
 use crate::error::{Error, io};
-use crate::map::map;
-use crate::memory::free_memory;
+use crate::file::{Sections, free_memory, map};
 use crate::publish::{Readers, publish};
-use crate::sections::Sections;
 
 const NAME: &str = "name";
 const PART: &str = "part";

@@ -9,9 +9,9 @@ use papir_core::sections::SectionSource;
 use papir_core::{Blob, Error, Result};
 use rayon::prelude::*;
 
-use crate::chunks::{self, CHUNK, Tree};
-use crate::format::{HEADER_BYTES, Header, Section, part};
-use crate::snapshot_names::{CHUNKS, SCHEME};
+use super::chunks::{self, CHUNK, Tree};
+use super::format::{HEADER_BYTES, Header, Section, part};
+use super::section_names::{CHUNKS, SCHEME};
 
 /// Sections up to this length are verified at every opening: 4 MiB.
 const SMALL: u64 = 4 << 20;
@@ -282,7 +282,7 @@ mod tests {
     use papir_core::sections::SectionSink;
 
     use super::*;
-    use crate::map::map;
+    use crate::file::map;
     use crate::publish::{Readers, publish};
 
     /// A file with a long section of 5 MiB and 7 bytes, and a short one.

@@ -11,13 +11,12 @@ use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 
+use super::{Readers, publish};
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::publish::{Readers, publish};
-use crate::sealed_ids::seal;
-use crate::signing::{Signed, Signing};
-use crate::snapshot_names::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS};
-use crate::writer::SnapshotWriter;
+use crate::file::{
+    COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS, SnapshotWriter,
+};
+use crate::snapshot::{Metadata, Signed, Signing, seal};
 
 /// The contents of a snapshot.
 pub(crate) struct Prepared<'a> {

@@ -6,9 +6,9 @@ use papir_core::codec::Writer;
 use papir_core::sections::SectionSink;
 use papir_core::{Error, Result};
 
-use crate::chunks::TreeHasher;
-use crate::format::{ALIGNMENT, Header, Section};
-use crate::snapshot_names::CHUNKS;
+use super::chunks::TreeHasher;
+use super::format::{ALIGNMENT, Header, Section};
+use super::section_names::CHUNKS;
 
 /// Maximum length of a section's name in bytes.
 const MAX_NAME_BYTES: usize = 255;

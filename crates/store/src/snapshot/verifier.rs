@@ -6,7 +6,7 @@ use std::sync::Arc;
 use papir_checkpoint::Leaf;
 
 use crate::error::{Error, Result};
-use crate::sections::{Piece, Sections};
+use crate::file::{Piece, Sections};
 
 /// Verifies what an opening with [`Verify::Lazy`](crate::Verify::Lazy) left, chunk by chunk.
 pub struct Verifier {

@@ -2,9 +2,8 @@
 //!
 //! Checkpoints state it for databases without a root.
 
-use crate::format::Section;
-use crate::snapshot_names::{
-    CHECKPOINT, CHUNKS, DELTA, DELTA_CHANGES, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS,
+use crate::file::{
+    CHECKPOINT, CHUNKS, DELTA, DELTA_CHANGES, METADATA, OWNER_KEYS, SEALED_OWNER_KEYS, Section,
 };
 
 /// BLAKE3 context of the hash.

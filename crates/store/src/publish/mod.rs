@@ -1,4 +1,13 @@
 //! Atomic publication of files.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `mod` | writes, copies and locks files; each appears under its name complete or not at all |
+//! | `save` | writes a prepared database to a snapshot file |
+//! | `version_names` | names of the files of versions next to a snapshot |
+
+mod save;
+mod version_names;
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -7,7 +16,10 @@ use std::path::{Path, PathBuf};
 use papir_core::FileLock;
 
 use crate::error::{Error, Result};
-use crate::writer::SnapshotWriter;
+use crate::file::SnapshotWriter;
+
+pub(crate) use save::{Keyword, Prepared, SchemeSections, SnapshotFile, put, save, sign};
+pub(crate) use version_names::{DELTA_SUFFIX, VersionFile, delta_of, files_of_versions, kept_path};
 
 /// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".papir-partial";

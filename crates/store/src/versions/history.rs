@@ -3,7 +3,6 @@
 //! The version that an update replaces is kept as `FILE.VERSION`, a hard link to the file that was
 //! served.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,14 +11,8 @@ use std::time::{Duration, SystemTime};
 use papir_core::Version;
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
-use crate::publish::{copy, split};
-use crate::snapshot::{OpenOptions, Snapshot};
-
-/// Hexadecimal digits of a version.
-const VERSION_DIGITS: usize = 16;
-/// End of the name of a version's delta.
-const DELTA_SUFFIX: &str = ".delta";
+use crate::publish::{DELTA_SUFFIX, VersionFile, copy, delta_of, files_of_versions, kept_path};
+use crate::snapshot::{Metadata, OpenOptions, Snapshot};
 
 /// A version in a file.
 #[derive(Clone, Debug)]
@@ -187,12 +180,6 @@ fn read(path: &Path, current: bool) -> Result<KeptVersion> {
     })
 }
 
-/// A file named like that of a kept version.
-struct VersionFile {
-    path: PathBuf,
-    version: String,
-}
-
 /// The files named like kept versions of `file`.
 fn kept_files(file: &Path) -> Result<Vec<VersionFile>> {
     files_of_versions(file, "")
@@ -207,45 +194,4 @@ pub(crate) fn remove_stray_deltas(file: &Path, current: Version) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The files next to `file` named `FILE.VERSION`, with this end.
-fn files_of_versions(file: &Path, end: &str) -> Result<Vec<VersionFile>> {
-    let (directory, name) = split(file)?;
-    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
-
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        if let Some(version) = version_in(&name, &entry.file_name(), end) {
-            let path = entry.path();
-            found.push(VersionFile { path, version });
-        }
-    }
-    Ok(found)
-}
-
-/// The path at which a version of `file` is kept.
-pub(crate) fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
-    let (directory, mut name) = split(file)?;
-    name.push(".");
-    name.push(version);
-    Ok(directory.join(name))
-}
-
-/// The file of the delta of a version that is kept, or would be kept, in this file.
-pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
-    let mut path = kept.into_os_string();
-    path.push(DELTA_SUFFIX);
-    path.into()
-}
-
-/// The version in a file name of the form `NAME.VERSION`, with this end.
-fn version_in(name: &OsString, found: &OsString, end: &str) -> Option<String> {
-    let rest = found
-        .to_str()?
-        .strip_suffix(end)?
-        .strip_prefix(name.to_str()?)?
-        .strip_prefix('.')?;
-    (rest.len() == VERSION_DIGITS && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        .then(|| rest.to_owned())
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use memmap2::{Mmap, MmapMut};
 use papir_core::{Blob, Error as CoreError};
 
+use super::memory::free_memory;
 use crate::error::{Error, Result, io};
-use crate::memory::free_memory;
 
 /// Maps a whole file for reading. Refuses an empty one.
 pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {

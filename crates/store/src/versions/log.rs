@@ -6,11 +6,8 @@ use papir_checkpoint::Log;
 
 use crate::delta::delta_file;
 use crate::error::{Error, Result};
-use crate::map::map;
-use crate::sections::Sections;
-use crate::signing::Sign;
-use crate::snapshot::Snapshot;
-use crate::snapshot_names::CHECKPOINT;
+use crate::file::{CHECKPOINT, Sections, map};
+use crate::snapshot::{Sign, Snapshot};
 
 /// The newest log of a database: in its delta or, without a delta, in the file. `None` if the
 /// database is not signed. Verifies the checksums of metadata and logs only.

@@ -18,7 +18,7 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error, Result, shown_bytes};
 
-use crate::formats::SNAPSHOT;
+use super::formats::SNAPSHOT;
 
 /// Alignment of sections: a page of the mapped file, and therefore also a cache line.
 pub(crate) const ALIGNMENT: u64 = 4096;

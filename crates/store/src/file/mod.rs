@@ -1,0 +1,35 @@
+//! The container format of snapshot files: sections, read and written.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `format` | header, sections and the table of sections |
+//! | `formats` | format numbers of files, written and read |
+//! | `section_names` | names of a snapshot's sections |
+//! | `sections` | the sections of a file, and their verification |
+//! | `chunks` | the hash tree over a section's chunks |
+//! | `writer` | writes a file section by section |
+//! | `map` | files as bytes: mapped, or read into memory |
+//! | `memory` | the memory that this process can still use |
+//! | `names` | names of files in errors and metadata, and standard input |
+
+mod chunks;
+mod format;
+pub mod formats;
+mod map;
+mod memory;
+mod names;
+mod section_names;
+mod sections;
+mod writer;
+
+pub(crate) use format::Section;
+pub(crate) use map::{create_mapped, map, map_blob, read};
+pub use memory::free_memory;
+pub(crate) use names::{is_standard_input, name_of, stem_of};
+pub use section_names::{CHECKPOINT, OWNER_KEYS, SEALED_OWNER_KEYS};
+pub(crate) use section_names::{
+    CHUNKS, COMMITMENT, DELTA, DELTA_CHANGES, KEYWORD, METADATA, SCHEME, SET,
+};
+pub use sections::Verify;
+pub(crate) use sections::{Piece, Sections, VerifiedParts};
+pub(crate) use writer::SnapshotWriter;

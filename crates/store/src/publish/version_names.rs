@@ -1,0 +1,60 @@
+//! Names of the files of versions next to a snapshot.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::split;
+use crate::error::{Error, Result};
+
+/// Hexadecimal digits of a version.
+const VERSION_DIGITS: usize = 16;
+/// End of the name of a version's delta.
+pub(crate) const DELTA_SUFFIX: &str = ".delta";
+
+/// A file named like that of a kept version.
+pub(crate) struct VersionFile {
+    pub(crate) path: PathBuf,
+    pub(crate) version: String,
+}
+
+/// The files next to `file` named `FILE.VERSION`, with this end.
+pub(crate) fn files_of_versions(file: &Path, end: &str) -> Result<Vec<VersionFile>> {
+    let (directory, name) = split(file)?;
+    let entries = fs::read_dir(&directory).map_err(Error::io("reading", &directory))?;
+
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        if let Some(version) = version_in(&name, &entry.file_name(), end) {
+            let path = entry.path();
+            found.push(VersionFile { path, version });
+        }
+    }
+    Ok(found)
+}
+
+/// The path at which a version of `file` is kept.
+pub(crate) fn kept_path(file: &Path, version: &str) -> Result<PathBuf> {
+    let (directory, mut name) = split(file)?;
+    name.push(".");
+    name.push(version);
+    Ok(directory.join(name))
+}
+
+/// The file of the delta of a version that is kept, or would be kept, in this file.
+pub(crate) fn delta_of(kept: PathBuf) -> PathBuf {
+    let mut path = kept.into_os_string();
+    path.push(DELTA_SUFFIX);
+    path.into()
+}
+
+/// The version in a file name of the form `NAME.VERSION`, with this end.
+fn version_in(name: &OsString, found: &OsString, end: &str) -> Option<String> {
+    let rest = found
+        .to_str()?
+        .strip_suffix(end)?
+        .strip_prefix(name.to_str()?)?
+        .strip_prefix('.')?;
+    (rest.len() == VERSION_DIGITS && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then(|| rest.to_owned())
+}

@@ -1,0 +1,34 @@
+//! Snapshots: prepared databases, opened from their files.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `open` | opened snapshots |
+//! | `metadata` | the metadata, stored as JSON |
+//! | `content_hash` | the hash of a prepared database's content |
+//! | `commit` | preparation of a database, with proofs if it is verifiable |
+//! | `signing` | signatures of versions, appended to the database's log |
+//! | `sealed_ids` | the sealed ids of the keys of an encrypted database |
+//! | `shard` | shards: ranges of a snapshot's slices |
+//! | `verifier` | verification of a snapshot that is already used |
+
+mod commit;
+mod content_hash;
+mod metadata;
+mod open;
+mod sealed_ids;
+mod shard;
+mod signing;
+mod verifier;
+
+pub(crate) use commit::prove;
+pub(crate) use content_hash::content_hash;
+pub use metadata::{
+    BucketSummary, Followed, KeywordSummary, Metadata, SourceSummary, parse_timestamp, timestamp,
+};
+pub(crate) use open::commitment_top;
+pub use open::{OpenOptions, SectionInfo, Snapshot};
+pub(crate) use sealed_ids::seal;
+pub use shard::{division_of, open_shard};
+pub use signing::Sign;
+pub(crate) use signing::{Signed, Signing, newest_leaf, unsigned_base};
+pub use verifier::Verifier;
