@@ -43,7 +43,7 @@
 //! | `clients`, `psi` | registered clients; private set intersection |
 //! | `admission`, `catalog`, `metrics`, `traces` | limits and batching; databases and their versions; metrics; spans |
 //! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
-//! | `shares` | who holds how much of a bounded resource, and who gives way |
+//! | `shares` | holders of a bounded resource, and which gives way |
 
 mod access;
 mod admission;

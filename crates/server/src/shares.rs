@@ -15,7 +15,7 @@ pub(crate) struct Shares<K> {
 }
 
 /// A holder, and the amount that it has.
-pub(crate) struct Share<K> {
+pub(crate) struct Holding<K> {
     pub(crate) holder: K,
     pub(crate) amount: usize,
 }
@@ -60,11 +60,11 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     }
 
     /// The holders with more than `amount`, the one with the most first.
-    pub(crate) fn above(&self, amount: usize) -> Vec<Share<K>> {
+    pub(crate) fn above(&self, amount: usize) -> Vec<Holding<K>> {
         let mut heavier = Vec::new();
         for (holder, &held) in &self.held {
             if held > amount {
-                heavier.push(Share {
+                heavier.push(Holding {
                     holder: holder.clone(),
                     amount: held,
                 });
@@ -76,14 +76,14 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     }
 
     /// The holder with the most, if it has more than `amount`.
-    pub(crate) fn heaviest_above(&self, amount: usize) -> Option<Share<K>> {
+    pub(crate) fn heaviest_above(&self, amount: usize) -> Option<Holding<K>> {
         let heaviest = self.held.iter().max_by_key(|(_, held)| **held);
         let (holder, &held) = heaviest?;
         if held <= amount {
             return None;
         }
 
-        Some(Share {
+        Some(Holding {
             holder: holder.clone(),
             amount: held,
         })
@@ -112,9 +112,13 @@ mod tests {
             (12, 4, 0)
         );
 
-        let order: Vec<char> = shares.above(3).iter().map(|share| share.holder).collect();
+        let order: Vec<char> = shares
+            .above(3)
+            .iter()
+            .map(|holding| holding.holder)
+            .collect();
         assert_eq!(order, ['b', 'a']);
-        let heaviest = shares.heaviest_above(4).map(|share| share.amount);
+        let heaviest = shares.heaviest_above(4).map(|holding| holding.amount);
         assert_eq!(heaviest, Some(5));
         assert!(shares.heaviest_above(5).is_none());
 

@@ -2,7 +2,7 @@
 //!
 //! A receiver has few elements, a sender many.
 //! Both sides' elements are replaced by values of an oblivious pseudorandom function under the
-//! sender's key ([`crate::oprf`]). The receiver obtains the values of its own elements only. Then it
+//! sender's key ([`crate::oprf`]). The receiver gets the values of its own elements only. Then it
 //! looks for them
 //!
 //! - in a [`Filter`] of the sender's values, which it downloads once and keeps (small senders), or

@@ -57,7 +57,7 @@ impl Memory {
 
         // Unlocked first: the refused request locks it to free its bytes.
         drop(held);
-        heavier.iter().any(|share| relief(&share.holder))
+        heavier.iter().any(|holding| relief(&holding.holder))
     }
 
     /// Begins to count a body or an answer. No bytes are held yet.

@@ -50,7 +50,7 @@ struct NamedClient {
 /// Refusals of all these routes, for the OpenAPI document.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "describes responses")]
-enum Refused {
+enum RegistryRefusal {
     /// `unknown_database`, `no_registry`: the scheme has no client keys
     #[response(status = 404)]
     NoRegistry(ErrorBody),
@@ -109,7 +109,7 @@ async fn blocking<T: Send + 'static>(
     responses(
         (status = 200, description = "all clients", body = ClientList),
         (status = 403, description = "`not_allowed`, `forbidden`: the list is reserved for the operator", body = ErrorBody),
-        Refused,
+        RegistryRefusal,
     )
 )]
 async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<ClientList>, Problem> {
@@ -144,7 +144,7 @@ async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<Client
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
         (status = 429, description = "`busy`: the server is at capacity, and the request names a version", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        Refused,
+        RegistryRefusal,
     )
 )]
 async fn show(
@@ -179,7 +179,7 @@ async fn show(
     responses(
         (status = 204, description = "removed"),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        Refused,
+        RegistryRefusal,
     )
 )]
 async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCode, Problem> {
@@ -214,7 +214,7 @@ async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCo
         (status = 413, description = "`too_long`, `over_quota`", body = ErrorBody),
         (status = 429, description = "`busy`: the server is at capacity; `registry_full`: too many registered clients", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        Refused,
+        RegistryRefusal,
     )
 )]
 async fn register(
@@ -325,7 +325,7 @@ fn offset_header(status: &ClientStatus) -> [(HeaderName, String); 1] {
         (status = 413, description = "`too_long`: the part exceeds the limit", body = ErrorBody),
         (status = 429, description = "`busy`: the server is at capacity; `registry_full`: too many registered clients", body = ErrorBody,
          headers(("retry-after" = u64, description = "seconds"))),
-        Refused,
+        RegistryRefusal,
     )
 )]
 async fn append(
@@ -386,7 +386,7 @@ fn part_place(app: &App, path: ClientPath, headers: &HeaderMap) -> Result<PartPl
         (status = 200, description = "the upload is in progress", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
         (status = 204, description = "the keys are complete", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
         (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
-        Refused,
+        RegistryRefusal,
     )
 )]
 async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Response, Problem> {

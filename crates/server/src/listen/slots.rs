@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::activity::Activity;
 use super::address::Peer;
-use crate::shares::{Share, Shares};
+use crate::shares::{Holding, Shares};
 
 /// Part of the connections that one network may keep busy when others need some: an eighth.
 const NETWORK_SHARE: usize = 8;
@@ -98,7 +98,7 @@ impl Open {
             return false;
         };
 
-        let Share { holder, amount } = heaviest;
+        let Holding { holder, amount } = heaviest;
         let mut oldest = self.oldest_of(holder, Activity::idle_since);
         if oldest.is_none() {
             oldest = self.oldest_of(holder, |activity| activity.sending_since(Duration::ZERO));
