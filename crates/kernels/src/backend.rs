@@ -95,6 +95,7 @@ impl Backend {
                 });
             }
         };
+
         let found = Self::available().into_iter().find(|b| b.name() == name);
         found.ok_or_else(|| BackendError::Unsupported {
             name,
@@ -155,6 +156,7 @@ fn special_kinds() -> Vec<Kind> {
 #[cfg(target_arch = "x86_64")]
 fn special_kinds() -> Vec<Kind> {
     use std::arch::is_x86_feature_detected as has;
+
     let avx2 = has!("avx2") && has!("fma") && has!("bmi2");
     let avx512 = avx2
         && has!("avx512f")
@@ -164,6 +166,7 @@ fn special_kinds() -> Vec<Kind> {
         && has!("avx512vnni")
         && has!("avx512ifma")
         && has!("avx512vbmi");
+
     let mut kinds = Vec::new();
     kinds.extend(avx2.then_some(Kind::Avx2));
     if avx512 {

@@ -224,7 +224,7 @@ impl Modulus {
     /// `acc[e] *= by[e]` for all elements.
     ///
     /// # Panics
-    /// If the lengths differ or are not those of whole elements.
+    /// If the lengths differ or are not of whole elements.
     pub fn multiply(&self, acc: &mut [u64], by: &[u64]) {
         self.count(acc);
         assert_eq!(acc.len(), by.len(), "limbs of the factors");
@@ -245,20 +245,23 @@ impl Modulus {
     /// `acc[e] *= table[indices[e]]` for all elements; the indices are public.
     ///
     /// # Panics
-    /// If a length is not that of whole elements, the number of indices is not that of the elements
-    /// of `acc`, or an index is outside the table.
+    /// If a length is not of whole elements, the number of indices differs from the number of
+    /// elements of `acc`, or an index is outside the table.
     pub fn multiply_selected(&self, acc: &mut [u64], table: &[u64], indices: &[u32]) {
         let count = self.count(acc);
         let entries = self.count(table);
         assert_eq!(indices.len(), count, "one index for each element");
+
         let largest = indices.iter().max().map_or(0, |&index| index as usize);
         assert!(
             count == 0 || largest < entries,
             "index {largest} into a table of {entries} elements"
         );
+
         let limbs = self.limbs();
-        let entry = |e: usize| &table[indices[e] as usize * limbs..][..limbs];
-        on_engine!(self, engine => batch::multiply(engine, acc, entry));
+        on_engine!(self, engine => batch::multiply(engine, acc, |e| {
+            &table[indices[e] as usize * limbs..][..limbs]
+        }));
     }
 
     /// `acc[e] = acc[e]²` for all elements.
@@ -298,8 +301,8 @@ impl Modulus {
     /// ordinary modulus. Scales are public and below [`MAX_SCALE`] in absolute value.
     ///
     /// # Panics
-    /// If the modulus is from [`Modulus::of_square`], lengths differ or are not those of whole
-    /// elements, or a scale is too large.
+    /// If the modulus is from [`Modulus::of_square`], lengths differ or are not of whole elements,
+    /// or a scale is too large.
     pub fn add_multiples<const N: usize>(&self, acc: &mut [u64], terms: [(&[u64], i64); N]) {
         self.count(acc);
         assert_eq!(self.field.parts(), 1, "sums modulo an ordinary modulus");
@@ -310,6 +313,7 @@ impl Modulus {
                 "scale {scale}: expected an absolute value below 2^30"
             );
         }
+
         let sums = linear::Sums::new(&self.field);
         let limbs = self.limbs();
         for (e, acc) in acc.chunks_exact_mut(limbs).enumerate() {
@@ -334,6 +338,7 @@ fn check(words: &[u64]) -> Result<Zeroizing<Vec<u64>>, ModulusError> {
         .rposition(|&word| word != 0)
         .map_or(0, |last| last + 1);
     let words = &words[..length];
+
     let bits = integer::bits(words);
     if bits < 2 {
         return Err(ModulusError::TooSmall);
@@ -344,5 +349,6 @@ fn check(words: &[u64]) -> Result<Zeroizing<Vec<u64>>, ModulusError> {
     if words[0] & 1 == 0 {
         return Err(ModulusError::Even);
     }
+
     Ok(Zeroizing::new(words.to_vec()))
 }

@@ -96,6 +96,7 @@ fn check(bytes: &[u8], width: u32, count: usize) -> Result<(), BitsError> {
     if found != expected {
         return Err(BitsError::Length { found, expected });
     }
+
     // Bits up to the next multiple of 8.
     let bits = (count as u128 * u128::from(width)).wrapping_neg() as u32 % 8;
     let last = bytes.last().map_or(0, |&last| u32::from(last));
@@ -103,5 +104,6 @@ fn check(bytes: &[u8], width: u32, count: usize) -> Result<(), BitsError> {
     if found != 0 {
         return Err(BitsError::Padding { found, bits });
     }
+
     Ok(())
 }

@@ -33,7 +33,8 @@ pub(crate) fn check(
     assert_eq!(planes.len(), quads * plane_count * 4, "digits of the query");
 }
 
-/// Panics if the lengths of a pass for several queries do not match; `rows` are the sums of a group.
+/// Panics if the lengths of a pass for several queries do not match; `rows` are the sums of a
+/// group.
 pub(crate) fn check_many(
     rows: usize,
     tiles: &[u8],

@@ -15,11 +15,12 @@ use crate::ntt::table::bit_reverse;
 pub fn permutation(d: usize, e: usize) -> Vec<u32> {
     check(d, e);
     let bits = d.ilog2();
-    let source = |k| {
-        let exponent = (2 * bit_reverse(k, bits) + 1) * (e % (2 * d)) % (2 * d);
-        bit_reverse(exponent / 2, bits) as u32
-    };
-    (0..d).map(source).collect()
+    (0..d)
+        .map(|k| {
+            let exponent = (2 * bit_reverse(k, bits) + 1) * (e % (2 * d)) % (2 * d);
+            bit_reverse(exponent / 2, bits) as u32
+        })
+        .collect()
 }
 
 /// Panics unless d is a power of two up to 2³¹ and e is odd.

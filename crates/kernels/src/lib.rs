@@ -17,7 +17,7 @@
 //! - `src/x86_64/avx2/name.rs`, `src/x86_64/avx512/name.rs`: code that needs more CPU features,
 //!   behind `#[target_feature]`. Both share `src/x86_64/name.rs`, written over `WideLanes`.
 //! - `src/x86_64/amx/`: passes that several queries share, in tiles of bytes. All other kernels of
-//!   that backend are those of AVX-512.
+//!   that backend are the kernels of AVX-512.
 //! - `src/aarch64/name.rs`: kernels with dot products of bytes; the others are the portable ones.
 //! - `tests/it/name.rs`: tests of every backend against `papir-reference`. `benches/` has timings.
 //!

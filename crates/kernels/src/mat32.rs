@@ -94,6 +94,7 @@ pub fn pass_many_with(
     if cols == 0 {
         return;
     }
+
     for (group, tile) in tiles.chunks_exact(cols * ROWS).enumerate() {
         for (block, values) in tile.chunks(BLOCK_COLUMNS * ROWS).enumerate() {
             let taken = values.len() / ROWS;

@@ -144,11 +144,13 @@ pub fn pass_many_with(
     if pairs == 0 {
         return;
     }
+
     several_in_tiles!(
         backend,
         queries,
         words(tiles, pairs, queries, plane_count, outs)
     );
+
     dispatch!(
         backend,
         matvec_i16::pass_many(tiles, pairs, queries, plane_count, outs)

@@ -1,9 +1,9 @@
 //! Matrix of 4-bit words × query, with sums modulo 2^32.
 //!
-//! The matrix is stored as bytes of two words, in the tiles of [`crate::matvec_u8`]: the byte of row
-//! `l` in a group holds the word of row `l` in its low half and that of row `64 + l` in its high
-//! half. So a group has 128 rows of words from 0 to 15, and one read of the bytes multiplies both
-//! halves. Queries are split into the planes of [`crate::matvec_u8`].
+//! The matrix is stored as bytes of two words, in the tiles of [`crate::matvec_u8`]: the byte of
+//! row `l` in a group holds the word of row `l` in its low half and the word of row `64 + l` in its
+//! high half. So a group has 128 rows of words from 0 to 15, and one read of the bytes multiplies
+//! both halves. Queries are split into the planes of [`crate::matvec_u8`].
 
 use crate::backend::Backend;
 use crate::byte_tiles::{check, check_many, pass_blocks};
@@ -68,11 +68,13 @@ pub fn pass_many_with(
     if quads == 0 {
         return;
     }
+
     several_in_tiles!(
         backend,
         queries,
         nibbles(tiles, quads, queries, plane_count, outs)
     );
+
     pass_blocks(
         ROWS,
         tiles,

@@ -139,11 +139,13 @@ pub fn pass_many_with(
     if quads == 0 {
         return;
     }
+
     several_in_tiles!(
         backend,
         queries,
         bytes(tiles, quads, queries, plane_count, outs)
     );
+
     pass_blocks(
         ROWS,
         tiles,

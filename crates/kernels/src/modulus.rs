@@ -74,8 +74,9 @@ impl Modulus {
 
     /// a + b mod q for a, b below q.
     ///
-    /// Like the other sums here, this one fits its word. Wrapping operations say so to the compiler,
-    /// which otherwise checks each of them in test builds and then cannot vectorise the loops.
+    /// Like the other sums here, this one fits its word. Wrapping operations say so to the
+    /// compiler, which otherwise checks each of them in test builds and then cannot vectorise the
+    /// loops.
     #[inline(always)]
     pub const fn add(self, a: u32, b: u32) -> u32 {
         self.subtract_once(a.wrapping_add(b))

@@ -1,7 +1,7 @@
 //! Peak rates of the multiply-adds that the database kernels are built from.
 //!
-//! A kernel that does nothing but these instructions, on data in the first-level cache, would run at
-//! these rates. They turn numbers of products into a floor for the time of an answer.
+//! A kernel that does nothing but these instructions, on data in the first-level cache, would run
+//! at these rates. They turn numbers of products into a floor for the time of an answer.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -25,7 +25,8 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// Measures the rates of a backend on the current thread, which takes some tens of milliseconds.
+    /// Measures the rates of a backend on the current thread, which takes some tens of
+    /// milliseconds.
     pub fn measure(backend: Backend) -> Self {
         Self {
             select: rate(|words| dispatch!(backend, peak::products(words))),
@@ -38,6 +39,7 @@ impl Peak {
 fn rate(work: impl Fn(&[i32; WORDS]) -> i64) -> f64 {
     let words = black_box([0x0123_4567; WORDS]);
     let mut least = f64::INFINITY;
+
     for _ in 0..TRIALS {
         let start = Instant::now();
         for _ in 0..ROUNDS {
@@ -45,5 +47,6 @@ fn rate(work: impl Fn(&[i32; WORDS]) -> i64) -> f64 {
         }
         least = least.min(start.elapsed().as_secs_f64());
     }
+
     (ROUNDS * size_of_val(&words)) as f64 / least
 }

@@ -82,7 +82,7 @@ kernel! {
 kernel! {
     /// out = Σ_j a_j·b_j mod q over the rows of `a` and `b`, each as long as `out`.
     ///
-    /// Words of `a` must be below 4q and those of `b` below q; larger ones give wrong residues.
+    /// Words of `a` must be below 4q and words of `b` below q; larger ones give wrong residues.
     /// At most 2^(62 − 2·log₂ q) rows: 64 for q below 2²⁸.
     pub fn dot | dot_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
     checks {

@@ -1,10 +1,10 @@
 //! Evaluation of a polynomial in several variables at many points, modulo an odd prime q < 2²⁸.
 //!
 //! The polynomial has v variables and total degree at most D. Its C(D + v, v) coefficients are in
-//! lexicographic order of their exponents, with those of the last variable next to each other. The
-//! powers of a point are computed once. Each row of coefficients is a sum of products without
-//! reductions; only the sum is reduced, by Montgomery's algorithm ("Modular multiplication without
-//! trial division", 1985), and becomes a term of the row above.
+//! lexicographic order of their exponents, with the exponents of the last variable next to each
+//! other. The powers of a point are computed once. Each row of coefficients is a sum of products
+//! without reductions; only the sum is reduced, by Montgomery's algorithm ("Modular multiplication
+//! without trial division", 1985), and becomes a term of the row above.
 
 use crate::backend::Backend;
 

@@ -6,9 +6,10 @@ const LINE: usize = 64;
 
 /// Prefetches the block that follows one in the cache, while a pass uses that one.
 ///
-/// A pass may use the words of a block in another order, and several times for several queries. This
-/// goes through the next block once and in the order of addresses, which the CPU's own prefetcher can
-/// follow, and at an even pace: prefetches faster than the memory would stall the pass.
+/// A pass may use the words of a block in another order, and several times for several queries.
+/// This goes through the next block once and in the order of addresses, which the CPU's own
+/// prefetcher can follow, and at an even pace: prefetches faster than the memory would stall the
+/// pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead {
     /// Number of steps for each part.
@@ -28,8 +29,8 @@ impl Ahead {
         }
     }
 
-    /// One step: prefetches another `T` of the block after `block` if it is time. It may lie outside the
-    /// slice, and even outside the memory of the program.
+    /// One step: prefetches another `T` of the block after `block` if it is time. It may lie
+    /// outside the slice, and even outside the memory of the program.
     #[inline(always)]
     pub(crate) fn step<T>(&mut self, block: &[T]) {
         self.rest -= 1;
@@ -41,8 +42,8 @@ impl Ahead {
     }
 }
 
-/// Prefetches the `T` that is `parts` after the end of `block`, or its part of a cache line. It may lie
-/// outside the memory of the program.
+/// Prefetches the `T` that is `parts` after the end of `block`, or its part of a cache line. It may
+/// lie outside the memory of the program.
 #[inline(always)]
 pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -53,6 +54,7 @@ pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
     }
+
     #[cfg(target_arch = "aarch64")]
     for line in 0..(size_of::<T>() / LINE).max(1) {
         let ahead = size_of_val(block) + parts * size_of::<T>() + line * LINE;
@@ -62,6 +64,7 @@ pub(crate) fn prefetch<T>(block: &[T], parts: usize) {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
         }
     }
+
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = (block, parts);
 }
@@ -75,6 +78,7 @@ pub(crate) fn prefetch_words(words: &[u64]) {
         // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
     }
+
     #[cfg(target_arch = "aarch64")]
     for line in words.chunks(LINE / size_of::<u64>()) {
         // SAFETY: as in `prefetch`.
@@ -82,6 +86,7 @@ pub(crate) fn prefetch_words(words: &[u64]) {
             std::arch::asm!("prfm pldl2keep, [{}]", in(reg) line.as_ptr(), options(nostack, preserves_flags, readonly));
         }
     }
+
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = words;
 }

@@ -1,7 +1,7 @@
 //! Writing and reading of the tiles of `matvec_i16` and `matvec_u8`.
 //!
 //! A tile holds 64 rows. `H` neighbouring columns of a row make a *cell*. The cells of the 64 rows
-//! come one after another, followed by those of the next `H` columns.
+//! come one after another, then the cells of the next `H` columns.
 
 use bytemuck::Pod;
 
@@ -27,6 +27,7 @@ pub(crate) fn scatter_column<T: Copy, const H: usize>(
     assert_eq!(tiles.len(), groups * cells * ROWS * H, "words of the tiles");
     assert_eq!(words.len(), groups * ROWS, "words of the column");
     assert!(column < cells * H, "column {column} of {}", cells * H);
+
     let (places, _) = tiles.as_chunks_mut::<H>();
     let groups = places.chunks_exact_mut(cells * ROWS);
     for (group, words) in groups.zip(words.chunks_exact(ROWS)) {
@@ -50,6 +51,7 @@ pub(crate) fn scatter_columns<T: Copy, const H: usize>(
     for column in columns {
         assert_eq!(column.len(), groups * ROWS, "words of the column");
     }
+
     let (places, _) = tiles.as_chunks_mut::<H>();
     for (group, place) in places.chunks_exact_mut(cells * ROWS).enumerate() {
         let place = &mut place[k * ROWS..][..ROWS];
@@ -71,6 +73,7 @@ pub(crate) fn gather_column<T: Copy, const H: usize>(
     assert_eq!(tiles.len(), groups * cells * ROWS * H, "words of the tiles");
     assert_eq!(words.len(), groups * ROWS, "words of the column");
     assert!(column < cells * H, "column {column} of {}", cells * H);
+
     let (places, _) = tiles.as_chunks::<H>();
     let groups = places.chunks_exact(cells * ROWS);
     for (group, words) in groups.zip(words.chunks_exact_mut(ROWS)) {
@@ -111,6 +114,7 @@ pub(crate) fn gather_rows<T: Copy, const H: usize>(
     if columns == 0 {
         return;
     }
+
     let (cells, _) = span::<T, H>(tile, first, columns).as_chunks::<ROWS>();
     let (squares, _) = cells[..columns / H].as_chunks::<SIDE>();
     for (run, squares) in squares.chunks(RUN).enumerate() {
@@ -118,6 +122,7 @@ pub(crate) fn gather_rows<T: Copy, const H: usize>(
             turn_run(Baseline, squares, block, rows, run * RUN);
         }
     }
+
     for (k, cells) in cells.iter().enumerate().skip(squares.len() * SIDE) {
         for (row, cell) in out.chunks_exact_mut(columns).zip(cells) {
             let row = &mut row[k * H..];

@@ -2,8 +2,8 @@
 //!
 //! The counterpart of [`ntt`](crate::ntt), [`pointwise`](crate::pointwise),
 //! [`monomial`](crate::monomial) and [`gadget`](crate::gadget), which compute modulo primes below
-//! 2³⁰ in words of 32 bits. A product has two digits of 52 bits: those of the multipliers of IFMA,
-//! and of a double. Values below 4q are below 2⁵² and so fit one digit.
+//! 2³⁰ in words of 32 bits. A product has two digits of 52 bits, which fit the multipliers of IFMA
+//! and a double. Values below 4q are below 2⁵² and so fit one digit.
 
 use crate::backend::Backend;
 use crate::dispatch::same_length;
@@ -123,7 +123,7 @@ fn check_rows(out: usize, a: usize, b: usize) {
 
 /// out = Σ_j a_j·b_j mod q over the rows of `a` and `b`, each as long as `out`.
 ///
-/// Words of `a` must be below 4q and those of `b` below q; larger ones give wrong residues. At
+/// Words of `a` must be below 4q and words of `b` below q; larger ones give wrong residues. At
 /// most [`DOT_ROWS`] rows.
 pub fn dot(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     dot_with(Backend::current(), out, a, b, modulus);

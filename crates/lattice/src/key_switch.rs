@@ -24,7 +24,7 @@ pub fn masks<R: CyclotomicRing>(
     masks_from(ring, seed, label, 0..levels)
 }
 
-/// Expands the masks with these indices from the public seed, each from its own stream.
+/// Expands the masks of these rows from the public seed, each from its own stream.
 pub fn masks_from<R: CyclotomicRing>(
     ring: &R,
     seed: &Seed,
@@ -44,11 +44,14 @@ pub fn generate<R: CyclotomicRing>(
     gadget: &Gadget<R>,
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values, R::Word>> {
-    let body = |(i, mask)| {
-        let scaled = Zeroizing::new(params.ring().scale(source, gadget.factor(i)));
-        encrypt(params, target, mask, &scaled, rng)
-    };
-    masks.iter().enumerate().map(body).collect()
+    masks
+        .iter()
+        .enumerate()
+        .map(|(i, mask)| {
+            let scaled = Zeroizing::new(params.ring().scale(source, gadget.factor(i)));
+            encrypt(params, target, mask, &scaled, rng)
+        })
+        .collect()
 }
 
 /// Returns Σ digitᵢ·rowᵢ.

@@ -35,17 +35,19 @@ pub fn encrypt_selector(
     let ring = params.ring();
     let d = ring.degree();
     let mut bodies = Vec::with_capacity(columns.next_multiple_of(d));
+
     for (i, mask) in masks.take(columns.div_ceil(d)).enumerate() {
         let first = (i * d) as u32;
-        let is_selected = |c: u32| u64::from((first + c).ct_eq(&selected).unwrap_u8());
-        let message = Zeroizing::new(
-            (0..d as u32)
-                .map(|c| is_selected(c) * scale)
-                .collect::<Vec<u64>>(),
-        );
+        // Every column is compared, in constant time: the position is secret.
+        let message = (0..d as u32)
+            .map(|c| u64::from((first + c).ct_eq(&selected).unwrap_u8()) * scale)
+            .collect::<Vec<u64>>();
+        let message = Zeroizing::new(message);
         let message = Zeroizing::new(ring.forward(ring.from_words(&message)));
+
         bodies.extend(ring.to_words(&ring.inverse(encrypt(params, secret, &mask, &message, rng))));
     }
+
     bodies.truncate(columns);
     bodies
 }

@@ -74,15 +74,12 @@ pub fn lift_elements<R: CyclotomicRing>(
     words: &[u64],
 ) -> Vec<Poly<Coefficients, R::Word>> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
-    let lift = |words: &[u64]| {
-        words
-            .iter()
-            .map(|&word| switch.up(word))
-            .collect::<Vec<_>>()
-    };
     words
         .chunks_exact(ring.degree())
-        .map(|words| ring.from_words(&lift(words)))
+        .map(|words| {
+            let lifted: Vec<u64> = words.iter().map(|&word| switch.up(word)).collect();
+            ring.from_words(&lifted)
+        })
         .collect()
 }
 

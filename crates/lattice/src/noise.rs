@@ -107,14 +107,18 @@ impl Setting {
     /// Variance, in units of q, of switching an answer's mask to 2^a_bits and its body to 2^b_bits
     /// (Lemma 9, one modulus each).
     pub fn response_switch(&self, a_bits: u32, b_bits: u32) -> f64 {
-        let step = |bits: u32| rounding(self.modulus / 2f64.powi(bits as i32));
-        self.degree as f64 * self.secret * step(a_bits) + step(b_bits)
+        self.degree as f64 * self.secret * self.rounding_to(a_bits) + self.rounding_to(b_bits)
+    }
+
+    /// Variance, in units of q, of rounding a word to its leading `bits` bits.
+    fn rounding_to(&self, bits: u32) -> f64 {
+        rounding(self.modulus / 2f64.powi(bits as i32))
     }
 }
 
-/// Returns a bound on the sum of squares of `count` uniform integers of −`largest` to `largest` − 1: the
-/// mean plus ten standard deviations, and never more than count·largest². Exceeded with probability
-/// below 2⁻⁵¹.
+/// Returns a bound on the sum of squares of `count` uniform integers of −`largest` to
+/// `largest` − 1: the mean plus ten standard deviations, and never more than count·largest².
+/// Exceeded with probability below 2⁻⁵¹.
 pub fn squares_of_uniform(count: f64, largest: f64) -> f64 {
     let [mean, variance] = square_of_uniform(largest);
     (mean * count + 10.0 * (variance * count).sqrt()).min(count * largest * largest)
@@ -128,8 +132,8 @@ pub fn squares_of_uniform_within(count: f64, largest: f64, nats: f64) -> f64 {
     (mean * count + more).min(count * largest)
 }
 
-/// Mean and variance, 11/180 too large, of the square of a uniform integer of −L to L − 1. Continuous
-/// words would have L²/3 and 4L⁴/45; for words of 4 bits the mean is 0.8 % more.
+/// Mean and variance, 11/180 too large, of the square of a uniform integer of −L to L − 1.
+/// Continuous words would have L²/3 and 4L⁴/45; for words of 4 bits the mean is 0.8 % more.
 fn square_of_uniform(largest: f64) -> [f64; 2] {
     let square = largest * largest;
     [
@@ -151,7 +155,7 @@ pub fn bits_for_rounding(modulus: f64, variance: f64) -> Option<u32> {
 pub enum Tails {
     /// A Gaussian's tail: 2·exp(−t²/2V).
     Gaussian,
-    /// The tail of a sum of this many products of independent sub-Gaussian factors, one of each pair
+    /// The tail of a sum of `terms` products of independent sub-Gaussian factors, one of each pair
     /// shared by all coefficients: digits times errors of keys, or rounding errors times a secret.
     ///
     /// It bounds every sum of independent parts that are sub-Gaussian or sums of at least as many
@@ -186,7 +190,7 @@ impl Tails {
         (threshold / self.deviations(coefficients, failure_log2)).powi(2)
     }
 
-    /// −ln of half the probability of an error beyond this many deviations.
+    /// −ln of half the probability of an error beyond `deviations` standard deviations.
     fn nats(self, deviations: f64) -> f64 {
         match self {
             Self::Gaussian => deviations * deviations / 2.0,
@@ -199,9 +203,10 @@ impl Tails {
         }
     }
 
-    /// The inverse of [`Tails::nats`], rounded up.
+    /// Inverse of [`Tails::nats`], rounded up.
     fn deviations_for(self, nats: f64) -> f64 {
         let gaussian = (2.0 * nats).sqrt();
+
         match self {
             Self::Gaussian => gaussian,
             Self::Products { .. } => {
@@ -210,6 +215,7 @@ impl Tails {
                 while self.nats(enough) < nats {
                     enough *= 2.0;
                 }
+
                 // Until nothing lies between them.
                 while few < few.midpoint(enough) && few.midpoint(enough) < enough {
                     let middle = few.midpoint(enough);
@@ -219,6 +225,8 @@ impl Tails {
                         enough = middle;
                     }
                 }
+
+                // The upper end: rounding down would promise less than `nats`.
                 enough
             }
         }
@@ -227,7 +235,7 @@ impl Tails {
 
 /// A sum of products of independent pairs, one of each pair an error that many coefficients share.
 ///
-/// Its tails are longer than those of a Gaussian of the same variance. It stands for every sum of
+/// Its tails are longer than a Gaussian's of the same variance. It stands for every sum of
 /// xᵢ·eᵢ with independent sub-Gaussian xᵢ of variance u and Gaussian eᵢ, correlated or not. Given
 /// the errors, the sum is sub-Gaussian of variance u·|e|², and E exp(λ²·u·|e|²/2) is the product of
 /// (1 − λ²·u·v)^(−1/2) over the eigenvalues v of the errors' covariance. For a given sum T of the
@@ -275,38 +283,66 @@ pub fn failure_log2_with_products(
     if widest <= 0.0 || threshold <= 0.0 {
         return Tails::Gaussian.failure_log2(threshold, variance, coefficients);
     }
+
     // All errors scale with the sampler's, so the threshold may instead.
     let threshold = threshold / (1.0 + EXCESS).sqrt();
-    let exponent = |lambda: f64| {
-        let gaussian = lambda * lambda * variance / 2.0;
-        let of = |products: &Products| {
-            products.terms / 2.0 * (-lambda * lambda * products.variance).ln_1p()
-        };
-        gaussian - products.iter().map(of).sum::<f64>() - lambda * threshold
+    let bound = Chernoff {
+        threshold,
+        variance,
+        products,
     };
-    // The exponent is convex in λ: its slope has one zero. Any λ gives a bound, and the zero the best.
-    let slope = |lambda: f64| {
-        let of =
-            |products: &Products| products.total() / (1.0 - lambda * lambda * products.variance);
-        lambda * (variance + products.iter().map(of).sum::<f64>()) - threshold
-    };
-    let most = threshold
-        / (variance
-            + products
-                .iter()
-                .map(|products| products.total())
-                .sum::<f64>());
-    let mut low = 0.0;
-    let mut high = most.min((1.0 - 1e-12) / widest.sqrt());
-    for _ in 0..50 {
-        let middle = (low + high) / 2.0;
-        if slope(middle) > 0.0 {
-            high = middle
-        } else {
-            low = middle
-        }
+    let exponent = bound.exponent(bound.best(widest));
+
+    (1.0 + coefficients.log2() + exponent * LOG2_E).min(0.0)
+}
+
+/// Chernoff's bound for a sub-Gaussian error plus independent sums of products.
+struct Chernoff<'a> {
+    threshold: f64,
+    variance: f64,
+    products: &'a [Products],
+}
+
+impl Chernoff<'_> {
+    /// ln of the bound at λ.
+    fn exponent(&self, lambda: f64) -> f64 {
+        let gaussian = lambda * lambda * self.variance / 2.0;
+        let products = self
+            .products
+            .iter()
+            .map(|products| products.terms / 2.0 * (-lambda * lambda * products.variance).ln_1p());
+        gaussian - products.sum::<f64>() - lambda * self.threshold
     }
-    (1.0 + coefficients.log2() + exponent(low) * LOG2_E).min(0.0)
+
+    /// Derivative of [`Chernoff::exponent`].
+    fn slope(&self, lambda: f64) -> f64 {
+        let products = self
+            .products
+            .iter()
+            .map(|products| products.total() / (1.0 - lambda * lambda * products.variance));
+        lambda * (self.variance + products.sum::<f64>()) - self.threshold
+    }
+
+    /// Returns the λ of the least exponent; `widest` is the largest variance of a product.
+    fn best(&self, widest: f64) -> f64 {
+        let products = self.products.iter().map(|products| products.total());
+        let most = self.threshold / (self.variance + products.sum::<f64>());
+        let mut low = 0.0;
+        let mut high = most.min((1.0 - 1e-12) / widest.sqrt());
+
+        // The exponent is convex in λ: its slope has one zero. Any λ gives a bound, and the zero
+        // the best.
+        for _ in 0..50 {
+            let middle = (low + high) / 2.0;
+            if self.slope(middle) > 0.0 {
+                high = middle
+            } else {
+                low = middle
+            }
+        }
+
+        low
+    }
 }
 
 #[cfg(test)]
@@ -377,8 +413,8 @@ mod tests {
         }
     }
 
-    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` uniform integers of
-    /// −L to L − 1 exceeds `sum`.
+    /// −ln of Chernoff's bound on the probability that the sum of squares of `count` uniform
+    /// integers of −L to L − 1 exceeds `sum`.
     fn chernoff_of_squares(count: f64, l: i32, sum: f64) -> f64 {
         let largest = f64::from(l).powi(2);
         let moment = |lambda: f64| {
@@ -429,6 +465,7 @@ mod tests {
             );
             last = found;
         }
+
         assert!(last < gaussian + 0.1, "{last}, Gaussian {gaussian}");
         // Without products, or with negligible ones, the bound is the Gaussian one.
         assert_eq!(
@@ -463,6 +500,7 @@ mod tests {
             variance: 1.0 / 12.0,
         };
         let bound = failure_log2_with_products(4.0, 0.0, &[products], 1.0).exp2();
+
         // A Gaussian exceeds 4 deviations with probability 6.3e-5.
         assert!(
             beyond > 1e-4 && beyond < bound,

@@ -17,7 +17,7 @@ const DEVIATIONS: f64 = 16.0;
 pub struct ResponseBits {
     /// Bits of the mask.
     pub a: u32,
-    /// Bits of the body, at most those of the mask.
+    /// Bits of the body, at most as many as of the mask.
     pub b: u32,
 }
 
@@ -70,10 +70,11 @@ impl ResponseBits {
     /// Returns coefficient 0 of [`ResponseBits::phases`], by an inner product.
     pub fn first_phase(self, secret: &SecretKey, mask: &[u64], body: u64) -> u64 {
         let s = secret.coefficients();
-        let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
         // Wrapping is exact: the inner product counts modulo 2^a only, and 2^a divides 2^64.
-        let rest = mask[1..].iter().zip(s[1..].iter().rev()).map(product);
-        let sum = rest.fold(product((&mask[0], &s[0])), u64::wrapping_sub);
+        let rest = mask[1..].iter().zip(s[1..].iter().rev());
+        let sum = rest
+            .map(|(&a, &s)| product(a, s))
+            .fold(product(mask[0], s[0]), u64::wrapping_sub);
         self.phase(sum as i64, body)
     }
 
@@ -111,23 +112,28 @@ impl ResponseBits {
     ) -> (Zeroizing<Vec<u32>>, bool) {
         let half = 1 << (self.a - 1);
         let most = (plaintext.fill * half as f64) as u64;
+        let phases = self.phases(ring, secret, mask, body);
+
         let mut within = true;
-        let word = |&phase: &u64| {
+        let mut words = Zeroizing::new(Vec::<u32>::with_capacity(phases.len()));
+        for &phase in phases.iter() {
             // Phase and p are below 2³², so the sum stays below 2⁶⁴.
             let shifted = phase * plaintext.modulus + half;
             within &= (shifted & (2 * half - 1)).abs_diff(half) <= most;
+
             // The rounded value is at most p, which stands for zero; a comparison avoids a
             // division.
             let rounded = shifted >> self.a;
-            rounded as u32 * u32::from(rounded < plaintext.modulus)
-        };
-        let words = self
-            .phases(ring, secret, mask, body)
-            .iter()
-            .map(word)
-            .collect();
-        (Zeroizing::new(words), within)
+            words.push(rounded as u32 * u32::from(rounded < plaintext.modulus));
+        }
+
+        (words, within)
     }
+}
+
+/// Returns a·s modulo 2⁶⁴.
+fn product(a: u64, s: i32) -> u64 {
+    a.wrapping_mul(i64::from(s) as u64)
 }
 
 fn switch(ring: &impl CyclotomicRing, bits: u32, words: &[u64]) -> Vec<u64> {
@@ -158,6 +164,7 @@ mod tests {
         let uniform = params.ring().uniform(&mut Seed([2; 32]).expand("mask", 0));
         let mask = bits.mask(params.ring(), &params.ring().inverse(uniform));
         let phases = bits.phases(params.ring(), &secret, &mask, &[700; 64]);
+
         assert_eq!(bits.first_phase(&secret, &mask, 700), phases[0]);
         assert!(phases.iter().all(|&phase| phase < 1 << 18) && phases[1] != phases[0]);
     }

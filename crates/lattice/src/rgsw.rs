@@ -31,8 +31,8 @@ fn monomial(degree: usize, exponent: u32) -> Zeroizing<Vec<i32>> {
     let d = degree as u32;
     let low = exponent & (d - 1);
     let sign = 1 - 2 * (exponent >> d.trailing_zeros() & 1) as i32;
-    let coefficient = |c: u32| i32::conditional_select(&0, &sign, c.ct_eq(&low));
-    Zeroizing::new((0..d).map(coefficient).collect())
+    let coefficients = (0..d).map(|c| i32::conditional_select(&0, &sign, c.ct_eq(&low)));
+    Zeroizing::new(coefficients.collect())
 }
 
 /// Returns the bodies of an RGSW encryption of X^exponent: ℓ of s·m·g, then ℓ of m·g.

@@ -28,8 +28,10 @@ pub fn encrypt<R: CyclotomicRing>(
     let ring = params.ring();
     let mut errors = Zeroizing::new(vec![0; ring.degree()]);
     params.error().fill(rng, &mut errors);
+
     let mut body = ring.forward(ring.from_signed(&errors));
     ring.add_assign(&mut body, message);
+
     let product = Zeroizing::new(ring.mul(mask, secret.values()));
     ring.sub_assign(&mut body, &product);
     body

@@ -1,11 +1,10 @@
 //! Products of gadget digits with encrypted rows.
 //!
 //! A [`Rows`] is RLWE′(m), one encryption of m·gⱼ for each digit j, or RGSW(m), the encryptions of
-//! s·m·gⱼ followed by those of m·gⱼ (see [`crate::rgsw`]). These products implement key switching
-//! (InsPIRe, section 2, KS.Switch), the external product (Lemma 2), blind rotation, automorphisms
-//! and CMUX gates. A product transforms the digits, sums digits times rows without intermediate
-//! reductions, and transforms back to coefficients, in reused buffers.
-
+//! s·m·gⱼ and then of m·gⱼ (see [`crate::rgsw`]). These products implement key switching (InsPIRe,
+//! section 2, KS.Switch), the external product (Lemma 2), blind rotation, automorphisms and CMUX
+//! gates. A product transforms the digits, sums digits times rows without intermediate reductions,
+//! and transforms back to coefficients, in reused buffers.
 use papir_ring::{Aligned, Coefficients, CyclotomicRing, Poly, Values, Word};
 use rayon::prelude::*;
 
@@ -31,19 +30,9 @@ impl<W: Word> Rows<W> {
         bodies: &[Poly<Values, W>],
     ) -> Self {
         assert_eq!(masks.len(), bodies.len(), "masks and bodies");
-        let d = ring.degree();
-        let part = |rows: &[Poly<Values, W>]| {
-            let mut words = Aligned::zeroed(R::PRIMES * rows.len() * d);
-            for (place, out) in words.chunks_exact_mut(d).enumerate() {
-                let prime = place / rows.len();
-                let row = place % rows.len();
-                out.copy_from_slice(&rows[row].residues()[prime * d..][..d]);
-            }
-            words
-        };
         Self {
             count: masks.len(),
-            parts: [part(masks), part(bodies)],
+            parts: [by_prime(ring, masks), by_prime(ring, bodies)],
         }
     }
 
@@ -71,6 +60,18 @@ impl<W: Word> Rows<W> {
     pub fn bytes<R: CyclotomicRing<Word = W>>(ring: &R, count: usize) -> usize {
         2 * R::PRIMES * count * ring.degree() * size_of::<W>()
     }
+}
+
+/// Returns the residues of all rows modulo the first prime, then modulo the next.
+fn by_prime<R: CyclotomicRing>(ring: &R, rows: &[Poly<Values, R::Word>]) -> Aligned<R::Word> {
+    let d = ring.degree();
+    let mut words = Aligned::zeroed(R::PRIMES * rows.len() * d);
+    for (place, out) in words.chunks_exact_mut(d).enumerate() {
+        let prime = place / rows.len();
+        let row = place % rows.len();
+        out.copy_from_slice(&rows[row].residues()[prime * d..][..d]);
+    }
+    words
 }
 
 /// Buffers for the digits of a product. They hold public values only.
@@ -102,6 +103,7 @@ impl<W: Word> Workspace<W> {
         let d = ring.degree();
         let each = gadget.levels() * ring.degree();
         self.rows = polys.len() * gadget.levels();
+
         for (place, poly) in polys.iter().enumerate() {
             let outs = self
                 .digits
@@ -109,6 +111,7 @@ impl<W: Word> Workspace<W> {
                 .map(|digits| &mut digits[place * each..][..each]);
             gadget.decompose_lazy(poly, &mut outs.collect::<Vec<_>>());
         }
+
         for (prime, digits) in self.digits.iter_mut().enumerate() {
             let rows = digits[..self.rows * d].chunks_exact_mut(d);
             rows.for_each(|row| ring.forward_lazy(prime, row));
@@ -119,11 +122,13 @@ impl<W: Word> Workspace<W> {
     fn product<R: CyclotomicRing<Word = W>>(&self, ring: &R, rows: &Rows<W>, out: &mut Rlwe<W>) {
         debug_assert_eq!(self.rows, rows.count, "one digit for each row");
         let d = ring.degree();
+
         let outs = out
             .a
             .residues_mut()
             .chunks_exact_mut(d)
             .zip(out.b.residues_mut().chunks_exact_mut(d));
+
         for (prime, (a, b)) in outs.enumerate() {
             // Sums rows without reduction: at most 64.
             ring.products(

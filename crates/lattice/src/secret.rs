@@ -104,6 +104,7 @@ mod tests {
         let drawn: Vec<bool> = (0..100)
             .map(|_| SecretKey::generate(&params, &mut rng).is_light(mean))
             .collect();
+
         assert!(drawn.contains(&true) && drawn.contains(&false));
         assert!(
             (0..100).all(|_| SecretKey::generate_light(&params, mean, &mut rng).is_light(mean))

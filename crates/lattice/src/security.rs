@@ -88,6 +88,11 @@ impl Row {
     fn is_dominated_by(&self, n: usize, log2_q: f64, secret: Secret, sigma: f64) -> bool {
         self.secret == secret && n >= self.n && log2_q <= self.log2_q && sigma >= self.sigma
     }
+
+    /// Returns whether schemes may rely on this row.
+    fn is_preferred(&self) -> bool {
+        self.allowed() && self.method == Method::SamplesOptimised
+    }
 }
 
 /// A parameter set without an estimate of at least [`MINIMUM_BITS`] bits.
@@ -116,16 +121,16 @@ fn estimate_in_words(bits: Option<f64>) -> String {
     })
 }
 
-/// Returns the row with the highest estimate among those that the set equals or dominates. Rows that
-/// suffice, with an optimised number of samples, come before all others.
+/// Returns the row with the highest estimate among the rows that the set equals or dominates.
+///
+/// Rows that suffice, with an optimised number of samples, come before all others.
 pub fn estimate(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<&'static Row> {
     let backing = TABLE
         .iter()
         .filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));
-    let preferred = |row: &Row| row.allowed() && row.method == Method::SamplesOptimised;
     backing.max_by(|a, b| {
-        preferred(a)
-            .cmp(&preferred(b))
+        a.is_preferred()
+            .cmp(&b.is_preferred())
             .then(a.matzov.total_cmp(&b.matzov))
     })
 }
@@ -140,15 +145,16 @@ pub fn require_128(
     secret: Secret,
     sigma: f64,
 ) -> Result<&'static Row, InsecureError> {
-    let row = estimate(n, log2_q, secret, sigma);
-    let insecure = || InsecureError {
-        n,
-        log2_q,
-        secret,
-        sigma,
-        bits: row.map(|row| row.matzov),
-    };
-    row.filter(|row| row.allowed()).ok_or_else(insecure)
+    match estimate(n, log2_q, secret, sigma) {
+        Some(row) if row.allowed() => Ok(row),
+        row => Err(InsecureError {
+            n,
+            log2_q,
+            secret,
+            sigma,
+            bits: row.map(|row| row.matzov),
+        }),
+    }
 }
 
 const fn row(
@@ -255,6 +261,7 @@ mod tests {
     #[test]
     fn rows_cover_dominating_sets_only() {
         let secret = Secret::ErrorLike;
+
         assert_eq!(bits(1080, 32.0, secret, 6.4), Some(128.4));
         assert_eq!(bits(1408, 31.5, secret, 6.5), Some(128.4));
         assert_eq!(bits(1024, 32.0, secret, 11.0), Some(128.4));
@@ -289,6 +296,7 @@ mod tests {
             assert_eq!(error.bits, bits, "{error}");
         }
         let refused_rows = TABLE.iter().filter(|row| !row.allowed()).count();
+
         assert_eq!((TABLE.len(), refused_rows), (52, 12));
     }
 
@@ -299,6 +307,7 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("    row(\""));
         let lines: Vec<_> = lines.map(|line| line.replace('_', "")).collect();
+
         assert_eq!(lines.len(), TABLE.len());
         for (line, row) in lines.iter().zip(TABLE) {
             let Row {
@@ -353,6 +362,7 @@ mod tests {
             .to_string();
         let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: \
                         121.5 bits estimated, expected at least 128 bits";
+
         assert_eq!(error, expected);
         assert_eq!(
             require_128(1080, 32.0, Secret::ErrorLike, 6.4)

@@ -20,6 +20,7 @@ pub(crate) struct Batch {
     reduce: Option<Residues>,
 }
 
+/// Returns the kernels' modulus: `root`, or its square.
 fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
     let words = Zeroizing::new(to_words(root, (root.bits_precision() / 64) as usize));
     let modulus = if is_square {
@@ -27,6 +28,7 @@ fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
     } else {
         Modulus::new(&words)
     };
+
     modulus.map_err(|error| Error::Malformed {
         what: "modulus",
         found: error.to_string(),
@@ -44,17 +46,20 @@ impl Batch {
         let bits = modulus.bits_precision();
         let is_wide = bits as usize > MAX_BITS;
         let is_square = power.is_multiple_of(2) || is_wide;
-        let root = Zeroizing::new(integer_power(
-            base,
-            if is_square { power.div_ceil(2) } else { power },
-        ));
-        let reduce =
-            (is_square && !power.is_multiple_of(2)).then(|| Residues::secret((*modulus).clone()));
+
+        let root_power = if is_square { power.div_ceil(2) } else { power };
+        let root = Zeroizing::new(integer_power(base, root_power));
         let kernel = kernel_modulus(&root, is_square)?;
+
+        let reduce = if is_square && !power.is_multiple_of(2) {
+            Some(Residues::secret((*modulus).clone())?)
+        } else {
+            None
+        };
         Ok(Self {
             kernel,
             words: (bits / 64) as usize,
-            reduce: reduce.transpose()?,
+            reduce,
         })
     }
 
@@ -79,6 +84,7 @@ impl Batch {
         let words = self.kernel.words();
         let mut integers = Zeroizing::new(vec![0; elements.len() / self.limbs() * words]);
         self.kernel.leave(elements, &mut integers);
+
         // The kernel drops leading zero words; residues have the length given by the key size.
         let mut residues = Zeroizing::new(Vec::with_capacity(integers.len() / words * self.words));
         for integer in integers.chunks(words) {
@@ -87,6 +93,7 @@ impl Batch {
         residues
     }
 
+    /// Converts an integer of the kernel to a residue.
     fn residue(&self, integer: &[u64]) -> Zeroizing<Vec<u64>> {
         let number = Zeroizing::new(from_words(integer));
         let reduced = self
@@ -134,18 +141,22 @@ impl Batch {
 
     /// Raises elements to a public power, in time that depends on its bits.
     pub(crate) fn power_vartime(&self, elements: &mut [u64], exponent: &[u64]) {
-        let bit = |i: usize| exponent[i / 64] >> (i % 64) & 1;
-        let Some(top) = (0..64 * exponent.len()).rev().find(|&i| bit(i) == 1) else {
+        let top = (0..64 * exponent.len())
+            .rev()
+            .find(|&i| bit(exponent, i) == 1);
+        let Some(top) = top else {
             let one = self.kernel.one();
-            return elements
-                .chunks_exact_mut(one.len())
-                .for_each(|element| element.copy_from_slice(one));
+            for element in elements.chunks_exact_mut(one.len()) {
+                element.copy_from_slice(one);
+            }
+            return;
         };
+
         let bases = Zeroizing::new(elements.to_vec());
         let mut squarings = 0;
         for i in (0..top).rev() {
             squarings += 1;
-            if bit(i) == 1 {
+            if bit(exponent, i) == 1 {
                 self.kernel.square_repeatedly(elements, squarings);
                 self.kernel.multiply(elements, &bases);
                 squarings = 0;
@@ -153,4 +164,9 @@ impl Batch {
         }
         self.kernel.square_repeatedly(elements, squarings);
     }
+}
+
+/// Bit `i` of a number in little-endian words.
+fn bit(words: &[u64], i: usize) -> u64 {
+    words[i / 64] >> (i % 64) & 1
 }

@@ -18,8 +18,10 @@ const SECRET: u8 = 2;
 /// Bytes of the header.
 const HEADER: usize = 8;
 
+/// Returns the header of a key.
 fn header(params: &Params, kind: u8) -> [u8; HEADER] {
     let mut header = [0; HEADER];
+
     header[..4].copy_from_slice(MAGIC);
     header[4] = kind;
     header[5] = params.s() as u8;
@@ -27,7 +29,7 @@ fn header(params: &Params, kind: u8) -> [u8; HEADER] {
     header
 }
 
-/// Returns the `length` bytes after a header of this kind and these parameters.
+/// Checks the header and returns the `length` bytes after it.
 fn payload<'a>(
     what: &'static str,
     params: &Params,
@@ -36,24 +38,21 @@ fn payload<'a>(
     length: usize,
 ) -> Result<&'a [u8]> {
     Error::check_length(what, bytes.len(), HEADER + length)?;
+
     let (found, payload) = bytes.split_at(HEADER);
     let expected = header(params, kind);
     if found != expected {
-        let hex = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>()
-        };
-        let found = format!("the header 0x{}", hex(found));
-        let expected = format!("0x{}", hex(&expected));
         return Err(Error::Malformed {
             what,
-            found,
-            expected,
+            found: format!("the header 0x{}", hex(found)),
+            expected: format!("0x{}", hex(&expected)),
         });
     }
     Ok(payload)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn append(bytes: &mut Vec<u8>, words: &[u64]) {
@@ -113,6 +112,7 @@ impl SecretKey {
     /// Serializes to a header of 8 bytes, p and q.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let params = self.public().params();
+
         // Allocated in full: a reallocation would leave a copy of the secret behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(Self::byte_length(params)));
         bytes.extend(header(params, SECRET));

@@ -125,6 +125,10 @@ impl Error {
         }
     }
 
+    pub(crate) fn primes(found: &'static str) -> Self {
+        Self::Primes { found }
+    }
+
     pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) -> Result<()> {
         if found == expected {
             Ok(())

@@ -24,6 +24,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> BoxedUint {
 /// Returns the lowest `count` words; higher words must be zero.
 pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
     let bytes = Zeroizing::new(number.to_le_bytes().into_vec());
+
     let mut words = vec![0; count];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
         *word = bytes
@@ -35,9 +36,6 @@ pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
 }
 
 /// Checks that a modulus is odd.
-///
-/// # Errors
-/// [`Error::Modulus`] if it is even.
 pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
     let even = Error::Modulus {
         found: ModulusFault::Even,
@@ -152,6 +150,8 @@ impl Drop for Residues {
 /// Returns whether a < b, for equal numbers of words.
 pub(crate) fn less(a: &[u64], b: &[u64]) -> Choice {
     let mut less = Choice::from(0);
+
+    // Lowest words first: a higher word that differs overrules all lower ones.
     for (a, b) in a.iter().zip(b) {
         less = a.ct_lt(b) | (!b.ct_lt(a) & less);
     }
@@ -201,6 +201,7 @@ mod tests {
             let of = |x: u128| residues.resize(&BoxedUint::from(x));
             let a = m - 3;
             let b = m / 2;
+
             assert_eq!(residues.add(&of(a), &of(b)), of((a + b) % m));
             assert_eq!(residues.subtract(&of(b), &of(a)), of((m + b - a) % m));
             assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));
@@ -211,6 +212,7 @@ mod tests {
             );
             assert_eq!(residues.inverse(&of(2)), Some(of(m.div_ceil(2))));
         }
+
         assert!(Residues::public(from_words(&[4])).is_err());
     }
 

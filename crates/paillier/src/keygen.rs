@@ -17,14 +17,18 @@ const DISTANCE_BITS: u32 = 100;
 /// Draws a prime of exactly `bits` bits with the top two bits set, so that the product of two such
 /// primes has twice as many bits.
 fn random_prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
-    let none = || Error::Primes {
-        found: "cannot be found",
-    };
-    let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
-    let is_prime =
-        |_: &mut SecretRng, candidate: &BoxedUint| crypto_primes::is_prime(Flavor::Any, candidate);
-    let found = crypto_primes::sieve_and_find(rng, sieve.map_err(|_| none())?, is_prime);
-    Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
+    let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb)
+        .map_err(|_| not_found())?;
+    let found = crypto_primes::sieve_and_find(rng, sieve, |_, candidate| {
+        crypto_primes::is_prime(Flavor::Any, candidate)
+    })
+    .map_err(|_| not_found())?;
+    Ok(Zeroizing::new(found.ok_or_else(not_found)?))
+}
+
+/// Error for a generator that gave up.
+fn not_found() -> Error {
+    Error::primes("cannot be found")
 }
 
 /// Draws two distant primes of half the modulus' size.
@@ -46,7 +50,7 @@ pub(crate) fn random_primes(
 
 /// Returns whether |p − q| ≥ 2^(bits − 100), or p ≠ q for numbers of at most 100 bits.
 pub(crate) fn far_apart(p: &BoxedUint, q: &BoxedUint, bits: u32) -> Choice {
-    // |p − q| is p − q or q − p, whichever does not wrap: both are tested, without a branch.
+    // |p − q| is p − q or q − p, the one that does not wrap: both are tested, without a branch.
     let shift = bits.saturating_sub(DISTANCE_BITS);
     let is_zero = |a: &BoxedUint, b: &BoxedUint| {
         let difference = Zeroizing::new(Zeroizing::new(a.wrapping_sub(b)).shr(shift));

@@ -12,8 +12,7 @@
 //!   in steps.
 //! - [`compress`]: compression of LWE and RLWE ciphertexts of other schemes.
 //!
-//! Wide arithmetic on many residues runs in `papir-kernels`; single operations are those of
-//! `crypto-bigint`.
+//! Wide arithmetic on many residues runs in `papir-kernels`, single operations in `crypto-bigint`.
 //!
 //! ```
 //! # use chacha20::{ChaCha20Rng, rand_core::SeedableRng};

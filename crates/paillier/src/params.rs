@@ -57,6 +57,7 @@ impl Params {
                 format!("1 to {MAXIMUM_S}"),
             ));
         }
+
         let most = if s == 1 {
             MAXIMUM_BITS
         } else {
@@ -165,6 +166,7 @@ mod tests {
                 "{bits}, {s}"
             );
         }
+
         assert!(Params::insecure(128, 1).is_err());
     }
 

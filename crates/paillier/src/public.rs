@@ -62,18 +62,37 @@ fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFaul
             expected: params.modulus_bits(),
         });
     }
+
     match smallest_factor(modulus) {
         Some(2) => return Err(ModulusFault::Even),
         Some(factor) => return Err(ModulusFault::SmallFactor(factor)),
         None => {}
     }
+
     if modulus.checked_sqrt_vartime().is_some() {
         return Err(ModulusFault::Square);
     }
     if crypto_primes::is_prime(Flavor::Any, modulus) {
-        Err(ModulusFault::Prime)
-    } else {
-        Ok(())
+        return Err(ModulusFault::Prime);
+    }
+    Ok(())
+}
+
+/// Error for a ciphertext that is no residue.
+fn no_ciphertext(found: &'static str) -> Error {
+    Error::Residue {
+        what: "the ciphertext",
+        found,
+        expected: "a residue between 0 and m^(s+1)",
+    }
+}
+
+/// Error for a residue without an inverse.
+fn no_unit(what: &'static str) -> Error {
+    Error::Residue {
+        what,
+        found: "not coprime to m",
+        expected: "a unit",
     }
 }
 
@@ -105,13 +124,15 @@ impl PublicKey {
         let plain = Residues::public(integer::integer_power(&modulus, params.s()))?;
         let cipher = Residues::public(integer::integer_power(&modulus, params.s() + 1))?;
         let batch = Batch::of_power(&modulus, params.s() + 1)?;
-        let no_inverse = Error::Modulus {
-            found: ModulusFault::SmallFactor(3),
-        };
+
         let fractions = (2..=params.s().into()).map(|i| cipher.inverse(&cipher.small(i)));
-        let fractions = fractions
-            .collect::<Option<Vec<BoxedUint>>>()
-            .ok_or(no_inverse)?;
+        let Some(fractions) = fractions.collect::<Option<Vec<BoxedUint>>>() else {
+            // The modulus is odd, and s at most 3.
+            return Err(Error::Modulus {
+                found: ModulusFault::SmallFactor(3),
+            });
+        };
+
         Ok(Self {
             inner: Arc::new(Inner {
                 params,
@@ -162,16 +183,16 @@ impl PublicKey {
                 expected,
             });
         }
+
         let plaintext = Plaintext::new([words, &vec![0; expected - words.len()]].concat());
         let modulus = to_words(self.plain().modulus(), expected);
         if bool::from(integer::less(plaintext.words(), &modulus)) {
             return Ok(plaintext);
         }
-        let expected = "a residue below m^s";
         Err(Error::Residue {
             what: "the plaintext",
             found: "too large",
-            expected,
+            expected: "a residue below m^s",
         })
     }
 
@@ -191,6 +212,7 @@ impl PublicKey {
         self.plain_residue(|a, b| self.plain().subtract(a, b), a, b)
     }
 
+    /// Returns the result of an operation on plaintexts.
     fn plain_residue(
         &self,
         operation: impl Fn(&BoxedUint, &BoxedUint) -> BoxedUint,
@@ -199,6 +221,7 @@ impl PublicKey {
     ) -> Plaintext {
         let a = Zeroizing::new(from_words(a.words()));
         let b = Zeroizing::new(from_words(b.words()));
+
         let result = Zeroizing::new(operation(&a, &b));
         Plaintext::new(to_words(&result, self.params().plaintext_words()))
     }
@@ -218,20 +241,13 @@ impl PublicKey {
             words.len(),
             self.params().ciphertext_words(),
         )?;
-        let expected = "a residue between 0 and m^(s+1)";
-        let refused = |found| {
-            Err(Error::Residue {
-                what: "the ciphertext",
-                found,
-                expected,
-            })
-        };
+
         if words.iter().all(|&word| word == 0) {
-            return refused("zero");
+            return Err(no_ciphertext("zero"));
         }
         let modulus = to_words(self.cipher().modulus(), words.len());
         if bool::from(!integer::less(&words, &modulus)) {
-            return refused("too large");
+            return Err(no_ciphertext("too large"));
         }
         Ok(Ciphertext::new(words))
     }
@@ -244,35 +260,31 @@ impl PublicKey {
     pub fn check_units(&self, ciphertexts: &[Ciphertext]) -> Result<()> {
         let modulus = Residues::public(self.inner.modulus.clone())?;
         let one = modulus.small(1);
+
+        // A product is a unit only if all of its factors are.
         let product = ciphertexts.iter().fold(one, |product, ciphertext| {
             let reduced = modulus.reduce(&from_words(ciphertext.words()));
             modulus.multiply(&product, &reduced)
         });
-        match modulus.inverse(&product) {
-            Some(_) => Ok(()),
-            None => {
-                let found = "not coprime to m";
-                let expected = "a unit";
-                Err(Error::Residue {
-                    what: "a ciphertext",
-                    found,
-                    expected,
-                })
-            }
+        if modulus.inverse(&product).is_none() {
+            return Err(no_unit("a ciphertext"));
         }
+        Ok(())
     }
 
-    /// Returns (1 + m)^μ modulo mˢ⁺¹, by the binomial series to degree s in Horner form: 1 + m·μ·(1
-    /// + m·(μ − 1)/2·(1 + m·(μ − 2)/3)).
+    /// Returns (1 + m)^μ modulo mˢ⁺¹, by the binomial series to degree s in Horner form:
+    /// 1 + m·μ·(1 + m·(μ − 1)/2·(1 + m·(μ − 2)/3)).
     fn power_of_generator(&self, plaintext: &Plaintext) -> Zeroizing<BoxedUint> {
         let cipher = self.cipher();
         let modulus = cipher.resize(&self.inner.modulus);
         let plaintext = Zeroizing::new(cipher.resize(&from_words(plaintext.words())));
+
         let mut power = Zeroizing::new(cipher.small(1));
         for i in (1..=u64::from(self.params().s())).rev() {
             let factor = Zeroizing::new(cipher.subtract(&plaintext, &cipher.small(i - 1)));
             let factor = Zeroizing::new(cipher.multiply(&factor, &modulus));
             *power = cipher.multiply(&power, &factor);
+
             if i > 1 {
                 *power = cipher.multiply(&power, &self.inner.fractions[i as usize - 2]);
             }
@@ -307,11 +319,14 @@ impl PublicKey {
     ) -> Vec<Ciphertext> {
         let words = self.params().ciphertext_words();
         let mut rng = SecretRng::new(rng);
+
+        // Allocated in full: a reallocation would leave copies of the bases behind.
         let mut bases = Zeroizing::new(Vec::with_capacity(words * plaintexts.len()));
         for _ in plaintexts {
             let base = Zeroizing::new(self.cipher().random_nonzero(&mut rng));
             bases.extend_from_slice(&Zeroizing::new(to_words(&base, words)));
         }
+
         self.encrypt_with_bases(plaintexts, &bases)
     }
 
@@ -331,9 +346,13 @@ impl PublicKey {
     fn encrypt_with_bases(&self, plaintexts: &[Plaintext], bases: &[u64]) -> Vec<Ciphertext> {
         let exponent = to_words(self.plain().modulus(), self.params().plaintext_words());
         let powers = self.batch().powers(bases, &exponent);
+
         let powers = powers.chunks(self.params().ciphertext_words());
-        let mask = |(plaintext, power)| self.mask(plaintext, &Zeroizing::new(from_words(power)));
-        plaintexts.iter().zip(powers).map(mask).collect()
+        plaintexts
+            .iter()
+            .zip(powers)
+            .map(|(plaintext, power)| self.mask(plaintext, &Zeroizing::new(from_words(power))))
+            .collect()
     }
 
     /// Returns an encryption of the sum.
@@ -350,17 +369,9 @@ impl PublicKey {
     /// # Errors
     /// [`Error::Residue`] if `b` is not a unit.
     pub fn subtract(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let found = "not coprime to m";
-        let expected = "a unit";
-        let no_unit = || Error::Residue {
-            what: "the subtracted ciphertext",
-            found,
-            expected,
+        let Some(inverse) = self.cipher().inverse(&from_words(b.words())) else {
+            return Err(no_unit("the subtracted ciphertext"));
         };
-        let inverse = self
-            .cipher()
-            .inverse(&from_words(b.words()))
-            .ok_or_else(no_unit)?;
         Ok(self.to_ciphertext(&self.cipher().multiply(&from_words(a.words()), &inverse)))
     }
 

@@ -18,8 +18,8 @@ use crate::secret::SecretKey;
 /// plaintexts that only the owner of the secret key knows.
 ///
 /// `label` is the purpose and `number` counts within it. The stream of the seed under both is cut
-/// into numbers of the size of a ciphertext, bits above those of mˢ⁺¹ are dropped, and zero and
-/// numbers not below mˢ⁺¹ are skipped.
+/// into numbers of the size of a ciphertext, bits above the length of mˢ⁺¹ are dropped, and
+/// zero and numbers not below mˢ⁺¹ are skipped.
 ///
 /// A residue is not a unit with probability 2/√m; this is not checked.
 pub fn random_ciphertexts(
@@ -32,6 +32,7 @@ pub fn random_ciphertexts(
     let words = public.params().ciphertext_words();
     let modulus = to_words(public.cipher().modulus(), words);
     let mut stream = seed.expand(label, number);
+
     (0..count)
         .map(|_| Ciphertext::new(next_residue(&mut stream, &modulus)))
         .collect()
@@ -50,6 +51,7 @@ impl SecretKey {
     ) -> Result<Vec<Plaintext>> {
         Error::check_length("plaintexts", plaintexts.len(), uniform.len())?;
         let hidden = self.decrypt_many(uniform);
+
         let pairs = plaintexts.iter().zip(&hidden);
         Ok(pairs
             .map(|(plaintext, hidden)| self.public().plain_difference(plaintext, hidden))
@@ -80,6 +82,7 @@ impl PublicKey {
 fn next_residue(stream: &mut Expander, modulus: &[u64]) -> Vec<u64> {
     let unused = modulus.last().map_or(0, |top| top.leading_zeros());
     let mut bytes = vec![0; 8 * modulus.len()];
+
     loop {
         // Rejection keeps the residues uniform; the stream is public, so its time may vary.
         stream.fill(&mut bytes);
@@ -87,6 +90,7 @@ fn next_residue(stream: &mut Expander, modulus: &[u64]) -> Vec<u64> {
         if let Some(top) = words.last_mut() {
             *top &= u64::MAX >> unused;
         }
+
         if bool::from(less(&words, modulus)) && words.iter().any(|&word| word != 0) {
             return words;
         }
@@ -100,11 +104,13 @@ mod tests {
     #[test]
     fn residues_are_uniform_below_the_modulus() {
         let mut stream = Seed([1; 32]).expand("test", 0);
+
         let mut counts = [0; 5];
         for _ in 0..5000 {
             let residue = next_residue(&mut stream, &[6]);
             counts[residue[0] as usize - 1] += 1;
         }
+
         assert!(
             counts.iter().all(|&count| (850..1150).contains(&count)),
             "{counts:?}"

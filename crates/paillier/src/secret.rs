@@ -49,28 +49,30 @@ struct Half {
 impl Half {
     /// Creates the arithmetic for p; m = p·`other`.
     fn new(params: &Params, prime: &BoxedUint, other: &BoxedUint) -> Result<Self> {
-        let no_key = || Error::Primes {
-            found: "have no inverses",
-        };
         let plain = Residues::secret(integer::integer_power(prime, params.s()))?;
         let cipher = Residues::secret(integer::integer_power(prime, params.s() + 1))?;
         let one = BoxedUint::one_with_precision(prime.bits_precision());
         let order = Zeroizing::new(prime.wrapping_sub(&one));
-        let inverse = |number: u64| plain.inverse(&plain.small(number)).ok_or_else(no_key);
+
+        // The scale follows last: its logarithm needs the other fields.
         let mut half = Self {
             prime: Zeroizing::new(prime.clone()),
             plain_prime: Zeroizing::new(plain.resize(prime)),
             batch: Batch::of_power(prime, params.s() + 1)?,
             order: Zeroizing::new(to_words(&order, params.prime_words())),
-            fractions: [inverse(2)?, inverse(3)?],
+            fractions: [
+                inverse(&plain, &plain.small(2))?,
+                inverse(&plain, &plain.small(3))?,
+            ],
             scale: Zeroizing::new(plain.small(1)),
             plain,
             cipher,
         };
+
         let generator = Zeroizing::new(half.logarithm_of(&half.plain.reduce(other)));
         let denominator =
             Zeroizing::new(half.plain.multiply(&half.plain.resize(&order), &generator));
-        half.scale = Zeroizing::new(half.plain.inverse(&denominator).ok_or_else(no_key)?);
+        half.scale = Zeroizing::new(inverse(&half.plain, &denominator)?);
         Ok(half)
     }
 
@@ -80,6 +82,7 @@ impl Half {
         let plain = &self.plain;
         let multiple = Zeroizing::new(plain.multiply(w, &self.plain_prime));
         let [half, third] = &self.fractions;
+
         let inner = Zeroizing::new(plain.multiply(&multiple, third));
         let inner = Zeroizing::new(plain.subtract(&inner, half));
         let inner = Zeroizing::new(plain.multiply(&inner, &multiple));
@@ -89,16 +92,18 @@ impl Half {
 
     /// Returns the plaintext modulo pˢ: L(c^(p−1)) divided by L((1 + m)^(p−1)).
     ///
-    /// c^(p−1) is 1 modulo p, and its randomness r^(mˢ) cancels: mˢ·(p − 1) is a multiple of pˢ·(p
-    /// − 1), the order of the units modulo pˢ⁺¹.
+    /// c^(p−1) is 1 modulo p, and its randomness r^(mˢ) cancels: mˢ·(p − 1) is a multiple of
+    /// pˢ·(p − 1), the order of the units modulo pˢ⁺¹.
     fn decrypt(&self, power: &[u64]) -> Zeroizing<BoxedUint> {
         let power = Zeroizing::new(from_words(power));
         let multiple = Zeroizing::new(self.cipher.subtract(&power, &self.cipher.small(1)));
+
         // The division by p is exact, since c^(p−1) − 1 is a multiple of p.
         let prime = self.prime.to_nz().into_option();
         let quotient = prime.map(|prime| Zeroizing::new(multiple.wrapping_div(&prime)));
         let w =
             Zeroizing::new(quotient.map_or_else(|| self.plain.small(0), |w| self.plain.resize(&w)));
+
         let logarithm = Zeroizing::new(self.logarithm_of(&w));
         Zeroizing::new(self.plain.multiply(&logarithm, &self.scale))
     }
@@ -110,6 +115,7 @@ impl Half {
             .flat_map(Ciphertext::words)
             .copied()
             .collect();
+
         // p has half the words of m, so ciphertexts have twice the words of a residue mod pˢ⁺¹.
         self.batch
             .powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
@@ -120,23 +126,41 @@ impl Half {
     fn random_powers(&self, count: usize, rng: &mut dyn CryptoRng) -> Result<Zeroizing<Vec<u64>>> {
         let words = self.cipher.words();
         let prime = Residues::secret((*self.prime).clone())?;
+
+        // Allocated in full: a reallocation would leave copies of the bases behind.
         let mut bases = Zeroizing::new(Vec::with_capacity(words * count));
         for _ in 0..count {
             let base = Zeroizing::new(prime.random_nonzero(rng));
             bases.extend_from_slice(&Zeroizing::new(to_words(&base, words)));
         }
+
         let exponent = Zeroizing::new(to_words(self.plain.modulus(), self.plain.words()));
         Ok(self.batch.powers(&bases, &exponent))
     }
 
     /// Returns whether 2^(p−1) is 1 modulo p.
     fn passes_fermat(&self) -> Result<bool> {
-        let words = self.order.len();
-        let mut two = vec![0; words];
+        let mut two = vec![0; self.order.len()];
         two[0] = 2;
+
         let power = Batch::of_power(&self.prime, 1)?.powers(&two, &self.order);
         Ok(power[0] == 1 && power[1..].iter().all(|&word| word == 0))
     }
+}
+
+/// Returns 1/a modulo a power of a prime factor.
+fn inverse(residues: &Residues, a: &BoxedUint) -> Result<BoxedUint> {
+    residues
+        .inverse(a)
+        .ok_or_else(|| Error::primes("have no inverses"))
+}
+
+/// Returns the inverse of the modulus of `p` modulo the modulus of `q`.
+fn inverse_modulus(p: &Residues, q: &Residues) -> Result<Zeroizing<BoxedUint>> {
+    let reduced = Zeroizing::new(q.reduce(p.modulus()));
+    q.inverse(&reduced)
+        .map(Zeroizing::new)
+        .ok_or_else(|| Error::primes("have a common factor"))
 }
 
 /// Returns the number below p·q that is a modulo p and b modulo q; `inverse` is 1/p modulo q.
@@ -149,6 +173,7 @@ fn combine(
 ) -> Zeroizing<BoxedUint> {
     let difference = Zeroizing::new(q.subtract(b, &Zeroizing::new(q.reduce(a))));
     let multiple = Zeroizing::new(q.multiply(&difference, inverse));
+
     let mut number = Zeroizing::new(p.modulus().concatenating_mul(&*multiple));
     number.wrapping_add_assign(a);
     number
@@ -157,15 +182,22 @@ fn combine(
 /// Checks all conditions on the factors of a key except primality.
 fn check_primes(params: &Params, p: &BoxedUint, q: &BoxedUint) -> Result<()> {
     let bits = params.modulus_bits() / 2;
-    let top =
-        |prime: &BoxedUint| bool::from(prime.bit(bits - 1)) && bool::from(prime.bit(bits - 2));
-    let refuse = |found| Err(Error::Primes { found });
-    match () {
-        () if !(top(p) && top(q)) => refuse("are too small"),
-        () if !bool::from(p.bit(0)) || !bool::from(q.bit(0)) => refuse("are even"),
-        () if !bool::from(far_apart(p, q, bits)) => refuse("are too close to each other"),
-        () => Ok(()),
+
+    if !(has_top_bits(p, bits) && has_top_bits(q, bits)) {
+        return Err(Error::primes("are too small"));
     }
+    if !bool::from(p.bit(0)) || !bool::from(q.bit(0)) {
+        return Err(Error::primes("are even"));
+    }
+    if !bool::from(far_apart(p, q, bits)) {
+        return Err(Error::primes("are too close to each other"));
+    }
+    Ok(())
+}
+
+/// Returns whether the top two of `bits` bits are set.
+fn has_top_bits(prime: &BoxedUint, bits: u32) -> bool {
+    bool::from(prime.bit(bits - 1)) && bool::from(prime.bit(bits - 2))
 }
 
 impl SecretKey {
@@ -183,31 +215,25 @@ impl SecretKey {
         let p = Zeroizing::new(p);
         let q = Zeroizing::new(q);
         check_primes(&params, &p, &q)?;
+
         let key = Self::from_numbers(params, &p, &q)?;
         if key.p.passes_fermat()? && key.q.passes_fermat()? {
             return Ok(key);
         }
-        Err(Error::Primes {
-            found: "are not prime",
-        })
+        Err(Error::primes("are not prime"))
     }
 
     fn from_numbers(params: Params, p: &BoxedUint, q: &BoxedUint) -> Result<Self> {
         let public = PublicKey::from_checked(params, p.concatenating_mul(q))?;
-        let no_key = || Error::Primes {
-            found: "have a common factor",
-        };
-        let (p, q) = (Half::new(&params, p, q)?, Half::new(&params, q, p)?);
-        let inverse = |p: &Residues, q: &Residues| {
-            let reduced = Zeroizing::new(q.reduce(p.modulus()));
-            q.inverse(&reduced).map(Zeroizing::new).ok_or_else(no_key)
-        };
-        let plain_inverse = inverse(&p.plain, &q.plain)?;
-        let cipher_inverse = inverse(&p.cipher, &q.cipher)?;
+        let p_half = Half::new(&params, p, q)?;
+        let q_half = Half::new(&params, q, p)?;
+
+        let plain_inverse = inverse_modulus(&p_half.plain, &q_half.plain)?;
+        let cipher_inverse = inverse_modulus(&p_half.cipher, &q_half.cipher)?;
         Ok(Self {
             public,
-            p,
-            q,
+            p: p_half,
+            q: q_half,
             plain_inverse,
             cipher_inverse,
         })
@@ -236,6 +262,7 @@ impl SecretKey {
     pub fn decrypt_many(&self, ciphertexts: &[Ciphertext]) -> Vec<Plaintext> {
         let p = self.p.powers(ciphertexts);
         let q = self.q.powers(ciphertexts);
+
         let powers = p
             .chunks(self.p.cipher.words())
             .zip(q.chunks(self.q.cipher.words()));
@@ -263,16 +290,18 @@ impl SecretKey {
         let rng = &mut SecretRng::new(rng);
         let p_powers = p.random_powers(plaintexts.len(), rng)?;
         let q_powers = q.random_powers(plaintexts.len(), rng)?;
+
         let powers = p_powers
             .chunks(p.cipher.words())
             .zip(q_powers.chunks(q.cipher.words()));
-        let encrypt = |(plaintext, (a, b)): (&Plaintext, (&[u64], &[u64]))| {
+        let mut ciphertexts = Vec::with_capacity(plaintexts.len());
+        for (plaintext, (a, b)) in plaintexts.iter().zip(powers) {
             let a = Zeroizing::new(from_words(a));
             let b = Zeroizing::new(from_words(b));
             let power = combine(&p.cipher, &a, &q.cipher, &b, &self.cipher_inverse);
-            self.public.mask(plaintext, &power)
-        };
-        Ok(plaintexts.iter().zip(powers).map(encrypt).collect())
+            ciphertexts.push(self.public.mask(plaintext, &power));
+        }
+        Ok(ciphertexts)
     }
 }
 

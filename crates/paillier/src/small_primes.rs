@@ -8,6 +8,7 @@ pub const TRIAL_BOUND: u32 = 1 << 16;
 /// Returns the primes below [`TRIAL_BOUND`], by the sieve of Eratosthenes.
 fn small_primes() -> impl Iterator<Item = u32> {
     const BOUND: usize = TRIAL_BOUND as usize;
+
     let mut composite = vec![false; BOUND];
     for i in (2..).take_while(|i| i * i < BOUND) {
         if !composite[i] {
@@ -16,16 +17,19 @@ fn small_primes() -> impl Iterator<Item = u32> {
                 .for_each(|multiple| composite[multiple] = true);
         }
     }
+
     (2..TRIAL_BOUND).filter(move |&i| !composite[i as usize])
 }
 
 /// Returns the smallest prime below [`TRIAL_BOUND`] that divides `number`, in variable time.
 pub(crate) fn smallest_factor(number: &BoxedUint) -> Option<u32> {
-    let divides = |prime: u32| {
-        let prime = NonZero::new(Limb::from(prime)).into_option();
-        prime.is_some_and(|prime| number.rem_limb(prime) == Limb::ZERO)
-    };
-    small_primes().find(|&prime| divides(prime))
+    small_primes().find(|&prime| divides(prime, number))
+}
+
+/// Returns whether `prime` divides `number`, in variable time.
+fn divides(prime: u32, number: &BoxedUint) -> bool {
+    let prime = NonZero::new(Limb::from(prime)).into_option();
+    prime.is_some_and(|prime| number.rem_limb(prime) == Limb::ZERO)
 }
 
 #[cfg(test)]

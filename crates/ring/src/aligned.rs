@@ -1,8 +1,8 @@
 //! Words that start on a cache line.
 //!
-//! Vector registers are as long as a line. Loads from other places touch two lines each, which makes
-//! products of rows about twice as slow. (`papir_core::AlignedBytes` holds databases; this crate does not
-//! depend on `papir-core`.)
+//! Vector registers are as long as a line. Loads from other places touch two lines each, which
+//! makes products of rows about twice as slow. (`papir_core::AlignedBytes` holds databases; this
+//! crate does not depend on `papir-core`.)
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -41,7 +41,7 @@ impl<W: Word> Aligned<W> {
         }
     }
 
-    /// A copy of these words.
+    /// A copy of `words`.
     pub fn copy_of(words: &[W]) -> Self {
         let mut copy = Self::zeroed(words.len());
         copy.copy_from_slice(words);
@@ -73,7 +73,8 @@ impl<W: Word> Zeroize for Aligned<W> {
     /// Erases the words and empties the list.
     fn zeroize(&mut self) {
         self.deref_mut().iter_mut().for_each(Zeroize::zeroize);
-        (self.lines, self.length) = (Vec::new(), 0);
+        self.lines = Vec::new();
+        self.length = 0;
     }
 }
 

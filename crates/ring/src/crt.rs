@@ -14,13 +14,22 @@ use crate::rns::product_mod;
 /// point). It is exact for numbers well below P/2; see [`Lift::SLACK`].
 #[derive(Debug, Clone)]
 pub struct Lift {
-    /// p, (P/p)⁻¹ mod p, 1/p.
-    primes: Vec<(Modulus, u32, f64)>,
+    primes: Vec<Prime>,
     /// P/p modulo m for each p.
     cofactors: Vec<u32>,
     /// P modulo m.
     product: u32,
     target: Modulus,
+}
+
+/// Constants of one prime p.
+#[derive(Debug, Clone, Copy)]
+struct Prime {
+    modulus: Modulus,
+    /// (P/p)⁻¹ mod p.
+    inverse: u32,
+    /// 1/p.
+    reciprocal: f64,
 }
 
 /// The running sum over the residues of one number.
@@ -30,8 +39,9 @@ struct Sum {
     quotient: f64,
 }
 
-/// Running sums over the residues of many numbers modulo small primes: sixteen bytes a number, for any
-/// number of primes.
+/// Running sums over the residues of many numbers modulo small primes.
+///
+/// They take sixteen bytes a number, for any number of primes.
 #[derive(Debug, Default)]
 pub struct Sums {
     words: Vec<u64>,
@@ -39,7 +49,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The sums of this many numbers before any residue is added.
+    /// The sums of `count` numbers before any residue is added.
     pub fn zeroed(count: usize) -> Self {
         Self {
             words: vec![0; count],
@@ -47,7 +57,7 @@ impl Sums {
         }
     }
 
-    /// Starts again, with this many numbers, in the same memory.
+    /// Starts again with `count` numbers, in the same memory.
     pub fn reset(&mut self, count: usize) {
         for sums in [&mut self.words, &mut self.quotients] {
             sums.clear();
@@ -58,29 +68,26 @@ impl Sums {
 
 impl Lift {
     /// Numbers up to P/4 in absolute value lift exactly. Their quotients by P are within this
-    /// distance of a whole number, while those of random residues can be anywhere.
+    /// distance of a whole number, while the quotients of random residues can be anywhere.
     pub const SLACK: f64 = 0.25;
 
     /// A conversion from residues modulo distinct primes to residues modulo `target`.
     pub fn new(primes: &[u32], target: Modulus) -> Self {
-        let others = |prime: u32| {
-            primes
-                .iter()
-                .copied()
-                .filter(|&other| other != prime)
-                .collect::<Vec<_>>()
-        };
-        let part = |&prime: &u32| {
-            let inverse =
-                inverse_mod(product_mod(&others(prime), prime).into(), prime.into()) as u32;
-            (Modulus::new(prime), inverse, f64::from(prime).recip())
-        };
+        let constants = primes.iter().map(|&prime| {
+            let cofactor = product_of_others(primes, prime, prime);
+            Prime {
+                modulus: Modulus::new(prime),
+                inverse: inverse_mod(cofactor.into(), prime.into()) as u32,
+                reciprocal: f64::from(prime).recip(),
+            }
+        });
+        let cofactors = primes
+            .iter()
+            .map(|&prime| product_of_others(primes, prime, target.value()));
+
         Self {
-            primes: primes.iter().map(part).collect(),
-            cofactors: primes
-                .iter()
-                .map(|&prime| product_mod(&others(prime), target.value()))
-                .collect(),
+            primes: constants.collect(),
+            cofactors: cofactors.collect(),
             product: product_mod(primes, target.value()),
             target,
         }
@@ -98,13 +105,16 @@ impl Lift {
         self.finish(sum)
     }
 
-    /// Adds the residues of all numbers modulo the prime at `index`, which is below 2¹⁶, for callers that
-    /// have the residues of one prime at a time.
+    /// Adds the residues of all numbers modulo the prime at `index`, which is below 2¹⁶.
+    ///
+    /// For callers that have the residues of one prime at a time.
     ///
     /// # Panics
     /// If the lengths differ, or there is no such prime.
     pub fn add_all(&self, sums: &mut Sums, index: usize, residues: &[u16]) {
-        let (modulus, inverse, _) = self.primes[index];
+        let Prime {
+            modulus, inverse, ..
+        } = self.primes[index];
         let share = Share::new(modulus.value(), inverse, self.cofactors[index]);
         small_prime::add_share(&mut sums.words, &mut sums.quotients, residues, share);
     }
@@ -120,7 +130,12 @@ impl Lift {
     /// Adds the residue modulo the prime at `index`.
     #[inline]
     fn add(&self, sum: &mut Sum, index: usize, residue: u32) {
-        let (modulus, inverse, reciprocal) = self.primes[index];
+        let Prime {
+            modulus,
+            inverse,
+            reciprocal,
+        } = self.primes[index];
+
         let factor = modulus.mul(residue, inverse);
         sum.quotient += f64::from(factor) * reciprocal;
         // Primes are below 2²⁸, so each product is below 2⁵⁶ and 256 of them fit.
@@ -133,6 +148,7 @@ impl Lift {
         // A cast truncates, while `f64::round` may branch on the number. With 256 primes the sum is
         // off by less than 2⁻³⁷ (half a unit of 2⁻⁴⁵ per addition), which is far below `SLACK`.
         let whole = (sum.quotient + 0.5) as u64 as f64;
+
         let taken = self
             .target
             .mul(self.target.reduce(whole as u64), self.product);
@@ -141,6 +157,16 @@ impl Lift {
             (sum.quotient - whole).abs(),
         )
     }
+}
+
+/// Returns P/`prime` modulo `modulus`, where P is the product of `primes`.
+fn product_of_others(primes: &[u32], prime: u32, modulus: u32) -> u32 {
+    let others: Vec<u32> = primes
+        .iter()
+        .copied()
+        .filter(|&other| other != prime)
+        .collect();
+    product_mod(&others, modulus)
 }
 
 #[cfg(test)]
@@ -196,6 +222,7 @@ mod tests {
         let mut found = vec![0; numbers.len()];
         lift.finish_all(&sums, &mut found);
         let one = |&x: &i64| lift.lift(primes.iter().map(|&prime| residue(x, prime))).0;
+
         assert_eq!(found, numbers.iter().map(one).collect::<Vec<_>>());
     }
 }

@@ -1,7 +1,7 @@
 //! The ring `R_q = Z_q[X]/(X^d + 1)`, its randomness and its noise.
 //!
-//! - [`ring::Ring`]: tables and operations modulo two primes; [`wide::Ring`]: modulo one prime below
-//!   2⁵⁰; [`cyclotomic::CyclotomicRing`]: the operations of both.
+//! - [`ring::Ring`]: tables and operations modulo two primes; [`wide::Ring`]: modulo one prime
+//!   below 2⁵⁰; [`cyclotomic::CyclotomicRing`]: the operations of both.
 //! - [`poly::Poly`]: residues of a polynomial, with their form (coefficients or values) in the
 //!   type.
 //! - [`aligned::Aligned`]: words that start on a cache line.

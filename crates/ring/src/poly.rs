@@ -21,8 +21,7 @@ pub enum Values {}
 impl Form for Coefficients {}
 impl Form for Values {}
 
-/// A polynomial: d residues modulo the first prime, then d modulo the second if there is one. The
-/// default has no residues.
+/// A polynomial: d residues modulo each prime, prime after prime. The default has no residues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poly<F: Form, W: Word = u32> {
     residues: Aligned<W>,
@@ -39,8 +38,7 @@ impl<F: Form, W: Word> Default for Poly<F, W> {
 }
 
 impl<F: Form, W: Word> Poly<F, W> {
-    /// A polynomial from reduced residues modulo the first prime, followed by those modulo the
-    /// second.
+    /// A polynomial from reduced residues modulo the first prime, then modulo the second.
     pub fn from_residues(residues: &[W]) -> Self {
         Self {
             residues: Aligned::copy_of(residues),
@@ -48,7 +46,7 @@ impl<F: Form, W: Word> Poly<F, W> {
         }
     }
 
-    /// A polynomial of this many residues, all zero.
+    /// A polynomial of `residues` zeros.
     pub(crate) fn zero(residues: usize) -> Self {
         Self {
             residues: Aligned::zeroed(residues),
@@ -76,13 +74,13 @@ impl<F: Form, W: Word> Poly<F, W> {
 }
 
 impl<F: Form> Poly<F> {
-    /// The residues modulo q₁ and those modulo q₂.
+    /// The residues modulo q₁ and modulo q₂.
     pub fn parts(&self) -> [&[u32]; 2] {
         let (first, second) = self.residues.split_at(self.residues.len() / 2);
         [first, second]
     }
 
-    /// The residues modulo q₁ and those modulo q₂, mutable.
+    /// The residues modulo q₁ and modulo q₂, mutable.
     pub fn parts_mut(&mut self) -> [&mut [u32]; 2] {
         let half = self.residues.len() / 2;
         let (first, second) = self.residues.split_at_mut(half);

@@ -43,11 +43,13 @@ impl Seed {
             .update(&(label.len() as u64).to_le_bytes())
             .update(label.as_bytes());
         hasher.update(&index.to_le_bytes());
+
         let mut key = [0; 16];
         let mut counter = [0; 16];
         let mut output = hasher.finalize_xof();
         output.fill(&mut key);
         output.fill(&mut counter);
+
         Expander {
             stream: Ctr128BE::new(&key.into(), &counter.into()),
         }
@@ -115,7 +117,7 @@ impl Expander {
     }
 }
 
-/// Fills `out` with the words below `bound` of those that `draw` writes, in order.
+/// Fills `out` with the words that `draw` writes and that are below `bound`, in order.
 ///
 /// Never draws more words than are missing, so no words are lost after the last one, and the result
 /// does not depend on the size of a batch.
@@ -163,11 +165,15 @@ impl SecretRng {
     pub fn derived(secret: &[u8; 32], label: &str) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key(SECRET_CONTEXT);
         hasher.update(secret).update(label.as_bytes());
+
         let mut seed = Zeroizing::new([0; 32]);
         let mut output = hasher.finalize_xof();
         output.fill(seed.as_mut_slice());
+
+        // Erased: the seed can be computed again from either.
         output.zeroize();
         hasher.zeroize();
+
         Self {
             rng: chacha20::ChaCha20Rng::from_seed(*seed),
         }
@@ -323,12 +329,14 @@ mod tests {
             .iter()
             .map(|count| (count - 10_000.0).powi(2) / 10_000.0)
             .sum();
+
         assert!(chi2 < 35.0, "chi-square {chi2} with 9 degrees of freedom");
     }
 
     #[test]
     fn derived_secrets_depend_on_the_secret_and_the_label() {
         let word = |secret, label| SecretRng::derived(&[secret; 32], label).next_u64();
+
         assert_eq!(word(1, "a"), word(1, "a"));
         let words = [word(1, "a"), word(2, "a"), word(1, "b"), word(1, "")];
         for (i, found) in words.iter().enumerate() {

@@ -11,6 +11,7 @@ pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
         (1..=1 << 32).contains(&modulus),
         "modulus {modulus}: expected 1 to 2^32"
     );
+
     let mut square = base % modulus;
     let mut result = 1 % modulus;
     let mut left = exponent;
@@ -21,6 +22,7 @@ pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
         square = square * square % modulus;
         left >>= 1;
     }
+
     result
 }
 
@@ -51,11 +53,11 @@ fn root(prime: u64, order: u64, pow: impl Fn(u64, u64, u64) -> u64) -> Option<u6
     if prime < 2 || order < 2 || !(prime - 1).is_multiple_of(order) {
         return None;
     }
+
     // For a power of two, a root is primitive if its half power is −1.
-    let is_primitive = |root: &u64| pow(*root, order / 2, prime) == prime - 1;
     (2..prime)
         .map(|base| pow(base, (prime - 1) / order, prime))
-        .find(is_primitive)
+        .find(|&root| pow(root, order / 2, prime) == prime - 1)
 }
 
 /// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first, or all of them if
@@ -94,6 +96,7 @@ pub(crate) fn is_ntt_prime(prime: u32) -> bool {
 /// Montgomery's trick: three products per word and one inversion.
 pub fn invert_all(words: &[u32], prime: u32) -> Option<Vec<u32>> {
     let prime = u64::from(prime);
+
     let mut products = Vec::with_capacity(words.len());
     let mut product = 1;
     for &word in words {
@@ -103,11 +106,14 @@ pub fn invert_all(words: &[u32], prime: u32) -> Option<Vec<u32>> {
     if product == 0 {
         return None;
     }
+
     let mut inverse = inverse_mod(product, prime);
+    // From the last word back: `inverse` is 1 over the product of the words up to this one.
     for (product, &word) in products.iter_mut().zip(words).rev() {
         *product = (u64::from(*product) * inverse % prime) as u32;
         inverse = inverse * u64::from(word) % prime;
     }
+
     Some(products)
 }
 
@@ -124,6 +130,7 @@ mod tests {
                 assert_eq!(pow_mod(root.into(), d as u64, q.into()), u64::from(q) - 1);
             }
         }
+
         assert_eq!(ntt_primes(28, 2048, 1), [268_369_921]);
         assert_eq!(primitive_root(97, 64), None);
     }
@@ -135,6 +142,7 @@ mod tests {
         }
         let words = [5, 1, 96, 50];
         let inverses = invert_all(&words, 97).unwrap();
+
         assert!(
             words
                 .iter()

@@ -69,16 +69,10 @@ impl Ring {
         if primes[0] == primes[1] {
             return Err(RingError::SamePrime(primes[0]));
         }
-        let table = |prime| -> Result<NttTable, RingError> {
-            let order = 2 * degree;
-            let root = primitive_root(prime, order).ok_or(RingError::NoRoot {
-                prime: prime.into(),
-                order,
-            })?;
-            Ok(NttTable::new(prime, root, degree)?)
-        };
-        let tables = [table(primes[0])?, table(primes[1])?];
+
+        let tables = [ntt_table(primes[0], degree)?, ntt_table(primes[1], degree)?];
         let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1])) as u32;
+
         Ok(Self {
             degree,
             primes: primes.map(Modulus::new),
@@ -254,6 +248,16 @@ impl Ring {
     }
 }
 
+/// Returns the transform of one prime, with the root of unity that all parties find.
+pub(crate) fn ntt_table(prime: u32, degree: usize) -> Result<NttTable, RingError> {
+    let order = 2 * degree;
+    let root = primitive_root(prime, order).ok_or(RingError::NoRoot {
+        prime: prime.into(),
+        order,
+    })?;
+    Ok(NttTable::new(prime, root, degree)?)
+}
+
 impl CyclotomicRing for Ring {
     type Word = u32;
     type Digits = Gadget2;
@@ -336,7 +340,8 @@ impl CyclotomicRing for Ring {
     }
 
     fn decompose_lazy(digits: &Gadget2, poly: &Poly<Coefficients>, out: &mut [&mut [u32]]) {
-        let ([first, second], [out1, out2]) = (poly.parts(), out) else {
+        let [first, second] = poly.parts();
+        let [out1, out2] = out else {
             unreachable!("a slice for each prime");
         };
         gadget::decompose_lazy(digits, out1, out2, first, second);
@@ -375,6 +380,7 @@ impl Accumulator {
         {
             pointwise::reduce(out, sums, prime);
         }
+
         self.sums.fill(0);
         sum
     }
@@ -429,6 +435,7 @@ mod tests {
             .map(|i| [0, 1, q - 1, q / 2, q / 2 + 1, 12345][i % 6])
             .collect();
         let poly = ring.from_words(&words);
+
         assert_eq!(ring.to_words(&poly), words);
         let centred = ring.to_centred(&poly);
         assert_eq!(
@@ -459,6 +466,7 @@ mod tests {
             ring.add_assign(&mut expected, &ring.mul(&a, &b));
             accumulator.add_product(&a, &b);
         }
+
         assert_eq!(accumulator.reduce(&ring), expected);
     }
 
@@ -476,6 +484,7 @@ mod tests {
                 Some(RingError::Degree(degree))
             );
         }
+
         assert!(matches!(
             Ring::new(64, [97, 97]),
             Err(RingError::SamePrime(97))

@@ -7,8 +7,8 @@
 use papir_kernels::ntt::NttTable;
 use papir_kernels::pointwise::Modulus;
 
-use crate::prime::{is_ntt_prime, primitive_root};
-use crate::ring::RingError;
+use crate::prime::is_ntt_prime;
+use crate::ring::{RingError, ntt_table};
 
 /// The ring with its precomputed tables.
 #[derive(Debug, Clone)]
@@ -31,6 +31,7 @@ impl RnsRing {
         if primes.is_empty() {
             return Err(RingError::NotPrime(0));
         }
+
         for (i, &prime) in primes.iter().enumerate() {
             if !is_ntt_prime(prime) {
                 return Err(RingError::NotPrime(prime));
@@ -39,17 +40,11 @@ impl RnsRing {
                 return Err(RingError::SamePrime(prime));
             }
         }
-        let order = 2 * degree;
-        let table = |&prime: &u32| -> Result<NttTable, RingError> {
-            let root = primitive_root(prime, order).ok_or(RingError::NoRoot {
-                prime: prime.into(),
-                order,
-            })?;
-            Ok(NttTable::new(prime, root, degree)?)
-        };
+
+        let tables = primes.iter().map(|&prime| ntt_table(prime, degree));
         Ok(Self {
             degree,
-            tables: primes.iter().map(table).collect::<Result<_, _>>()?,
+            tables: tables.collect::<Result<_, _>>()?,
         })
     }
 
@@ -114,6 +109,7 @@ mod tests {
     fn rings_are_checked() {
         let primes = ntt_primes(27, 64, 5);
         let ring = RnsRing::new(64, &primes).unwrap();
+
         assert_eq!(
             (ring.degree(), ring.len(), ring.primes()),
             (64, 5, primes.clone())

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 /// The largest standard deviation of a [`Gaussian`].
 pub const MAX_SIGMA: f64 = 64.0;
-/// Relative excess of a sample's moments over those of a Gaussian.
+/// Relative excess of a sample's moments over a Gaussian's moments.
 ///
 /// A sample Y of a [`Gaussian`] with one of [`SIGMAS`] satisfies, for every j ≥ 1,
 /// E Y²ʲ ≤ (2j − 1)!!·(σ²·(1 + `EXCESS`))ʲ. The right side is the moment of a Gaussian, and odd
@@ -17,7 +17,7 @@ pub const MAX_SIGMA: f64 = 64.0;
 pub const EXCESS: f64 = 1.0 / (1u32 << 25) as f64;
 /// log₂ of a bound on the statistical distance of a sample from the discrete Gaussian, for σ ≤ 11.
 pub const DISTANCE_LOG2: f64 = -58.0;
-/// The standard deviations for which [`EXCESS`] is proved: those of all schemes.
+/// The standard deviations of all schemes, for which [`EXCESS`] is proved.
 pub const SIGMAS: [f64; 4] = [3.19, 3.2, 6.4, 11.0];
 /// Random words drawn at a time.
 const BATCH: usize = 256;
@@ -97,6 +97,7 @@ impl Gaussian {
     /// the low 63 bits; the top bit is the sign.
     fn look_up(&self, words: &[u64; LANES]) -> [i32; LANES] {
         let uniform = words.map(|word| word & (u64::MAX >> 1));
+
         let mut magnitude = [0u64; LANES];
         for &entry in &self.table {
             for (magnitude, uniform) in magnitude.iter_mut().zip(uniform) {
@@ -104,6 +105,7 @@ impl Gaussian {
                 *magnitude += entry.wrapping_sub(uniform).wrapping_sub(1) >> 63;
             }
         }
+
         std::array::from_fn(|lane| {
             // x ^ −sign + sign negates x if the sign is 1.
             let sign = (words[lane] >> 63) as i32;
@@ -154,6 +156,7 @@ fn cumulative_table(sigma: f64) -> Vec<u64> {
         .map(|(k, &weight)| (weight >> 16) << u32::from(k > 0))
         .collect();
     let total: u128 = doubled.iter().sum();
+
     let mut sum = 0;
     let cumulative = doubled.iter().map(|&weight| {
         sum += weight;
@@ -184,21 +187,25 @@ fn weights(sigma: f64) -> Vec<u128> {
     let square = multiply(step, step);
     let mut weight = multiply(1 << 127, step);
     let mut factor = multiply(step, square);
+
     while weight >= 1 << 47 {
         weights.push(weight);
         weight = multiply(weight, factor);
         factor = multiply(factor, square);
     }
+
     weights
 }
 
 /// exp(−x)·2¹²⁷ for x ≥ 0, from the power series at x/2^m < 1/16 and m squarings.
 fn exp_of_minus(x: f64) -> u128 {
-    // exp(−128) is already less than one unit. The terms of the series alternate in sign, so the
-    // even and the odd ones are summed apart, as unsigned numbers.
+    // exp(−128) is already less than one unit.
     let x = x.min(128.0);
     let halvings = (x * 16.0).log2().ceil().max(0.0);
     let small = (x / halvings.exp2() * 127f64.exp2()) as u128;
+
+    // The terms of the series alternate in sign, so the even and the odd ones are summed apart,
+    // as unsigned numbers.
     let mut even = 0u128;
     let mut odd = 0u128;
     let mut term = 1u128 << 127;
@@ -209,19 +216,26 @@ fn exp_of_minus(x: f64) -> u128 {
         *if i % 2 == 0 { &mut even } else { &mut odd } += term;
         term = multiply(term, small) / (i + 1);
     }
+
     (0..halvings as u32).fold(even - odd, |power, _| multiply(power, power))
 }
 
 /// ⌊a·b/2¹²⁷⌋, for a, b ≤ 2¹²⁷.
 fn multiply(a: u128, b: u128) -> u128 {
-    let split = |x: u128| (x >> 64, x & u128::from(u64::MAX));
     let (a1, a0) = split(a);
     let (b1, b0) = split(b);
     let (left1, left0) = split(a1 * b0);
     let (right1, right0) = split(a0 * b1);
+
     let (carry, middle) = split(split(a0 * b0).0 + left0 + right0);
+    // The product is at most 2²⁵⁴, so the high word has a free bit for the shift.
     let high = a1 * b1 + left1 + right1 + carry;
     (high << 1) | (middle >> 63)
+}
+
+/// Returns the high and the low 64 bits.
+fn split(x: u128) -> (u128, u128) {
+    (x >> 64, x & u128::from(u64::MAX))
 }
 
 #[cfg(test)]
@@ -310,6 +324,7 @@ mod tests {
         let expected: f64 = (26..100)
             .map(|x| 2.0 * probability(sigma, x) * SAMPLES as f64)
             .sum();
+
         assert!(
             (count - expected).abs() < 6.0 * expected.sqrt(),
             "{count} of {expected} beyond 4σ"

@@ -33,6 +33,7 @@ impl Ring {
         if !(3..1 << 50).contains(&prime) || !wide::is_prime(prime) {
             return Err(NttError::Modulus { found: prime }.into());
         }
+
         let order = degree.saturating_mul(2);
         let root = wide_primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
         Ok(Self {
@@ -203,6 +204,7 @@ mod tests {
             }
         }
         let product = ring.inverse(ring.mul(&ring.forward(a), &ring.forward(b)));
+
         assert_eq!(product.residues(), expected.map(|x| x.rem_euclid(q) as u64));
     }
 
@@ -232,6 +234,7 @@ mod tests {
                 Some(NttError::Modulus { found: bad }.into())
             );
         }
+
         assert_eq!(
             Ring::new(64, 97).err(),
             Some(RingError::NoRoot {

@@ -19,7 +19,8 @@ pub(super) type Columns = [[[u8; 4]; 4]; REGISTERS];
 /// Sums of the rows of a slab for each plane.
 pub(super) type Sums<const P: usize> = [[uint32x4_t; SLAB]; P];
 
-/// Adds to each lane of `sum` the four products of the signed bytes of `a` and `b` there, modulo 2^32.
+/// Adds to each lane of `sum` the four products of the signed bytes of `a` and `b` there, modulo
+/// 2^32.
 #[inline]
 #[target_feature(enable = "dotprod")]
 fn add_dot(mut sum: uint32x4_t, a: uint8x16_t, b: uint32x4_t) -> uint32x4_t {

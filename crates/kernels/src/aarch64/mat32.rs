@@ -21,6 +21,7 @@ pub(crate) fn pass(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&mut [i64
     let (slabs, _) = registers.as_chunks::<REGISTERS>();
     let (columns, _) = slabs.as_chunks::<{ ROWS / SLAB }>();
     let outs = out0.chunks_exact_mut(ROWS).zip(out1.chunks_exact_mut(ROWS));
+
     for (tile, (out0, out1)) in columns.chunks_exact(cols).zip(outs) {
         for (block, tile) in tile.chunks(BLOCK_COLUMNS).enumerate() {
             let ys = ys.map(|y| &y[block * BLOCK_COLUMNS..][..tile.len()]);
@@ -41,6 +42,7 @@ fn sum(tile: &[[[[i32; 4]; REGISTERS]; ROWS / SLAB]], slab: usize, [y0, y1]: [&[
     // SAFETY: every aarch64 CPU has NEON; 16 bytes of each register are read, at any alignment.
     unsafe {
         let mut sums = [[[vdupq_n_s64(0); 2]; REGISTERS]; 2];
+
         for ((column, &y0), &y1) in tile.iter().zip(y0).zip(y1) {
             let words = column[slab]
                 .each_ref()
@@ -53,6 +55,7 @@ fn sum(tile: &[[[[i32; 4]; REGISTERS]; ROWS / SLAB]], slab: usize, [y0, y1]: [&[
                 }
             }
         }
+
         sums
     }
 }

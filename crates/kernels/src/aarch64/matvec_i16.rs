@@ -1,5 +1,7 @@
-//! Matrix of 16-bit words × query. Products of both words of a cell are summed in lanes of their own,
-//! and the lanes of a row are added at the end of a block.
+//! Matrix of 16-bit words × query.
+//!
+//! Products of both words of a cell are summed in lanes of their own, and the lanes of a row are
+//! added at the end of a block.
 
 use std::arch::aarch64::*;
 
@@ -45,6 +47,7 @@ fn pass_many_planes<const P: usize>(
     let (cells, _) = tiles.as_chunks::<2>();
     let (registers, _) = cells.as_chunks::<4>();
     let (slabs, _) = registers.as_chunks::<SLAB>();
+
     for (group, tile) in slabs.chunks_exact(pairs * SLABS).enumerate() {
         for (block, tile) in tile.chunks(FLUSH_PAIRS * SLABS).enumerate() {
             let mut ahead = Ahead::new(queries.len());
@@ -72,6 +75,7 @@ fn sum<const P: usize>(
     // SAFETY: every aarch64 CPU has NEON.
     unsafe {
         let mut sums = [[[vreinterpretq_s32_u32(zero); 2]; SLAB]; P];
+
         for (columns, digits) in tile.chunks_exact(SLABS).zip(digits) {
             ahead.step(tile);
             let words = Neon
@@ -85,6 +89,7 @@ fn sum<const P: usize>(
                 }
             }
         }
+
         sums.map(|sums| sums.map(|[low, high]| vreinterpretq_u32_s32(vpaddq_s32(low, high))))
     }
 }

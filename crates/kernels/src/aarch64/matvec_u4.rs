@@ -21,6 +21,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (cells, _) = tiles.as_chunks::<4>();
     let (registers, _) = cells.as_chunks::<4>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
+
     for (tile, out) in columns
         .chunks_exact(quads)
         .zip(out.chunks_exact_mut(2 * ROWS))
@@ -36,6 +37,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
                     vandq_u8(bytes, vdupq_n_u8(15))
                 });
                 matvec_u8::flush::<_, _, SLAB, P, PLANE_BITS>(Neon, &sums, low);
+
                 let sums = sum::<P>(block, slab, digits, &mut ahead, |bytes| {
                     vshrq_n_u8::<4>(bytes)
                 });

@@ -1,7 +1,7 @@
 //! Matrix of 8-bit words × query by dot products of signed bytes.
 //!
-//! A stored byte less 128 is signed. What is missing, 128 times the sum of a plane's digits, is the same
-//! for all rows and is added at the end.
+//! A stored byte less 128 is signed. The missing part, 128 times the sum of a plane's digits, is
+//! the same for all rows and is added at the end.
 
 use std::arch::aarch64::*;
 
@@ -25,6 +25,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (registers, _) = cells.as_chunks::<4>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
     let missing = missing(digits);
+
     for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(ROWS)) {
         for (block, digits) in tile.chunks(BLOCK_QUADS).zip(digits.chunks(BLOCK_QUADS)) {
             let mut ahead = Ahead::new(REGISTERS / SLAB);
@@ -35,6 +36,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
                 matvec_u8::flush::<_, _, SLAB, P, PLANE_BITS>(Neon, &sums, out);
             }
         }
+
         out.iter_mut()
             .for_each(|out| *out = out.wrapping_add(missing));
     }
@@ -42,10 +44,12 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
 
 /// 128 times the query's values.
 fn missing<const P: usize>(digits: &[[[i8; 4]; P]]) -> u32 {
-    let plane = |p: usize| {
-        let digits = digits.iter().flat_map(|planes| planes[p]);
-        digits.fold(0u32, |sum, digit| sum.wrapping_add(i32::from(digit) as u32))
-            << (PLANE_BITS * p as u32)
-    };
-    (0..P).map(plane).fold(0u32, u32::wrapping_add) << 7
+    (0..P)
+        .map(|p| {
+            let digits = digits.iter().flat_map(|planes| planes[p]);
+            digits.fold(0u32, |sum, digit| sum.wrapping_add(i32::from(digit) as u32))
+                << (PLANE_BITS * p as u32)
+        })
+        .fold(0u32, u32::wrapping_add)
+        << 7
 }

@@ -1,7 +1,7 @@
 //! Kernels for aarch64, and lanes of NEON, which every such CPU has.
 //!
-//! The backend `neon` is for CPUs with the dot products of Armv8.2 (`dotprod`). Kernels that are not here
-//! are the portable ones, which run on NEON's lanes or are vectorised by LLVM.
+//! The backend `neon` is for CPUs with the dot products of Armv8.2 (`dotprod`). Kernels that are
+//! not here are the portable ones, which run on NEON's lanes or are vectorised by LLVM.
 
 pub(crate) mod dot;
 pub(crate) mod mat32;

@@ -44,6 +44,7 @@ pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
     let limbs = engine.field().element_limbs();
     let count = acc.len() / limbs;
     let [mut x, mut y] = [(); 2].map(|()| Group::zero(limbs));
+
     let mut rest = acc;
     let mut first = 0;
     while !rest.is_empty() {
@@ -51,11 +52,13 @@ pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
         load_run(engine, &mut x, run);
         load(engine, &mut y, count - first, |e| factor(first + e));
         first += N;
+
         // The next operands arrive during the multiplication.
         stream::prefetch_words(&after[..after.len().min(N * limbs)]);
         (first..count)
             .take(N)
             .for_each(|e| stream::prefetch_words(factor(e)));
+
         engine.multiply(&mut x, &y.0);
         engine.store(&x, run);
         rest = after;
@@ -88,9 +91,11 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
     let windows = bits.div_ceil(WINDOW);
     let [mut x, mut factor] = [(); 2].map(|()| Group::zero(limbs));
     let mut table = Group::zero(limbs << WINDOW);
+
     for run in bases.chunks_mut(N * limbs) {
         load_run(engine, &mut x, run);
         fill_table(engine, &mut table, &x);
+
         for k in (0..windows).rev() {
             if k + 1 == windows {
                 select(
@@ -101,6 +106,7 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
                 );
                 continue;
             }
+
             for _ in 0..WINDOW {
                 engine.square(&mut x);
             }
@@ -112,6 +118,7 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
             );
             engine.multiply(&mut x, &factor.0);
         }
+
         if windows == 0 {
             x.0.copy_from_slice(&table.0[..limbs]);
         }
@@ -184,10 +191,12 @@ fn enter_block<E: Engine<N>, const N: usize>(
         let field = engine.field();
         [field.entry(), field.step(), field.one()].map(|constant| Zeroizing::new(constant.to_vec()))
     };
+
     let piece_words = engine.field().piece_words();
     let pieces = words.div_ceil(piece_words);
     let mut piece = Zeroizing::new(vec![0; elements.len()]);
     elements.fill(0);
+
     for k in (0..pieces).rev() {
         if k + 1 < pieces {
             multiply(engine, elements, |_| &step);
@@ -196,6 +205,7 @@ fn enter_block<E: Engine<N>, const N: usize>(
         multiply(engine, &mut piece, |_| &entry);
         add_digits(engine.field(), elements, &piece);
     }
+
     // Brings the digits of the last sum below 2 roots.
     if pieces > 1 {
         multiply(engine, elements, |_| &one);
@@ -229,6 +239,7 @@ pub(super) fn leave<E: Engine<N>, const N: usize>(
     let limbs = engine.field().element_limbs();
     let words = engine.field().modulus().len();
     let mut sum = Zeroizing::new(vec![0; 2 * engine.field().root().len()]);
+
     let blocks = elements
         .chunks(BLOCK * limbs)
         .zip(integers.chunks_mut(BLOCK * words));
@@ -237,6 +248,7 @@ pub(super) fn leave<E: Engine<N>, const N: usize>(
         let field = engine.field();
         let root_words = field.root().len();
         let values = digits.chunks_exact(field.parts() * root_words);
+
         for (integer, digits) in integers.chunks_exact_mut(words).zip(values) {
             let (low, high) = digits.split_at(root_words);
             sum.fill(0);
@@ -259,6 +271,7 @@ pub(super) fn leave_digits<E: Engine<N>, const N: usize>(
     let outs = low
         .chunks_mut(BLOCK * words)
         .zip(high.chunks_mut(BLOCK * words));
+
     for (elements, (low, high)) in elements.chunks(BLOCK * limbs).zip(outs) {
         let digits = plain_digits(engine, elements);
         let outs = low
@@ -283,10 +296,12 @@ fn plain_digits<E: Engine<N>, const N: usize>(
     unit[0] = 1;
     let mut plain = Zeroizing::new(elements.to_vec());
     multiply(engine, &mut plain, |_| &unit);
+
     let field = engine.field();
     let words = field.root().len();
     let mut digits = Zeroizing::new(vec![0; plain.len() / field.limbs() * words]);
     let values = digits.chunks_exact_mut(field.parts() * words);
+
     for (digits, limbs) in values.zip(plain.chunks_exact(field.element_limbs())) {
         let digits = digits
             .chunks_exact_mut(words)
@@ -297,5 +312,6 @@ fn plain_digits<E: Engine<N>, const N: usize>(
             integer::subtract_once(digit, top, field.root())
         });
     }
+
     digits
 }

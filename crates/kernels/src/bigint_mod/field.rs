@@ -85,8 +85,10 @@ impl Field {
         let limbs = bits
             .div_ceil(radix.bits() as usize)
             .next_multiple_of(radix.block());
+
         let mut root_limbs = vec![0; limbs];
         radix::split(&root, radix.bits(), &mut root_limbs);
+
         let mut field = Self {
             radix,
             parts,
@@ -103,6 +105,7 @@ impl Field {
             entry: Vec::new(),
             step: Vec::new(),
         };
+
         field.find_powers();
         field
     }
@@ -111,6 +114,7 @@ impl Field {
     fn find_powers(&mut self) {
         let r = self.limbs * self.radix.bits() as usize;
         let piece = self.piece_words() * 64;
+
         let mut power = Power::one(&self.root, self.parts);
         power.double(r);
         self.one = power.element(self);

@@ -27,6 +27,7 @@ impl<'a> Sums<'a> {
         let bits = field.limb_bits();
         let length = modulus.iter().rposition(|&limb| limb != 0).unwrap_or(0);
         let top = length + usize::from(modulus[length] >> (bits - 1) != 0);
+
         let mut sums = Self {
             modulus,
             bits,
@@ -44,6 +45,7 @@ impl<'a> Sums<'a> {
             sum + *scale as f64 * self.approximate(x)
         });
         let quotient = (sum * self.inverse - 0.5).floor() as i64;
+
         let mask = u64::MAX >> (64 - self.bits);
         let mut carry = 0i128;
         for (k, (out, modulus)) in acc.iter_mut().zip(self.modulus).enumerate() {
@@ -54,6 +56,7 @@ impl<'a> Sums<'a> {
             *out = carry as u64 & mask;
             carry >>= self.bits;
         }
+
         debug_assert_eq!(carry, 0, "sum outside 0 to 2m");
     }
 

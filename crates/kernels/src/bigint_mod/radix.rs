@@ -2,10 +2,9 @@
 
 /// Splits the words of an integer into limbs of `bits` bits; higher bits are dropped.
 pub(super) fn split(words: &[u64], bits: u32, limbs: &mut [u64]) {
-    let word = |at: usize| words.get(at).copied().unwrap_or(0);
     for (k, limb) in limbs.iter_mut().enumerate() {
         let (at, shift) = position(k, bits);
-        let two = u128::from(word(at)) | u128::from(word(at + 1)) << 64;
+        let two = u128::from(word_at(words, at)) | u128::from(word_at(words, at + 1)) << 64;
         *limb = (two >> shift) as u64 & ones(bits);
     }
 }
@@ -34,6 +33,11 @@ pub(super) fn add(acc: &mut [u64], by: &[u64], bits: u32) {
         *acc = sum as u64 & ones(bits);
         carry = (sum >> bits) as u64;
     }
+}
+
+/// The word at an index; zero beyond the last word.
+fn word_at(words: &[u64], at: usize) -> u64 {
+    words.get(at).copied().unwrap_or(0)
 }
 
 /// The word and bit at which limb k starts.

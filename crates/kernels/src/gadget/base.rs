@@ -64,9 +64,9 @@ impl Gadget2 {
         drop: u32,
         levels: usize,
     ) -> Result<Self, GadgetError> {
-        let fits = |q: u32| q >= 3 && q % 2 == 1 && q < 1 << 30;
-        let inverse = inverse_modulo(q1, q2).filter(|_| fits(q1) && fits(q2));
+        let inverse = inverse_modulo(q1, q2).filter(|_| is_supported(q1) && is_supported(q2));
         let inverse = inverse.ok_or(GadgetError::Moduli { q1, q2 })?;
+
         let half = u64::from(q1) * u64::from(q2) / 2;
         let digits =
             Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(half) < 1 << 31);
@@ -75,6 +75,7 @@ impl Gadget2 {
             drop,
             levels,
         })?;
+
         Ok(Self {
             q1,
             q2,
@@ -127,6 +128,11 @@ impl Gadget2 {
         self.digits
             .shifted(u64::from(r1) + q1 * u64::from(garner), self.modulus())
     }
+}
+
+/// Returns whether a modulus is odd and from 3 to 2³⁰.
+fn is_supported(q: u32) -> bool {
+    q >= 3 && q % 2 == 1 && q < 1 << 30
 }
 
 /// 1/a mod m by the extended Euclidean algorithm, if it exists.

@@ -82,18 +82,22 @@ impl NttTable {
     /// [`NttError`] names the one of d, q and ψ that is invalid.
     pub fn new(q: u32, psi: u32, d: usize) -> Result<Self, NttError> {
         check(q, psi, d)?;
+
         let mut powers = vec![1u32; d];
         for k in 1..d {
             powers[k] = mul(powers[k - 1], psi, q);
         }
+
         // ψ^d = −1, so ψ^−k = −ψ^(d−k).
         let mut inverses = vec![1u32; d];
         for k in 1..d {
             inverses[k] = q - powers[d - k];
         }
+
         let inverse_roots = Roots::new(&inverses, q);
         let scale = pow(d as u32 % q, u64::from(q) - 2, q);
         let last = mul(scale, inverse_roots.values[1], q);
+
         Ok(Self {
             q,
             d,

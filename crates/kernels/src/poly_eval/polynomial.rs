@@ -16,9 +16,9 @@ const MAX_PLACES: usize = 47;
 /// A polynomial in at least one variable.
 ///
 /// A monomial is a path of exponents, one for each variable, or a path of D places, one for each
-/// factor, which is a variable or 1. Both paths list the coefficients in the same order. In the first,
-/// a row of coefficients has (D + v)/v terms on average, in the second (D + v)/D. The longer rows need
-/// fewer reductions.
+/// factor, which is a variable or 1. Both paths list the coefficients in the same order. In the
+/// first, a row of coefficients has (D + v)/v terms on average, in the second (D + v)/D. The longer
+/// rows need fewer reductions.
 #[derive(Debug, Clone)]
 pub struct Polynomial {
     pub(crate) q: u32,
@@ -43,6 +43,7 @@ impl Polynomial {
     /// the modulus is even or at least 2²⁸, or the number of coefficients is not [`terms`].
     pub fn new(modulus: Modulus, variables: usize, degree: usize, coefficients: &[u32]) -> Self {
         let q = modulus.value();
+
         assert!(
             (1..=MAX_VARIABLES).contains(&variables),
             "{variables} variables: expected 1 to {MAX_VARIABLES}"
@@ -60,10 +61,12 @@ impl Polynomial {
             terms(variables, degree),
             "number of coefficients"
         );
+
         let word = modulus.reduce(1 << 32);
         let by_places = (1..variables).contains(&degree) && variables <= MAX_PLACES;
         let levels = if by_places { degree } else { variables };
         let scale = (0..levels).fold(1, |scale, _| modulus.mul(scale, word));
+
         Self {
             q,
             negated_inverse: inverse(q).wrapping_neg(),
@@ -101,8 +104,8 @@ const fn inverse(q: u32) -> u32 {
     x
 }
 
-/// A walk through the coefficients, row by row. The sum of a row is a term of a sum on the last level,
-/// a complete sum is a term of one on the level before, and so on.
+/// A walk through the coefficients, row by row. The sum of a row is a term of a sum on the last
+/// level, a complete sum is a term of one on the level before, and so on.
 pub(crate) trait Order {
     /// Levels of sums above the rows.
     fn levels(&self) -> usize;
@@ -116,7 +119,8 @@ pub(crate) trait Order {
     /// Number of the current term on a level, and the place of its factor.
     fn term(&self, level: usize) -> (usize, usize);
 
-    /// Goes to the next term on a level; at the end of its sum goes back to the first, and returns false.
+    /// Goes to the next term on a level; at the end of its sum goes back to the first, and returns
+    /// false.
     fn step(&mut self, level: usize) -> bool;
 }
 
@@ -179,8 +183,8 @@ impl Order for Exponents {
     }
 }
 
-/// Rows of last factors. Factors are 1 and the variables, the last one first, in descending order: each
-/// is at most as far from 1 as the one before.
+/// Rows of last factors. Factors are 1 and the variables, the last one first, in descending order:
+/// each is at most as far from 1 as the one before.
 pub(crate) struct Places {
     places: [usize; MAX_DEGREE],
     variables: usize,

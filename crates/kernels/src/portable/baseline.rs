@@ -1,7 +1,7 @@
 //! Lanes of the portable backend.
 //!
-//! On x86-64 they are those of SSE2, on aarch64 those of NEON, which every such CPU has. LLVM does not
-//! reliably find their products of 16-bit words in plain loops.
+//! On x86-64 they are the lanes of SSE2, on aarch64 of NEON, which every such CPU has. LLVM does
+//! not reliably find their products of 16-bit words in plain loops.
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use super::lanes::Plain as Baseline;

@@ -175,6 +175,7 @@ fn reduce<R: Rows>(rows: R, field: &Field, sums: &mut [u64]) {
     let root = field.root_limbs();
     let inverse = field.inverse();
     let mut carry = 0;
+
     for i in (0..n - 1).step_by(2) {
         let row = &mut sums[i..i + n + 2];
         let first = row[0].wrapping_mul(inverse);
@@ -182,12 +183,14 @@ fn reduce<R: Rows>(rows: R, field: &Field, sums: &mut [u64]) {
         carry = rows.add_two_rows(row, root, [first, second], carry);
         (row[0], row[1]) = (first, second);
     }
+
     if n % 2 == 1 {
         let row = &mut sums[n - 1..2 * n];
         let quotient = row[0].wrapping_mul(inverse);
         carry = add_last_row(rows, row, root, quotient, carry);
         row[0] = quotient;
     }
+
     sums[2 * n] = sums[2 * n].wrapping_add(carry);
 }
 
@@ -234,6 +237,7 @@ fn add_square<R: Rows>(rows: R, sums: &mut [u64], x: &[u64]) {
         let rest = &x[i + 1..];
         row[rest.len()] = rows.add_row(&mut row[..rest.len()], rest, x[i]);
     }
+
     double(sums);
     let (pairs, _) = sums.as_chunks_mut::<2>();
     let mut carry = false;
@@ -264,6 +268,7 @@ fn subtract(sums: &mut [u64], x: &[u64]) {
         *word = difference;
         first | second
     });
+
     high.iter_mut().fold(borrow, |borrow, word| {
         let (difference, borrow) = word.overflowing_sub(u64::from(borrow));
         *word = difference;
@@ -285,6 +290,7 @@ pub(crate) fn select(out: &mut [u64], table: &[u64], index: u64) {
     // Without it the compiler may turn the masks into a branch on the secret index.
     let index = black_box(index);
     let length = out.len();
+
     let (blocks, rest) = out.as_chunks_mut::<8>();
     let done = 8 * blocks.len();
     for (b, block) in blocks.iter_mut().enumerate() {

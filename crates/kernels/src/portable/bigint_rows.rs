@@ -31,6 +31,7 @@ impl Rows for Plain {
         let n = x.len();
         let mut before = 0;
         let mut carries = [0; 2];
+
         // No sum overflows: (2⁶⁴ − 1)² + 2·(2⁶⁴ − 1) = 2¹²⁸ − 1.
         for (row, &x) in row[..n].iter_mut().zip(x) {
             let sum = u128::from(x) * u128::from(w[0]) + u128::from(*row) + u128::from(carries[0]);
@@ -41,12 +42,14 @@ impl Rows for Plain {
             carries = [(sum >> 64) as u64, (next >> 64) as u64];
             before = x;
         }
+
         let rest = u128::from(row[n]) | u128::from(row[n + 1]) << 64;
         let product =
             u128::from(before) * u128::from(w[1]) + u128::from(carries[0]) + u128::from(carries[1]);
         let (sum, first) = rest.overflowing_add(product);
         let (sum, second) = sum.overflowing_add(u128::from(carry));
         (row[n], row[n + 1]) = (sum as u64, (sum >> 64) as u64);
+
         u64::from(first) + u64::from(second)
     }
 }

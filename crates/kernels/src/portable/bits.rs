@@ -11,6 +11,7 @@ pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
     let mut words = words.iter_mut();
     let mut word = 0;
     let mut filled = 0;
+
     for &value in values {
         let value = value & mask;
         word |= value << filled;
@@ -25,6 +26,7 @@ pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
             word = value >> 1 >> (width - 1 - filled);
         }
     }
+
     // The rest is a whole word of bytes if 57 bits or more are filled.
     let rest = words.next().map_or(tail, <[u8; WORD]>::as_mut_slice);
     rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
@@ -41,8 +43,10 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
         .iter()
         .chain([&last])
         .map(|word| u64::from_le_bytes(*word));
+
     let mut word = 0;
     let mut left = 0;
+
     for out in out {
         if left >= width {
             *out = word & mask;

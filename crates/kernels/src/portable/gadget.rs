@@ -16,6 +16,7 @@ pub(crate) fn decompose(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[
         for ((shifted, &r1), &r2) in shifted.iter_mut().zip(r1).zip(r2) {
             *shifted = gadget.shifted(r1, r2);
         }
+
         for level in 0..gadget.levels() {
             let start = level * d + block * BLOCK;
             let out = &mut digits[start..start + shifted.len()];
@@ -35,12 +36,14 @@ pub(crate) fn decompose_lazy(
     let d = r1.len();
     let mut shifted = [0u64; BLOCK];
     let mut digits = [0i32; BLOCK];
+
     for (block, (r1, r2)) in r1.chunks(BLOCK).zip(r2.chunks(BLOCK)).enumerate() {
         let shifted = &mut shifted[..r1.len()];
         let digits = &mut digits[..r1.len()];
         for ((shifted, &r1), &r2) in shifted.iter_mut().zip(r1).zip(r2) {
             *shifted = gadget.shifted(r1, r2);
         }
+
         for level in 0..gadget.levels() {
             let place = level * d + block * BLOCK..level * d + block * BLOCK + shifted.len();
             write_level(&gadget.digits, level, digits, shifted);

@@ -12,6 +12,7 @@ pub(crate) fn pass(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&mut [i64
     let [out0, out1] = outs;
     let (columns, _) = tiles.as_chunks::<ROWS>();
     let outs = out0.chunks_exact_mut(ROWS).zip(out1.chunks_exact_mut(ROWS));
+
     for (tile, (out0, out1)) in columns.chunks_exact(cols).zip(outs) {
         for (block, tile) in tile.chunks(BLOCK_COLUMNS).enumerate() {
             let ys = ys.map(|y| &y[block * BLOCK_COLUMNS..][..tile.len()]);
@@ -32,6 +33,7 @@ fn add_slab(tile: &[[i32; ROWS]], ys: [&[i32]; 2], first: usize, outs: [&mut [i6
     let mut sums = [[0u64; SLAB]; 2];
     let mut rows = [0u64; SLAB];
     let mut y_sums = [0i64; 2];
+
     for ((values, &y0), &y1) in tile.iter().zip(ys[0]).zip(ys[1]) {
         let values: [u64; SLAB] = std::array::from_fn(|l| raise(values[first + l]));
         for (row, value) in rows.iter_mut().zip(values) {
@@ -44,6 +46,7 @@ fn add_slab(tile: &[[i32; ROWS]], ys: [&[i32]; 2], first: usize, outs: [&mut [i6
             }
         }
     }
+
     for ((out, sums), y_sum) in outs.into_iter().zip(sums).zip(y_sums) {
         for ((out, sum), row) in out.iter_mut().zip(sums).zip(rows) {
             let raised = row.wrapping_add(y_sum as u64) << 31;

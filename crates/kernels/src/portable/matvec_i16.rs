@@ -56,8 +56,8 @@ pub(crate) fn digits<const P: usize>(planes: &[i16]) -> &[[[i16; 2]; P]] {
     planes.as_chunks::<2>().0.as_chunks::<P>().0
 }
 
-/// The pass with slabs of `S` registers. Queries use a block of columns in turn while it stays in the
-/// first-level cache.
+/// The pass with slabs of `S` registers. Queries use a block of columns in turn while it stays in
+/// the first-level cache.
 #[inline(always)]
 pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -70,6 +70,7 @@ pub(crate) fn pass_many_lanes<L: Lanes<N>, const N: usize, const S: usize, const
     let (cells, _) = tiles.as_chunks::<2>();
     let (registers, _) = cells.as_chunks::<N>();
     let (all, _) = registers.as_chunks::<S>();
+
     for (group, tile) in all.chunks_exact(pairs * slabs).enumerate() {
         for (block, tile) in tile.chunks(FLUSH_PAIRS * slabs).enumerate() {
             let mut ahead = Ahead::new(queries.len());
@@ -105,8 +106,8 @@ pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usi
     }
 }
 
-/// Adds a block of columns, at most [`FLUSH_PAIRS`] pairs: as many as a 32-bit sum holds. All slabs use
-/// the block in turn, while it stays in the first-level cache.
+/// Adds a block of columns, at most [`FLUSH_PAIRS`] pairs: as many as a 32-bit sum holds. All slabs
+/// use the block in turn, while it stays in the first-level cache.
 #[inline(always)]
 fn add_block<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -184,6 +185,7 @@ mod tests {
         let mut used = [7; 2 * ROWS];
         pass_many_lanes::<_, _, SLAB, 3>(Plain, &tiles, pairs, &[&planes], &mut [&mut plain]);
         pass_many_lanes::<_, _, SLAB, 3>(Baseline, &tiles, pairs, &[&planes], &mut [&mut used]);
+
         assert_eq!(plain, used);
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn in_halves(
     // One vector needs no blocks: nothing is read twice.
     let block = if ys.len() == 1 { cols } else { BLOCK_COLUMNS };
     let mut sums = vec![[[0; ROWS]; 2]; ys.len()];
+
     for (group, tile) in tiles.chunks_exact(cols * ROWS).enumerate() {
         sums.fill([[0; ROWS]; 2]);
         for (words, first) in tile.chunks(block * ROWS).zip((0..).step_by(block)) {
@@ -43,6 +44,7 @@ pub(crate) fn in_halves(
                 pass(words, taken, ys, sums.each_mut().map(|sums| &mut sums[..]));
             }
         }
+
         for (out, sums) in outs.iter_mut().zip(&sums) {
             join(&mut out[group * ROWS..][..ROWS], sums, bits);
         }
@@ -55,16 +57,19 @@ fn split(values: &[u64], bits: u32) -> [Vec<i32>; 2] {
         .iter()
         .map(|&value| centre(value, bits) as i32)
         .collect();
-    let high = |&value: &u64| {
-        let value = centre(value, bits);
-        // A low half of 2^31 or more is read as negative, which the high half makes up for.
-        (value.wrapping_sub(i64::from(value as i32)) >> HALF_BITS) as i32
-    };
-    [low, values.iter().map(high).collect()]
+    let high = values
+        .iter()
+        .map(|&value| {
+            let value = centre(value, bits);
+            // A low half of 2^31 or more is read as negative, which the high half makes up for.
+            (value.wrapping_sub(i64::from(value as i32)) >> HALF_BITS) as i32
+        })
+        .collect();
+    [low, high]
 }
 
-/// Adds the sums of both halves to the outputs, modulo 2^bits. Sums that wrapped modulo 2^64 are still
-/// correct.
+/// Adds the sums of both halves to the outputs, modulo 2^bits. Sums that wrapped modulo 2^64 are
+/// still correct.
 fn join(out: &mut [u64], [low, high]: &[[i64; ROWS]; 2], bits: u32) {
     for ((out, &low), &high) in out.iter_mut().zip(low).zip(high) {
         let sum = (high << HALF_BITS).wrapping_add(low) as u64;

@@ -20,10 +20,12 @@ pub(crate) fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize
             let mut half = [0; BLOCK_QUADS * QUAD_BYTES];
             let half = &mut half[..bytes.len()];
             let taken = bytes.len() / QUAD_BYTES;
+
             half.iter_mut()
                 .zip(bytes)
                 .for_each(|(half, byte)| *half = byte & 15);
             matvec_u8::pass(half, taken, planes, plane_count, low);
+
             half.iter_mut()
                 .zip(bytes)
                 .for_each(|(half, byte)| *half = byte >> 4);

@@ -19,7 +19,7 @@ const HALF_BITS: u32 = 16;
 const SLAB: usize = 4;
 
 /// The values of a quad of columns as `Σ_h 2^(16h)·half[h]` modulo 2^32, with signed halves: each
-/// half has the values of columns 0 and 2, then those of columns 1 and 3.
+/// half has the values of columns 0 and 2, then the values of columns 1 and 3.
 type Halves = [[[i16; 2]; 2]; 2];
 
 /// Adds the rows of every group times the query to `out`.
@@ -41,6 +41,7 @@ pub(crate) fn pass_lanes<L: ByteLanes<N>, const N: usize, const S: usize>(
     let (cells, _) = tiles.as_chunks::<4>();
     let (registers, _) = cells.as_chunks::<N>();
     let (columns, _) = registers.as_chunks::<S>();
+
     for (tile, out) in columns
         .chunks_exact(quads * slabs)
         .zip(out.chunks_exact_mut(ROWS))
@@ -51,6 +52,7 @@ pub(crate) fn pass_lanes<L: ByteLanes<N>, const N: usize, const S: usize>(
             for (values, digits) in values.iter_mut().zip(digits.chunks_exact(4 * plane_count)) {
                 *values = halves(digits);
             }
+
             let mut ahead = Ahead::new(1);
             for (slab, out) in out.chunks_exact_mut(N * S).enumerate() {
                 let mut sums = [[lanes.splat(0); S]; 2];
@@ -133,6 +135,7 @@ mod tests {
         let mut used = [7; 2 * ROWS];
         pass_lanes::<_, _, SLAB>(Plain, &tiles, quads, &planes, 3, &mut plain);
         pass_lanes::<_, _, SLAB>(Baseline, &tiles, quads, &planes, 3, &mut used);
+
         assert_eq!(plain, used);
     }
 }

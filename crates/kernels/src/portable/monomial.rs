@@ -100,11 +100,13 @@ pub(super) fn rotate<W: Words>(out: &mut [W::Word], a: &[W::Word], shift: usize,
     let (out_split, a_split, negate_wrapped) = runs(a.len(), shift);
     let (out_low, out_high) = out.split_at_mut(out_split);
     let (a_low, a_high) = a.split_at(a_split);
+
     let (plain_out, plain, negated_out, negated) = if negate_wrapped {
         (out_high, a_low, out_low, a_high)
     } else {
         (out_low, a_high, out_high, a_low)
     };
+
     plain_out.copy_from_slice(plain);
     for (out, &a) in negated_out.iter_mut().zip(negated) {
         *out = words.neg(a);
@@ -123,6 +125,7 @@ fn butterfly<W: Words>(
     let (out_low, out_high) = scratch.split_at_mut(out_split);
     let (u_low, u_high) = u.split_at_mut(in_split);
     let (v_low, v_high) = v.split_at(in_split);
+
     if negate_wrapped {
         sum_and_difference(u_low, v_low, out_high, words);
         sum_and_opposite(u_high, v_high, out_low, words);
@@ -130,6 +133,7 @@ fn butterfly<W: Words>(
         sum_and_opposite(u_low, v_low, out_high, words);
         sum_and_difference(u_high, v_high, out_low, words);
     }
+
     v.copy_from_slice(scratch);
 }
 
@@ -162,6 +166,7 @@ fn dft<W: Words>(polys: &mut [W::Word], d: usize, scratch: &mut [W::Word], words
         stage(polys, d, block, scratch, words);
         block /= 2;
     }
+
     for part in polys.chunks_exact_mut(block) {
         let mut block = part.len();
         while block > d {

@@ -18,16 +18,17 @@ pub(crate) trait Butterflies {
     fn inverse_root(&self, index: usize) -> Self::Root;
 
     /// (u, v) ← (u + w·v, u − w·v): below 4q in and out (Cooley–Tukey).
-    fn forward(&self, pair: (Self::Word, Self::Word), w: Self::Root) -> (Self::Word, Self::Word);
+    fn forward(&self, u: Self::Word, v: Self::Word, w: Self::Root) -> (Self::Word, Self::Word);
 
     /// From [0, 4q) to [0, q).
     fn reduce(&self, x: Self::Word) -> Self::Word;
 
     /// (u, v) ← (u + v, w·(u − v)): below 2q in and out (Gentleman–Sande).
-    fn inverse(&self, pair: (Self::Word, Self::Word), w: Self::Root) -> (Self::Word, Self::Word);
+    fn inverse(&self, u: Self::Word, v: Self::Word, w: Self::Root) -> (Self::Word, Self::Word);
 
-    /// The butterfly of the last stage of the inverse, which also divides by d and reduces to [0, q).
-    fn last(&self, pair: (Self::Word, Self::Word)) -> (Self::Word, Self::Word);
+    /// The butterfly of the last stage of the inverse, which also divides by d and reduces to
+    /// [0, q).
+    fn last(&self, u: Self::Word, v: Self::Word) -> (Self::Word, Self::Word);
 }
 
 pub(crate) fn forward<T: Butterflies>(table: &T, x: &mut [T::Word]) {
@@ -43,7 +44,7 @@ pub(crate) fn forward_lazy<T: Butterflies>(table: &T, x: &mut [T::Word]) {
         let first = table.degree() / (2 * half);
         for (i, block) in x.chunks_exact_mut(2 * half).enumerate() {
             let w = table.root(first + i);
-            on_halves(block, |pair| table.forward(pair, w));
+            on_halves(block, |u, v| table.forward(u, v, w));
         }
         half /= 2;
     }
@@ -55,19 +56,19 @@ pub(crate) fn inverse<T: Butterflies>(table: &T, x: &mut [T::Word]) {
         let first = table.degree() / (2 * half);
         for (i, block) in x.chunks_exact_mut(2 * half).enumerate() {
             let w = table.inverse_root(first + i);
-            on_halves(block, |pair| table.inverse(pair, w));
+            on_halves(block, |u, v| table.inverse(u, v, w));
         }
         half *= 2;
     }
-    on_halves(x, |pair| table.last(pair));
+    on_halves(x, |u, v| table.last(u, v));
 }
 
 /// Replaces the pairs of a word in the lower half and its partner in the upper half.
 #[inline(always)]
-fn on_halves<W: Copy>(block: &mut [W], butterfly: impl Fn((W, W)) -> (W, W)) {
+fn on_halves<W: Copy>(block: &mut [W], butterfly: impl Fn(W, W) -> (W, W)) {
     let (low, high) = block.split_at_mut(block.len() / 2);
     for (u, v) in low.iter_mut().zip(high) {
-        (*u, *v) = butterfly((*u, *v));
+        (*u, *v) = butterfly(*u, *v);
     }
 }
 
@@ -98,7 +99,7 @@ impl Butterflies for NttTable {
 
     /// u is first reduced below 2q, and the lazy product is below 2q for any v.
     #[inline(always)]
-    fn forward(&self, (u, v): (u32, u32), w: Factor) -> (u32, u32) {
+    fn forward(&self, u: u32, v: u32, w: Factor) -> (u32, u32) {
         let sum = subtract_once(u, 2 * self.q);
         let product = w.mul_lazy(v, self.q);
         (sum + product, sum + 2 * self.q - product)
@@ -110,7 +111,7 @@ impl Butterflies for NttTable {
     }
 
     #[inline(always)]
-    fn inverse(&self, (u, v): (u32, u32), w: Factor) -> (u32, u32) {
+    fn inverse(&self, u: u32, v: u32, w: Factor) -> (u32, u32) {
         (
             subtract_once(u + v, 2 * self.q),
             w.mul_lazy(u + 2 * self.q - v, self.q),
@@ -118,7 +119,7 @@ impl Butterflies for NttTable {
     }
 
     #[inline(always)]
-    fn last(&self, (u, v): (u32, u32)) -> (u32, u32) {
+    fn last(&self, u: u32, v: u32) -> (u32, u32) {
         let sum = u + v;
         let difference = u + 2 * self.q - v;
         let reduced = |w: Factor, x| subtract_once(w.mul_lazy(x, self.q), self.q);

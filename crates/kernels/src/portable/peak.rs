@@ -13,7 +13,8 @@ pub(crate) fn products(words: &[i32]) -> i64 {
     products_on::<_, _, SLAB>(Baseline, words)
 }
 
-/// [`products`] on lanes of any width, `S` registers of words at a time: the sums fit the registers.
+/// [`products`] on lanes of any width, `S` registers of words at a time: the sums fit the
+/// registers.
 #[inline(always)]
 pub(crate) fn products_on<L: Lanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -22,6 +23,7 @@ pub(crate) fn products_on<L: Lanes<N>, const N: usize, const S: usize>(
     let (registers, _) = words.as_chunks::<N>();
     let (slabs, _) = registers.as_chunks::<S>();
     let mut sums = [[lanes.splat(0); S]; PLANES];
+
     for slab in slabs {
         let digits = [slab[0][0]; PLANES];
         let words = lanes.load_all(slab);
@@ -32,6 +34,7 @@ pub(crate) fn products_on<L: Lanes<N>, const N: usize, const S: usize>(
             }
         }
     }
+
     i64::from(
         lanes
             .store_all(&sums)

@@ -81,6 +81,7 @@ pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
     let d = out.len();
     let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
     let start = blocks.len() * BLOCK;
+
     for (block, out) in blocks.iter_mut().enumerate() {
         let mut sums = [0u64; BLOCK];
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
@@ -94,6 +95,7 @@ pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
             *out = modulus.reduce(sum);
         }
     }
+
     for (place, out) in rest.iter_mut().enumerate() {
         let rows = a.chunks_exact(d).zip(b.chunks_exact(d));
         let products = rows.map(|(a, b)| u64::from(a[start + place]) * u64::from(b[start + place]));

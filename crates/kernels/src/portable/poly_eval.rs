@@ -18,10 +18,12 @@ pub(crate) fn evaluate(polynomial: &Polynomial, points: &[u32], out: &mut [u32])
     let rows = polynomial.degree + 1;
     let mut factors = vec![[0; BLOCK]; (polynomial.variables * rows).max(polynomial.variables + 1)];
     let mut sums = vec![[0; BLOCK]; polynomial.variables];
+
     for (block, out) in out.chunks_mut(BLOCK).enumerate() {
         let coordinates = points
             .chunks_exact(length)
             .map(|row| &row[block * BLOCK..][..out.len()]);
+
         let values = if polynomial.by_places {
             fill_places(coordinates, &mut factors);
             walk(polynomial, Places::new(polynomial), &factors, &mut sums)
@@ -31,6 +33,7 @@ pub(crate) fn evaluate(polynomial: &Polynomial, points: &[u32], out: &mut [u32])
             }
             walk(polynomial, Exponents::new(polynomial), &factors, &mut sums)
         };
+
         for (out, value) in out.iter_mut().zip(values) {
             *out = finish(value as u32, polynomial.q);
         }
@@ -53,6 +56,7 @@ fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     for (factor, &point) in factors.iter_mut().zip(points) {
         *factor = reduce(u64::from(point) * u64::from(polynomial.square), polynomial);
     }
+
     let mut last = [1; BLOCK];
     powers[0] = last;
     for power in &mut powers[1..] {
@@ -63,7 +67,7 @@ fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     }
 }
 
-/// 1 and the coordinates, those of the last variable first.
+/// 1, then the coordinates of the variables from the last to the first.
 #[inline(always)]
 fn fill_places<'a>(coordinates: impl DoubleEndedIterator<Item = &'a [u32]>, factors: &mut [Lanes]) {
     factors[0] = [1; BLOCK];
@@ -88,6 +92,7 @@ fn walk(
     let inner = &factors[order.row()..];
     let mut place = 0;
     sums.fill([0; BLOCK]);
+
     loop {
         let row = &polynomial.coefficients[place..][..order.length()];
         place += row.len();
@@ -95,6 +100,7 @@ fn walk(
         for value in &mut value {
             *value = reduce(*value, polynomial);
         }
+
         // Adds the value to the level above, and the value of that level too if it is complete.
         let mut level = order.levels();
         loop {

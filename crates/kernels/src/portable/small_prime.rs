@@ -64,6 +64,7 @@ pub(crate) fn combine(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: 
     let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
     let done = blocks.len() * BLOCK;
     let rows = || coefficients.iter().zip(powers.chunks_exact(count));
+
     for (block, out) in blocks.iter_mut().enumerate() {
         let mut sums = [0u32; BLOCK];
         for (&coefficient, row) in rows() {
@@ -76,6 +77,7 @@ pub(crate) fn combine(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: 
             *out = reduce_sum(one, sum, p);
         }
     }
+
     for (i, out) in rest.iter_mut().enumerate() {
         let terms =
             rows().map(|(&coefficient, row)| u32::from(coefficient) * u32::from(row[done + i]));

@@ -123,6 +123,7 @@ pub(crate) fn automorphism(out: &mut [u64], a: &[u64], e: usize, modulus: Modulu
 #[inline(always)]
 pub(crate) fn from_signed(out: &mut [u64], words: &[i32], modulus: Modulus) {
     let q = modulus.value();
+
     if q > 1 << 31 {
         for (out, &word) in out.iter_mut().zip(words) {
             let word = i64::from(word);
@@ -130,10 +131,12 @@ pub(crate) fn from_signed(out: &mut [u64], words: &[i32], modulus: Modulus) {
         }
         return;
     }
+
     // Adds 2³¹ to each word to make it unsigned, and subtracts 2³¹ mod q from the residue. The
     // quotient is short by at most 1.
     let ratio = (1 << 32) / q;
     let middle = modulus.reduce(1 << 31);
+
     for (out, &word) in out.iter_mut().zip(words) {
         let raised = u64::from(word as u32 ^ 1 << 31);
         let lazy = raised.wrapping_sub((raised.wrapping_mul(ratio) >> 32).wrapping_mul(q));

@@ -17,6 +17,7 @@ pub(crate) fn decompose(gadget: &Gadget, digits: &mut [i32], words: &[u64]) {
 pub(crate) fn decompose_lazy(gadget: &Gadget, out: &mut [u64], words: &[u64]) {
     by_levels(gadget, out, words, |level, out, shifted| {
         let pairs = out.iter_mut().zip(shifted);
+
         if level + 1 == gadget.levels() {
             for (out, &shifted) in pairs {
                 *out = gadget

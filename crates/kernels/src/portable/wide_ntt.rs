@@ -1,4 +1,4 @@
-//! Butterflies of the negacyclic transform modulo a wide prime; the stages are those of
+//! Butterflies of the negacyclic transform modulo a wide prime. The stages are in
 //! [`ntt`](super::ntt).
 
 use super::ntt::Butterflies;
@@ -39,7 +39,7 @@ impl Butterflies for NttTable {
 
     /// u is first reduced below 2q, and the product plus q is below 2q.
     #[inline(always)]
-    fn forward(&self, (u, v): (u64, u64), w: Factor) -> (u64, u64) {
+    fn forward(&self, u: u64, v: u64, w: Factor) -> (u64, u64) {
         let sum = subtract_once(u, 2 * self.q);
         let product = w.mul_signed(v, self.q).wrapping_add(self.q);
         (
@@ -54,14 +54,14 @@ impl Butterflies for NttTable {
     }
 
     #[inline(always)]
-    fn inverse(&self, (u, v): (u64, u64), w: Factor) -> (u64, u64) {
+    fn inverse(&self, u: u64, v: u64, w: Factor) -> (u64, u64) {
         let difference = u.wrapping_add(2 * self.q).wrapping_sub(v);
         let product = w.mul_signed(difference, self.q).wrapping_add(self.q);
         (subtract_once(u.wrapping_add(v), 2 * self.q), product)
     }
 
     #[inline(always)]
-    fn last(&self, (u, v): (u64, u64)) -> (u64, u64) {
+    fn last(&self, u: u64, v: u64) -> (u64, u64) {
         let sum = u.wrapping_add(v);
         let difference = u.wrapping_add(2 * self.q).wrapping_sub(v);
         let reduced = |w: Factor, x| from_signed(w.mul_signed(x, self.q), self.q);

@@ -46,10 +46,11 @@ impl Shortest {
 /// Bits of a quotient after the point. Each quotient is short by less than 2⁻³⁴.
 pub(crate) const QUOTIENT_BITS: u32 = 50;
 
-/// Constants of a prime p in the reconstruction of numbers from residues. P is the product of all primes.
+/// Constants of a prime p in the reconstruction of numbers from residues. P is the product of all
+/// primes.
 ///
-/// A residue x modulo p adds v·(P/p) modulo the target to one sum and v/p, in units of 2⁻⁵⁰, to another,
-/// where v = x·(P/p)⁻¹ mod p.
+/// A residue x modulo p adds v·(P/p) modulo the target to one sum and v/p, in units of 2⁻⁵⁰, to
+/// another, where v = x·(P/p)⁻¹ mod p.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     pub(crate) p: u32,
@@ -69,6 +70,7 @@ impl Share {
             "modulus {p}: expected 2 to {MAX_PRIME}"
         );
         assert!(inverse < p, "a residue {inverse} modulo {p}");
+
         let unit = (1 << QUOTIENT_BITS) / u64::from(p);
         Self {
             p,

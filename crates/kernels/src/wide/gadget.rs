@@ -25,6 +25,7 @@ impl Gadget {
         if !(3..1 << 50).contains(&q) || q.is_multiple_of(2) {
             return Err(GadgetError::WideModulus { q });
         }
+
         let digits =
             Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(q / 2) < 1 << 31);
         digits

@@ -1,6 +1,6 @@
 //! Moduli below 2⁵⁰ and the constants of their reductions.
 
-/// Bits of a digit in products: those of the multipliers of IFMA, and of a double.
+/// Bits of a digit in products: as many as the multipliers of IFMA and a double have.
 pub(crate) const DIGIT: u32 = 52;
 /// The lowest [`DIGIT`] bits.
 pub(crate) const DIGIT_MASK: u64 = (1 << DIGIT) - 1;

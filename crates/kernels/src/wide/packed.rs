@@ -1,7 +1,7 @@
 //! Residues of 50 bits, packed without gaps: 25 bytes for four.
 //!
-//! Word i of a group begins at bit 50·i. A word of 64 bits that begins at byte ⌊50·i/8⌋ holds it, and
-//! for the last word of the group one that begins a byte earlier, which ends with the group.
+//! Word i of a group begins at bit 50·i. A word of 64 bits that begins at byte ⌊50·i/8⌋ holds it.
+//! The last word of the group is in one that begins a byte earlier and ends with the group.
 
 use crate::backend::Backend;
 use crate::dispatch::same_length;

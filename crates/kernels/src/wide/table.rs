@@ -51,6 +51,7 @@ impl Roots {
         let bits = powers.len().ilog2();
         let ordered = (0..powers.len()).map(|k| powers[bit_reverse(k, bits)]);
         let factors = ordered.clone().map(|w| Factor::new(w, q));
+
         let (values, quotients) = factors
             .map(|factor| (factor.value, factor.quotient))
             .unzip();
@@ -58,6 +59,7 @@ impl Roots {
             .map(|w| Real::new(w, q))
             .map(|real| (real.value, real.ratio))
             .unzip();
+
         Self {
             values,
             quotients,
@@ -99,18 +101,22 @@ impl NttTable {
     /// [`NttError`] names the one of d, q and ψ that is invalid.
     pub fn new(q: u64, psi: u64, d: usize) -> Result<Self, NttError> {
         check(q, psi, d)?;
+
         let mut powers = vec![1; d];
         for k in 1..d {
             powers[k] = mul(powers[k - 1], psi, q);
         }
+
         // ψ^d = −1, so ψ^−k = −ψ^(d−k).
         let mut inverses = vec![1; d];
         for k in 1..d {
             inverses[k] = q - powers[d - k];
         }
+
         let scale = pow(d as u64, q - 2, q);
         // Index 1 in bit-reversed order is the power of d/2.
         let last = mul(scale, inverses[d / 2], q);
+
         Ok(Self {
             q,
             d,

@@ -48,17 +48,18 @@ impl Rows for Adx {
 
 /// `row += x·w` for whole steps; returns the carry.
 ///
-/// One chain of carries adds the high halves of products to the low ones of the next, the other adds
-/// the row.
+/// One chain of carries adds the high halves of products to the low ones of the next, the other
+/// adds the row.
 #[inline(always)]
 fn add_steps(row: &mut [[u64; STEP]], x: &[[u64; STEP]], w: u64) -> u64 {
     let steps = row.len().min(x.len());
     if steps == 0 {
         return 0;
     }
+
     let mut carry: u64;
-    // SAFETY: `Adx` proves the instructions. Each step reads 64 bytes of both slices and writes those of
-    // `row`, `steps` times, which both slices have.
+    // SAFETY: `Adx` proves the instructions. Each step reads 64 bytes of both slices and writes
+    // the 64 bytes of `row`, `steps` times, which both slices have.
     unsafe {
         asm!(
             // Clears both flags.
@@ -116,5 +117,6 @@ fn add_steps(row: &mut [[u64; STEP]], x: &[[u64; STEP]], w: u64) -> u64 {
             options(nostack),
         );
     }
+
     carry
 }

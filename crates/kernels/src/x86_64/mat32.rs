@@ -10,8 +10,8 @@ const BLOCK_COLUMNS: usize = 32;
 /// The 64-bit sums of the even rows and of the odd rows of a slab of `S` registers.
 type Sums<V, const S: usize> = [[V; 2]; S];
 
-/// Adds the rows of every group times the vectors to the outputs, in slabs of `S` registers, which use
-/// blocks of columns in turn.
+/// Adds the rows of every group times the vectors to the outputs, in slabs of `S` registers, which
+/// use blocks of columns in turn.
 #[inline(always)]
 pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -24,6 +24,7 @@ pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     let (registers, _) = tiles.as_chunks::<N>();
     let (columns, _) = registers.as_chunks::<S>();
     let outs = out0.chunks_exact_mut(ROWS).zip(out1.chunks_exact_mut(ROWS));
+
     for (tile, (out0, out1)) in columns.chunks_exact(cols * slabs).zip(outs) {
         let ys = ys[0].chunks(BLOCK_COLUMNS).zip(ys[1].chunks(BLOCK_COLUMNS));
         for (tile, (y0, y1)) in tile.chunks(BLOCK_COLUMNS * slabs).zip(ys) {
@@ -31,6 +32,7 @@ pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
                 .chunks_exact_mut(N * S)
                 .zip(out1.chunks_exact_mut(N * S));
             let mut ahead = Ahead::new(1);
+
             for (slab, (out0, out1)) in outs.enumerate() {
                 let mut sums = [[[lanes.splat(0); 2]; S]; 2];
                 for ((column, &y0), &y1) in tile.chunks_exact(slabs).zip(y0).zip(y1) {

@@ -15,11 +15,13 @@ pub(super) fn forward<L: WideLanes<N>, const N: usize>(
     vectors: &mut [[u32; N]],
 ) {
     let mut half = vectors.len() / 2;
+
     // An odd number of stages: one alone, and the rest in pairs.
     if half.ilog2() % 2 == 1 {
         forward_radix2(field, field.one_factor(roots.at(1)), vectors);
         half /= 2;
     }
+
     while half >= 4 {
         let first = vectors.len() / (2 * half);
         for (i, block) in vectors.chunks_exact_mut(2 * half).enumerate() {
@@ -57,6 +59,7 @@ pub(super) fn inverse<L: WideLanes<N>, const N: usize>(
 ) {
     let roots = &table.inverse_roots;
     let mut half = 4;
+
     while 2 * half < vectors.len() {
         let first = vectors.len() / (2 * half);
         for (i, block) in vectors.chunks_exact_mut(2 * half).enumerate() {
@@ -68,6 +71,7 @@ pub(super) fn inverse<L: WideLanes<N>, const N: usize>(
         }
         half *= 4;
     }
+
     let last = [
         field.one_factor(table.scale),
         field.one_factor(table.scaled_root),

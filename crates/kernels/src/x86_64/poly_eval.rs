@@ -1,6 +1,7 @@
 //! Evaluation of polynomials in registers of 64-bit lanes.
 //!
-//! The loops are those of [`crate::portable::poly_eval`], with the sums of a block in registers.
+//! The loops are the same as in [`crate::portable::poly_eval`], with the sums of a block in
+//! registers.
 
 use super::lanes::WideLanes;
 use crate::poly_eval::polynomial::{Exponents, Order, Places, Polynomial};
@@ -58,11 +59,13 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
         q: lanes.splat(polynomial.q),
         negated_inverse: lanes.splat(polynomial.negated_inverse),
     };
+
     let length = out.len();
     let rows = polynomial.degree + 1;
     let count = (polynomial.variables * rows).max(polynomial.variables + 1);
     let mut factors = vec![Block::<N, S>::ZERO; count];
     let mut sums = vec![Block::<N, S>::ZERO; polynomial.variables];
+
     for (block, out) in out.chunks_mut(Block::<N, S>::POINTS).enumerate() {
         let start = block * Block::<N, S>::POINTS;
         let coordinates = points
@@ -77,6 +80,7 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
             }
             walk(field, Exponents::new(polynomial), &factors, &mut sums)
         };
+
         for (out, value) in out
             .iter_mut()
             .zip(values.0.as_flattened().iter().step_by(2))
@@ -103,6 +107,7 @@ fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
     for factor in &mut factors {
         *factor = field.reduce(lanes.mul_even(*factor, square));
     }
+
     let mut last = [lanes.splat(1); S];
     powers[0] = Block([one(); S]);
     for power in &mut powers[1..] {
@@ -124,7 +129,7 @@ const fn one<const N: usize>() -> [u32; N] {
     words
 }
 
-/// 1 and the coordinates, those of the last variable first.
+/// 1, then the coordinates of the variables from the last to the first.
 #[inline(always)]
 fn fill_places<'a, const N: usize, const S: usize>(
     coordinates: impl DoubleEndedIterator<Item = &'a [u32]>,
@@ -159,10 +164,12 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
     let polynomial = field.polynomial;
     let inner = &factors[order.row()..];
     let mut rest = &polynomial.coefficients[..];
+
     loop {
         let (row, others) = rest.split_at(order.length());
         rest = others;
         let mut values = dot(field, row, inner);
+
         // Adds the value to the level above, and the value of that level too if it is complete.
         let mut level = order.levels();
         loop {
@@ -211,6 +218,7 @@ fn dot<L: WideLanes<N>, const N: usize, const S: usize>(
             *sum = lanes.add_64(*sum, lanes.mul_even(lanes.load(factor), coefficient));
         }
     }
+
     for sum in &mut sums {
         *sum = field.reduce(*sum);
     }

@@ -111,6 +111,7 @@ const fn next_stages(left: u32, most: u32) -> u32 {
 pub(super) fn inverse<F: InverseButterflies>(field: F, vectors: &mut [F::Words]) {
     let mut stages = (vectors.len() / BLOCK).ilog2();
     let mut size = BLOCK;
+
     while stages > F::MOST_STAGES {
         let taken = next_stages(stages, F::MOST_STAGES);
         size <<= taken;
@@ -124,6 +125,7 @@ pub(super) fn inverse<F: InverseButterflies>(field: F, vectors: &mut [F::Words])
         }
         stages -= taken;
     }
+
     match stages {
         1 => on_parts(field, vectors, &Last(field, tree::<F, 1>(field, 1))),
         2 => on_parts(field, vectors, &Last(field, tree::<F, 3>(field, 1))),
@@ -230,14 +232,17 @@ impl<F: ForwardButterflies> Stages<F::Vector, 8> for Forward<F, [F::Root; 7]> {
             field.settle(c),
             field.settle(e),
         ];
+
         let (a, f) = field.forward::<false, true>((a, f), root);
         let (b, g) = field.forward::<false, true>((b, g), root);
         let (c, h) = field.forward::<false, false>((c, h), root);
         let (e, i) = field.forward::<false, false>((e, i), root);
+
         let (a, c) = field.forward::<false, true>((a, c), left);
         let (b, e) = field.forward::<false, false>((b, e), left);
         let (f, h) = field.forward::<true, true>((f, h), right);
         let (g, i) = field.forward::<true, false>((g, i), right);
+
         let (a, b) = field.forward::<false, false>((a, b), w0);
         let (c, e) = field.forward::<true, false>((c, e), w1);
         let (f, g) = field.forward::<false, false>((f, g), w2);

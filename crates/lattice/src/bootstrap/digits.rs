@@ -53,9 +53,10 @@ impl Rotator<'_> {
         let d = self.degree();
         let q = self.ring.modulus();
         // Since X^d = −1, coefficient d − i reaches index 0 with its sign changed.
-        let coefficient = |k: usize| if k == 0 { f(0) } else { (q - f(d - k)) % q };
-        self.ring
-            .from_words(&(0..d).map(coefficient).collect::<Vec<_>>())
+        let coefficients: Vec<u64> = (0..d)
+            .map(|k| if k == 0 { f(0) } else { (q - f(d - k)) % q })
+            .collect();
+        self.ring.from_words(&coefficients)
     }
 
     /// [`Rotator::table`] for exponents with errors: f is evaluated at the nearest of
@@ -64,8 +65,7 @@ impl Rotator<'_> {
         let width = self.degree() >> log2_values;
         let q = self.ring.modulus();
         // Just below half a turn the nearest value is 2^log2_values: value 0 with its sign changed.
-        let nearest = |i: usize| ((i + width / 2) / width) as u64;
-        self.table(|i| match nearest(i) {
+        self.table(|i| match ((i + width / 2) / width) as u64 {
             value if value >> log2_values == 1 => (q - f(0)) % q,
             value => f(value),
         })
@@ -97,19 +97,43 @@ impl Rotator<'_> {
             "digits of 2 to {} bits, not {v}",
             bits - zeros
         );
+
         let shift = bits - zeros - v;
         let q = self.ring.modulus();
         let digit = lwe.shifted(shift);
+
         // The rotation gives half the value of the top bit if it is clear, and minus that if it is
         // set. Subtracting the half leaves zero or minus the top bit.
         let half = self.turns(1, shift + 2);
         let sign = self.rotate(&centred(&digit, v), self.table(|_| half));
         let mut left = lwe.clone();
         left.add_shifted(&Lwe::extract(self.ring, &self.add(sign, q - half), 0), 0);
+
+        // Without its top bit the digit lies in the half turn that a table covers.
         let rest = self.digit_table(v - 1, |value| (q - self.turns(value, shift + v)) % q);
         let rest = self.rotate(&left.shifted(shift), rest);
         left.add_shifted(&Lwe::extract(self.ring, &rest, 0), 0);
+
         (left, digit)
+    }
+
+    /// Multiplies an encryption by a small polynomial and by a constant.
+    fn times(&self, rlwe: &Rlwe, polynomial: &[i32], factor: u64) -> Rlwe {
+        let polynomial = self.ring.forward(self.ring.from_signed(polynomial));
+        let [a, b] = [&rlwe.a, &rlwe.b].map(|part| {
+            let product = self.ring.mul(&self.ring.forward(part.clone()), &polynomial);
+            self.ring.scale(&self.ring.inverse(product), factor)
+        });
+        Rlwe { a, b }
+    }
+
+    /// Returns the polynomial p for which coefficient 0 of X^i·p is `value(i)` for i below d.
+    fn polynomial(&self, value: impl Fn(usize) -> i32) -> Vec<i32> {
+        let d = self.degree();
+        // Coefficient 0 of X^i·Σ p_j·X^j is −p_{d − i}, and p_0 for i = 0.
+        (0..d)
+            .map(|k| if k == 0 { value(0) } else { -value(d - k) })
+            .collect()
     }
 
     /// Returns the bits of a digit, lowest first, each as zero or half a turn.
@@ -118,40 +142,27 @@ impl Rotator<'_> {
     /// and, for each, a product with a polynomial of zeros and ones (the paper's Algorithm 1). A
     /// product multiplies the rotation's error by at most the square root of d.
     pub fn bits(&self, digit: &Lwe, v: u32) -> Vec<Lwe> {
-        let d = self.degree();
         let width = (2 * self.degree()) >> v;
         let quarter = self.turns(1, 2);
-        let mut constant = vec![0; d];
+        let mut constant = vec![0; self.degree()];
         constant[0] = quarter;
         let rotated = self.rotate(&centred(digit, v), self.ring.from_words(&constant));
-        let times = |polynomial: Vec<i32>, factor: u64| {
-            let polynomial = self.ring.forward(self.ring.from_signed(&polynomial));
-            let part = |poly: &Poly<Coefficients>| {
-                let product = self.ring.mul(&self.ring.forward(poly.clone()), &polynomial);
-                self.ring.scale(&self.ring.inverse(product), factor)
-            };
-            Rlwe {
-                a: part(&rotated.a),
-                b: part(&rotated.b),
-            }
-        };
-        // Coefficient 0 of X^i·Σ p_j·X^j is −p_{d − i}, and p_0 for i = 0.
-        let polynomial = |value: &dyn Fn(usize) -> i32| -> Vec<i32> {
-            (0..d)
-                .map(|k| if k == 0 { value(0) } else { -value(d - k) })
-                .collect()
-        };
+
         // Half a turn equals its negative, so the sign change in the upper half of a turn has no
         // effect.
-        let lower = (0..v - 1).map(|bit| {
-            let set = |i: usize| i32::from((i / width) >> bit & 1 == 1);
-            Lwe::extract(self.ring, &times(polynomial(&set), 2), 0)
-        });
-        let mut bits: Vec<Lwe> = lower.collect();
+        let mut bits = Vec::with_capacity(v as usize);
+        for bit in 0..v - 1 {
+            let set = self.polynomial(|i| i32::from((i / width) >> bit & 1 == 1));
+            let product = self.times(&rotated, &set, 2);
+            bits.push(Lwe::extract(self.ring, &product, 0));
+        }
+
         // A quarter in the lower half of a turn, minus a quarter in the upper half. Subtracting a
         // quarter leaves zero or half a turn.
-        let sign = self.add(times(polynomial(&|_| 1), 1), self.ring.modulus() - quarter);
+        let sign = self.times(&rotated, &self.polynomial(|_| 1), 1);
+        let sign = self.add(sign, self.ring.modulus() - quarter);
         bits.push(Lwe::extract(self.ring, &sign, 0));
+
         bits
     }
 
@@ -161,11 +172,13 @@ impl Rotator<'_> {
     pub fn decompose(&self, lwe: &Lwe, digits: u32, v: u32) -> Vec<Lwe> {
         let mut left = lwe.clone();
         let mut bits = Vec::new();
+
         for digit in 1..digits {
             let (rest, lowest) = self.floor(&left, digits * v, (digit - 1) * v, v);
             bits.extend(self.bits(&lowest, v));
             left = rest;
         }
+
         bits.extend(self.bits(&left, v));
         bits
     }

@@ -82,6 +82,7 @@ impl GaloisKeys {
     pub fn expand(&self, ring: &Ring, rlwe: Rlwe, steps: usize) -> Vec<Rlwe> {
         let mut work = self.workspace(ring);
         let mut parts = vec![rlwe];
+
         for step in steps..ring.degree().trailing_zeros() as usize {
             // Part i holds the exponents congruent to i modulo the number of parts, times 2^steps.
             let mut odd = Vec::with_capacity(parts.len());
@@ -89,6 +90,7 @@ impl GaloisKeys {
                 let image = self.automorphism(ring, part, step, &mut work);
                 let mut difference = part.clone();
                 difference.sub_assign(ring, &image);
+
                 let mut shifted = Rlwe::zero(ring);
                 rotate(
                     ring,
@@ -96,11 +98,14 @@ impl GaloisKeys {
                     2 * ring.degree() - (1 << step),
                     &mut shifted,
                 );
+
                 odd.push(shifted);
                 part.add_assign(ring, &image);
             }
+
             parts.append(&mut odd);
         }
+
         parts
     }
 }

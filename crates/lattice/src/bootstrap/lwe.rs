@@ -41,11 +41,10 @@ impl Lwe {
 
     /// Returns b + ⟨a, s⟩: message plus error.
     pub fn phase(&self, secret: &[i32]) -> u64 {
-        let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
         self.a
             .iter()
             .zip(secret)
-            .map(product)
+            .map(|(&a, &s)| a.wrapping_mul(i64::from(s) as u64))
             .fold(self.b, u64::wrapping_add)
     }
 
@@ -55,12 +54,14 @@ impl Lwe {
         let torus = Torus::new(ring.modulus());
         let mask = ring.to_words(&rlwe.a);
         let (low, high) = mask.split_at(index + 1);
+
         // Coefficient `index` of a·s is Σ a_{index−i}·s_i, with a sign change where the index wraps
         // around.
         let a = low.iter().rev().map(|&a| torus.lift(a));
         let a = a
             .chain(high.iter().rev().map(|&a| torus.lift(a).wrapping_neg()))
             .collect();
+
         Self {
             a,
             b: torus.lift(ring.to_words(&rlwe.b)[index]),
@@ -175,8 +176,10 @@ pub fn switch_bodies(
 ) -> Vec<u32> {
     let mut errors = Zeroizing::new(vec![0; source.len() * params.levels()]);
     error.fill(rng, &mut errors);
+
     let modulus_mask = ((1u64 << params.log2_q) - 1) as u32;
     let mut bodies = Vec::with_capacity(errors.len());
+
     for (i, (&s, errors)) in source
         .iter()
         .zip(errors.chunks(params.levels()))
@@ -184,18 +187,19 @@ pub fn switch_bodies(
     {
         let masks = masks(params, seed, label, i);
         let rows = masks.chunks_exact(params.dimension).zip(errors).zip(0..);
-        bodies.extend(rows.map(|((mask, &error), level)| {
+
+        for ((mask, &error), level) in rows {
             let message = (s as u32) << (params.log_base * level);
             // The bit as a mask of all zeros or ones: no branch depends on the secret.
-            let product = |(&a, &bit): (&u32, &i32)| a & (bit as u32).wrapping_neg();
             let inner = mask
                 .iter()
                 .zip(target.bits())
-                .map(product)
+                .map(|(&a, &bit)| a & (bit as u32).wrapping_neg())
                 .fold(0, u32::wrapping_add);
-            message.wrapping_add(error as u32).wrapping_sub(inner) & modulus_mask
-        }));
+            bodies.push(message.wrapping_add(error as u32).wrapping_sub(inner) & modulus_mask);
+        }
     }
+
     bodies
 }
 
@@ -213,6 +217,7 @@ impl SwitchKey {
             }
             words
         });
+
         let words = match params.log2_q {
             ..=16 => Words::Short(rows.map(|word| word as u16).collect()),
             _ => Words::Long(rows.collect()),
@@ -229,18 +234,18 @@ impl SwitchKey {
     /// Returns the encryption under the short key modulo 2^k: n mask words and the body.
     fn switch(&self, lwe: &Lwe) -> Vec<u32> {
         let mut sum: Vec<u32> = match &self.words {
-            Words::Short(rows) => {
-                let add =
-                    |sum: u16, word: u16, digit| sum.wrapping_add(word.wrapping_mul(digit as u16));
-                self.sum(lwe, rows, add)
-                    .into_iter()
-                    .map(u32::from)
-                    .collect()
-            }
+            Words::Short(rows) => self
+                .sum(lwe, rows, |sum: u16, word, digit| {
+                    sum.wrapping_add(word.wrapping_mul(digit as u16))
+                })
+                .into_iter()
+                .map(u32::from)
+                .collect(),
             Words::Long(rows) => self.sum(lwe, rows, |sum: u32, word, digit| {
                 sum.wrapping_add(word.wrapping_mul(digit as u32))
             }),
         };
+
         let body = &mut sum[self.params.dimension];
         *body = body.wrapping_add(self.round(lwe.b) as u32);
         sum
@@ -266,9 +271,11 @@ impl SwitchKey {
             log2_q,
             ..
         } = self.params;
+
         let levels = self.params.levels();
         let half = 1i64 << (log_base - 1);
         let mut sum = vec![W::default(); dimension + 1];
+
         for (&a, rows) in lwe
             .a
             .iter()
@@ -277,6 +284,7 @@ impl SwitchKey {
             // The shifts extend the sign of a word of k bits: digits are balanced around zero. A
             // carry out of the last digit is a multiple of 2^k and can be ignored.
             let mut rest = (self.round(a) as i64) << (i64::BITS - log2_q) >> (i64::BITS - log2_q);
+
             for row in rows.chunks_exact(dimension + 1) {
                 let digit = ((rest + half) & (2 * half - 1)) - half;
                 rest = (rest - digit) >> log_base;
@@ -287,6 +295,7 @@ impl SwitchKey {
                 }
             }
         }
+
         sum
     }
 
@@ -298,9 +307,11 @@ impl SwitchKey {
         let log2_steps = (order / step).trailing_zeros();
         let dropped = self.params.log2_q - log2_steps;
         let half = 1u32 << (dropped - 1);
-        let round =
-            |word: u32| (word.wrapping_add(half) >> dropped << step.trailing_zeros()) & (order - 1);
-        self.switch(lwe).into_iter().map(round).collect()
+
+        self.switch(lwe)
+            .into_iter()
+            .map(|word| (word.wrapping_add(half) >> dropped << step.trailing_zeros()) & (order - 1))
+            .collect()
     }
 }
 
@@ -329,6 +340,7 @@ mod tests {
                 "{dimension} bits"
             );
         }
+
         assert_eq!(BinaryKey::most_ones(640), 357);
     }
 
@@ -354,6 +366,7 @@ mod tests {
                 );
             }
         }
+
         assert_eq!(seen.len(), 2 * 2048 * params.levels());
     }
 }

@@ -4,9 +4,9 @@
 //! expectations over the errors of keys and over digits, which are taken as independent and
 //! uniform; the weights of keys are bounds, because heavier keys are drawn again.
 //!
-//! **What a trace leaves is correlated.** Where step j of a trace cancels, its own error stays, and
-//! each later step adds its image to it: coefficients of one orbit are correlated, with public
-//! signs. Sums of such errors with weights that somebody chose are far larger than those of
+//! **The errors of a trace are correlated.** Where step j of a trace cancels, its own error
+//! stays, and each later step adds its image to it: coefficients of one orbit are correlated, with
+//! public signs. Sums of such errors with weights that somebody chose are far larger than sums of
 //! independent errors of the same energy, up to [`Traced::largest`] times the weights' squares.
 //! Energies are enough for weights that are independent of the errors, uniform and centred: digits,
 //! and whitened records. See [`crate::noise::Products`] for the tails of such sums.
@@ -25,7 +25,7 @@ pub struct Gate {
 }
 
 /// Noise that a trace adds, or a trace and an expansion. Where it cancels messages it cancels
-/// earlier noise as well, and leaves that of its own key switches.
+/// earlier noise as well, and leaves the noise of its own key switches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traced {
     /// Variance of a kept coefficient.
@@ -64,27 +64,28 @@ impl Setting {
 
     /// Noise that the key switches of a trace add.
     ///
-    /// The `steps` steps are those of a trace, the last `expanded` of them of the expansion after
-    /// it. Step j doubles the earlier noise in the coefficients that stay, which thus carry
-    /// (4^steps − 1)/3 key switches. Where step j cancels, its own noise and that of the later
-    /// steps remains, and the later steps double the variance: 2^(steps − j) − 1 key switches in a
+    /// The `steps` steps belong to a trace, the last `expanded` of them to the expansion after it.
+    /// Step j doubles the earlier noise in the coefficients that stay, which thus carry
+    /// (4^steps − 1)/3 key switches. Where step j cancels, its own noise and the noise of the later
+    /// steps remain, and the later steps double the variance: 2^(steps − j) − 1 key switches in a
     /// fraction 1/2^(j+1) of the coefficients.
     ///
     /// A step of a trace, x → x + x(X^e), multiplies no norm by more than 2, and a step of an
     /// expansion, with its two outputs, multiplies each by 2. So the error of step j of a trace has
-    /// in no direction more than 4^(steps − 1 − j) times its variance at the end. That of a step of
-    /// an expansion is in both of its outputs, and has twice as much.
+    /// in no direction more than 4^(steps − 1 − j) times its variance at the end. The error of a
+    /// step of an expansion is in both of its outputs, and has twice as much.
     pub fn trace(&self, gadget: GadgetParams, steps: usize, expanded: usize) -> Traced {
         let switch = self.key_switch(gadget);
-        let power = |exponent: usize| 2f64.powi(exponent as i32);
         let kept = (4f64.powi(steps as i32) - 1.0) / 3.0 * switch;
-        let cancelled =
-            |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
-        let stay = self.degree as f64 / power(steps);
+        let cancelled = (0..steps).map(|j| {
+            self.degree as f64 / power_of_two(j + 1) * (power_of_two(steps - j) - 1.0) * switch
+        });
+        let stay = self.degree as f64 / power_of_two(steps);
         let largest = kept + (4f64.powi(expanded as i32) - 1.0) / 3.0 * switch;
+
         Traced {
             kept,
-            energy: stay * kept + (0..steps).map(cancelled).sum::<f64>(),
+            energy: stay * kept + cancelled.sum::<f64>(),
             largest,
         }
     }
@@ -108,4 +109,8 @@ impl Setting {
         let second = (BinaryKey::most_ones(params.dimension) as f64 + 1.0) * rounding(1.0 / steps);
         (digits * params.sigma * params.sigma + first) / (modulus * modulus) + second
     }
+}
+
+fn power_of_two(exponent: usize) -> f64 {
+    2f64.powi(exponent as i32)
 }

@@ -3,7 +3,7 @@
 //! From degree d to degree d/f; the coefficients at multiples of f are kept (RingSwitch; Gentry,
 //! Halevi, Peikert, Smart, *Field switching in BGV-style homomorphic encryption*).
 //!
-//! With Y = X^f, the coefficients of a·s at multiples of f are those of a₀·s₀ + Σ
+//! With Y = X^f, the coefficients of a·s at multiples of f are the coefficients of a₀·s₀ + Σ
 //! aᵢ(Y)·s_{f−i}(Y)·Y, where aᵢ and sᵢ hold the coefficients at exponents i modulo f. So the
 //! encryption becomes one of rank f in the smaller ring. Its modulus is switched first, and one key
 //! switch for each sᵢ reduces the rank to one.
@@ -29,16 +29,15 @@ pub fn bodies(
 ) -> Vec<Poly<Values>> {
     let ring = params.ring();
     let parts = masks.len() / gadget.levels();
-    let of_part = |(part, masks): (usize, &[Poly<Values>])| {
-        let coefficients = source.iter().skip(part).step_by(parts).copied().collect();
-        let coefficients: Zeroizing<Vec<i32>> = Zeroizing::new(coefficients);
-        let values = Zeroizing::new(ring.forward(ring.from_signed(&coefficients)));
-        key_switch::generate(params, target, &values, masks, gadget, rng)
-    };
     masks
         .chunks_exact(gadget.levels())
         .enumerate()
-        .flat_map(of_part)
+        .flat_map(|(part, masks)| {
+            let coefficients = source.iter().skip(part).step_by(parts).copied().collect();
+            let coefficients: Zeroizing<Vec<i32>> = Zeroizing::new(coefficients);
+            let values = Zeroizing::new(ring.forward(ring.from_signed(&coefficients)));
+            key_switch::generate(params, target, &values, masks, gadget, rng)
+        })
         .collect()
 }
 
@@ -59,17 +58,18 @@ impl RingSwitchKey {
         let a = from.to_words(&rlwe.a);
         let b = from.to_words(&rlwe.b);
         let parts = from.degree() / to.degree();
+
         let part = |words: &[u64], i: usize| -> Poly<Coefficients> {
-            let part = words.iter().skip(i).step_by(parts);
-            to.from_words(
-                &part
-                    .map(|&word| switch(word, from.modulus(), to.modulus()))
-                    .collect::<Vec<_>>(),
-            )
+            let words = words.iter().skip(i).step_by(parts);
+            let switched: Vec<u64> = words
+                .map(|&word| switch(word, from.modulus(), to.modulus()))
+                .collect();
+            to.from_words(&switched)
         };
         let masks: Vec<_> = (0..parts)
             .map(|i| times_y(to, part(&a, (parts - i) % parts), i))
             .collect();
+
         let mut work = Workspace::new(to, self.rows.count());
         let mut out = Rlwe::zero(to);
         work.multiply_all(
@@ -79,6 +79,7 @@ impl RingSwitchKey {
             &self.rows,
             &mut out,
         );
+
         to.add_assign(&mut out.b, &part(&b, 0));
         out
     }

@@ -47,9 +47,11 @@ impl RotationKey {
         let mut work = Workspace::new(ring, 2 * self.gadget.levels());
         let mut difference = Rlwe::zero(ring);
         let mut product = Rlwe::zero(ring);
+
         let (mask, body) = exponents.split_at(self.bits.len());
         let rotated = accumulator.clone();
         rotate(ring, &rotated, body[0] as usize, accumulator);
+
         // Skipping zero exponents leaks nothing, since exponents are public.
         for (&exponent, bit) in mask
             .iter()

@@ -15,15 +15,9 @@ use crate::wide::{Gadget, Rlwe, Rows, Workspace};
 /// gates. This takes 2^v − 1 node products of ℓ external products each.
 pub fn tree(ring: &Ring, gadget: &Gadget, gates: &[Rows], levels: &Gadget) -> Vec<Vec<Rlwe>> {
     let mut work = Workspace::new(ring, 2 * gadget.levels());
-    let one = |j: usize| {
-        let mut row = Rlwe::zero(ring);
-        let constant: Vec<u64> = (0..ring.degree())
-            .map(|i| if i == 0 { levels.factor(j) } else { 0 })
-            .collect();
-        row.b = ring.from_words(&constant);
-        row
-    };
-    let mut nodes = vec![(0..levels.levels()).map(one).collect::<Vec<_>>()];
+    let root = (0..levels.levels()).map(|j| trivial(ring, levels.factor(j)));
+    let mut nodes = vec![root.collect::<Vec<_>>()];
+
     // The highest bit comes first, so that the leaves are in the order of their indices.
     for gate in gates.iter().rev() {
         nodes = nodes
@@ -31,7 +25,18 @@ pub fn tree(ring: &Ring, gadget: &Gadget, gates: &[Rows], levels: &Gadget) -> Ve
             .flat_map(|node| branch(ring, gadget, gate, node, &mut work))
             .collect();
     }
+
     nodes
+}
+
+/// Returns the noiseless encryption of a constant.
+fn trivial(ring: &Ring, constant: u64) -> Rlwe {
+    let mut words = vec![0; ring.degree()];
+    words[0] = constant;
+    Rlwe {
+        a: ring.zero(),
+        b: ring.from_words(&words),
+    }
 }
 
 /// Returns the node's children for a clear bit and for a set bit.
@@ -42,12 +47,15 @@ fn branch(
     mut node: Vec<Rlwe>,
     work: &mut Workspace,
 ) -> [Vec<Rlwe>; 2] {
-    let multiply = |row: &Rlwe| {
-        let mut product = Rlwe::zero(ring);
-        work.external_product(ring, gadget, row, gate, &mut product);
-        product
-    };
-    let set: Vec<Rlwe> = node.iter().map(multiply).collect();
+    let set: Vec<Rlwe> = node
+        .iter()
+        .map(|row| {
+            let mut product = Rlwe::zero(ring);
+            work.external_product(ring, gadget, row, gate, &mut product);
+            product
+        })
+        .collect();
+
     for (row, product) in node.iter_mut().zip(&set) {
         row.sub_assign(ring, product);
     }

@@ -57,6 +57,7 @@ impl BvKey {
         rng: &mut dyn CryptoRng,
     ) -> Vec<u32> {
         let mut body = transformed(params, &phase(params, message, rng));
+
         let degree = params.ring().degree();
         let mut product = Zeroizing::new(vec![0; degree]);
         let rows = body.chunks_exact_mut(degree).zip(mask.chunks_exact(degree));
@@ -67,6 +68,7 @@ impl BvKey {
             pointwise::mul(&mut product, mask, secret, modulus);
             pointwise::sub_assign(body, &product, modulus);
         }
+
         // The body is published, so it need not be erased.
         std::mem::take(&mut *body)
     }
@@ -84,12 +86,14 @@ impl BvKey {
     ) -> Decrypted {
         let ring = params.ring();
         let degree = params.ring().degree();
+
         let mut phases = Zeroizing::new(vec![0; kept * degree]);
         let mut values = Zeroizing::new(vec![0; degree]);
         let rows = phases
             .chunks_exact_mut(degree)
             .zip(self.values.chunks_exact(degree))
             .zip(ring.tables());
+
         for (prime, ((phase, secret), table)) in rows.enumerate() {
             let modulus = Modulus::new(table.modulus());
             for row in ciphertext.chunks_exact(kept * degree).rev() {
@@ -100,6 +104,7 @@ impl BvKey {
             }
             table.inverse(phase);
         }
+
         let mut coefficients = Zeroizing::new(vec![0; degree]);
         let mut largest = 0f64;
         for (i, coefficient) in coefficients.iter_mut().enumerate() {
@@ -107,6 +112,7 @@ impl BvKey {
             *coefficient = word;
             largest = largest.max(off);
         }
+
         Decrypted {
             coefficients,
             largest,
@@ -118,8 +124,10 @@ impl BvKey {
 fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizing<Vec<i32>> {
     let mut phase = Zeroizing::new(vec![0; message.len()]);
     params.error().fill(rng, &mut phase);
+
     let mut words = Zeroizing::new(vec![0u64; message.len()]);
     rng.fill_bytes(bytemuck::cast_slice_mut(&mut words));
+
     for ((phase, &message), word) in phase.iter_mut().zip(message).zip(words.iter()) {
         // Uniform below t to within 2⁻⁴⁷, hence below m with probability m/t. Then t is subtracted,
         // which gives m′ the mean m·(t − m)/t + (m − t)·m/t = 0.
@@ -127,6 +135,7 @@ fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizi
         let taken = (uniform.wrapping_sub(message) >> 31) as i32;
         *phase = (*phase - taken) * PLAINTEXT as i32 + message as i32;
     }
+
     phase
 }
 
@@ -231,6 +240,7 @@ mod tests {
         let modulus = Modulus::new(PLAINTEXT);
         let expected: Vec<u32> = x.iter().zip(&y).map(|(&x, &y)| modulus.mul(x, y)).collect();
         let (found, largest) = setting.decrypt(5, &product);
+
         assert_eq!(found, expected);
         assert!(largest < 1e-9, "{largest}");
         // Switched from five primes to two, the plaintext is divided by the product of the other

@@ -2,11 +2,11 @@
 //!
 //! From *Fully Homomorphic Encryption from Ring-LWE and Security for Key Dependent Messages*
 //! (2011). Doubly-efficient PIR evaluates polynomials on these ciphertexts (Okada, Player, Pohmann,
-//! Weinert, section 4.2), because its homomorphic operations are those of a ring.
+//! Weinert, section 4.2), because its homomorphic operations are ring operations.
 //!
 //! A ciphertext is a polynomial c(Y) over `R_Q = Z_Q[X]/(Xⁿ + 1)`. It encrypts m ∈ R_t if c(s) ≡ m
 //! modulo t, with c(s) lifted to its centred representative. Sums and products of ciphertexts are
-//! those of polynomials in Y.
+//! sums and products of polynomials in Y.
 //!
 //! | operation | item |
 //! |---|---|

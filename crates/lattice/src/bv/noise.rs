@@ -30,25 +30,34 @@ pub fn evaluation(
     // The phase is t·e + m′, with m′ of mean zero in an interval of length t.
     let variance = (SIGMA * SIGMA * (1.0 + EXCESS) + 0.25) * f64::from(PLAINTEXT).powi(2);
     let scale = (n as f64 * variance).ln() / 2.0;
-    let sum = |p: usize| {
-        // E|z|^(p·i) = Γ(1 + p·i/2)·(n·V)^(p·i/2) for a complex Gaussian z. By Minkowski's
-        // inequality the p-norm of f is at most the sum of those of its monomials; `all[d]` is the
-        // sum over the monomials of degree d, in units of (n·V)^(d/2).
-        let row: Vec<f64> = (0..=degree)
-            .map(|i| (ln_gamma(p * i) / p as f64).exp())
-            .collect();
-        let mut all = vec![0.0; degree + 1];
-        all[0] = 1.0;
-        for _ in 0..variables {
-            all = (0..=degree)
-                .map(|d| (0..=d).map(|i| all[d - i] * row[i]).sum())
-                .collect();
-        }
-        let lower = |d: usize| -> f64 { all[d] * (scale * (d as f64 - degree as f64)).exp() };
-        (0..=degree).map(lower).sum::<f64>().ln() * p as f64
-    };
-    let bound = degree as f64 * scale + largest.ln() + mean_bound(n, failure_log2, sum);
+
+    let mean = mean_bound(n, failure_log2, |p| {
+        ln_moment_of_value(p, variables, degree, scale)
+    });
+    let bound = degree as f64 * scale + largest.ln() + mean;
     bound / std::f64::consts::LN_2
+}
+
+/// Returns ln of a bound on E|f|^p in one slot, in units of (n·V)^(p·degree/2), for a polynomial f
+/// with coefficients up to 1; `scale` is ln(n·V)/2.
+fn ln_moment_of_value(p: usize, variables: usize, degree: usize, scale: f64) -> f64 {
+    // E|z|^(p·i) = Γ(1 + p·i/2)·(n·V)^(p·i/2) for a complex Gaussian z. By Minkowski's
+    // inequality the p-norm of f is at most the sum of its monomials' p-norms; `all[d]` is the sum
+    // over the monomials of degree d, in units of (n·V)^(d/2).
+    let row: Vec<f64> = (0..=degree)
+        .map(|i| (ln_gamma(p * i) / p as f64).exp())
+        .collect();
+    let mut all = vec![0f64; degree + 1];
+    all[0] = 1.0;
+
+    for _ in 0..variables {
+        all = (0..=degree)
+            .map(|d| (0..=d).map(|i| all[d - i] * row[i]).sum())
+            .collect();
+    }
+
+    let norms = (0..=degree).map(|d| all[d] * (scale * (d as f64 - degree as f64)).exp());
+    norms.sum::<f64>().ln() * p as f64
 }
 
 /// Returns log₂ of a bound on the coefficients of t·Σ ε_l·s^l, l up to `degree`, which fails with
@@ -57,16 +66,22 @@ pub fn evaluation(
 /// This is what modulus switching adds to a phase; ε is uniform up to ½.
 pub fn switching(n: usize, degree: usize, failure_log2: f64) -> f64 {
     let secret = (n as f64 * 2.0 / 3.0).ln() / 2.0;
-    let sum = |p: usize| {
-        let term = |l: usize| {
-            let moment = (ln_gamma(p) + ln_gamma(p * l)) / p as f64;
-            (moment + secret * (l as f64 - degree as f64)).exp()
-        };
-        (0..=degree).map(term).sum::<f64>().ln() * p as f64
-    };
     let rounding = (n as f64 / 12.0).ln() / 2.0 + f64::from(PLAINTEXT).ln();
-    let bound = rounding + degree as f64 * secret + mean_bound(n, failure_log2, sum);
+    let mean = mean_bound(n, failure_log2, |p| {
+        ln_moment_of_rounding(p, degree, secret)
+    });
+    let bound = rounding + degree as f64 * secret + mean;
     bound / std::f64::consts::LN_2
+}
+
+/// Returns ln of a bound on E|Σ ε_l·s^l|^p in one slot, in units of exp(p·degree·`secret`), for ε of
+/// mean square 1; `secret` is ln of the root mean square of s.
+fn ln_moment_of_rounding(p: usize, degree: usize, secret: f64) -> f64 {
+    let terms = (0..=degree).map(|l| {
+        let moment = (ln_gamma(p) + ln_gamma(p * l)) / p as f64;
+        (moment + secret * (l as f64 - degree as f64)).exp()
+    });
+    terms.sum::<f64>().ln() * p as f64
 }
 
 /// Returns ln of a bound on the mean of n/2 independent positive numbers, which fails with
@@ -76,11 +91,13 @@ fn mean_bound(n: usize, failure_log2: f64, ln_moment: impl Fn(usize) -> f64) -> 
     let moments: Vec<f64> = (0..=MOST)
         .map(|p| if p == 0 { 0.0 } else { ln_moment(p) })
         .collect();
-    let bound = |p: usize| {
-        let sum = ln_moment_of_sum(slots, &moments[..=p]);
-        (sum - failure_log2 * std::f64::consts::LN_2) / p as f64 - slots.ln()
-    };
-    (1..=MOST).map(bound).fold(f64::INFINITY, f64::min)
+
+    (1..=MOST)
+        .map(|p| {
+            let sum = ln_moment_of_sum(slots, &moments[..=p]);
+            (sum - failure_log2 * std::f64::consts::LN_2) / p as f64 - slots.ln()
+        })
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// Returns ln of the p-th moment of a sum of `slots` independent numbers, from ln of their moments
@@ -89,18 +106,22 @@ fn ln_moment_of_sum(slots: f64, ln_moments: &[f64]) -> f64 {
     let p = ln_moments.len() - 1;
     // Moments are in units of E(x^p)^(1/p), so that no lower one exceeds 1 and exp cannot overflow.
     let unit = ln_moments[p] / p as f64;
+
     let mut factorial = 1.0;
     let mut series = vec![1.0];
     for (k, moment) in ln_moments.iter().enumerate().skip(1) {
         factorial *= k as f64;
         series.push((moment - k as f64 * unit).exp() / factorial);
     }
+
     // Power of a series that begins with 1, by Euler's recurrence.
     let mut power = vec![1.0];
     for k in 1..=p {
-        let term = |i: usize| (slots * i as f64 - (k - i) as f64) * series[i] * power[k - i];
-        power.push((1..=k).map(term).sum::<f64>() / k as f64);
+        let terms = (1..=k).map(|i| (slots * i as f64 - (k - i) as f64) * series[i] * power[k - i]);
+        let sum = terms.sum::<f64>();
+        power.push(sum / k as f64);
     }
+
     (power[p] * factorial).ln() + p as f64 * unit
 }
 

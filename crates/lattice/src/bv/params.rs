@@ -82,6 +82,7 @@ mod tests {
     #[test]
     fn plaintext_modulus_is_refused_as_a_ciphertext_prime() {
         let mut primes = ntt_primes(27, 1 << 12, 3);
+
         assert_eq!(
             BvParams::new(1 << 12, &primes)
                 .unwrap()

@@ -13,10 +13,51 @@ use papir_ring::rns::product_mod;
 #[derive(Debug, Clone)]
 pub struct Switch {
     kept: Vec<Modulus>,
-    /// For each dropped prime p: p, (t·P/p)⁻¹ mod p, 1/p.
-    dropped: Vec<(Modulus, u32, f64)>,
+    /// Constants of each dropped prime.
+    dropped: Vec<Dropped>,
     /// For each kept prime: P⁻¹, −t/p for each dropped p, t.
     weights: Vec<Vec<u32>>,
+}
+
+/// Constants of a dropped prime p.
+#[derive(Debug, Clone)]
+struct Dropped {
+    modulus: Modulus,
+    /// (t·P/p)⁻¹ mod p.
+    inverse: u32,
+    /// 1/p.
+    reciprocal: f64,
+}
+
+impl Dropped {
+    fn new(prime: u32, dropped: &[u32], plaintext: u32) -> Self {
+        let mut others: Vec<u32> = dropped
+            .iter()
+            .copied()
+            .filter(|&other| other != prime)
+            .collect();
+        others.push(plaintext);
+        Self {
+            modulus: Modulus::new(prime),
+            inverse: inverse_mod(product_mod(&others, prime).into(), prime.into()) as u32,
+            reciprocal: f64::from(prime).recip(),
+        }
+    }
+}
+
+/// Returns the weights of a kept prime: P⁻¹, −t/p for each dropped p, t.
+fn weights(prime: u32, dropped: &[u32], plaintext: u32) -> Vec<u32> {
+    let q = u64::from(prime);
+    let minus_t = q - u64::from(plaintext) % q;
+
+    let mut weights = vec![inverse_mod(product_mod(dropped, prime).into(), q) as u32];
+    weights.extend(
+        dropped
+            .iter()
+            .map(|&p| (minus_t * inverse_mod(p.into(), q) % q) as u32),
+    );
+    weights.push(plaintext % prime);
+    weights
 }
 
 impl Switch {
@@ -24,29 +65,15 @@ impl Switch {
     /// `plaintext`.
     pub fn new(primes: &[u32], kept: usize, plaintext: u32) -> Self {
         let (kept, dropped) = primes.split_at(kept.min(primes.len()));
-        let part = |&prime: &u32| {
-            let mut others: Vec<u32> = dropped
-                .iter()
-                .copied()
-                .filter(|&other| other != prime)
-                .collect();
-            others.push(plaintext);
-            let inverse = inverse_mod(product_mod(&others, prime).into(), prime.into()) as u32;
-            (Modulus::new(prime), inverse, f64::from(prime).recip())
-        };
-        let weights = |&prime: &u32| {
-            let q = u64::from(prime);
-            let over = |x: u32| inverse_mod(x.into(), q);
-            let minus_t = q - u64::from(plaintext) % q;
-            let mut weights = vec![over(product_mod(dropped, prime)) as u32];
-            weights.extend(dropped.iter().map(|&p| (minus_t * over(p) % q) as u32));
-            weights.push(plaintext % prime);
-            weights
-        };
+        let constants = dropped
+            .iter()
+            .map(|&prime| Dropped::new(prime, dropped, plaintext));
+        let kept_weights = kept.iter().map(|&prime| weights(prime, dropped, plaintext));
+
         Self {
             kept: kept.iter().map(|&prime| Modulus::new(prime)).collect(),
-            dropped: dropped.iter().map(part).collect(),
-            weights: kept.iter().map(weights).collect(),
+            dropped: constants.collect(),
+            weights: kept_weights.collect(),
         }
     }
 
@@ -55,19 +82,22 @@ impl Switch {
         let kept = self.kept.len();
         let mut rows = vec![0; (self.dropped.len() + 2) * degree];
         let mut quotients = vec![0f64; degree];
-        for (i, (modulus, inverse, reciprocal)) in self.dropped.iter().enumerate() {
+
+        for (i, prime) in self.dropped.iter().enumerate() {
             let row = &mut rows[(i + 1) * degree..][..degree];
-            pointwise::scale(row, residues(kept + i), *inverse, *modulus);
+            pointwise::scale(row, residues(kept + i), prime.inverse, prime.modulus);
             for (quotient, &factor) in quotients.iter_mut().zip(&*row) {
-                *quotient += f64::from(factor) * reciprocal;
+                *quotient += f64::from(factor) * prime.reciprocal;
             }
         }
+
         // A quotient rounded to the wrong side leaves u slightly above P/2, which only adds noise.
         let whole = &mut rows[(self.dropped.len() + 1) * degree..];
         whole
             .iter_mut()
             .zip(&quotients)
             .for_each(|(whole, quotient)| *whole = (quotient + 0.5) as u32);
+
         let mut out = vec![0; kept * degree];
         for (((out, modulus), weights), index) in out
             .chunks_exact_mut(degree)
@@ -78,6 +108,7 @@ impl Switch {
             rows[..degree].copy_from_slice(residues(index));
             pointwise::combine(out, &rows, weights, *modulus);
         }
+
         out
     }
 }

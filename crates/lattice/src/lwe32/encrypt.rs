@@ -60,8 +60,10 @@ impl LweParams {
         let errors = self.noise(rng, unit.length);
         let mut ties = Zeroizing::new(vec![0; unit.length]);
         rng.fill_bytes(&mut ties);
+
         let key = self.transform(key);
         let mut bodies = Vec::with_capacity(unit.length);
+
         for (block, (errors, ties)) in errors.chunks(degree).zip(ties.chunks(degree)).enumerate() {
             let products = self.inner_products(|k| masks.block(block, k), &key);
             for (i, ((product, error), tie)) in products.iter().zip(errors).zip(ties).enumerate() {
@@ -73,18 +75,19 @@ impl LweParams {
                 bodies.push(round_random_ties(body, LOG2_Q - bits, *tie));
             }
         }
+
         bodies
     }
 
     /// Returns the ring elements of s in values.
     fn transform(&self, key: &[u32]) -> Zeroizing<Vec<Poly<Values>>> {
         let ring = self.ring();
-        let element = |key: &[u32]| {
+        let elements = key.chunks_exact(ring.degree()).map(|key| {
             let mut small = Zeroizing::new(vec![0; ring.degree()]);
             small.copy_from_slice(bytemuck::cast_slice(key));
             ring.forward(ring.from_signed(&small))
-        };
-        Zeroizing::new(key.chunks_exact(ring.degree()).map(element).collect())
+        });
+        Zeroizing::new(elements.collect())
     }
 
     /// Returns Σₖ aₖ·sₖ over the integers, which reveals s; `mask` returns aₖ.
@@ -99,6 +102,7 @@ impl LweParams {
             let product = Zeroizing::new(ring.mul(&ring.forward(ring.from_signed(&mask(k))), key));
             ring.add_assign(&mut sum, &product);
         }
+
         let sum = Zeroizing::new(ring.inverse(Poly::clone(&sum)));
         Zeroizing::new(ring.to_centred(&sum))
     }
@@ -176,6 +180,7 @@ mod tests {
         let params = LweParams::binary().unwrap();
         let mut rng = ChaCha20Rng::from_seed([2; 32]);
         let key = params.key(&mut rng);
+
         assert_eq!(key.len(), params.n());
         let ones = key.iter().filter(|word| **word == 1).count();
         assert!(

@@ -58,7 +58,7 @@ impl Masks {
     }
 
     /// Writes a row's words in one block: with c = `index` mod d, the ring element's coefficients
-    /// from c down to 0, then those from d − 1 down to c + 1, negated.
+    /// from c down to 0, then the coefficients from d − 1 down to c + 1, negated.
     fn row_part(&self, index: usize, k: usize, out: &mut [u32]) {
         let block = self.block(index / self.degree, k);
         let (low, high) = block.split_at(index % self.degree + 1);
@@ -74,11 +74,12 @@ impl Masks {
     /// first row of the block row.
     fn reflected(&self, ring: &Ring, i: usize) -> Vec<Poly<Values>> {
         let mut row = vec![0i32; self.degree];
-        let mut part = |k| {
-            self.row_part(i * self.degree, k, bytemuck::cast_slice_mut(&mut row));
-            ring.forward(ring.from_signed(&row))
-        };
-        (0..self.rank).map(&mut part).collect()
+        (0..self.rank)
+            .map(|k| {
+                self.row_part(i * self.degree, k, bytemuck::cast_slice_mut(&mut row));
+                ring.forward(ring.from_signed(&row))
+            })
+            .collect()
     }
 }
 
@@ -99,6 +100,7 @@ impl MaskProducts {
         let blocks = blocks
             .flat_map_iter(|i| masks.reflected(params.ring(), i))
             .collect();
+
         // With `centre` still zero, the product of a constant row is the sum to subtract.
         let mut products = Self {
             blocks,
@@ -119,6 +121,7 @@ impl MaskProducts {
         {
             sums.add_products(bytes, blocks, &mut row);
         }
+
         self.subtract_centre(&mut row);
         row
     }
@@ -150,6 +153,8 @@ impl MaskProducts {
     fn add_group(&self, sums: &mut Sums<'_>, tile: &[u8], columns: usize, rows: &mut [u32]) {
         let n = sums.params.n();
         let degree = sums.params.ring().degree();
+
+        // In parts: the sum of more block rows could exceed half the product of both primes.
         for (part, blocks) in self
             .blocks
             .chunks(MAX_BLOCKS * sums.params.rank())
@@ -157,12 +162,14 @@ impl MaskProducts {
         {
             let first = part * MAX_BLOCKS * degree;
             let taken = (MAX_BLOCKS * degree).min(columns - first);
+
             let mut bytes = vec![0; ROWS * taken];
             matvec_u8::gather_rows(tile, first / 4, taken, &mut bytes);
             for (bytes, row) in bytes.chunks_exact(taken).zip(rows.chunks_exact_mut(n)) {
                 sums.add_products(bytes, blocks, row);
             }
         }
+
         rows.chunks_exact_mut(n)
             .for_each(|row| self.subtract_centre(row));
     }
@@ -195,12 +202,14 @@ impl<'a> Sums<'a> {
         let degree = self.params.ring().degree();
         let rank = self.params.rank();
         self.sums.fill(0);
+
         for (bytes, blocks) in bytes.chunks(degree).zip(blocks.chunks(rank)) {
             self.transform(bytes);
             for (sums, block) in self.sums.chunks_exact_mut(2 * degree).zip(blocks) {
                 pointwise::mul_accumulate(sums, &self.values, block.residues());
             }
         }
+
         for (k, row) in row.chunks_exact_mut(degree).enumerate() {
             let sums = self.finish(k);
             row.iter_mut()
@@ -220,6 +229,7 @@ impl<'a> Sums<'a> {
             .zip(bytes)
             .for_each(|(value, &byte)| *value = byte.into());
         second.copy_from_slice(first);
+
         ring.table(0).forward(first);
         ring.table(1).forward(second);
     }
@@ -233,6 +243,7 @@ impl<'a> Sums<'a> {
         for ((out, sums), prime) in sum.parts_mut().into_iter().zip(sums).zip(ring.primes()) {
             pointwise::reduce(out, sums, prime);
         }
+
         ring.to_centred(&ring.inverse(sum))
     }
 }
@@ -298,6 +309,7 @@ mod tests {
             })
             .collect();
         rows.sort();
+
         assert!(
             rows.windows(2).all(|pair| pair[0][..4] != pair[1][..4]),
             "two masks are equal"
@@ -356,6 +368,7 @@ mod tests {
             .flat_map(|i| (0..MODULE_RANK).map(move |k| MODULE.block(i, k)))
             .collect();
         parts.sort();
+
         assert!(
             parts.windows(2).all(|pair| pair[0][..4] != pair[1][..4]),
             "two masks are equal"
@@ -369,6 +382,7 @@ mod tests {
         let products = MaskProducts::new(&params, &MASKS, columns, 128);
         let bytes: Vec<u8> = (0..columns).map(|c| 255 * (byte(1, c) % 2)).collect();
         let row = products.of_row(&params, &bytes);
+
         assert!(row == naive(&bytes, 128));
         let mut tiles = vec![0; matrix_bytes(2, columns) as usize];
         write_columns(&mut tiles, 2, columns, |column, out| {
@@ -395,6 +409,7 @@ mod tests {
         let coefficient =
             |c: i64| MAX_BLOCKS as i64 * 255 * -(1i64 << 31) * (2 * (c + 1) - N as i64);
         let expected: Vec<i64> = (0..N as i64).map(coefficient).collect();
+
         assert_eq!(sums.finish(0), expected);
         assert!(
             row.iter()

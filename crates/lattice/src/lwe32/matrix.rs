@@ -105,16 +105,21 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         if queries.is_empty() {
             return Vec::new();
         }
+
         let planes: Vec<Vec<i8>> = queries.iter().map(|query| planes(query, bits)).collect();
         let planes: Vec<&[i8]> = planes.iter().map(Vec::as_slice).collect();
         let parts = self.pass(&planes, matvec_u8::planes_for_bits(bits));
-        let of_query = |(i, query): (usize, &&[u32])| {
-            let rows = parts
-                .iter()
-                .flat_map(|part| part.chunks_exact(part.len() / queries.len()).nth(i));
-            centred(rows.flatten().take(self.rows), query, centre)
-        };
-        queries.iter().enumerate().map(of_query).collect()
+
+        queries
+            .iter()
+            .enumerate()
+            .map(|(i, query)| {
+                let rows = parts
+                    .iter()
+                    .flat_map(|part| part.chunks_exact(part.len() / queries.len()).nth(i));
+                centred(rows.flatten().take(self.rows), query, centre)
+            })
+            .collect()
     }
 
     /// [`Self::products`] from Σ byte·x for each query and padded row.
@@ -124,11 +129,13 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         queries: &[&[u32]],
         centre: u8,
     ) -> Vec<Vec<u32>> {
-        let of_query = |(sums, query): (&Vec<u64>, &&[u32])| {
-            let sums: Vec<u32> = sums[..self.rows].iter().map(|&sum| sum as u32).collect();
-            centred(sums.iter(), query, centre)
-        };
-        sums.iter().zip(queries).map(of_query).collect()
+        sums.iter()
+            .zip(queries)
+            .map(|(sums, query)| {
+                let sums: Vec<u32> = sums[..self.rows].iter().map(|&sum| sum as u32).collect();
+                centred(sums.iter(), query, centre)
+            })
+            .collect()
     }
 
     /// Returns the sums of each share of row groups; a share holds the sums of all queries, one
@@ -138,16 +145,16 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
             .rows
             .div_ceil(ROWS)
             .div_ceil(4 * rayon::current_num_threads());
-        let sums_of = |tiles: &[u8]| {
-            let rows = tiles.len() / self.group_bytes() * ROWS;
-            let mut sums = vec![0; planes.len() * rows];
-            let mut outs: Vec<&mut [u32]> = sums.chunks_exact_mut(rows).collect();
-            matvec_u8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
-            sums
-        };
+
         self.tiles
             .par_chunks(groups * self.group_bytes())
-            .map(sums_of)
+            .map(|tiles| {
+                let rows = tiles.len() / self.group_bytes() * ROWS;
+                let mut sums = vec![0; planes.len() * rows];
+                let mut outs: Vec<&mut [u32]> = sums.chunks_exact_mut(rows).collect();
+                matvec_u8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
+                sums
+            })
             .collect()
     }
 }
@@ -184,13 +191,16 @@ pub fn write_columns<E>(
     let groups = rows.div_ceil(ROWS);
     let quads = columns.div_ceil(QUAD);
     let mut quad_bytes = [(); QUAD].map(|()| vec![0; groups * ROWS]);
+
     for quad in 0..quads {
         for (column, bytes) in (QUAD * quad..).zip(&mut quad_bytes) {
+            // Cleared for every column, so that the padding stays zero.
             bytes.fill(0);
             if column < columns {
                 read(column, bytes)?;
             }
         }
+
         matvec_u8::scatter_quad(
             tiles,
             groups,
@@ -199,6 +209,7 @@ pub fn write_columns<E>(
             quad_bytes.each_ref().map(Vec::as_slice),
         );
     }
+
     Ok(())
 }
 
@@ -247,6 +258,7 @@ mod tests {
             );
             assert!(found.len() == 128 && found[70..].iter().all(|&value| value == 0));
         }
+
         assert_eq!(
             matrix.tiles().iter().filter(|byte| **byte != 0).count(),
             (0..70 * 133)
@@ -293,6 +305,7 @@ mod tests {
                 }
             }
         }
+
         assert!(matrix.products(&[], 32, 0).is_empty());
     }
 

@@ -113,6 +113,7 @@ mod tests {
     #[test]
     fn error_like_parameters_are_secure_and_samples_are_small() {
         let params = LweParams::new().unwrap();
+
         assert!(params.security().matzov >= 128.0);
         assert_eq!((params.security().n, params.security().sigma), (N, SIGMA));
         let bound = Gaussian::new(SIGMA).unwrap().bound();

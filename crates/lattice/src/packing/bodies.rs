@@ -15,16 +15,13 @@ pub struct Bodies {
 impl Bodies {
     /// Creates bodies from the first `capacity` coefficients of one ring element for each pack.
     pub(super) fn from_polys(capacity: usize, polys: &[Poly<Coefficients>]) -> Self {
-        let gather = |i: usize| {
+        let residues = [0, 1].map(|i: usize| {
             polys
                 .iter()
                 .flat_map(|poly| poly.parts()[i][..capacity].iter().copied())
                 .collect()
-        };
-        Self {
-            capacity,
-            residues: [gather(0), gather(1)],
-        }
+        });
+        Self { capacity, residues }
     }
 
     /// Creates bodies from the bodies of LWE encryptions, any words, reduced modulo q.

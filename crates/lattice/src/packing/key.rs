@@ -50,14 +50,15 @@ impl Setup {
             matrices: switches.len(),
             levels,
         };
-        let expand = |(exponent, label): &(usize, String)| {
-            let masks = key_switch::masks(ring, seed, label, levels);
-            SwitchMasks {
+
+        let switches = switches
+            .iter()
+            .map(|(exponent, label)| SwitchMasks {
                 exponent: *exponent,
-                masks,
-            }
-        };
-        let switches = switches.iter().map(expand).collect();
+                masks: key_switch::masks(ring, seed, label, levels),
+            })
+            .collect();
+
         Self {
             params: params.clone(),
             gadget: gadget.clone(),
@@ -120,8 +121,8 @@ impl KeyBodies {
         self.elements
     }
 
-    /// Rounds all coefficients to `bits` bits, the form in which a client sends them: d words for each
-    /// ring element.
+    /// Rounds all coefficients to `bits` bits, the form in which a client sends them: d words for
+    /// each ring element.
     pub fn round(&self, ring: &Ring, bits: u32) -> Vec<u64> {
         round_elements(ring, bits, self.elements.clone())
     }
@@ -144,14 +145,15 @@ pub struct RoundedKey<'a> {
 }
 
 impl<'a> RoundedKey<'a> {
-    /// Creates a key from the words of all matrices, matrix after matrix; `bits` has the bits of each
-    /// matrix, and `shape` is the shape that the sender claims.
+    /// Creates a key from the words of all matrices, matrix after matrix; `bits` has the bits of
+    /// each matrix, and `shape` is the shape that the sender claims.
     ///
     /// # Errors
     /// [`PackingError::Count`] if the shape has another number of words or matrices.
     pub fn new(shape: KeyShape, bits: &[u32], words: &'a [u64]) -> Result<Self, PackingError> {
         check_count("matrices of a packing key", bits.len(), shape.matrices)?;
         check_count("words of a packing key", words.len(), shape.words())?;
+
         let words = words.chunks_exact(shape.levels * shape.degree);
         let matrices = words
             .zip(bits)

@@ -30,11 +30,13 @@ impl LweMasks {
             whole,
             "polynomials of {degree} residues a prime, equally many"
         );
+
         let range = 2..=degree;
         assert!(
             count.is_power_of_two() && range.contains(&count),
             "2 to d masks, a power of two: {count}"
         );
+
         Self { degree, residues }
     }
 
@@ -94,6 +96,7 @@ fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
     let mut residues = vec![0; vectors.len() * degree];
     let mut reduced = vec![0; degree];
     let mut scaled = vec![0; degree];
+
     for (row, vector) in residues.chunks_exact_mut(degree).zip(vectors) {
         pointwise::reduce(&mut reduced, vector, prime);
         pointwise::scale(&mut scaled, &reduced, inverse, prime);
@@ -102,5 +105,6 @@ fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
             *out = prime.sub(0, entry);
         }
     }
+
     residues
 }

@@ -1,6 +1,6 @@
 //! Ring packing: many LWE encryptions into one RLWE encryption.
 //!
-//! All masks, those of the LWE encryptions and those of the keys, are public and fixed before any
+//! All masks, of the LWE encryptions and of the keys, are public and fixed before any
 //! query. A packing therefore has an offline part on masks and an online part on the bodies that a
 //! client sends. All three packings implement [`RingPacking`]:
 //!

@@ -1,6 +1,6 @@
 //! The interface of all packings.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 use papir_kernels::galois;
@@ -39,12 +39,16 @@ pub struct Scratch {
 impl Scratch {
     /// Calls `work` with a buffer of this length and arbitrary content.
     pub(super) fn with<T>(&self, length: usize, work: impl FnOnce(&mut [i32]) -> T) -> T {
-        let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut buffer = free().pop().unwrap_or_default();
+        // Not locked during the work: other threads take buffers meanwhile.
+        let mut buffer = self.free().pop().unwrap_or_default();
         buffer.resize(length, 0);
         let result = work(&mut buffer);
-        free().push(buffer);
+        self.free().push(buffer);
         result
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Vec<i32>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,6 +139,7 @@ pub trait RingPacking: Sized + Send + Sync {
         let setup = self.setup();
         let ring = self.setup().ring();
         let mut elements = Vec::with_capacity(self.shape().elements());
+
         for SwitchMasks { exponent, masks } in setup.switches() {
             let permutation = galois::permutation(ring.degree(), *exponent);
             let image = Zeroizing::new(ring.permute(secret.values(), &permutation));
@@ -147,6 +152,7 @@ pub trait RingPacking: Sized + Send + Sync {
                 rng,
             ));
         }
+
         KeyBodies::generated(self.shape(), elements)
     }
 
@@ -165,12 +171,14 @@ pub trait RingPacking: Sized + Send + Sync {
     ) -> Result<Preprocessed, PackingError> {
         check_count("LWE masks", lwe.count(), self.capacity())?;
         check_count("words of a unit", unit.len(), self.unit_words())?;
+
         if slot >= self.slots() {
             return Err(PackingError::Slot {
                 found: slot,
                 slots: self.slots(),
             });
         }
+
         Ok(self.prepare_slot(lwe, slot, unit, scratch))
     }
 
@@ -204,27 +212,26 @@ pub trait RingPacking: Sized + Send + Sync {
         check_count("words of all packs", words.len(), self.words(packs))?;
         let slots = self.slots();
         let scratch = Scratch::default();
-        let prepare_unit = |(i, unit): (usize, &mut [Self::Word])| {
-            let first = i * slots;
-            let mut prepare_one = |pack| {
-                wanted(pack)
-                    .then(|| self.prepare(masks(pack), pack - first, unit, &scratch))
-                    .transpose()
-            };
-            (first..packs.min(first + slots))
-                .map(&mut prepare_one)
-                .collect::<Result<Vec<_>, _>>()
-        };
+
         // Packs of a unit interleave in its row groups, so units are the smallest parallel parts.
         let units = words
             .par_chunks_exact_mut(self.unit_words())
             .enumerate()
-            .map(prepare_unit);
-        Ok(units
-            .collect::<Result<Vec<_>, _>>()?
-            .into_iter()
-            .flatten()
-            .collect())
+            .map(|(i, unit)| -> Result<Vec<_>, PackingError> {
+                let first = i * slots;
+                let mut prepared = Vec::with_capacity(slots);
+                for pack in first..packs.min(first + slots) {
+                    if wanted(pack) {
+                        let one = self.prepare(masks(pack), pack - first, unit, &scratch)?;
+                        prepared.push(Some(one));
+                    } else {
+                        prepared.push(None);
+                    }
+                }
+                Ok(prepared)
+            });
+        let prepared = units.collect::<Result<Vec<_>, PackingError>>()?;
+        Ok(prepared.into_iter().flatten().collect())
     }
 
     /// Expands a received key for packing.
@@ -237,6 +244,7 @@ pub trait RingPacking: Sized + Send + Sync {
         if found != expected {
             return Err(PackingError::Key { found, expected });
         }
+
         Ok(OnlineKey {
             shape: found,
             key: self.expand(key.matrices()),
@@ -290,6 +298,7 @@ pub trait RingPacking: Sized + Send + Sync {
         if self.last_elements() > 0 {
             check_count("last digits of packs", last.len(), packs)?;
         }
+
         let expected = self.shape();
         if let Some(key) = keys.iter().find(|key| key.shape != expected) {
             return Err(PackingError::Key {
@@ -297,6 +306,7 @@ pub trait RingPacking: Sized + Send + Sync {
                 expected,
             });
         }
+
         Ok(keys.iter().map(|key| &key.key).collect())
     }
 

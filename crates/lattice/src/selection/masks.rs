@@ -62,6 +62,7 @@ impl SelectorMasks {
         let d = ring.degree();
         let mut residues = [vec![0; rows.len() * d], vec![0; rows.len() * d]];
         let [first, second] = &mut residues;
+
         // The rows of a pack are whole row groups, or a part of one.
         let group = rows.len().min(matvec_i16::ROWS);
         let parts = first
@@ -72,6 +73,7 @@ impl SelectorMasks {
             let part = RowGroup::new(ring, matrix, start..start + group);
             part.masks(&self.blocks, [first, second]);
         });
+
         LweMasks::new(ring, residues)
     }
 
@@ -110,6 +112,7 @@ impl SelectorMasks {
         let rows = words.len() / columns;
         let mut residues = [vec![0; rows * d], vec![0; rows * d]];
         let [first, second] = &mut residues;
+
         let out = first
             .par_chunks_exact_mut(d)
             .zip(second.par_chunks_exact_mut(d));
@@ -122,8 +125,10 @@ impl SelectorMasks {
                     sums.add(0, &reflected, mask);
                     sums.end_of_block();
                 }
+
                 sums.finish([first, second]);
             });
+
         residues
     }
 }
@@ -169,6 +174,7 @@ impl<'a> RowGroup<'a> {
         let mut reflected = vec![0; d];
         let group = self.rows.start / matvec_i16::ROWS;
         let lane = self.rows.start % matvec_i16::ROWS;
+
         for (block, mask) in masks.iter().enumerate() {
             self.matrix.read_rows(group, block * d, &mut words);
             for l in 0..self.rows.len() {
@@ -178,6 +184,7 @@ impl<'a> RowGroup<'a> {
             }
             sums.end_of_block();
         }
+
         sums.finish(out);
     }
 

@@ -76,10 +76,12 @@ impl<'a> WordMatrix<'a> {
         let width = out.len() / matvec_i16::ROWS;
         let first_pair = first / 2;
         let columns = width.min(2 * (self.pairs() - first_pair));
+
         if columns == width {
             matvec_i16::gather_rows(tile, first_pair, width, out);
             return;
         }
+
         out.fill(0);
         for (l, row) in out.chunks_exact_mut(width).enumerate() {
             matvec_i16::gather_row_block(tile, l, first_pair, &mut row[..columns]);
@@ -88,11 +90,13 @@ impl<'a> WordMatrix<'a> {
 
     /// The exceptions in these rows.
     pub(super) fn exceptions_in(&self, rows: &Range<usize>) -> &'a [[u32; 2]] {
-        let before = |bound: usize| {
-            self.exceptions
-                .partition_point(|[row, _]| (*row as usize) < bound)
-        };
-        &self.exceptions[before(rows.start)..before(rows.end)]
+        &self.exceptions[self.exceptions_before(rows.start)..self.exceptions_before(rows.end)]
+    }
+
+    /// Number of exceptions in the rows below `bound`.
+    fn exceptions_before(&self, bound: usize) -> usize {
+        self.exceptions
+            .partition_point(|[row, _]| (*row as usize) < bound)
     }
 
     /// Returns D·b for each selector b of `columns` values modulo 2^bits: for each row a sum modulo
@@ -101,7 +105,8 @@ impl<'a> WordMatrix<'a> {
         self.select_from(self.products(selectors, bits), selectors, bits)
     }
 
-    /// [`Self::select`] from the products of the stored words and the selectors, modulo 2^bits at least.
+    /// [`Self::select`] from the products of the stored words and the selectors, modulo 2^bits at
+    /// least.
     pub fn select_from(
         &self,
         mut products: Vec<Vec<u64>>,
@@ -123,6 +128,7 @@ impl<'a> WordMatrix<'a> {
             .map(|values| planes(values, bits, count))
             .collect();
         let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
+
         match planes[..] {
             [planes] => vec![self.pass(planes, count)],
             _ => self.pass_many(&planes, count),
@@ -139,20 +145,24 @@ impl<'a> WordMatrix<'a> {
     }
 
     fn pass_many(&self, planes: &[&[i16]], count: usize) -> Vec<Vec<u64>> {
-        let share = |tiles: &[i16]| {
-            let mut sums = vec![vec![0; tiles.len() / (2 * self.pairs())]; planes.len()];
-            let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-            matvec_i16::pass_many(tiles, self.pairs(), planes, count, &mut outs);
-            sums
-        };
-        let parts: Vec<Vec<Vec<u64>>> = self.shares().map(share).collect();
-        let gather = |i: usize| {
-            parts
-                .iter()
-                .flat_map(|part| part[i].iter().copied())
-                .collect()
-        };
-        (0..planes.len()).map(gather).collect()
+        let parts: Vec<Vec<Vec<u64>>> = self
+            .shares()
+            .map(|tiles| {
+                let mut sums = vec![vec![0; tiles.len() / (2 * self.pairs())]; planes.len()];
+                let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+                matvec_i16::pass_many(tiles, self.pairs(), planes, count, &mut outs);
+                sums
+            })
+            .collect();
+
+        (0..planes.len())
+            .map(|i| {
+                parts
+                    .iter()
+                    .flat_map(|part| part[i].iter().copied())
+                    .collect()
+            })
+            .collect()
     }
 
     /// Adds 2·32768 times the selector's value for each exception, since −32768 was multiplied
@@ -210,6 +220,7 @@ pub fn write_columns(tiles: &mut [i16], columns: usize, first: usize, words: &[V
     let pairs = columns.div_ceil(2);
     let rows = tiles.len() / (2 * pairs);
     let padding = vec![0; rows];
+
     tiles
         .par_chunks_exact_mut(matrix_words(1, columns))
         .enumerate()

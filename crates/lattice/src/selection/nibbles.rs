@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 /// Rows of a group.
 const ROWS: usize = matvec_u4::ROWS;
-/// Rows of the bytes of a group: those of the low halves, then those of the high halves.
+/// Rows of the bytes of a group: the rows of the low halves, then of the high halves.
 const BYTE_ROWS: usize = matvec_u8::ROWS;
 /// Columns that are interleaved in a tile.
 const QUAD: usize = 4;
@@ -54,8 +54,10 @@ impl<'a> NibbleMatrix<'a> {
         nibble_bytes(1, self.columns) as usize
     }
 
-    /// Returns D·b for each selector b of `columns` values modulo 2^bits (at most 32): for each row a
-    /// sum modulo 2^bits. All selectors share one pass over the matrix. No branch depends on them.
+    /// Returns D·b for each selector b of `columns` values modulo 2^bits (at most 32): for each row
+    /// a sum modulo 2^bits.
+    ///
+    /// All selectors share one pass over the matrix. No branch depends on them.
     pub fn select(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         let count = matvec_u8::planes_for_bits(bits);
         let planes: Vec<Vec<i8>> = selectors
@@ -63,23 +65,28 @@ impl<'a> NibbleMatrix<'a> {
             .map(|values| planes(values, bits, count))
             .collect();
         let planes: Vec<&[i8]> = planes.iter().map(Vec::as_slice).collect();
+
         let groups = self.tiles.len() / self.group_bytes();
         let share = groups.div_ceil(rayon::current_num_threads()).max(1);
         let shares = self.tiles.par_chunks(share * self.group_bytes());
         let parts: Vec<Vec<Vec<u32>>> = shares
             .map(|tiles| self.pass(tiles, &planes, count))
             .collect();
-        let of_query = |(i, selector): (usize, &&[u64])| {
-            // Stored words are too large by their centre, once for each value of the selector.
-            let sum = selector
-                .iter()
-                .fold(0u64, |sum, &value| sum.wrapping_add(value));
-            let excess = sum.wrapping_mul(CENTRE as u64);
-            let sums = parts.iter().flat_map(|part| &part[i]);
-            sums.map(|&sum| u64::from(sum).wrapping_sub(excess) & ((1 << bits) - 1))
-                .collect()
-        };
-        selectors.iter().enumerate().map(of_query).collect()
+
+        selectors
+            .iter()
+            .enumerate()
+            .map(|(i, selector)| {
+                // Stored words are too large by their centre, once for each value of the selector.
+                let sum = selector
+                    .iter()
+                    .fold(0u64, |sum, &value| sum.wrapping_add(value));
+                let excess = sum.wrapping_mul(CENTRE as u64);
+                let sums = parts.iter().flat_map(|part| &part[i]);
+                sums.map(|&sum| u64::from(sum).wrapping_sub(excess) & ((1 << bits) - 1))
+                    .collect()
+            })
+            .collect()
     }
 
     /// Sums of some groups for each query.
@@ -96,14 +103,17 @@ impl<'a> NibbleMatrix<'a> {
         sums
     }
 
-    /// Reads the words of 64 rows from `64·group` on, row by row, in columns from `first` on, a whole
-    /// quad; `out` has 64 times the wanted number of columns. Columns beyond the last are zero.
+    /// Reads the words of 64 rows from `64·group` on, row by row, in columns from `first` on, a
+    /// whole quad; `out` has 64 times the wanted number of columns. Columns beyond the last are
+    /// zero.
     pub(super) fn read_rows(&self, group: usize, first: usize, out: &mut [i16]) {
         let width = out.len() / BYTE_ROWS;
         let columns = width.min(self.columns - first);
         let tile = &self.tiles[group / 2 * self.group_bytes()..][..self.group_bytes()];
+
         let mut bytes = vec![0; BYTE_ROWS * columns];
         matvec_u8::gather_rows(tile, first / QUAD, columns, &mut bytes);
+
         let half = 4 * (group % 2);
         for (words, bytes) in out.chunks_exact_mut(width).zip(bytes.chunks_exact(columns)) {
             let (words, beyond) = words.split_at_mut(columns);
@@ -148,9 +158,9 @@ pub(super) fn write_nibble_columns(
         .enumerate()
         .for_each(|(g, tile)| {
             for (k, quad) in contents.chunks(QUAD).enumerate() {
-                let column =
-                    |h: usize| &quad.get(h).unwrap_or(&padding)[g * BYTE_ROWS..][..BYTE_ROWS];
-                matvec_u8::scatter_quad(tile, 1, quads, first / QUAD + k, [0, 1, 2, 3].map(column));
+                let columns = [0, 1, 2, 3]
+                    .map(|h: usize| &quad.get(h).unwrap_or(&padding)[g * BYTE_ROWS..][..BYTE_ROWS]);
+                matvec_u8::scatter_quad(tile, 1, quads, first / QUAD + k, columns);
             }
         });
 }
@@ -163,11 +173,19 @@ pub(super) fn write_nibble_column(tiles: &mut [u8], columns: usize, column: usiz
 
 /// The bytes of words modulo 16 in the order of rows.
 pub(super) fn nibble_bytes_of(words: &[u32]) -> Vec<u8> {
-    let byte = |(low, high): (&u32, &u32)| ((low ^ 8) & 15 | ((high ^ 8) & 15) << 4) as u8;
     let groups = words
         .chunks_exact(ROWS)
         .map(|group| group.split_at(BYTE_ROWS));
     groups
-        .flat_map(|(low, high)| low.iter().zip(high).map(byte))
+        .flat_map(|(low, high)| {
+            low.iter()
+                .zip(high)
+                .map(|(&low, &high)| nibble_byte(low, high))
+        })
         .collect()
+}
+
+/// Returns the byte of two words modulo 16.
+fn nibble_byte(low: u32, high: u32) -> u8 {
+    ((low ^ 8) & 15 | ((high ^ 8) & 15) << 4) as u8
 }

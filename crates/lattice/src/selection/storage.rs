@@ -64,8 +64,8 @@ impl Storage {
         }
     }
 
-    /// Writes the bytes of adjacent columns from `first` on, a multiple of 4. Each has bytes for all
-    /// rows, padding included.
+    /// Writes the bytes of adjacent columns from `first` on, a multiple of 4. Each has bytes for
+    /// all rows, padding included.
     ///
     /// # Panics
     /// If the columns exceed the matrix or their length differs from its number of rows.
@@ -313,6 +313,7 @@ mod tests {
         let low: Vec<u32> = words(&mut halves(0));
         let high: Vec<u32> = words(&mut halves(4));
         let rows = [&low[..64], &high[..64], &low[64..], &high[64..]].concat();
+
         assert_eq!(Storage::Nibbles.bytes_of(&rows), content);
         assert_eq!(
             Storage::Words.bytes_of(&[0x0201, 0xfffe]),

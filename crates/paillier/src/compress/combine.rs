@@ -21,6 +21,7 @@ pub(super) fn combine(
     let limbs = public.batch().limbs();
     let count = layout.ciphertexts(forms.len());
     let gamma = layout.gamma_words();
+
     let mut combined = batch.kernel().one().repeat(count);
     let mut is_one = true;
     for slot in (0..layout.slots()).rev() {
@@ -30,15 +31,20 @@ pub(super) fn combine(
         if factors.is_empty() {
             continue;
         }
+
         // Until the first factors, the accumulators are one and need no powers.
-        for _ in 0..if is_one { 0 } else { 2 * layout.packing() - 1 } {
-            batch.power_vartime(&mut combined, &gamma);
+        if !is_one {
+            for _ in 0..2 * layout.packing() - 1 {
+                batch.power_vartime(&mut combined, &gamma);
+            }
         }
         is_one = false;
+
         batch
             .kernel()
             .multiply(&mut combined[..factors.len()], &factors);
     }
+
     let ciphertexts = batch.leave_ciphertexts(&combined);
     let constants = forms
         .chunks(layout.slots())
@@ -58,6 +64,7 @@ fn add_constants(public: &PublicKey, sum: &Ciphertext, constants: &[u64]) -> Res
 fn constants(public: &PublicKey, layout: &Layout, forms: &[Linear]) -> Vec<u64> {
     let words = public.params().plaintext_words();
     let gamma = from_words(&layout.gamma_words());
+
     let mut sum = BoxedUint::zero_with_precision(64 * words as u32);
     for form in forms.iter().rev() {
         for position in (0..2 * layout.packing() - 1).rev() {

@@ -50,12 +50,14 @@ impl ExpandedKey {
                 "1 to 64",
             ));
         }
+
         let n = key.ciphertexts().len();
         // Even widths only, since `weigh` splits a window into halves.
         let windows = (2..=MAXIMUM_WINDOW).step_by(2);
         let window = windows
             .min_by_key(|&window| multiplications(n, bits, window))
             .unwrap_or(2);
+
         let batch = key.public().batch();
         let mut next = batch.enter_ciphertexts(key.ciphertexts());
         let mut powers = next.clone();
@@ -63,6 +65,7 @@ impl ExpandedKey {
             batch.kernel().square_repeatedly(&mut next, window as usize);
             powers.extend_from_slice(&next);
         }
+
         Ok(Self {
             key,
             bits,
@@ -92,15 +95,17 @@ impl ExpandedKey {
                 format!("up to {}", self.bits),
             ));
         }
+
+        // Long batches share the table of the direct method, which then is the faster one.
         let each = multiplications(layout.lwe().dimension(), bits, self.window);
         if self.key.multiplications(layout, encryptions.len()) < each * encryptions.len() as u64 {
             return self.key.compress(layout, encryptions);
         }
-        let forms: Result<Vec<Linear>> = encryptions
+
+        let forms: Vec<Linear> = encryptions
             .iter()
             .map(|lwe| layout.lwe().linear(lwe))
-            .collect();
-        let forms = forms?;
+            .collect::<Result<_>>()?;
         let products: Vec<u64> = forms
             .iter()
             .flat_map(|form| self.product(&form.coefficients))
@@ -118,6 +123,7 @@ impl ExpandedKey {
     /// Returns the indices of the bases for each exponent of a window.
     fn indices(&self, coefficients: &[u64]) -> Vec<Vec<u32>> {
         let mask = (1 << self.window) - 1;
+
         let mut buckets = vec![Vec::new(); 1 << self.window];
         for position in 0..self.bits.div_ceil(self.window) {
             let first = position as usize * coefficients.len();
@@ -126,24 +132,28 @@ impl ExpandedKey {
                 buckets[digit as usize].push((first + i) as u32);
             }
         }
+
+        // Powers with exponent zero are one.
         buckets[0].clear();
         buckets
     }
 }
 
 /// Returns the product of each bucket's bases. Buckets are processed in descending order of size,
-/// so that those with a next base are always contiguous.
+/// so that buckets with a next base are always contiguous.
 fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> {
     let kernel = batch.kernel();
     let limbs = batch.limbs();
     let mut order: Vec<usize> = (0..buckets.len()).collect();
     order.sort_by_key(|&bucket| std::cmp::Reverse(buckets[bucket].len()));
+
     let mut sorted = kernel.one().repeat(buckets.len());
     for round in 0..buckets[order[0]].len() {
         let next = order
             .iter()
             .map_while(|&bucket| buckets[bucket].get(round).copied());
         let indices: Vec<u32> = next.collect();
+
         if round == 0 {
             for (product, &index) in sorted.chunks_exact_mut(limbs).zip(&indices) {
                 product.copy_from_slice(&bases[index as usize * limbs..][..limbs]);
@@ -152,6 +162,7 @@ fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> 
             kernel.multiply_selected(&mut sorted[..indices.len() * limbs], bases, &indices);
         }
     }
+
     let mut products = vec![0; sorted.len()];
     for (product, &bucket) in sorted.chunks_exact(limbs).zip(&order) {
         products[bucket * limbs..][..limbs].copy_from_slice(product);
@@ -161,19 +172,18 @@ fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> 
 
 /// Returns Π Bₑ^e for buckets of every e below 2^`window`, an even number of bits.
 fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
-    let side = 1 << (window / 2);
-    let rows = move |line: u32, i: u32| line * side + i;
-    let columns = move |line: u32, i: u32| i * side + line;
+    let side = 1u32 << (window / 2);
+
     let mut lines = batch.kernel().one().repeat(2 * side as usize);
     for i in 0..side {
-        let indices: Vec<u32> = (0..side)
-            .map(|line| columns(line, i))
-            .chain((0..side).map(|line| rows(line, i)))
-            .collect();
+        let columns = (0..side).map(|line| i * side + line);
+        let rows = (0..side).map(|line| line * side + i);
+        let indices: Vec<u32> = columns.chain(rows).collect();
         batch
             .kernel()
             .multiply_selected(&mut lines, buckets, &indices);
     }
+
     // Columns represent the low bits of e, rows the high bits.
     let bits = bit_products(batch, &lines, window / 2);
     horner(batch, &bits)
@@ -183,12 +193,15 @@ fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
 /// columns, then for rows.
 fn bit_products(batch: &Batch, lines: &[u64], bits: u32) -> Vec<u64> {
     let side = 1u32 << bits;
-    let with_bit = |bit: u32| (0..side).filter(move |line| line >> bit & 1 == 1);
-    let members: Vec<Vec<u32>> = (0..2)
-        .flat_map(|half| {
-            (0..bits).map(move |bit| with_bit(bit).map(|line| half * side + line).collect())
-        })
-        .collect();
+
+    let mut members: Vec<Vec<u32>> = Vec::new();
+    for half in 0..2 {
+        for bit in 0..bits {
+            let lines = (0..side).filter(|line| line >> bit & 1 == 1);
+            members.push(lines.map(|line| half * side + line).collect());
+        }
+    }
+
     let mut products = batch.kernel().one().repeat(members.len());
     for i in 0..side as usize / 2 {
         let indices: Vec<u32> = members.iter().map(|members| members[i]).collect();
@@ -241,6 +254,7 @@ mod tests {
             let lwe = LweParams::new(n, 1 << bits, KeyKind::Binary).unwrap();
             let key = CompressionKey::from_ciphertexts(&public, &lwe, bases.clone()).unwrap();
             let expanded = ExpandedKey::new(key, bits).unwrap();
+
             let mut words = vec![0; n];
             Seed([2; 32])
                 .expand("exponents", 0)
@@ -250,6 +264,7 @@ mod tests {
                 .iter()
                 .map(|&word| (u64::from(word) << 32 | u64::from(word)) & largest)
                 .collect();
+
             for exponents in [random, vec![0; n], vec![largest; n], vec![1; n]] {
                 let product = public
                     .batch()

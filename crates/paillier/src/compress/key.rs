@@ -74,29 +74,25 @@ impl CompressionKey {
             ciphertexts.len(),
             lwe.dimension(),
         )?;
-        let public = public.clone();
-        let n = lwe.dimension();
-        let kind = lwe.kind();
         Ok(Self {
-            public,
-            n,
-            kind,
+            public: public.clone(),
+            n: lwe.dimension(),
+            kind: lwe.kind(),
             packing: None,
             ciphertexts,
         })
     }
 
+    /// Creates the key of a layout from an unpacked key's ciphertexts.
     pub(crate) fn unpacked(
         public: &PublicKey,
         layout: &Layout,
         ciphertexts: Vec<Ciphertext>,
     ) -> Self {
-        let n = layout.lwe().dimension();
-        let kind = layout.lwe().kind();
         Self {
             public: public.clone(),
-            n,
-            kind,
+            n: layout.lwe().dimension(),
+            kind: layout.lwe().kind(),
             packing: Some(layout.clone()),
             ciphertexts,
         }
@@ -124,30 +120,26 @@ impl CompressionKey {
                 format!("{expected:?}"),
             ));
         }
+
         let packing = self.packing.as_ref().map_or(1, Layout::packing);
         let gamma = self.packing.as_ref().map(Layout::gamma_words);
         if layout.packing() != packing || gamma.is_some_and(|gamma| gamma != layout.gamma_words()) {
-            let shape = |layout: &Layout| {
-                format!(
-                    "packing {} of {:?} digits",
-                    layout.packing(),
-                    layout.scale()
-                )
+            let found = packing_of(layout);
+            let expected = match &self.packing {
+                Some(packing) => packing_of(packing),
+                None => "no packing".to_owned(),
             };
-            let expected = self.packing.as_ref().map_or("no packing".to_owned(), shape);
-            return Err(Error::mismatch("layout", shape(layout), expected));
+            return Err(Error::mismatch("layout", found, expected));
         }
         Ok(())
     }
 
     /// Multiplications that [`CompressionKey::compress`] takes for `rows` encryptions.
     pub(crate) fn multiplications(&self, layout: &Layout, rows: usize) -> u64 {
-        let columns = self.n;
-        let bits = layout.lwe().modulus_bits();
         let shape = Shape {
             rows,
-            columns,
-            bits,
+            columns: self.n,
+            bits: layout.lwe().modulus_bits(),
             element_bytes: 8 * self.public.batch().limbs(),
         };
         Plan::choose(&shape, MEMORY).multiplications(&shape)
@@ -164,11 +156,11 @@ impl CompressionKey {
     /// malformed encryptions.
     pub fn compress(&self, layout: &Layout, encryptions: &[Lwe]) -> Result<Vec<Ciphertext>> {
         self.check(layout)?;
-        let forms: Result<Vec<Linear>> = encryptions
+        let forms: Vec<Linear> = encryptions
             .iter()
             .map(|lwe| layout.lwe().linear(lwe))
-            .collect();
-        let forms = forms?;
+            .collect::<Result<_>>()?;
+
         let rows = 0..forms.len();
         let exponents = Coefficients {
             forms: &forms,
@@ -177,8 +169,18 @@ impl CompressionKey {
         };
         let mut products = Products::new(&self.public, &self.ciphertexts, exponents, rows, MEMORY)?;
         while products.step() {}
+
         combine(&self.public, layout, &forms, products.elements())
     }
+}
+
+/// Describes a layout's packing in errors.
+fn packing_of(layout: &Layout) -> String {
+    format!(
+        "packing {} of {:?} digits",
+        layout.packing(),
+        layout.scale()
+    )
 }
 
 /// Coefficients of linear forms as exponents.

@@ -61,8 +61,9 @@ fn gamma(lwe: &LweParams, scale: Scale) -> BoxedUint {
 }
 
 fn non_zero(number: BoxedUint) -> Result<NonZero<BoxedUint>> {
-    let zero = || Error::out_of_bounds("LWE modulus", 0, "2 to 2^64");
-    NonZero::new(number).into_option().ok_or_else(zero)
+    NonZero::new(number)
+        .into_option()
+        .ok_or_else(|| Error::out_of_bounds("LWE modulus", 0, "2 to 2^64"))
 }
 
 /// Returns γ and the number of digits that fit below mˢ. A power of two takes fewer multiplications
@@ -72,6 +73,7 @@ fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<B
     let gamma = non_zero(gamma(lwe, scale))?;
     let largest = lwe.largest_value();
     let digits = digits_below(modulus, &largest, &gamma);
+
     let mut power = BoxedUint::one_with_precision(gamma.bits_precision() + 1);
     power.shl_assign(gamma.as_ref().bits_vartime());
     let power = non_zero(power)?;
@@ -81,15 +83,15 @@ fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<B
     Ok((gamma, digits))
 }
 
-/// Returns how many digits of base γ and value at most V fit below mˢ: the largest P with V·(γ^P −
-/// 1)/(γ − 1) < mˢ.
+/// Returns the number of digits of base γ and value at most V that fit below mˢ: the largest P with
+/// V·(γ^P − 1)/(γ − 1) < mˢ.
 fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> usize {
     // Room for one more digit than fits: γ and V are below 2¹⁵⁰.
     let bits = modulus.bits_precision() + 512;
-    let widen = |number: &BoxedUint| crypto_bigint::Resize::resize_unchecked(number.clone(), bits);
-    let modulus = widen(modulus);
-    let largest = widen(largest);
-    let mut sum = widen(&BoxedUint::zero());
+    let modulus = widened(modulus, bits);
+    let largest = widened(largest, bits);
+
+    let mut sum = widened(&BoxedUint::zero(), bits);
     let mut count = 0;
     loop {
         sum = sum.wrapping_mul(gamma.as_ref()).wrapping_add(&largest);
@@ -98,6 +100,11 @@ fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedU
         }
         count += 1;
     }
+}
+
+/// Resizes a number to `bits` bits; it must fit.
+fn widened(number: &BoxedUint, bits: u32) -> BoxedUint {
+    crypto_bigint::Resize::resize_unchecked(number.clone(), bits)
 }
 
 impl Layout {
@@ -123,6 +130,7 @@ impl Layout {
         let modulus = non_zero(lwe.modulus().into())?;
         let largest = lwe.largest_value();
         let (gamma, digits) = base(public.plain().modulus(), &lwe, scale)?;
+
         let per_slot = packing.saturating_mul(2).saturating_sub(1);
         let slots = digits.checked_div(per_slot).unwrap_or(0);
         if slots == 0 {
@@ -133,10 +141,12 @@ impl Layout {
                 expected,
             ));
         }
+
         let spill = match scale {
             Scale::Separate => 0,
             Scale::Overlapping => largest_spill(&largest, &gamma),
         };
+
         Ok(Self {
             lwe,
             scale,
@@ -208,12 +218,14 @@ impl Layout {
     pub fn phases(&self, plaintext: &Plaintext, count: usize) -> Zeroizing<Vec<u64>> {
         let mut rest = Zeroizing::new(from_words(plaintext.words()));
         let mut phases = Zeroizing::new(Vec::with_capacity(count.min(self.slots)));
+
         for _ in 0..count.min(self.slots) {
             for position in 0..2 * self.packing - 1 {
                 // The time of `vartime` depends on the divisor only, which is public.
                 let (quotient, digit) = rest.div_rem_vartime(&self.gamma);
                 rest = Zeroizing::new(quotient);
                 let digit = Zeroizing::new(digit);
+
                 if position == self.packing - 1 {
                     phases.push(self.phase(&digit));
                 }
@@ -226,6 +238,7 @@ impl Layout {
     fn phase(&self, digit: &BoxedUint) -> u64 {
         let residue = Zeroizing::new(digit.rem_vartime(&self.modulus));
         let shift = u128::from(self.spill / 2) % self.lwe.modulus();
+
         // q ≤ 2⁶⁴, so one word suffices; the reduction has no branch.
         let residue = Zeroizing::new(to_words(&residue, 1));
         let sum = u128::from(residue[0]) + self.lwe.modulus() - shift;

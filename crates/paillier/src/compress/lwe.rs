@@ -50,10 +50,12 @@ impl LweParams {
                 format!("1 to {MAXIMUM_N}"),
             ));
         }
+
         if !(2..=1 << 64).contains(&q) {
             let found = u64::try_from(q).unwrap_or(u64::MAX);
             return Err(Error::out_of_bounds("LWE modulus", found, "2 to 2^64"));
         }
+
         let params = Self { n, q, kind };
         let bound = params.bound().unwrap_or(0);
         let most = u64::from(MAXIMUM_BOUND)
@@ -128,14 +130,14 @@ impl LweParams {
         BoxedUint::from(1 + self.n as u128 * u128::from(self.largest_digit()))
     }
 
-    /// Converts the secret's entries, residues modulo q, to digits.
-    ///
-    /// # Errors
-    /// [`Error::Length`]; [`Error::Residue`] if an entry is not of this kind.
+    /// Converts the secret's entries, residues modulo q, to digits. Refuses entries of another
+    /// kind.
     pub(crate) fn digits(&self, secret: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
         Error::check_length("entries of the LWE secret", secret.len(), self.n)?;
         let shift = u128::from(self.shift());
         let largest = u128::from(self.largest_digit());
+
+        // All entries are converted before a fault is reported: the time reveals none of them.
         let mut digits = Zeroizing::new(Vec::with_capacity(self.n));
         let mut too_large = 0;
         for &entry in secret {
@@ -143,17 +145,18 @@ impl LweParams {
             let sum = u128::from(entry) + shift;
             let wraps = u128::from(sum >= self.q);
             let digit = sum - wraps * self.q;
+
             too_large |= u128::from(digit > largest);
             digits.push(digit as u64);
         }
+
         if too_large == 0 {
             return Ok(digits);
         }
-        let expected = "an entry of the kind in the parameters";
         Err(Error::Residue {
             what: "an entry of the LWE secret",
             found: "too large",
-            expected,
+            expected: "an entry of the kind in the parameters",
         })
     }
 
@@ -162,6 +165,7 @@ impl LweParams {
         ((u128::from(a) + u128::from(b)) % self.q) as u64
     }
 
+    /// Returns −a modulo q.
     fn negate(&self, a: u64) -> u64 {
         if a == 0 {
             0
@@ -173,25 +177,18 @@ impl LweParams {
     /// Returns the phase of a sample as a linear form in the secret's digits.
     ///
     /// With c = −a modulo q and β = b + shift·Σaᵢ modulo q, the form β + Σcᵢ·dᵢ is the phase modulo
-    /// q, and between 0 and V over the integers.
-    ///
-    /// # Errors
-    /// [`Error::Length`], [`Error::Residue`] for entries not below q.
+    /// q, and between 0 and V over the integers. Refuses entries not below q.
     pub(crate) fn linear(&self, sample: &Lwe) -> Result<Linear> {
         Error::check_length("entries of an LWE mask", sample.mask.len(), self.n)?;
-        if sample
-            .mask
-            .iter()
-            .chain([&sample.body])
-            .any(|&entry| u128::from(entry) >= self.q)
-        {
-            let expected = "a residue below q";
+        let mut entries = sample.mask.iter().chain([&sample.body]);
+        if entries.any(|&entry| u128::from(entry) >= self.q) {
             return Err(Error::Residue {
                 what: "an entry of an LWE encryption",
                 found: "too large",
-                expected,
+                expected: "a residue below q",
             });
         }
+
         let sum = sample
             .mask
             .iter()
@@ -202,6 +199,7 @@ impl LweParams {
             .iter()
             .map(|&entry| self.negate(entry))
             .collect();
+
         Ok(Linear {
             coefficients,
             constant: self.add(sample.body, shifted),
@@ -211,29 +209,32 @@ impl LweParams {
     /// Switches a sample to the modulus `to`, at most q: each entry x becomes ⌊x·to/q⌉ modulo `to`.
     ///
     /// In units of the new modulus the error becomes e·to/q + ε with |ε| ≤ (1 + n·B)/2, where B is
-    /// the bound of the secret's entries: every rounding is off by at most ½, and those of the mask
-    /// are multiplied by the secret. So for messages of scale Δ, an error below Δ/4 decodes if (1 +
-    /// n·B)/2 is below Δ·to/(4q), that is, if `to` > 2·(1 + n·B)·q/Δ.
+    /// the bound of the secret's entries: every rounding is off by at most ½, and the mask's
+    /// roundings are multiplied by the secret. So for messages of scale Δ, an error below Δ/4
+    /// decodes if (1 + n·B)/2 is below Δ·to/(4q), that is, if `to` > 2·(1 + n·B)·q/Δ.
     /// [`LweParams::rescaling_error`] returns the bound on ε.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if `to` exceeds q or the secret is general.
     pub fn rescale(&self, sample: &Lwe, to: &Self) -> Result<Lwe> {
         if to.q > self.q || self.bound().is_none() || (self.n, self.kind) != (to.n, to.kind) {
-            let found = u64::try_from(to.q).unwrap_or(u64::MAX);
-            let expected = "at most q, with the same small secret";
             return Err(Error::out_of_bounds(
                 "modulus to rescale to",
-                found,
-                expected,
+                u64::try_from(to.q).unwrap_or(u64::MAX),
+                "at most q, with the same small secret",
             ));
         }
-        let rescaled =
-            |&entry: &u64| ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64;
+
+        let mask = sample.mask.iter();
         Ok(Lwe {
-            mask: sample.mask.iter().map(rescaled).collect(),
-            body: rescaled(&sample.body),
+            mask: mask.map(|&entry| self.rescaled(entry, to)).collect(),
+            body: self.rescaled(sample.body, to),
         })
+    }
+
+    /// Returns ⌊x·to/q⌉ modulo `to`.
+    fn rescaled(&self, entry: u64, to: &Self) -> u64 {
+        ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64
     }
 
     /// Maximum change of a phase by [`LweParams::rescale`], in units of the new modulus, rounded
@@ -265,6 +266,7 @@ impl Lwe {
         let n = params.n;
         Error::check_length("coefficients of an RLWE mask", mask.len(), n)?;
         Error::check_length("coefficients of an RLWE body", body.len(), n)?;
+
         if k >= n {
             return Err(Error::out_of_bounds(
                 "coefficient",
@@ -273,22 +275,22 @@ impl Lwe {
             ));
         }
         if mask.iter().any(|&entry| u128::from(entry) >= params.q) {
-            let expected = "a residue below q";
             return Err(Error::Residue {
                 what: "an entry of an RLWE mask",
                 found: "too large",
-                expected,
+                expected: "a residue below q",
             });
         }
-        let entry = |i| {
+
+        let entries = (0..n).map(|i| {
             if i <= k {
                 mask[k - i]
             } else {
                 params.negate(mask[n + k - i])
             }
-        };
+        });
         Ok(Self {
-            mask: (0..n).map(entry).collect(),
+            mask: entries.collect(),
             body: body[k],
         })
     }
@@ -306,10 +308,14 @@ pub(crate) struct Linear {
 /// zero.
 pub fn decode(phase: u64, q: u128, p: u64) -> Option<u64> {
     let delta = q.checked_div(p.into()).filter(|&delta| delta > 0)?;
-    let divisor = |number: u128| NonZero::new(U128::from_u128(number)).into_option();
+
     // Unlike the processor's, these divisions take the same time for all phases.
     let rounded = U128::from_u128(u128::from(phase) + delta / 2)
         .div_rem(&divisor(delta)?)
         .0;
     Some(to_words(&rounded.rem(&divisor(p.into())?).into(), 2)[0])
+}
+
+fn divisor(number: u128) -> Option<NonZero<U128>> {
+    NonZero::new(U128::from_u128(number)).into_option()
 }

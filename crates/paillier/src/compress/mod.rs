@@ -45,6 +45,7 @@ pub fn decompress(
         ciphertexts.len(),
         layout.ciphertexts(count),
     )?;
+
     let mut phases = Zeroizing::new(Vec::with_capacity(count));
     for plaintext in secret.decrypt_many(ciphertexts) {
         let next = layout.phases(&plaintext, count - phases.len());

@@ -3,7 +3,7 @@
 //! Ciphertext i encrypts t digits of the secret: Σⱼ d\[i·t + j\]·γʲ, j < t. Raised to γ^(t−1−j) it
 //! stands for digit i·t + j, which moves to position t − 1, with other digits around it. A linear
 //! form of these has the phase at position t − 1, and sums of at most its terms at the 2t − 2 other
-//! positions. No sum exceeds V, so positions interfere no more than those of a batch do.
+//! positions. No sum exceeds V, so positions interfere no more than in a batch.
 //!
 //! (The algorithm as printed runs i over t and j over i; i must run over the ciphertexts and j over
 //! the t digits of each.)
@@ -78,11 +78,10 @@ impl PackedKey {
         layout: &Layout,
         ciphertexts: Vec<Ciphertext>,
     ) -> Result<Self> {
-        let expected = Self::ciphertext_count(layout);
         Error::check_length(
             "ciphertexts of the packed compression key",
             ciphertexts.len(),
-            expected,
+            Self::ciphertext_count(layout),
         )?;
         Ok(Self {
             public: public.clone(),
@@ -101,6 +100,7 @@ impl PackedKey {
         let batch = self.public.batch();
         let packing = self.layout.packing();
         let gamma = self.layout.gamma_words();
+
         let mut elements = batch.enter_ciphertexts(&self.ciphertexts);
         let mut by_digit = Vec::with_capacity(packing);
         for digit in (0..packing).rev() {
@@ -109,10 +109,12 @@ impl PackedKey {
             }
             by_digit.push(batch.leave_ciphertexts(&elements));
         }
-        let n = self.layout.lwe().dimension();
+
         // `by_digit` is in descending order of the digits.
-        let of_index = |i: usize| by_digit[packing - 1 - i % packing][i / packing].clone();
-        CompressionKey::unpacked(&self.public, &self.layout, (0..n).map(of_index).collect())
+        let ciphertexts = (0..self.layout.lwe().dimension())
+            .map(|i| by_digit[packing - 1 - i % packing][i / packing].clone())
+            .collect();
+        CompressionKey::unpacked(&self.public, &self.layout, ciphertexts)
     }
 }
 
@@ -120,6 +122,7 @@ impl PackedKey {
 fn pack(public: &PublicKey, layout: &Layout, digits: &[u64]) -> Result<Plaintext> {
     let words = public.params().plaintext_words();
     let gamma = from_words(&layout.gamma_words());
+
     let mut sum = Zeroizing::new(BoxedUint::zero_with_precision(64 * words as u32));
     for &digit in digits.iter().rev() {
         *sum = sum.wrapping_mul(&gamma);

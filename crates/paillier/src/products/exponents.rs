@@ -48,24 +48,28 @@ impl<T: AsRef<[u64]>> ExponentMatrix<T> {
         let per_entry = bits.div_ceil(64) as usize;
         let expected = rows.saturating_mul(columns).saturating_mul(per_entry);
         Error::check_length("words of the exponents", words.as_ref().len(), expected)?;
+
         let largest_top = u64::MAX >> (64 * per_entry as u32 - bits);
         let tops = words
             .as_ref()
             .chunks(per_entry.max(1))
             .filter_map(<[u64]>::last);
-        match tops.copied().max().filter(|&top| top > largest_top) {
-            Some(top) => Err(Error::out_of_bounds(
+        if let Some(&top) = tops.max()
+            && top > largest_top
+        {
+            return Err(Error::out_of_bounds(
                 "highest word of an exponent",
                 top,
                 format!("up to {largest_top}"),
-            )),
-            None => Ok(Self {
-                rows,
-                columns,
-                bits,
-                words,
-            }),
+            ));
         }
+
+        Ok(Self {
+            rows,
+            columns,
+            bits,
+            words,
+        })
     }
 }
 

@@ -18,7 +18,8 @@
 //! [`multiply_shifted`].
 //!
 //! - `exponents`: sources of exponents. `plan`: the cost model. `steps`: the computation in steps
-//!   of some milliseconds, which can run in idle time. `shifted`: products of powers of powers of two.
+//!   of some milliseconds, which can run in idle time. `shifted`: products of powers of powers of
+//!   two.
 
 mod exponents;
 mod plan;

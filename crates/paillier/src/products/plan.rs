@@ -35,14 +35,10 @@ impl Plan {
             block: 1,
             rows_at_once: shape.rows.clamp(1, LANES),
         };
+
         // Multiples of the lane count, up to all rows: partial groups would waste lanes.
-        let mut rows_at_once: Vec<usize> = (1..=shape.rows.div_ceil(LANES))
-            .map(|groups| groups * LANES)
-            .collect();
-        rows_at_once
-            .iter_mut()
-            .for_each(|rows| *rows = (*rows).min(shape.rows));
-        for rows_at_once in rows_at_once {
+        for groups in 1..=shape.rows.div_ceil(LANES) {
+            let rows_at_once = (groups * LANES).min(shape.rows);
             for block in 1..=MAXIMUM_BLOCK {
                 let plan = Self {
                     block,
@@ -92,6 +88,7 @@ mod tests {
         let plan = Plan::choose(&TICKET, 512 << 20);
         assert_eq!(plan.rows_at_once, 160);
         assert_eq!(plan.block, MAXIMUM_BLOCK);
+
         let least = plan.multiplications(&TICKET);
         assert!((40_000_000..50_000_000).contains(&least), "{least}");
         assert!(
@@ -114,6 +111,7 @@ mod tests {
                 "{megabytes}: {plan:?}"
             );
         }
+
         let small = Plan::choose(&TICKET, 64 << 20);
         assert!(small.multiplications(&TICKET) < 70_000_000, "{small:?}");
     }
@@ -131,6 +129,7 @@ mod tests {
         );
         assert_eq!(plan.rows_at_once, 1);
         assert!((4..=6).contains(&plan.block), "{plan:?}");
+
         assert_eq!(
             Plan::choose(
                 &Shape {

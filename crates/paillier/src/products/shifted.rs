@@ -14,16 +14,16 @@ pub struct Place {
     pub position: u32,
 }
 
-/// Multiplies each of `starts` by its factors, each divided by `divisor` and raised to a power of two
-/// by its place. `step` is the number of bits between positions. Calls `pause` between steps of some
-/// milliseconds.
+/// Multiplies each of `starts` by its factors, each divided by `divisor` and raised to a power of
+/// two by its place. `step` is the number of bits between positions. Calls `pause` between steps of
+/// some milliseconds.
 ///
-/// Products are combined by Horner's rule, all at once, so that the lanes of a squaring are shared: up
-/// to eight products cost as much as one.
+/// Products are combined by Horner's rule, all at once, so that the lanes of a squaring are shared:
+/// up to eight products cost as much as one.
 ///
 /// # Errors
-/// [`Error::Length`] unless there are as many places as factors, [`Error::OutOfBounds`] for the place of
-/// a product that does not exist, [`Error::Malformed`] for a divisor without an inverse.
+/// [`Error::Length`] unless there are as many places as factors, [`Error::OutOfBounds`] for the
+/// place of a product that does not exist, [`Error::Malformed`] for a divisor without an inverse.
 pub fn multiply_shifted(
     public: &PublicKey,
     starts: &[Ciphertext],
@@ -40,6 +40,7 @@ pub fn multiply_shifted(
             expected,
         ));
     }
+
     let batch = public.batch();
     let kernel = public.batch().kernel();
     let one = kernel.one();
@@ -48,26 +49,29 @@ pub fn multiply_shifted(
         &mut quotients,
         &batch.enter_ciphertexts(&[inverse(public, divisor)?]),
     );
+
     // Entry 0 is for products without a factor at a position.
     let table = [one, &quotients].concat();
+
     let mut products = one.repeat(starts.len());
     let top = places.iter().map(|place| place.position).max().unwrap_or(0);
     for position in (0..=top).rev() {
         if position < top {
             kernel.square_repeatedly(&mut products, step as usize);
         }
+
         let mut indices = vec![0; starts.len()];
-        for (index, place) in (1..)
-            .zip(places)
-            .filter(|(_, place)| place.position == position)
-        {
-            indices[place.product] = index;
+        for (index, place) in (1..).zip(places) {
+            if place.position == position {
+                indices[place.product] = index;
+            }
         }
         if indices.iter().any(|&index| index > 0) {
             kernel.multiply_selected(&mut products, &table, &indices);
         }
         pause();
     }
+
     kernel.multiply(&mut products, &batch.enter_ciphertexts(starts));
     Ok(batch.leave_ciphertexts(&products))
 }
@@ -75,12 +79,12 @@ pub fn multiply_shifted(
 fn inverse(public: &PublicKey, ciphertext: &Ciphertext) -> Result<Ciphertext> {
     let cipher = public.cipher();
     let words = ciphertext.words();
-    let inverse = cipher
-        .inverse(&from_words(words))
-        .ok_or_else(|| Error::Malformed {
+    let Some(inverse) = cipher.inverse(&from_words(words)) else {
+        return Err(Error::Malformed {
             what: "a divisor",
             found: "a number without an inverse".to_owned(),
             expected: "a unit".to_owned(),
-        })?;
+        });
+    };
     Ok(Ciphertext::new(to_words(&inverse, words.len())))
 }

@@ -30,7 +30,8 @@ const CHUNK: usize = 64;
 /// # let mut rng = ChaCha20Rng::from_seed([1; 32]);
 /// # let key = SecretKey::generate(Params::insecure(256, 1)?, &mut rng)?;
 /// let public = key.public();
-/// let encrypted = [public.plaintext(&[5])?, public.plaintext(&[7])?].map(|x| public.encrypt(&x, &mut rng));
+/// let numbers = [public.plaintext(&[5])?, public.plaintext(&[7])?];
+/// let encrypted = numbers.map(|x| public.encrypt(&x, &mut rng));
 /// let matrix = ExponentMatrix::new(1, 2, 8, [10, 3])?;
 /// let mut products = Products::new(public, &encrypted, matrix, 0..1, 1 << 20)?;
 /// while products.step() {
@@ -106,37 +107,36 @@ impl<E: Exponents> Products<E> {
         memory: usize,
     ) -> Result<Self> {
         Error::check_length("bases", bases.len(), exponents.columns())?;
+
         if rows.end > exponents.rows() {
             let expected = format!("up to {}", exponents.rows());
             return Err(Error::out_of_bounds("last row", rows.end as u64, expected));
         }
-        let columns = exponents.columns();
-        let bits = exponents.bits();
-        if bits == 0 {
+        if exponents.bits() == 0 {
             return Err(Error::out_of_bounds(
                 "bits of the exponents",
                 0,
                 "at least 1",
             ));
         }
+
         let shape = Shape {
             rows: rows.len(),
-            columns,
-            bits,
+            columns: exponents.columns(),
+            bits: exponents.bits(),
             element_bytes: 8 * public.batch().limbs(),
         };
         let bases = public.batch().enter_ciphertexts(bases);
         let plan = Plan::choose(&shape, memory);
-        let public = public.clone();
-        let finished = Vec::new();
+
         Ok(Self {
-            public,
+            public: public.clone(),
             exponents,
             shape,
             plan,
             bases,
             rows,
-            finished,
+            finished: Vec::new(),
             pass: None,
             done: 0,
         })
@@ -167,11 +167,13 @@ impl<E: Exponents> Products<E> {
         let Some(mut pass) = self.pass.take().or_else(|| self.next_pass()) else {
             return false;
         };
+
         let next = match pass.stage {
             Stage::Table { base, filled } => self.extend_table(&mut pass, base, filled),
             Stage::Accumulate { base, at } => self.accumulate(&mut pass, base, at),
             Stage::Horner { bit } => self.horner(&mut pass, bit),
         };
+
         if let Some(stage) = next {
             pass.stage = stage;
             self.pass = Some(pass);
@@ -180,6 +182,7 @@ impl<E: Exponents> Products<E> {
             self.finished
                 .extend_from_slice(&pass.accumulators[pass.accumulators.len() - products..]);
         }
+
         self.pass.is_some() || !self.rows.is_empty()
     }
 
@@ -194,13 +197,16 @@ impl<E: Exponents> Products<E> {
         self.public.batch().leave_ciphertexts(&self.finished)
     }
 
+    /// Starts the next rows.
     fn next_pass(&mut self) -> Option<Pass> {
         if self.rows.is_empty() {
             return None;
         }
+
         let end = self.rows.end.min(self.rows.start + self.plan.rows_at_once);
         let rows = self.rows.start..end;
         self.rows.start = end;
+
         let count = rows.len() * self.shape.bits as usize;
         let one = self.public.batch().kernel().one();
         // The first block fills the accumulators, a step at a time.
@@ -208,6 +214,7 @@ impl<E: Exponents> Products<E> {
         if self.shape.columns == 0 {
             accumulators = one.repeat(count);
         }
+
         let stage = self.table_stage(0, rows.len());
         Some(Pass {
             rows,
@@ -241,10 +248,12 @@ impl<E: Exponents> Products<E> {
         if filled == 0 {
             pass.table = batch.kernel().one().to_vec();
         }
+
         let block = self.block(base);
         let mut work = 0;
         while filled < block.len() && work < step() {
             let factor = &self.bases[(base + filled) * limbs..][..limbs];
+
             let size = pass.table.len();
             pass.table.extend_from_within(..);
             let doubled = pass.table[size..].par_chunks_mut(CHUNK * limbs);
@@ -252,20 +261,23 @@ impl<E: Exponents> Products<E> {
             filled += 1;
             work += size / limbs;
         }
+
         self.done += work as u64;
         if filled < block.len() {
             return Some(Stage::Table { base, filled });
         }
+
         self.fill_indices(pass, block);
         Some(Stage::Accumulate { base, at: 0 })
     }
 
-    /// Computes the table index for each bit and row: its bits are those of the block's exponents.
+    /// Computes the table index for each bit and row: its bits are bits of the block's exponents.
     fn fill_indices(&self, pass: &mut Pass, block: Range<usize>) {
         let bits = self.shape.bits as usize;
         let rows = pass.rows.len();
         pass.indices.clear();
         pass.indices.resize(bits * rows, 0);
+
         let mut words = vec![0; bits.div_ceil(64)];
         let mut of_row = vec![0; 64 * words.len()];
         for (position, row) in pass.rows.clone().enumerate() {
@@ -274,6 +286,7 @@ impl<E: Exponents> Products<E> {
                 self.exponents.read(row, column, &mut words);
                 spread_bits(&words, i, &mut of_row);
             }
+
             for (index, &found) in pass.indices[position..]
                 .iter_mut()
                 .step_by(rows)
@@ -284,16 +297,19 @@ impl<E: Exponents> Products<E> {
         }
     }
 
+    /// Multiplies entries of the table into the accumulators, as many as a step has.
     fn accumulate(&mut self, pass: &mut Pass, base: usize, at: usize) -> Option<Stage> {
         let batch = self.public.batch();
         let limbs = self.public.batch().limbs();
         let end = pass.indices.len().min(at + step());
         let indices = &pass.indices[at..end];
+
+        // The first block's entries are the first factors.
         if base == 0 {
-            let entry = |&index: &u32| &pass.table[index as usize * limbs..][..limbs];
-            indices
-                .iter()
-                .for_each(|index| pass.accumulators.extend_from_slice(entry(index)));
+            for &index in indices {
+                let entry = &pass.table[index as usize * limbs..][..limbs];
+                pass.accumulators.extend_from_slice(entry);
+            }
         } else {
             let accumulators =
                 pass.accumulators[at * limbs..end * limbs].par_chunks_mut(CHUNK * limbs);
@@ -305,6 +321,7 @@ impl<E: Exponents> Products<E> {
                         .multiply_selected(accumulators, &pass.table, indices);
                 });
         }
+
         self.done += (end - at) as u64;
         if end < pass.indices.len() {
             return Some(Stage::Accumulate { base, at: end });
@@ -312,6 +329,7 @@ impl<E: Exponents> Products<E> {
         Some(self.table_stage(self.block(base).end, pass.rows.len()))
     }
 
+    /// Combines as many bits as a step has.
     fn horner(&mut self, pass: &mut Pass, mut bit: usize) -> Option<Stage> {
         let batch = self.public.batch();
         let rows = pass.rows.len();
@@ -319,6 +337,7 @@ impl<E: Exponents> Products<E> {
         let top = pass.accumulators.len() - row_limbs;
         let (lower, products) = pass.accumulators.split_at_mut(top);
         let lowest = bit.saturating_sub((step() / (2 * rows)).max(1));
+
         // Each thread has its own rows, whole groups of lanes.
         let each = rows
             .div_ceil(rayon::current_num_threads())
@@ -336,6 +355,7 @@ impl<E: Exponents> Products<E> {
                     );
                 }
             });
+
         let work = 2 * rows * (bit - lowest);
         bit = lowest;
         self.done += work as u64;

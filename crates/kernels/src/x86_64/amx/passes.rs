@@ -72,7 +72,7 @@ pub(crate) fn words<U: Unit>(
     }
 }
 
-/// Enough blocks for this many quads of columns, filled with zeros.
+/// Enough blocks for `quads` quads of columns, filled with zeros.
 fn zeroed(quads: usize) -> Vec<Block> {
     vec![[[0; QUAD_BYTES]; SIDE]; quads.div_ceil(SIDE)]
 }
@@ -98,10 +98,9 @@ fn split(tile: &[i16], blocks: &mut [Block], byte: impl Fn(i16) -> u8) {
 impl Queries {
     /// Planes of [`crate::matvec_u8`].
     fn of_bytes(queries: &[&[i8]], quads: usize, planes: usize) -> Self {
-        let digit = |row: usize, column: usize| {
+        let rows = DigitRows::new(queries.len() * planes, 4 * quads, |row, column| {
             queries[row / planes][(column / 4 * planes + row % planes) * 4 + column % 4]
-        };
-        let rows = DigitRows::new(queries.len() * planes, 4 * quads, digit);
+        });
         Self {
             rows,
             count: queries.len(),
@@ -113,28 +112,23 @@ impl Queries {
     fn of_words(queries: &[&[i16]], pairs: usize, planes: usize) -> Self {
         // One bit more than the planes have: balanced digits exceed their range a little.
         let count = (WORD_PLANE_BITS as usize * planes + 1).div_ceil(8);
-        let split = |query: &&[i16]| -> Vec<[i8; 8]> {
-            let values = query.chunks_exact(2 * planes).flat_map(|pair| {
-                [0, 1].map(|h| {
-                    let digits = pair.iter().skip(h).step_by(2).rev();
-                    digits.fold(0, |value: i64, &digit| {
-                        (value << WORD_PLANE_BITS) + i64::from(digit)
-                    })
-                })
-            });
-            values.map(balanced).collect()
-        };
-        let values: Vec<Vec<[i8; 8]>> = queries.iter().map(split).collect();
-        let digit = |row: usize, column: usize| values[row / count][column][row % count];
+        let values: Vec<Vec<[i8; 8]>> = queries
+            .iter()
+            .map(|query| digits_of_words(query, planes))
+            .collect();
+        let rows = DigitRows::new(queries.len() * count, 2 * pairs, |row, column| {
+            values[row / count][column][row % count]
+        });
+
         Self {
-            rows: DigitRows::new(queries.len() * count, 2 * pairs, digit),
+            rows,
             count: queries.len(),
             planes: count,
         }
     }
 
-    /// Adds the rows of one group, of which every word counts 2^`shift`, times each query to its sums
-    /// from `first` on.
+    /// Adds the rows of one group, of which every word counts 2^`shift`, times each query to its
+    /// sums from `first` on.
     fn add<U: Unit, const SIGNED: bool>(
         &self,
         unit: &mut U,
@@ -154,6 +148,19 @@ impl Queries {
             }
         });
     }
+}
+
+/// The digits of 8 bits of each value of a query of [`crate::matvec_i16`].
+fn digits_of_words(query: &[i16], planes: usize) -> Vec<[i8; 8]> {
+    let values = query.chunks_exact(2 * planes).flat_map(|pair| {
+        [0, 1].map(|h| {
+            let digits = pair.iter().skip(h).step_by(2).rev();
+            digits.fold(0, |value: i64, &digit| {
+                (value << WORD_PLANE_BITS) + i64::from(digit)
+            })
+        })
+    });
+    values.map(balanced).collect()
 }
 
 /// The balanced digits of 8 bits of a value, lowest first.

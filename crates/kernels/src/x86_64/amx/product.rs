@@ -13,7 +13,8 @@ pub(super) struct DigitRows {
 }
 
 impl DigitRows {
-    /// Arranges `rows` rows of digits in `columns` columns; `digit` returns one of a row and a column.
+    /// Arranges `rows` rows of digits in `columns` columns; `digit` returns one of a row and a
+    /// column.
     pub(super) fn new(rows: usize, columns: usize, digit: impl Fn(usize, usize) -> i8) -> Self {
         let mut pairs =
             vec![vec![[[[0; WIDTH]; SIDE]; 2]; columns.div_ceil(WIDTH)]; rows.div_ceil(2 * SIDE)];
@@ -26,8 +27,8 @@ impl DigitRows {
         Self { pairs }
     }
 
-    /// Calls `take` with each row, and sums of products of its digits for the 64 rows of a group, which
-    /// add up to its product. The last of `blocks` may be padded with zeros.
+    /// Calls `take` with each row, and sums of products of its digits for the 64 rows of a group,
+    /// which add up to its product. The last of `blocks` may be padded with zeros.
     ///
     /// The sums of a call are exact; their total may need more than 32 bits.
     pub(super) fn times<U: Unit, const SIGNED: bool>(
@@ -43,6 +44,7 @@ impl DigitRows {
                     for ([first, second], block) in digits.iter().zip(blocks) {
                         unit.add::<SIGNED>([first, second], block, half);
                     }
+
                     for (i, sums) in unit.sums().iter().enumerate() {
                         for (row, sums) in sums.iter().enumerate() {
                             let row = (2 * pair + i / 2) * SIDE + row;

@@ -33,8 +33,8 @@ pub(crate) trait Unit {
     fn sums(&self) -> [Sums; 4];
 }
 
-/// Proof that the CPU has tiles of bytes, that the system saves them, and that they compute what the
-/// definition says.
+/// Proof that the CPU has tiles of bytes, that the system saves them, and that they compute what
+/// the definition says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Amx(());
 
@@ -42,9 +42,10 @@ impl Amx {
     /// Asks the CPU and the system, and checks a product. The answer is found once.
     pub(crate) fn detect() -> Option<Self> {
         static FOUND: OnceLock<bool> = OnceLock::new();
-        let found =
-            || in_cpu() && saved_by_system() && permitted() && agrees(&mut Loaded::new(Self(())));
-        FOUND.get_or_init(found).then_some(Self(()))
+        let found = FOUND.get_or_init(|| {
+            in_cpu() && saved_by_system() && permitted() && agrees(&mut Loaded::new(Self(())))
+        });
+        found.then_some(Self(()))
     }
 }
 
@@ -192,8 +193,9 @@ impl Unit for Loaded {
                 .cast::<u8>()
                 .wrapping_add((2 * half + part) * WIDTH)
         });
-        // SAFETY: the tiles are configured. Each load reads 16 rows of 64 bytes, which lie in the digits
-        // and in the block.
+
+        // SAFETY: the tiles are configured. Each load reads 16 rows of 64 bytes, which lie in the
+        // digits and in the block.
         unsafe {
             if SIGNED {
                 add_products!("tdpbssd", digits, parts);
@@ -205,6 +207,7 @@ impl Unit for Loaded {
 
     fn sums(&self) -> [Sums; 4] {
         let mut sums = [[[0; SIDE]; SIDE]; 4];
+
         // SAFETY: the tiles are configured. Each store writes 16 rows of 64 bytes, one of the sums.
         unsafe {
             asm!(
@@ -220,6 +223,7 @@ impl Unit for Loaded {
                 options(nostack, preserves_flags),
             );
         }
+
         sums
     }
 }
@@ -250,13 +254,13 @@ fn add_by_definition<const SIGNED: bool>(
 
 /// Returns true if a unit adds products of both signs, for both halves of a row group, as defined.
 fn agrees<U: Unit>(unit: &mut U) -> bool {
-    let number = |i: usize| (i as u32 + 1).wrapping_mul(0x9e37_79b9) >> 24;
     let digits = [0, 5000].map(|first| -> Digits {
         std::array::from_fn(|row| std::array::from_fn(|c| number(first + row * WIDTH + c) as i8))
     });
     let block: Block = std::array::from_fn(|quad| {
         std::array::from_fn(|i| number(9000 + quad * QUAD_BYTES + i) as u8)
     });
+
     let digits = digits.each_ref();
     (0..2).all(|half| {
         let mut expected = Default::default();
@@ -267,6 +271,11 @@ fn agrees<U: Unit>(unit: &mut U) -> bool {
         unit.add::<true>(digits, &block, half);
         unit.sums() == expected
     })
+}
+
+/// Returns a pseudo-random byte for a check.
+fn number(i: usize) -> u32 {
+    (i as u32 + 1).wrapping_mul(0x9e37_79b9) >> 24
 }
 
 /// The unit in software.

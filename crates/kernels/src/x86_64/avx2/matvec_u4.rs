@@ -37,6 +37,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (registers, _) = cells.as_chunks::<8>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
     let lanes = Avx2::new();
+
     for (tile, out) in columns
         .chunks_exact(quads)
         .zip(out.chunks_exact_mut(2 * ROWS))
@@ -68,6 +69,7 @@ fn sum<const P: usize>(
     let half = lanes.splat([15u8; 4]);
     let ones = lanes.splat([1i16; 2]);
     let mut sums = [[lanes.splat(0); P]; 2];
+
     for (columns, digits) in block.chunks(RUN).zip(digits.chunks(RUN)) {
         let mut run = [[lanes.splat(0); P]; 2];
         for (columns, digits) in columns.iter().zip(digits) {
@@ -81,9 +83,11 @@ fn sum<const P: usize>(
                 run[1][p] = _mm256_add_epi16(run[1][p], _mm256_maddubs_epi16(highs, x));
             }
         }
+
         for (sum, run) in sums.as_flattened_mut().iter_mut().zip(run.as_flattened()) {
             *sum = lanes.add_products(*sum, *run, ones);
         }
     }
+
     sums
 }

@@ -20,10 +20,12 @@ pub(crate) fn wide_products(words: &[i32]) -> i64 {
     let lanes = Avx2::new();
     let (registers, _) = words.as_chunks::<8>();
     let (steps, _) = registers.as_chunks::<SLAB>();
+
     // Not constants: the compiler would replace products with shifts.
     let halves = [0, 1].map(|i| words.get(i).copied().unwrap_or_default());
     let halves = [lanes.splat(halves[0]), lanes.splat(halves[1])];
     let mut sums = [[lanes.splat(0); 4]; SLAB];
+
     for step in steps {
         for (sums, words) in sums.iter_mut().zip(step) {
             let even = lanes.load(words);
@@ -34,6 +36,7 @@ pub(crate) fn wide_products(words: &[i32]) -> i64 {
             }
         }
     }
+
     i64::from(
         lanes
             .store_all(&sums)

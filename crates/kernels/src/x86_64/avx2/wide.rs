@@ -54,8 +54,8 @@ pub(crate) fn dot_pair(outs: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2], modulus
     dots(outs, a, b, modulus);
 }
 
-/// Registers whose sums run at a time. Rows at distances of a power of two compete for the same sets
-/// of the cache, so each visit of a row should read several whole lines.
+/// Registers whose sums run at a time. Rows at distances of a power of two compete for the same
+/// sets of the cache, so each visit of a row should read several whole lines.
 const VECTORS: usize = 4;
 
 /// Rows between two reductions: sums of 0.51q and six products of 1.01q are below 8q < 2⁵³.
@@ -68,6 +68,7 @@ fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulu
     let field = Field::new(Lanes::new(), modulus.value());
     let d = outs[0].len();
     let width = 4 * VECTORS;
+
     for start in (0..d - d % width).step_by(width) {
         let sums = sums_at::<S>(field, d, start, a, b);
         for s in 0..S {
@@ -79,6 +80,7 @@ fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulu
             }
         }
     }
+
     portable::wide::dot_from(d - d % width, outs, a, b, modulus);
 }
 
@@ -104,11 +106,13 @@ fn sums_at<const S: usize>(
                 }
             }
         }
+
         for s in 0..S {
             for k in 0..VECTORS {
                 sums[s][k] = field.settle(sums[s][k]);
             }
         }
     }
+
     sums
 }

@@ -13,7 +13,7 @@ use crate::wide::modulus::Real;
 /// The words of one register.
 pub(super) type Words = [u64; 4];
 
-/// 2⁵²: the words of doubles from 2⁵² to 2⁵³ are those of 2⁵² plus the integer above it.
+/// 2⁵²: the word of a double from 2⁵² to 2⁵³ is the word of 2⁵² plus the integer above 2⁵².
 const WORD_BASE: f64 = (1u64 << 52) as f64;
 
 /// 1.5·2⁵²: a sum with a number up to 2⁵¹ rounds it to an integer.

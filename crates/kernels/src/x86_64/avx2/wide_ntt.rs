@@ -181,6 +181,7 @@ fn forward_block<const REDUCE: bool>(
     let field = direction.field;
     let x =
         Forward(direction, wide_ntt::tree(direction, index)).apply(load_block(direction, block));
+
     let (pairs, _) = block.as_chunks_mut::<2>();
     for k in 0..PAIRS {
         let pair = PAIRS * index + k;
@@ -189,9 +190,11 @@ fn forward_block<const REDUCE: bool>(
         let y = direction.forward::<false, false>(y, direction.two(pair));
         // 0 2 4 6
         let y = direction.forward::<false, false>(direction.swap_words(y), direction.four(pair));
+
         let (u, v) = direction.swap_halves(direction.swap_words(y));
         let u = field.settle(u);
         let v = field.settle(v);
+
         let [a, b] = &mut pairs[k];
         direction.store(
             a,
@@ -255,6 +258,7 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u64]) {
     if table.d < LEAST_DEGREE {
         return portable::wide_ntt::inverse(table, x);
     }
+
     let direction = Direction::<false>::new(Lanes::new(), table, &table.inverse_roots);
     let (vectors, _) = x.as_chunks_mut();
     let (blocks, _) = vectors.as_chunks_mut();
@@ -263,6 +267,7 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u64]) {
         inverse_block::<false>(direction, even, first + 2 * i);
         inverse_block::<true>(direction, odd, first + 2 * i + 1);
     }
+
     wide_ntt::inverse(direction, vectors);
 }
 
@@ -294,6 +299,7 @@ fn inverse_pair(direction: Direction<'_, false>, [a, b]: [&Words; 2], pair: usiz
     // Words below 2q: less 2q they are negative, with q they are at most q.
     let a = lanes.add(field.to_centred_doubles(lanes.load(a)), field.q);
     let b = lanes.add(field.to_centred_doubles(lanes.load(b)), field.q);
+
     // 0 2 4 6
     let (u, v) = direction.swap_words(direction.swap_halves((a, b)));
     let w = direction.four(pair);
@@ -301,10 +307,12 @@ fn inverse_pair(direction: Direction<'_, false>, [a, b]: [&Words; 2], pair: usiz
         field.settle(lanes.add(u, v)),
         field.mul::<false>(lanes.sub(u, v), w),
     );
+
     // 0 1 4 5
     let (u, v) = direction.swap_words((u, v));
     let w = direction.two(pair);
     let (u, v) = (lanes.add(u, v), field.mul::<false>(lanes.sub(u, v), w));
+
     let (a, b) = direction.swap_halves((u, v));
     [a, lanes.sub(lanes.splat(0.0), b)]
 }

@@ -2,7 +2,7 @@
 //!
 //! See [`crate::bigint_mod`]. A register holds one limb of eight elements. Sums are computed column
 //! by column, `BLOCK` columns at a time. The sums of a block stay in registers while all products
-//! of limbs in its columns are added: those of the factors, and those of the quotient and the root.
+//! of limbs in its columns are added: of the factors, and of the quotient and the root.
 //! A product of limbs adds its low half to its column and its high half to the next one. The halves
 //! are below 2^52 and a column has fewer than 1000 of them (six per limb at the greatest width), so
 //! 64 bits need no carry until a block is complete.
@@ -175,7 +175,7 @@ impl Limb for u64 {
     }
 }
 
-/// The sums of the columns of a block: those of the low halves, and those of the high halves, which
+/// The sums of the columns of a block: of the low halves, and of the high halves, which
 /// belong to the next column.
 struct Columns {
     low: [__m512i; BLOCK],
@@ -414,6 +414,7 @@ impl<'a> Reduction<'a> {
     fn digit(&self, terms: impl Terms, high: bool, quotient: &mut [Lanes], out: &mut [Lanes]) {
         let cpu = self.cpu;
         let mut carry = cpu.splat(0);
+
         for at in (0..out.len()).step_by(BLOCK) {
             let mut columns = Columns::zero(cpu);
             terms.add_lower(cpu, &mut columns, at);
@@ -423,6 +424,7 @@ impl<'a> Reduction<'a> {
             columns.add_lower_rows(cpu, quotient, self.root, at);
             carry = self.divide(columns, carry, &mut quotient[at..at + BLOCK]);
         }
+
         for at in (0..out.len()).step_by(BLOCK) {
             let mut columns = Columns::zero(cpu);
             terms.add_upper(cpu, &mut columns, at);

@@ -55,11 +55,13 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     if pairs < STREAMED_PAIRS {
         return pass_many_planes::<P>(tiles, pairs, &[planes], &mut [out]);
     }
+
     let digits = matvec_i16::digits::<P>(planes);
     let (cells, _) = tiles.as_chunks::<2>();
     let (registers, _) = cells.as_chunks::<16>();
     let (columns, _) = registers.as_chunks::<SLAB>();
     let length = pairs / STREAMS;
+
     for (tile, out) in columns.chunks_exact(pairs).zip(out.chunks_exact_mut(ROWS)) {
         add_streams(tile, digits, length, out);
         let rest = STREAMS * length..;
@@ -79,12 +81,14 @@ fn add_streams<const P: usize>(
     // All streams add to the same sums, which hold FLUSH_PAIRS pairs.
     const STEP: usize = FLUSH_PAIRS / STREAMS;
     let lanes = Avx512::new();
+
     for from in (0..length).step_by(STEP) {
         let taken = STEP.min(length - from);
         let stream = |s: usize| {
             let from = s * length + from;
             tile[from..][..taken].iter().zip(&digits[from..][..taken])
         };
+
         let mut sums = [[lanes.splat(0); SLAB]; P];
         let streams = stream(0).zip(stream(1)).zip(stream(2)).zip(stream(3));
         for (((a, b), c), d) in streams {
@@ -93,6 +97,7 @@ fn add_streams<const P: usize>(
             matvec_i16::add(lanes, c.0, c.1, &mut sums);
             matvec_i16::add(lanes, d.0, d.1, &mut sums);
         }
+
         matvec_i16::flush(lanes, &sums, out);
     }
 }

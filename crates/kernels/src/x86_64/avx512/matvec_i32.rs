@@ -35,11 +35,13 @@ pub(crate) fn pass_many(
         };
         return in_halves(tiles, cols, ys, bits, outs, pass);
     }
+
     let tile = ys.len().div_ceil(ys.len().div_ceil(MAX_VECTORS));
     let interleaved: Vec<Vec<u64>> = ys.chunks(tile).map(|ys| interleave(ys, cols)).collect();
     let (words, _) = tiles.as_chunks::<LANES>();
     let (columns, _) = words.as_chunks::<{ ROWS / LANES }>();
     let mut sums = vec![[0; ROWS]; ys.len()];
+
     for (group, columns) in columns.chunks_exact(cols).enumerate() {
         sums.fill([0; ROWS]);
         for (block, columns) in columns.chunks(BLOCK_COLUMNS).enumerate() {
@@ -53,6 +55,7 @@ pub(crate) fn pass_many(
                 );
             }
         }
+
         for (out, sums) in outs.iter_mut().zip(&sums) {
             for (out, &sum) in out[group * ROWS..][..ROWS].iter_mut().zip(sums) {
                 // The sums of the lowest 52 bits of products are correct modulo 2^52.
@@ -69,8 +72,8 @@ fn interleave(ys: &[&[u64]], cols: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Adds a block of columns times the vectors of a tile. Tiles of fewer vectors have more rows, so that
-/// the sums fill the registers.
+/// Adds a block of columns times the vectors of a tile. Tiles of fewer vectors have more rows, so
+/// that the sums fill the registers.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512ifma")]
 fn add_block(columns: &[Column], ys: &[u64], sums: &mut [[u64; ROWS]], ahead: &mut Ahead) {
     match sums.len() {
@@ -100,6 +103,7 @@ fn add_rows<const Q: usize, const R: usize>(
     let (ys, _) = ys.as_chunks::<Q>();
     let slabs = ROWS / (LANES * R);
     let (block, _) = columns.as_flattened().as_chunks::<R>();
+
     for slab in 0..slabs {
         let mut tile = [[_mm512_setzero_si512(); R]; Q];
         for (column, ys) in block.chunks_exact(slabs).zip(ys) {
@@ -112,6 +116,7 @@ fn add_rows<const Q: usize, const R: usize>(
                 // modulo 2^52.
                 *words = _mm512_cvtepi32_epi64(narrow);
             }
+
             for (sums, &y) in tile.iter_mut().zip(ys) {
                 let y = _mm512_set1_epi64(y as i64);
                 for (sum, &words) in sums.iter_mut().zip(&words) {
@@ -119,6 +124,7 @@ fn add_rows<const Q: usize, const R: usize>(
                 }
             }
         }
+
         for (sums, tile) in sums.iter_mut().zip(&tile) {
             let (places, _) = sums[slab * R * LANES..].as_chunks_mut::<LANES>();
             for (place, &added) in places.iter_mut().zip(tile) {

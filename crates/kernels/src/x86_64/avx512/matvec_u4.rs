@@ -51,6 +51,7 @@ fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [Sums<P>; 2
     let half = lanes.splat([15u8; 4]);
     let mut low = [[lanes.splat(0); REGISTERS]; P];
     let mut high = [[lanes.splat(0); REGISTERS]; P];
+
     for (columns, digits) in tile.iter().zip(digits) {
         stream::prefetch(slice::from_ref(columns), AHEAD);
         for (i, cells) in columns.iter().enumerate() {
@@ -64,5 +65,6 @@ fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [Sums<P>; 2
             }
         }
     }
+
     [low, high]
 }

@@ -69,18 +69,23 @@ fn forward_block<const REDUCE: bool>(
         (lanes.load(c), lanes.load(e)),
         field.one_factor(roots.at(k)),
     );
+
     // u = 0-3, 4-7, 16-19, 20-23
     let x = field.forward(swap_halves(x), field.spread::<2>(roots, i, &HALVES));
     let y = field.forward(swap_halves(y), field.spread::<2>(roots, k, &HALVES));
+
     // u = 0-3, 16-19, 8-11, 24-27
     let x = field.forward(split_quarters(x), field.spread::<4>(roots, i, &FOURS));
     let y = field.forward(split_quarters(y), field.spread::<4>(roots, k, &FOURS));
+
     // u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29
     let x = field.forward(swap_pairs(x), field.spread::<8>(roots, i, &EIGHTS));
     let y = field.forward(swap_pairs(y), field.spread::<8>(roots, k, &EIGHTS));
+
     // u = 0 2 4 6, 8 10 12 14, 16 18 20 22, 24 26 28 30
     let x = field.forward(pick(x, &CROSSED), field.in_order(roots, i));
     let y = field.forward(pick(y, &CROSSED), field.in_order(roots, k));
+
     for ((a, b), pair) in [((a, b), x), ((c, e), y)] {
         let (u, v) = pick(pair, &INTERLEAVED);
         lanes.store(a, field.finish::<REDUCE>(u));

@@ -16,8 +16,8 @@ pub(crate) fn products(words: &[i32]) -> i64 {
     products_on::<_, _, SLAB>(Avx512::new(), words)
 }
 
-/// One product with a 52-bit value for each word. Words are widened outside of the loop, as for many
-/// vectors.
+/// One product with a 52-bit value for each word. Words are widened outside of the loop, as for
+/// many vectors.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512ifma")]
 pub(crate) fn wide_products(words: &[i32]) -> i64 {
     let (registers, _) = words.as_chunks::<8>();

@@ -80,12 +80,14 @@ fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
             _mm512_shuffle_i64x2::<0xdd>(x, y),
         ]
     };
+
     let [ab, cd, ef, gh] = [pairs(a, b), pairs(c, d), pairs(e, f), pairs(g, h)];
     let column = |k: usize| {
         let [front, back] = [quarters(ab[k], cd[k]), quarters(ef[k], gh[k])];
         // Words 0 and 4, 2 and 6 of four rows: their even halves are words 0 and 2 of eight.
         [quarters(front[0], back[0]), quarters(front[1], back[1])]
     };
+
     let even = column(0);
     let odd = column(1);
     [

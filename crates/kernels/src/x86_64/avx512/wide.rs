@@ -80,6 +80,7 @@ pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
     let (blocks, rest) = out.as_chunks_mut();
     let (a, a_rest) = a.as_chunks();
     let (b, b_rest) = b.as_chunks();
+
     for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
         let a = lanes.load(a);
         let b = lanes.load(b);
@@ -88,6 +89,7 @@ pub(crate) fn mul(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
             reduction.reduce(lanes.add_low(zero, a, b), lanes.add_high(zero, a, b)),
         );
     }
+
     portable::wide::mul(rest, a_rest, b_rest, modulus);
 }
 
@@ -127,8 +129,8 @@ pub(crate) fn dot_pair(outs: [&mut [u64]; 2], a: &[u64], b: [&[u64]; 2], modulus
     dots(outs, a, b, modulus);
 }
 
-/// Registers whose sums run at a time. Rows at distances of a power of two compete for the same sets
-/// of the cache, so each visit of a row should read several whole lines.
+/// Registers whose sums run at a time. Rows at distances of a power of two compete for the same
+/// sets of the cache, so each visit of a row should read several whole lines.
 const VECTORS: usize = 4;
 
 /// Dot products of `a` with `S` sets of rows.
@@ -137,10 +139,12 @@ const VECTORS: usize = 4;
 fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulus: Modulus) {
     let reduction = Reduction::new(Lanes::new(), modulus);
     let d = outs[0].len();
+
     let q = u128::from(modulus.value());
     // Then a sum may exceed 104 bits, and q is above 2⁴⁵ since the rows are few.
     let large = (a.len() / d) as u128 * 4 * q * q > 1 << (2 * DIGIT);
     let width = 8 * VECTORS;
+
     for start in (0..d - d % width).step_by(width) {
         let sums = sums_at::<S>(reduction.field.lanes, d, start, a, b);
         for s in 0..S {
@@ -156,6 +160,7 @@ fn dots<const S: usize>(outs: [&mut [u64]; S], a: &[u64], b: [&[u64]; S], modulu
             }
         }
     }
+
     portable::wide::dot_from(d - d % width, outs, a, b, modulus);
 }
 

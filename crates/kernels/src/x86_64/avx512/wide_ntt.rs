@@ -1,8 +1,8 @@
 //! Negacyclic transforms modulo a wide prime, on eight words at a time.
 //!
-//! A butterfly has three multiplications of IFMA: those of a Montgomery product by a constant. The
-//! difference of the high parts of v·w and m·q needs no mask, unlike that of the low parts in a
-//! Shoup product, and any multiple of q is added for free.
+//! A butterfly has three multiplications of IFMA, for a Montgomery product by a constant. The
+//! difference of the high parts of v·w and m·q needs no mask, unlike the difference of the low
+//! parts in a Shoup product, and any multiple of q is added for free.
 //!
 //! On Zen 4, where a minimum shares the two pipes of the multiplications, eight butterflies take at
 //! least 4.5 cycles: nine instructions, two a cycle. So 2048 words take 6700 cycles with the
@@ -49,7 +49,8 @@ impl<'a> Direction<'a> {
         }
     }
 
-    /// The roots that one of the last three stages has in a block, with those of pair k at index k.
+    /// The roots that one of the last three stages has in a block, with the roots of pair k at
+    /// index k.
     /// `R` is 2, 4 or 8: roots of a pair, which repeat to fill a register.
     #[inline(always)]
     fn of_pairs<const R: usize>(self, block: usize) -> [Factors; PAIRS] {
@@ -121,12 +122,14 @@ impl ForwardButterflies for Direction<'_> {
         } else {
             field.subtract_2q(u)
         };
+
         let product = field.mul_lazy(v, w);
         let raised = if SIGNED_OUT {
             u
         } else {
             field.lanes.add(u, field.twice)
         };
+
         (
             field.lanes.add(u, product),
             field.lanes.sub(raised, product),
@@ -211,7 +214,7 @@ fn forward_pairs(direction: Direction, pairs: &mut [Pair; PAIRS], roots: [Factor
     }
 }
 
-/// The words of u and v in turns: first those of the lower halves, then those of the upper ones.
+/// The words of u and v in turns: first of the lower halves, then of the upper ones.
 const INTERLEAVED: [Words; 2] = [[0, 8, 1, 9, 2, 10, 3, 11], [4, 12, 5, 13, 6, 14, 7, 15]];
 
 /// The even words of u and v, then the odd ones.

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use crate::wide::packed::{GROUP, GROUP_BYTES, MASK, PLACES};
 
-/// The bytes of a group among those of a register.
+/// Mask of the bytes of a group in a register.
 const LOADED: u64 = (1 << GROUP_BYTES) - 1;
 
 /// For each byte of the words, its place in the group.
@@ -38,12 +38,14 @@ pub(crate) fn unpack(out: &mut [u64], bytes: &[u8]) {
             _mm512_loadu_si512(SHIFTS.as_ptr().cast()),
         ]
     };
+
     let mask = _mm512_set1_epi64(MASK as i64);
     let groups = out
         .as_chunks_mut::<GROUP>()
         .0
         .iter_mut()
         .zip(bytes.as_chunks::<GROUP_BYTES>().0);
+
     for (out, bytes) in groups {
         // SAFETY: the mask limits the load to the group's bytes.
         let group = unsafe { _mm512_maskz_loadu_epi8(LOADED, bytes.as_ptr().cast()) };

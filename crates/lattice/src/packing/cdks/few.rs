@@ -35,6 +35,7 @@ impl Cdks {
         if found != expected {
             return Err(PackingError::Key { found, expected });
         }
+
         let ring = self.ring();
         let root = self.merge_few(0, self.top(), leaves.iter().collect(), &key.key);
         let [a, b] = root
@@ -57,38 +58,40 @@ impl Cdks {
             return Some([ring.forward(first.1.clone()), ring.zero()]);
         }
         let step = ring.degree() >> level;
-        let is_even = |leaf: &&Leaf| ((leaf.0 - offset) / step).is_multiple_of(2);
-        let (even, odd): (Vec<_>, Vec<_>) = leaves.into_iter().partition(is_even);
-        let even = || self.merge_few(offset, level - 1, even, key);
-        let odd = || self.merge_few(offset + step, level - 1, odd, key);
-        let (even, odd) = rayon::join(even, odd);
+        let (even, odd): (Vec<_>, Vec<_>) = leaves
+            .into_iter()
+            .partition(|leaf| ((leaf.0 - offset) / step).is_multiple_of(2));
+
+        let (even, odd) = rayon::join(
+            || self.merge_few(offset, level - 1, even, key),
+            || self.merge_few(offset + step, level - 1, odd, key),
+        );
         let [even, odd] = [even, odd].map(|half| half.unwrap_or_else(|| self.zeros()));
         Some(self.merge_pair(level, even, &odd, key))
     }
 
     /// One node: merge and EvalAuto, of masks and bodies.
-    fn merge_pair(
-        &self,
-        level: usize,
-        [even_a, even_b]: Pair,
-        [odd_a, odd_b]: &Pair,
-        key: &[Poly<Values>],
-    ) -> Pair {
+    fn merge_pair(&self, level: usize, even: Pair, odd: &Pair, key: &[Poly<Values>]) -> Pair {
         let ring = self.ring();
         let (merging, masks) = self.level(level);
         let levels = self.setup.gadget().levels();
+        let [even_a, even_b] = even;
+        let [odd_a, odd_b] = odd;
         let (mut a, image_a) = merging.merge(ring, even_a, odd_a);
         let (mut b, image_b) = merging.merge(ring, even_b, odd_b);
+
         let digits = self
             .setup
             .gadget()
             .decompose_to_values(ring, &ring.inverse(image_a));
+
         ring.add_assign(&mut a, &inner_product(ring, &digits, masks));
         ring.add_assign(&mut b, &image_b);
         ring.add_assign(
             &mut b,
             &inner_product(ring, &digits, &key[(level - 1) * levels..][..levels]),
         );
+
         [a, b]
     }
 

@@ -18,8 +18,8 @@
 //! ([`super::LweMasks`]). The LWE bodies, conceptually divided by d as well, come out of the tree
 //! as the polynomial of the bodies, which is added at the end; online the tree starts from zero.
 //!
-//! A pack keeps the digits of its d − 1 nodes in post-order: the tree of the even half, that of the
-//! odd half, then the node that merges them.
+//! A pack keeps the digits of its d − 1 nodes in post-order: the tree of the even half, the tree of
+//! the odd half, then the node that merges them.
 
 pub mod few;
 pub mod offline;
@@ -62,12 +62,14 @@ impl RingPacking for Cdks {
                 expected,
             });
         }
+
         let levels = 1..=d.ilog2() as usize;
         let switches: Vec<_> = levels
             .clone()
             .map(|l| (exponent(l), format!("cdks/level-{l}/w")))
             .collect();
         let setup = Setup::new(Self::NAME, params, gadget, capacity, seed, &switches);
+
         Ok(Self {
             setup,
             levels: levels.map(|level| Level::new(ring, level)).collect(),

@@ -20,9 +20,11 @@ impl Cdks {
         if level == 0 {
             return ring.forward(lwe.poly(offset));
         }
+
         let half = self.tree_words(level - 1);
         let (even_words, rest) = words.split_at_mut(half);
         let (odd_words, node) = rest.split_at_mut(half);
+
         // The odd half of encryptions spaced d/2^level apart begins one step later.
         let next = offset + (ring.degree() >> level);
         let mut even = || self.pack_masks(lwe, offset, level - 1, even_words);
@@ -32,6 +34,7 @@ impl Cdks {
         } else {
             rayon::join(even, odd)
         };
+
         let (merging, masks) = self.level(level);
         let (mut sum, image) = merging.merge(ring, even, &odd);
         let digits = self
@@ -39,9 +42,11 @@ impl Cdks {
             .gadget()
             .decompose_to_values(ring, &ring.inverse(image));
         ring.add_assign(&mut sum, &inner_product(ring, &digits, masks));
+
         for (out, digit) in node.chunks_exact_mut(2 * ring.degree()).zip(&digits) {
             out.copy_from_slice(digit.residues());
         }
+
         sum
     }
 }

@@ -17,18 +17,16 @@ impl Cdks {
             .map(|tree| self.merge_bodies(self.top(), tree, keys))
             .map(|bodies| bodies.into_iter().map(|body| ring.inverse(body)).collect())
             .collect();
-        let of_key = |i: usize| {
-            packs
-                .iter()
-                .map(|bodies| bodies[i].clone())
-                .collect::<Vec<_>>()
-        };
+
         (0..keys.len())
-            .map(|i| Bodies::from_polys(ring.degree(), &of_key(i)))
+            .map(|i| {
+                let bodies: Vec<_> = packs.iter().map(|bodies| bodies[i].clone()).collect();
+                Bodies::from_polys(ring.degree(), &bodies)
+            })
             .collect()
     }
 
-    /// Returns one body for each key: that of a tree of 2^level zero leaves, level at least 1.
+    /// Returns one body for each key: the body of a tree of 2^level zero leaves, level at least 1.
     fn merge_bodies(
         &self,
         level: usize,
@@ -38,6 +36,7 @@ impl Cdks {
         let ring = self.ring();
         let half = self.tree_words(level - 1);
         let (children, node) = words.split_at(2 * half);
+
         let mut bodies: Vec<_> = keys
             .iter()
             .map(|key| self.switch(level, node, key))
@@ -45,6 +44,7 @@ impl Cdks {
         if level == 1 {
             return bodies;
         }
+
         let (even, odd) = children.split_at(half);
         let even = || self.merge_bodies(level - 1, even, keys);
         let odd = || self.merge_bodies(level - 1, odd, keys);
@@ -53,11 +53,13 @@ impl Cdks {
         } else {
             rayon::join(even, odd)
         };
+
         for ((body, even), odd) in bodies.iter_mut().zip(even).zip(&odd) {
             let (sum, image) = self.level(level).0.merge(ring, even, odd);
             ring.add_assign(body, &sum);
             ring.add_assign(body, &image);
         }
+
         bodies
     }
 
@@ -66,6 +68,7 @@ impl Cdks {
         let ring = self.ring();
         let d = ring.degree();
         let count = self.setup.gadget().levels();
+
         // ℓ products of residues below 2²⁸ fit 64 bits for ℓ ≤ 256, so one reduction suffices.
         let mut sums = vec![0; 2 * d];
         for (digit, y) in node
@@ -74,6 +77,7 @@ impl Cdks {
         {
             mul_accumulate(&mut sums, digit, y.residues());
         }
+
         let mut body = ring.zero();
         for ((out, sums), prime) in body
             .parts_mut()
@@ -83,6 +87,7 @@ impl Cdks {
         {
             reduce(out, sums, prime);
         }
+
         body
     }
 }

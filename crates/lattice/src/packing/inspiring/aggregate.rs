@@ -19,6 +19,7 @@ impl Aggregate {
     pub fn new(ring: &Ring, lwe: LweMasks) -> Self {
         let degree = ring.degree();
         let mut residues = lwe.into_residues();
+
         residues
             .par_iter_mut()
             .zip(ring.primes())
@@ -30,6 +31,7 @@ impl Aggregate {
                 }
                 monomial::dft_mod(residues, degree, prime, &mut scratch);
             });
+
         Self { degree, residues }
     }
 

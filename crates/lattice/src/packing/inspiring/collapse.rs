@@ -48,11 +48,13 @@ impl<'a> Preprocessor<'a> {
         let Chain { ring, gadget, .. } = self.chain;
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
+
         let (a1, a2) = scratch.with(gadget.levels() * d * d, |digits| {
             let ends = self.collapse(&aggregate, digits);
             matrix::from_digits(d, digits, Slot::only(d), tiles);
             ends
         });
+
         let last = gadget.decompose_to_values(ring, &a2);
         let mut a = ring.inverse(inner_product(ring, &last, self.last));
         ring.add_assign(&mut a, &a1);
@@ -75,6 +77,7 @@ impl<'a> Preprocessor<'a> {
             even.push(first);
             odd.push(second);
         }
+
         rayon::join(
             || self.chain.collapse(aggregate, 1, &mut even),
             || self.chain.collapse(aggregate, 2 * d - 1, &mut odd),
@@ -130,31 +133,38 @@ impl<'a> Chain<'a> {
         let ring = self.ring;
         let d = self.ring.degree();
         let inverse = inverse_exponent(self.generator, d);
+
         // The permutation of τ_e maps the component's preimage and the masks by values.
         let mut e = power(self.generator, self.order - 1, d) * rho % (2 * d);
         let mut image = galois::permutation(d, e);
+
         // No step ends at the first exponent of the chain, so its digits are zero.
         for polys in digits.chunks_exact_mut(self.order) {
             polys[exponent_index(e, d, self.order)].fill(0);
         }
+
         let mut carry = ring.inverse(self.component(aggregate, e, &image));
         let mut masks = permute_all(ring, self.masks, &image);
         let mut step = vec![0; self.gadget.levels() * d];
         let mut sum = Accumulator::new(ring);
+
         for _ in 1..self.order {
             e = e * inverse % (2 * d);
             image = compose(&image, &self.step_back);
             masks = permute_all(ring, &masks, &self.step_back);
+
             self.gadget.decompose(&carry, &mut step);
             for (level, digit) in step.chunks_exact(d).enumerate() {
                 digits[level * self.order + exponent_index(e, d, self.order)]
                     .copy_from_slice(digit);
                 sum.add_product(&ring.forward(ring.from_signed(digit)), &masks[level]);
             }
+
             let mut next = sum.reduce(ring);
             ring.add_assign(&mut next, &self.component(aggregate, e, &image));
             carry = ring.inverse(next);
         }
+
         carry
     }
 

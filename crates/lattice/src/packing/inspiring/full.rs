@@ -44,10 +44,12 @@ impl RingPacking for Inspiring {
             });
         }
         check_entries(gadget, d)?;
+
         let switches = [
             (GENERATOR, "inspiring/w_g".to_owned()),
             (2 * d - 1, "inspiring/w_h".to_owned()),
         ];
+
         Ok(Self {
             setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches),
         })
@@ -77,9 +79,13 @@ impl RingPacking for Inspiring {
         unit: &mut [i32],
         scratch: &Scratch,
     ) -> Preprocessed {
-        let masks = |i: usize| self.setup.switches()[i].masks.as_slice();
-        let preprocessor =
-            Preprocessor::new(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
+        let switches = self.setup.switches();
+        let preprocessor = Preprocessor::new(
+            self.setup.ring(),
+            self.setup.gadget(),
+            &switches[0].masks,
+            &switches[1].masks,
+        );
         preprocessor.prepare(lwe, unit, scratch)
     }
 

@@ -72,13 +72,15 @@ pub fn from_digits(degree: usize, digits: &mut [i32], slot: Slot, tiles: &mut [i
         whole && tiles.len() == columns * slots(rows) * rows,
         "the row groups of a unit"
     );
+
     digits
         .par_chunks_exact_mut(rows * degree)
         .for_each(|level| {
-            // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on c
-            // modulo n.
+            // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on
+            // c modulo n.
             monomial::dft_i32(level, degree, &mut vec![0; degree]);
         });
+
     for first in (0..columns).step_by(BLOCK_COLUMNS) {
         let block = Block {
             degree,
@@ -120,6 +122,7 @@ impl Block<'_> {
         let level = column / d;
         let c = column % d;
         let poly = &self.digits[(level * n + bit_reverse(c % n, n)) * d..][..d];
+
         // Row r is coefficient r − c, or minus coefficient r − c + d where r < c.
         let wrapped = c.saturating_sub(first).min(out.len());
         let (negative, plain) = out.split_at_mut(wrapped);
@@ -128,6 +131,7 @@ impl Block<'_> {
                 *out = entry.wrapping_neg();
             }
         }
+
         let start = (first + wrapped).saturating_sub(c);
         plain.copy_from_slice(&poly[start..start + plain.len()]);
     }

@@ -3,10 +3,10 @@
 //! It computes b + M·y_g + digits·y_h, which is linear in the client's bodies. A partial pack has
 //! no y_h.
 //!
-//! A client sends y_g as y′ = round(y_g·2^k/q), and the server multiplies these words: M·y′ modulo 2^k,
-//! scaled by q/2^k, is M·y_g up to M times the rounding errors, which the bound on the noise counts
-//! ([`crate::noise::Setting::key_switch`]). Lifting y′ to q first would give the same up to M times
-//! further rounding errors, and would need two products for each entry instead of one.
+//! A client sends y_g as y′ = round(y_g·2^k/q), and the server multiplies these words: M·y′ modulo
+//! 2^k, scaled by q/2^k, is M·y_g up to M times the rounding errors, which the bound on the noise
+//! counts ([`crate::noise::Setting::key_switch`]). Lifting y′ to q first would give the same up to
+//! M times further rounding errors, and would need two products for each entry instead of one.
 
 use papir_kernels::matvec_i32;
 use papir_ring::{Poly, Ring, Values};
@@ -58,11 +58,11 @@ impl Checked<OnlineKey> {
     }
 }
 
-/// Either packing of this module: y_g of each key multiplies one matrix, whose tiles are the words of all
-/// packs.
+/// Either packing of this module: y_g of each key multiplies one matrix, whose tiles are the words
+/// of all packs.
 pub trait MatrixPacking: RingPacking<Word = i32, Expanded = OnlineKey> {
-    /// [`RingPacking::pack_bodies`] with the products from `multiply`, which takes y_g of all keys and the
-    /// bits of the products.
+    /// [`RingPacking::pack_bodies`] with the products from `multiply`, which takes y_g of all keys
+    /// and the bits of the products.
     ///
     /// # Errors
     /// The errors of [`RingPacking::pack_words`].
@@ -107,9 +107,10 @@ fn products(
     multiply(&vectors, keys.iter().map(|key| key.bits).max().unwrap_or(1))
 }
 
-/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key. The
-/// rows of products are those of the packs, in order; the last unit may have unused slots. `last` holds the
-/// packs' last digits, if they have any.
+/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h, for each key.
+///
+/// The rows of products are the rows of the packs, in order; the last unit may have unused slots.
+/// `last` holds the packs' last digits, if they have any.
 fn terms(
     packing: &impl MatrixPacking,
     products: Vec<Vec<u64>>,
@@ -119,25 +120,26 @@ fn terms(
 ) -> Vec<Bodies> {
     let ring = packing.setup().ring();
     let capacity = packing.capacity();
+
     let finished = products.into_par_iter().zip(keys).map(|(mut sums, key)| {
         sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
         let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);
+
         if !key.h.is_empty() {
-            let switched = last
+            let switched: Vec<_> = last
                 .par_iter()
-                .map(|last| ring.inverse(inner_product(ring, last, &key.h)));
-            bodies.add_assign(
-                ring,
-                &Bodies::from_polys(capacity, &switched.collect::<Vec<_>>()),
-            );
+                .map(|last| ring.inverse(inner_product(ring, last, &key.h)))
+                .collect();
+            bodies.add_assign(ring, &Bodies::from_polys(capacity, &switched));
         }
+
         bodies
     });
     finished.collect()
 }
 
-/// Returns the products of the matrices of packs, one after another in `tiles`, and vectors modulo 2^bits;
-/// rows are split between threads.
+/// Returns the products of the matrices of packs, one after another in `tiles`, and vectors modulo
+/// 2^bits; rows are split between threads.
 ///
 /// # Panics
 /// If the vectors differ in length, or the tiles are not whole row groups.
@@ -145,6 +147,7 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
     let Some(columns) = vectors.first().map(|vector| vector.len()) else {
         return Vec::new();
     };
+
     // Each thread takes whole row groups, so that the keys share its part of the pass.
     let groups = (tiles.len() / (columns * matvec_i32::ROWS))
         .div_ceil(rayon::current_num_threads())
@@ -158,6 +161,7 @@ pub fn multiply(tiles: &[i32], vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
             sums
         })
         .collect();
+
     (0..vectors.len())
         .map(|i| {
             parts

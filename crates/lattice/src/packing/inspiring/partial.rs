@@ -53,10 +53,12 @@ impl RingPacking for PartialInspiring {
             });
         }
         check_entries(gadget, capacity)?;
+
         let switches = [(
             Self::generator(d, capacity),
             format!("inspiring/partial-{capacity}/w_g"),
         )];
+
         Ok(Self {
             setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches),
         })
@@ -90,9 +92,11 @@ impl RingPacking for PartialInspiring {
         let gadget = self.setup.gadget();
         let capacity = self.capacity();
         let d = ring.degree();
+
         let aggregate = Aggregate::new(ring, lwe);
         let masks = &self.setup.switches()[0].masks;
         let chain = Chain::new(ring, gadget, masks, Self::generator(d, capacity), capacity);
+
         let a = scratch.with(gadget.levels() * capacity * d, |digits| {
             let a = chain.collapse(
                 &aggregate,
@@ -110,6 +114,7 @@ impl RingPacking for PartialInspiring {
             );
             a
         });
+
         Preprocessed {
             a,
             last: Vec::new(),
