@@ -1,4 +1,4 @@
-//! The list of schemes, by name and by number.
+//! Registry of schemes, by name and by number.
 
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -21,6 +21,7 @@ use crate::pirouette::encrypted::Encrypted;
 use crate::pirouette::respire::Respire;
 use crate::pirouette::{Pirouette, Standard};
 use crate::plain::Plain;
+use crate::shared::parameters::successes;
 use crate::simple::Simple;
 use crate::simple::packed::{Inspire1, SimpleYpir};
 use crate::zip::{Zip, ZipDouble};
@@ -202,14 +203,9 @@ pub struct Addition {
 /// [`Error::Malformed`] for a name or a number that is taken, or if another list was added.
 pub fn add(addition: Addition) -> Result<()> {
     let listings = addition.listings;
-    let taken = |new: &&Listing| {
-        let name = new.scheme.name();
-        let id = new.scheme.id();
-        BUILT_IN
-            .iter()
-            .any(|one| one.scheme.id() == id || one.scheme.name() == name)
-    };
-    if let Some(Listing { scheme, .. }) = listings.iter().find(taken) {
+
+    let taken = listings.iter().find(|new| is_built_in(new.scheme));
+    if let Some(Listing { scheme, .. }) = taken {
         let found = format!("{}, number {}", scheme.name(), scheme.id());
         return Err(Error::malformed(
             "a scheme to add",
@@ -217,23 +213,29 @@ pub fn add(addition: Addition) -> Result<()> {
             "a name and a number that are free",
         ));
     }
+
+    // Set before it is compared: of two threads that add different lists, one must fail.
     let added = ADDED.get_or_init(|| addition);
-    if !added
-        .listings
-        .iter()
-        .map(|one| one.scheme.id())
-        .eq(listings.iter().map(|one| one.scheme.id()))
-    {
+    let ids = added.listings.iter().map(|one| one.scheme.id());
+    if !ids.eq(listings.iter().map(|one| one.scheme.id())) {
         return Err(Error::malformed(
             "schemes to add",
             "a second list",
             "one list per process",
         ));
     }
+
     Ok(())
 }
 
-/// All schemes with their rows in the tables, those that were [`add`]ed too, in the order of their
+/// True if a scheme of this crate has the name or the number of `new`.
+fn is_built_in(new: &dyn ErasedScheme) -> bool {
+    BUILT_IN
+        .iter()
+        .any(|one| one.scheme.id() == new.id() || one.scheme.name() == new.name())
+}
+
+/// All schemes with their rows in the tables, including [`add`]ed ones, in the order of their
 /// numbers.
 pub fn listings() -> Vec<Listing> {
     let mut all = [BUILT_IN, ADDED.get().map_or(&[], |added| added.listings)].concat();
@@ -241,7 +243,7 @@ pub fn listings() -> Vec<Listing> {
     all
 }
 
-/// All schemes, those that were [`add`]ed too, in the order of their numbers.
+/// All schemes, including [`add`]ed ones, in the order of their numbers.
 ///
 /// Schemes that look private but are not make neither servers nor clients before
 /// [`ErasedScheme::allow_insecure`].
@@ -314,23 +316,18 @@ impl OfBatches {
         (self.candidate)(shape, target.into(), capacity)
     }
 
-    /// The parameters for a batch of at most `capacity` lookups, for each goal that has any.
+    /// The best parameters for a batch of at most `capacity` lookups, for each goal that has
+    /// parameters.
     ///
     /// # Errors
-    /// The errors of [`Self::candidate`] if no goal has any.
+    /// The errors of [`Self::candidate`] if no goal has parameters.
     pub fn candidates(
         &self,
         shape: Shape,
         failure: FailureBound,
         capacity: usize,
     ) -> Result<Vec<Candidate>> {
-        let of = |goal| self.candidate(shape, Target { goal, failure }, capacity);
-        let (found, mut errors): (Vec<_>, Vec<_>) =
-            Goal::ALL.map(of).into_iter().partition(Result::is_ok);
-        match errors.pop() {
-            Some(Err(error)) if found.is_empty() => Err(error),
-            _ => Ok(found.into_iter().flatten().collect()),
-        }
+        successes(Goal::ALL.map(|goal| self.candidate(shape, Target { goal, failure }, capacity)))
     }
 }
 
@@ -345,30 +342,38 @@ const OF_BATCHES: &[OfBatches] = &[
     OfBatches {
         scheme: &Erased::<Download>::new(),
         below: Download::NAME,
-        candidate: |shape, target, capacity| {
-            let candidate = candidate_of(&DownloadParams::choose(shape, target)?);
-            match candidate.description.limits.batch {
-                largest if capacity > largest => Err(Error::BatchSize {
-                    scheme: Download::NAME,
-                    found: capacity,
-                    capacity: largest,
-                }),
-                _ => Ok(candidate),
-            }
-        },
+        candidate: download_candidate,
     },
 ];
 
+/// The parameters of `download`, whose queries hold many indices anyway.
+fn download_candidate(shape: Shape, target: Target, capacity: usize) -> Result<Candidate> {
+    let candidate = candidate_of(&DownloadParams::choose(shape, target)?);
+
+    let largest = candidate.description.limits.batch;
+    if capacity > largest {
+        return Err(Error::BatchSize {
+            scheme: Download::NAME,
+            found: capacity,
+            capacity: largest,
+        });
+    }
+
+    Ok(candidate)
+}
+
+/// The best parameters for batches over databases of the scheme S.
 fn candidate<S: Bucket>(shape: Shape, target: Target, capacity: usize) -> Result<Candidate> {
     let params = BatchedParams::<S>::for_capacity(shape, target, capacity)?;
     Ok(candidate_of(&params))
 }
 
-/// Parameters of the scheme of this name for evaluation by such tables, with the default failure
-/// probability or `failure`.
+/// Parameters of the scheme of this name for evaluation by tables of values, with this failure
+/// probability.
 ///
 /// # Errors
-/// [`Error::Parameters`] for schemes without tables; the errors of [`DepirParams::choose_with_tables`].
+/// [`Error::Parameters`] for schemes without tables; the errors of
+/// [`DepirParams::choose_with_tables`].
 pub fn with_tables(
     name: &'static str,
     shape: Shape,
@@ -382,13 +387,13 @@ pub fn with_tables(
             reason,
         });
     }
-    Ok(candidate_of(&DepirParams::choose_with_tables(
-        shape, tables, failure,
-    )?))
+
+    let params = DepirParams::choose_with_tables(shape, tables, failure)?;
+    Ok(candidate_of(&params))
 }
 
-/// The kind of tables that encoded parameters of the scheme of this name have, and the bytes of each;
-/// `None` if they have none.
+/// The kind of tables that encoded parameters of the scheme of this name have, and the bytes of
+/// each; `None` if they have none.
 ///
 /// # Errors
 /// The errors of [`Parameters::decode`].
@@ -396,6 +401,7 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
     if name != Depir::NAME {
         return Ok(None);
     }
+
     let params = DepirParams::decode(parameters)?;
     Ok(params
         .tables()
@@ -405,18 +411,17 @@ pub fn tables_of(name: &str, parameters: &[u8]) -> Result<Option<(Tables, Vec<u6
 /// Batches over the scheme of this name.
 ///
 /// # Errors
-/// [`Error::UnknownScheme`] with the names of those that batches can be made of.
+/// [`Error::UnknownScheme`] with the names of the schemes that batches can be made of.
 pub fn batches_over(name: &str) -> Result<OfBatches> {
-    every_of_batches()
-        .find(|one| one.below == name)
-        .ok_or_else(|| Error::UnknownScheme {
-            found: name.to_owned(),
-            expected: every_of_batches()
-                .map(|one| one.below)
-                .collect::<Vec<_>>()
-                .join(", ")
-                + " for batches",
-        })
+    if let Some(found) = every_of_batches().find(|one| one.below == name) {
+        return Ok(found);
+    }
+
+    let names: Vec<_> = every_of_batches().map(|one| one.below).collect();
+    Err(Error::UnknownScheme {
+        found: name.to_owned(),
+        expected: names.join(", ") + " for batches",
+    })
 }
 
 /// The scheme of this name, if its databases are prepared for batches.
@@ -424,7 +429,7 @@ pub fn batches_named(name: &str) -> Option<OfBatches> {
     every_of_batches().find(|one| one.scheme.name() == name)
 }
 
-/// All schemes of batches, those that were [`add`]ed too.
+/// All schemes of batches, including [`add`]ed ones.
 fn every_of_batches() -> impl Iterator<Item = OfBatches> {
     OF_BATCHES
         .iter()
@@ -434,22 +439,23 @@ fn every_of_batches() -> impl Iterator<Item = OfBatches> {
 
 /// The scheme whose name and number match.
 fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {
-    if let Some(scheme) = all()
-        .into_iter()
-        .find(|scheme| matches(scheme.name(), scheme.id()))
-    {
+    let schemes = all();
+    let found = schemes
+        .iter()
+        .find(|scheme| matches(scheme.name(), scheme.id()));
+    if let Some(&scheme) = found {
         return Ok(scheme);
     }
+
+    // Looked up second: a program may have added a fenced scheme.
     if let Some(&(scheme, _, reason)) = FENCED.iter().find(|(name, id, _)| matches(name, *id)) {
         return Err(Error::NotPrivate { scheme, reason });
     }
+
+    let names: Vec<_> = schemes.iter().map(|scheme| scheme.name()).collect();
     Err(Error::UnknownScheme {
         found: wanted.to_owned(),
-        expected: all()
-            .iter()
-            .map(|scheme| scheme.name())
-            .collect::<Vec<_>>()
-            .join(", "),
+        expected: names.join(", "),
     })
 }
 
@@ -474,6 +480,7 @@ mod tests {
             listings: &BUILT_IN[..1],
             batches: &[],
         };
+
         assert_eq!(add(taken).unwrap_err().code(), "malformed");
     }
 }

@@ -42,12 +42,11 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The simplex of this many variables that holds the entries.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`].
+    /// The ring of this degree, and the simplex in `variables` variables that holds the entries.
+    /// Values outside their bounds are refused.
     pub(super) fn new(entries: u64, ring_degree: usize, variables: usize) -> Result<Self> {
         let simplex = Simplex::holding(entries, variables);
+
         let bounds = [
             ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
             (
@@ -72,13 +71,14 @@ impl Choice {
                 ));
             }
         }
+
         Ok(Self {
             ring_degree,
             simplex,
         })
     }
 
-    /// The choices for this many entries that can be evaluated securely.
+    /// The choices for `entries` entries that can be evaluated securely.
     fn possible(entries: u64) -> impl Iterator<Item = Self> {
         let simplices = VARIABLES.map(move |variables| Simplex::holding(entries, variables));
         let choices = simplices.flat_map(|simplex| {
@@ -87,13 +87,11 @@ impl Choice {
                 simplex,
             })
         });
+
         choices.filter(|choice| choice.is_possible())
     }
 
-    /// The best choice for this many entries of `chunks` chunks.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] if no ring is large enough.
+    /// The best choice for `entries` entries of `chunks` chunks.
     pub(super) fn best(entries: u64, chunks: usize, goal: Goal) -> Result<Self> {
         best(Self::possible(entries), |choice| choice.cost(goal, chunks)).ok_or_else(|| {
             let reason = "no ring up to degree 2^15 evaluates a polynomial of";
@@ -101,37 +99,27 @@ impl Choice {
         })
     }
 
-    /// The best choice for evaluation by such tables, and the tabulation: the fastest within 10 GiB, else
-    /// the one with the shortest tables.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] if there is none.
+    /// The best choice for evaluation by the tables that an operator asks for, and the tabulation:
+    /// the fastest within 10 GiB, else the one with the shortest tables.
     pub(super) fn best_with(
         entries: u64,
         chunks: usize,
         tables: Tables,
     ) -> Result<(Self, Tabulation)> {
-        let offer = |choice: Self| {
-            let tabulation = tables.of(choice.simplex, chunks)?;
-            Some((
-                choice,
-                tabulation,
-                tabulation.bytes(choice.simplex, chunks)?,
-            ))
-        };
-        let offers: Vec<_> = Self::possible(entries).filter_map(offer).collect();
-        let short = offers.iter().filter(|(_, _, bytes)| *bytes <= CHOSEN_BYTES);
-        let found = best(short, |(choice, tabulation, _)| {
-            choice.seconds_by(*tabulation)
-        })
-        .or_else(|| best(offers.iter(), |(_, _, bytes)| *bytes as f64));
-        found
-            .map(|&(choice, tabulation, _)| (choice, tabulation))
-            .ok_or_else(|| {
-                refused(NAME)(format!(
-                    "no ring and tables of less than 2^40 bytes a prime hold {entries} values"
-                ))
-            })
+        let offers: Vec<Offer> = Self::possible(entries)
+            .filter_map(|choice| Offer::new(choice, tables, chunks))
+            .collect();
+
+        let short = offers.iter().filter(|offer| offer.bytes <= CHOSEN_BYTES);
+        let fastest = best(short, |offer| offer.choice.seconds_by(offer.tabulation));
+        let found = fastest.or_else(|| best(&offers, |offer| offer.bytes as f64));
+
+        match found {
+            Some(offer) => Ok((offer.choice, offer.tabulation)),
+            None => Err(refused(NAME)(format!(
+                "no ring and tables of less than 2^40 bytes a prime hold {entries} values"
+            ))),
+        }
     }
 
     /// Seconds of an answer by tables, for each of n indices.
@@ -174,8 +162,8 @@ impl Choice {
         (self.ring_degree * primes * (self.simplex.degree + 1)) as f64
     }
 
-    /// Multiplications of one answer's evaluation on lines: each value has the terms in one variable
-    /// fewer.
+    /// Multiplications of one answer's evaluation on lines: each value has the terms in one
+    /// variable fewer.
     pub(super) fn terms(self, primes: usize) -> f64 {
         self.values(primes) * self.simplex.rest() as f64
     }
@@ -228,14 +216,33 @@ impl Choice {
     }
 }
 
-/// Returns primes that are 1 modulo twice the order, with at least this product: as few as possible
-/// below 2²⁸, of similar size, largest first.
-///
-/// # Errors
-/// [`Error::Parameters`] if there are not enough.
+/// A choice with its tables.
+struct Offer {
+    choice: Choice,
+    tabulation: Tabulation,
+    bytes: u64,
+}
+
+impl Offer {
+    /// The choice with the tables that an operator asks for; `None` if no tables are short enough.
+    fn new(choice: Choice, tables: Tables, chunks: usize) -> Option<Self> {
+        let tabulation = tables.of(choice.simplex, chunks)?;
+        let bytes = tabulation.bytes(choice.simplex, chunks)?;
+        Some(Self {
+            choice,
+            tabulation,
+            bytes,
+        })
+    }
+}
+
+/// Returns primes that are 1 modulo twice the order, with a product of at least `bits` bits: as few
+/// as possible below 2²⁸, of similar size, largest first.
 pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
     let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
+
     for count in least..=least + 2 {
+        // The least bound comes first, so that primes are of similar size.
         let mut log2_bound = bits / count as f64;
         while log2_bound <= LOG2_LARGEST {
             let primes = ntt_primes_below(log2_bound.exp2() as u32, order, count);
@@ -245,6 +252,7 @@ pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
             log2_bound += 0.01;
         }
     }
+
     let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * order);
     Err(refused(NAME)(reason))
 }

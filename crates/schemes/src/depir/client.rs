@@ -36,6 +36,7 @@ impl Client<Depir> for DepirClient {
         let (kept, dropped) = primes.split_at(params.kept);
         let lift = Lift::new(kept, Modulus::new(PLAINTEXT));
         let factor = product_mod(dropped, PLAINTEXT);
+
         Ok(Self {
             params,
             lift,
@@ -56,25 +57,31 @@ impl Client<Depir> for DepirClient {
         let params = &self.params;
         let n = params.ring_degree();
         check_indices(Depir::NAME, &params.shape(), indices, n)?;
+
         let mut secret = SecretRng::new(rng);
         let key = BvKey::generate(params.bv(), &mut secret);
+
         let mut entries = Zeroizing::new(vec![0; indices.len()]);
         let mut places = Zeroizing::new(vec![0; indices.len()]);
         for ((entry, place), &index) in entries.iter_mut().zip(places.iter_mut()).zip(indices) {
             (*entry, *place) = params.units.locate(index);
         }
         let points = params.simplex().points(&entries);
+
         let (seed, first) = self.seed(rng);
         let mut bodies = Vec::with_capacity(params.query_words());
         let mut message = Zeroizing::new(vec![0; n]);
+
         for (coordinate, points) in points.chunks_exact(indices.len()).enumerate() {
             message.fill(0);
             message[..points.len()].copy_from_slice(points);
             params.shared.slots.encode(&mut message);
+
             let fresh = (coordinate > 0).then(|| coordinate_mask(params, &seed, coordinate));
             let mask = fresh.as_ref().unwrap_or(&first);
             bodies.append(&mut key.encrypt(params.bv(), mask, &message, &mut secret));
         }
+
         Ok((DepirSecret { key, places }, DepirQuery { seed, bodies }))
     }
 
@@ -84,20 +91,20 @@ impl Client<Depir> for DepirClient {
         let chunks = params.chunks();
         let modulus = Modulus::new(PLAINTEXT);
         let unit = params.units.unit_bytes;
+
         let mut units = Zeroizing::new(vec![0u8; secret.places.len() * unit]);
         let mut sound = true;
-        for (chunk, ciphertext) in answer
-            .words
-            .chunks_exact(params.answer_words() / chunks)
-            .enumerate()
-        {
+        let ciphertexts = answer.words.chunks_exact(params.answer_words() / chunks);
+        for (chunk, ciphertext) in ciphertexts.enumerate() {
             let mut found = secret
                 .key
                 .decrypt(params.bv(), &self.lift, kept, ciphertext);
             sound &= found.largest <= Lift::SLACK;
+
             params.shared.slots.decode(&mut found.coefficients);
             let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
             pointwise::scale(&mut slots, &found.coefficients, self.factor, modulus);
+
             for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {
                 // Entries are at most 65535.
                 sound &= slot >> 16 == 0;
@@ -105,9 +112,12 @@ impl Client<Depir> for DepirClient {
                     .copy_from_slice(&(slot as u16).to_le_bytes());
             }
         }
+
+        // Refused after all chunks are decrypted, so that the time does not tell which one failed.
         if !sound {
             return Err(Error::NotDecodable);
         }
+
         let records = units.chunks_exact(unit).zip(secret.places.iter());
         Ok(records
             .map(|(unit, &place)| params.units.select(unit, place))

@@ -1,4 +1,4 @@
-//! The server's way to evaluate f: on lines, or by tables.
+//! Evaluation of f by the server: on lines, or by tables.
 
 use std::str::FromStr;
 
@@ -23,8 +23,8 @@ pub enum Points {
     OfPaper,
 }
 
-/// Evaluation by the data structure of Kedlaya and Umans ([`super::structure`]). The number of look-ups
-/// grows with the degree D, and not with the number of entries.
+/// Evaluation by the data structure of Kedlaya and Umans ([`super::structure`]). The number of
+/// look-ups grows with the degree D, and not with the number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tabulation {
     /// j, the number of tabulated variables; with all of them, a value is one look-up.
@@ -40,7 +40,7 @@ pub struct Tabulation {
 pub enum Tabulated {
     /// All, so that a value is one look-up.
     All,
-    /// This many.
+    /// The first ones, by their number.
     First(usize),
 }
 
@@ -69,36 +69,33 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tabulation of a polynomial of which there are `chunks`; `None` if no tables are short enough.
+    /// The tabulation of a polynomial of which there are `chunks`; `None` if no tables are short
+    /// enough.
     pub(super) fn of(self, simplex: Simplex, chunks: usize) -> Option<Tabulation> {
         let tabulated = match self.tabulated {
             Tabulated::All => simplex.variables,
             Tabulated::First(count) => count,
         };
-        let with = |steps| Tabulation {
+        let one = Tabulation {
             tabulated,
-            steps,
+            steps: Steps::One,
             points: self.points,
         };
+
         if let Some(steps) = self.steps {
-            return Some(with(steps))
-                .filter(|tabulation| tabulation.bytes(simplex, chunks).is_some());
+            let given = Tabulation { steps, ..one };
+            return given.bytes(simplex, chunks).map(|_| given);
         }
-        let fits = |steps| {
-            with(steps)
-                .bytes(simplex, chunks)
-                .is_some_and(|bytes| bytes <= CHOSEN_BYTES)
-        };
-        if fits(Steps::One) {
-            return Some(with(Steps::One));
+        if one.is_short(simplex, chunks) {
+            return Some(one);
         }
+
         // More primes that are looked up directly need longer tables.
-        let counts: Vec<usize> =
-            (0..with(Steps::One).form(simplex).levels(simplex).direct.len()).collect();
-        let fitting = counts.partition_point(|&count| fits(Steps::Mixture(count)));
-        fitting
-            .checked_sub(1)
-            .map(|count| with(Steps::Mixture(count)))
+        let counts: Vec<usize> = (0..one.form(simplex).levels(simplex).direct.len()).collect();
+        let fitting = counts.partition_point(|&count| one.mixed(count).is_short(simplex, chunks));
+
+        let count = fitting.checked_sub(1)?;
+        Some(one.mixed(count))
     }
 }
 
@@ -114,8 +111,22 @@ impl Tabulation {
         }
     }
 
-    /// Bytes of the tables of `chunks` polynomials; `None` for more variables than there are, or a table
-    /// that is too long.
+    /// The same tabulation, with this number of primes looked up directly.
+    fn mixed(self, count: usize) -> Self {
+        Self {
+            steps: Steps::Mixture(count),
+            ..self
+        }
+    }
+
+    /// True if the tables of `chunks` polynomials are short enough to be chosen by time.
+    fn is_short(self, simplex: Simplex, chunks: usize) -> bool {
+        self.bytes(simplex, chunks)
+            .is_some_and(|bytes| bytes <= CHOSEN_BYTES)
+    }
+
+    /// Bytes of the tables of `chunks` polynomials; `None` for more variables than there are, or a
+    /// table that is too long.
     pub(super) fn bytes(self, simplex: Simplex, chunks: usize) -> Option<u64> {
         let lengths = self.form(simplex).table_lengths(simplex).ok()?;
         Some(lengths.iter().sum::<u64>().saturating_mul(chunks as u64))
@@ -128,12 +139,13 @@ impl Tabulation {
         if self.tabulated == variables {
             return (lookups, 0.0);
         }
+
         // Two coordinates are shared by many points.
         let left = variables - self.tabulated.max(2.min(variables - 1));
         (lookups, lookups * terms(left, degree) as f64)
     }
 
-    /// A few words for labels.
+    /// Text for labels.
     pub(super) fn label(self) -> String {
         let steps = match self.steps {
             Steps::One => "one step".to_owned(),
@@ -150,6 +162,7 @@ impl Tabulation {
             Steps::Mixture(count) => (2, count),
         };
         let points = u8::from(self.points == Points::OfPaper);
+
         writer
             .u8(points)
             .u8(kind)
@@ -157,14 +170,13 @@ impl Tabulation {
             .u16(self.tabulated as u16);
     }
 
-    /// # Errors
-    /// [`Error::Malformed`].
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self> {
         let points = match reader.u8()? {
             0 => Points::OnLines,
             1 => Points::OfPaper,
             found => return Err(Error::malformed("depir's points", found, "0 or 1")),
         };
+
         let kind = reader.u8()?;
         let count = usize::from(reader.u16()?);
         let steps = match (kind, count) {
@@ -173,6 +185,7 @@ impl Tabulation {
             (2, count) => Steps::Mixture(count),
             (found, _) => return Err(Error::malformed("depir's reductions", found, "0, 1 or 2")),
         };
+
         Ok(Self {
             tabulated: reader.u16()?.into(),
             steps,

@@ -1,9 +1,8 @@
-//! Evaluation of f on a query's ciphertexts, on lines or by tables (Algorithm 4, lines 20 to 27).
+//! Evaluation of f on a query's ciphertexts (Algorithm 4, lines 20 to 27).
 
 use papir_core::scratch::Scratch;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Error, Progress, Result, parallel};
-use papir_kernels::pointwise::Modulus;
 use papir_ring::rns::RnsRing;
 
 use super::evaluation;
@@ -29,6 +28,7 @@ impl Ciphertexts<'_> {
             .masks
             .iter()
             .map(|words| &words[place * degree..][..degree]);
+
         (bodies.collect(), masks.collect())
     }
 }
@@ -42,53 +42,52 @@ pub enum QueryPoints<'a> {
 }
 
 impl<'a> QueryPoints<'a> {
-    /// The points at which the parameters evaluate f.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for a first mask that is zero in a slot.
+    /// The points at which the parameters evaluate f. A first mask that is zero in a slot is
+    /// refused for points on lines.
     pub(super) fn new(params: &DepirParams, ciphertexts: &'a Ciphertexts<'_>) -> Result<Self> {
         let ring = params.bv().ring();
         let degree = params.simplex().degree;
         let places = ring.moduli().enumerate();
+
         let of_paper = params
             .tabulation()
             .is_some_and(|tables| tables.points == evaluation::Points::OfPaper);
         if of_paper {
-            let one = |(place, modulus): (usize, Modulus)| {
+            let mut groups = Vec::new();
+            for (place, modulus) in places {
                 let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
                 let nodes = lines::nodes(modulus, degree);
-                let rows = lines::values(modulus, &nodes, &bodies, &masks);
-                Points {
+                groups.push(Points {
                     modulus,
                     count: nodes.len() * ring.degree(),
-                    rows,
-                }
-            };
-            return Ok(Self::OfPaper(places.map(one).collect()));
+                    rows: lines::values(modulus, &nodes, &bodies, &masks),
+                });
+            }
+            return Ok(Self::OfPaper(groups));
         }
-        let one = |(place, modulus): (usize, Modulus)| {
+
+        let lines = parallel::try_map(places, |(place, modulus)| {
             let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
-            Lines::new(modulus, &bodies, &masks).ok_or_else(|| {
-                Error::malformed(
-                    "depir's query",
-                    "a first mask that is zero in a slot",
-                    "an invertible one",
-                )
-            })
-        };
-        parallel::try_map(places, one).map(Self::Lines)
+            Lines::new(modulus, &bodies, &masks).ok_or_else(singular_mask)
+        });
+        lines.map(Self::Lines)
     }
+}
+
+fn singular_mask() -> Error {
+    Error::malformed(
+        "depir's query",
+        "a first mask that is zero in a slot",
+        "an invertible one",
+    )
 }
 
 /// The structures of all chunks; none for evaluation on lines.
 pub(super) struct Evaluator(Vec<Structure>);
 
 impl Evaluator {
-    /// Makes the structures that the parameters want (Algorithm 4, lines 2 to 15), with tables found or
+    /// Makes the structures for the parameters (Algorithm 4, lines 2 to 15), with tables found or
     /// kept in `scratch`.
-    ///
-    /// # Errors
-    /// The errors of `scratch`.
     pub(super) fn new(
         params: &DepirParams,
         polynomials: &[u32],
@@ -98,6 +97,7 @@ impl Evaluator {
         let Some(form) = params.form() else {
             return Ok(Self(Vec::new()));
         };
+
         let simplex = params.simplex();
         let chunks = polynomials.chunks_exact(simplex.len());
         let structures =
@@ -106,9 +106,6 @@ impl Evaluator {
     }
 
     /// Stores the tables, a section for each chunk and prime.
-    ///
-    /// # Errors
-    /// The errors of `sink`.
     pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         for (chunk, structure) in self.0.iter().enumerate() {
             for (prime, table) in structure.tables() {
@@ -118,10 +115,7 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Reads the tables that [`Evaluator::save`] stored.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for a table of another length; the errors of `source`.
+    /// Reads the tables that [`Evaluator::save`] stored. A table of another length is refused.
     pub(super) fn load(
         params: &DepirParams,
         polynomials: &[u32],
@@ -130,6 +124,7 @@ impl Evaluator {
         let Some(form) = params.form() else {
             return Ok(Self(Vec::new()));
         };
+
         let simplex = params.simplex();
         let chunks = polynomials.chunks_exact(simplex.len()).enumerate();
         let structures = chunks.map(|(chunk, polynomial)| {
@@ -150,15 +145,18 @@ impl Evaluator {
         &self,
         params: &DepirParams,
         points: &QueryPoints<'_>,
-        (chunk, polynomial): (usize, &[u32]),
+        chunk: usize,
+        polynomial: &[u32],
     ) -> (Vec<Vec<u32>>, Effort) {
         let ring = params.bv().ring();
         let simplex = params.simplex();
+
         match (points, self.structure(chunk)) {
             (QueryPoints::Lines(lines), None) => {
                 let lines = parallel::map(lines, |line| line.evaluate(simplex, polynomial));
                 (coefficients(ring, lines), Effort::default())
             }
+
             (QueryPoints::Lines(lines), Some(structure)) => {
                 let (values, effort) = look_up(structure, lines, simplex.degree);
                 let lines = parallel::map(lines.iter().zip(&values), |(line, values)| {
@@ -166,6 +164,7 @@ impl Evaluator {
                 });
                 (coefficients(ring, lines), effort)
             }
+
             (QueryPoints::OfPaper(groups), _) => {
                 // Only parameters with tables have these points.
                 let (values, effort) = self.0[chunk].evaluate(None, groups);
@@ -184,7 +183,7 @@ impl Evaluator {
 
 /// Values of f where the first coordinate is 0, 1, …, D: for each prime, a row of all slots each.
 fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Vec<u32>>, Effort) {
-    let at = |x: u32| {
+    let found = parallel::map(0..=degree as u32, |x| {
         let groups: Vec<Points> = lines
             .iter()
             .map(|line| Points {
@@ -194,18 +193,18 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
             })
             .collect();
         structure.evaluate(Some(x), &groups)
-    };
-    let found = parallel::map(0..=degree as u32, at);
+    });
+
     let mut effort = Effort::default();
     found.iter().for_each(|(_, own)| effort += *own);
-    let prime = |place: usize| {
-        found
-            .iter()
-            .flat_map(|(values, _)| &values[place])
-            .copied()
-            .collect()
-    };
-    ((0..lines.len()).map(prime).collect(), effort)
+
+    let mut by_prime = Vec::with_capacity(lines.len());
+    for place in 0..lines.len() {
+        let rows = found.iter().flat_map(|(values, _)| &values[place]);
+        by_prime.push(rows.copied().collect());
+    }
+
+    (by_prime, effort)
 }
 
 /// Turns values in the slots of X into coefficients.

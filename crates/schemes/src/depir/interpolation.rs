@@ -20,6 +20,7 @@ use super::simplex::{Simplex, for_each_row, terms};
 /// Unless there are [`Simplex::len`] values.
 pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
     assert_eq!(values.len(), simplex.len(), "values on a simplex");
+
     let inverses: Vec<u32> = (0..=simplex.degree as u64)
         .map(|order| {
             if order == 0 {
@@ -29,11 +30,13 @@ pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
             }
         })
         .collect();
+
     for axis in 0..simplex.variables {
         along(axis, simplex, values, &|simplex, values| {
             divided_differences(simplex, values, &inverses)
         });
     }
+
     for axis in 0..simplex.variables {
         along(axis, simplex, values, &to_powers);
     }
@@ -48,6 +51,7 @@ fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: &dyn Fn(Simple
     if axis == 0 {
         return step(simplex, values);
     }
+
     let mut rest = values;
     for exponent in 0..=simplex.degree {
         let inner = Simplex {
@@ -66,9 +70,11 @@ fn divided_differences(simplex: Simplex, values: &mut [u32], inverses: &[u32]) {
     let modulus = Modulus::new(PLAINTEXT);
     // Differences of order l have nodes at distance l.
     for (order, &inverse) in inverses.iter().enumerate().take(simplex.degree + 1).skip(1) {
+        // Downwards, since a difference reads the one below it before that changes.
         for place in (order..=simplex.degree).rev() {
-            let difference = |low: u32, high: u32| modulus.mul(modulus.sub(high, low), inverse);
-            combine(simplex, values, (place, place - 1), difference);
+            combine(simplex, values, place, place - 1, |low, high| {
+                modulus.mul(modulus.sub(high, low), inverse)
+            });
         }
     }
 }
@@ -79,8 +85,9 @@ fn to_powers(simplex: Simplex, values: &mut [u32]) {
     let modulus = Modulus::new(PLAINTEXT);
     for node in (0..simplex.degree).rev() {
         for place in node..simplex.degree {
-            let step = |next: u32, own: u32| modulus.sub(own, modulus.mul(node as u32, next));
-            combine(simplex, values, (place, place + 1), step);
+            combine(simplex, values, place, place + 1, |next, own| {
+                modulus.sub(own, modulus.mul(node as u32, next))
+            });
         }
     }
 }
@@ -90,15 +97,16 @@ fn to_powers(simplex: Simplex, values: &mut [u32]) {
 fn combine(
     simplex: Simplex,
     values: &mut [u32],
-    (into, from): (usize, usize),
+    into: usize,
+    from: usize,
     f: impl Fn(u32, u32) -> u32,
 ) {
     let Simplex { variables, degree } = simplex;
-    let start = |block: usize| terms(variables, degree) - terms(variables, degree - block);
-    let into_start = start(into);
-    let from_start = start(from);
+    let into_start = block_start(simplex, into);
+    let from_start = block_start(simplex, from);
     let small = degree - into.max(from);
     let large = degree - into.min(from);
+
     for_each_row(
         variables - 1,
         small,
@@ -109,6 +117,7 @@ fn combine(
             } else {
                 (large_row, small_row)
             };
+
             for i in 0..length {
                 let to = into_start + to + i;
                 let at = from_start + at + i;
@@ -118,13 +127,20 @@ fn combine(
     );
 }
 
+/// Place of the first tuple whose first number is `block`.
+fn block_start(simplex: Simplex, block: usize) -> usize {
+    let Simplex { variables, degree } = simplex;
+    terms(variables, degree) - terms(variables, degree - block)
+}
+
 /// Returns the coefficients modulo q of f(x, ·), a polynomial of degree D in one variable fewer,
-/// given those of f modulo t, lifted to their shortest representatives.
+/// given the coefficients of f modulo t, lifted to their shortest representatives.
 pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus) -> Vec<u32> {
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; simplex.rest()];
     let mut power = 1;
     let mut start = 0;
+
     for exponent in 0..=degree {
         for_each_row(
             variables - 1,
@@ -140,6 +156,7 @@ pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus
         start += terms(variables - 1, degree - exponent);
         power = modulus.mul(power, x);
     }
+
     sums
 }
 

@@ -1,4 +1,4 @@
-//! Evaluation of f on ciphertexts, which are lines in Y.
+//! Evaluation of f on lines.
 //!
 //! In a slot of X and modulo one prime, a ciphertext b + a·Y is a line, and f of m ciphertexts is f
 //! restricted to a line in m dimensions: a polynomial of degree D in Y, determined by its values at
@@ -39,22 +39,27 @@ impl<'a> Lines<'a> {
         let body = *bodies.first()?;
         let mask = *masks.first()?;
         let inverses = invert_all(mask, modulus.value())?;
+
         let mut lines = Self {
             modulus,
             first: [body, mask],
             starts: Vec::new(),
             slopes: Vec::new(),
         };
+
         let mut product = vec![0; mask.len()];
         for (other_body, other_mask) in bodies.iter().zip(masks).skip(1) {
             let mut slope = inverses.clone();
             pointwise::mul_assign(&mut slope, other_mask, modulus);
+
             pointwise::mul(&mut product, &slope, body, modulus);
             let mut start = other_body.to_vec();
             pointwise::sub_assign(&mut start, &product, modulus);
+
             lines.starts.append(&mut start);
             lines.slopes.append(&mut slope);
         }
+
         Some(lines)
     }
 
@@ -65,25 +70,28 @@ impl<'a> Lines<'a> {
 
     /// The points whose first coordinate is x: a row of all slots for each other coordinate.
     pub(super) fn at(&self, x: u32) -> Vec<Vec<u32>> {
-        let rows = self
-            .starts
-            .chunks_exact(self.len())
-            .zip(self.slopes.chunks_exact(self.len()));
-        let row = |(start, slope): (&[u32], &[u32])| {
+        let starts = self.starts.chunks_exact(self.len());
+        let slopes = self.slopes.chunks_exact(self.len());
+
+        let mut rows = Vec::with_capacity(starts.len());
+        for (start, slope) in starts.zip(slopes) {
             let mut row = vec![0; start.len()];
             pointwise::scale(&mut row, slope, x, self.modulus);
             pointwise::add_assign(&mut row, start, self.modulus);
-            row
-        };
-        rows.map(row).collect()
+            rows.push(row);
+        }
+
+        rows
     }
 
-    /// Interpolates polynomials in Y from values at the points whose first coordinate is 0, 1, …, D: a
-    /// row of all slots each. Returns the coefficients of 1, Y, …, Y^D, a row of all slots each.
+    /// Interpolates polynomials in Y from values at the points whose first coordinate is 0, 1, …,
+    /// D: a row of all slots each. Returns the coefficients of 1, Y, …, Y^D, a row of all slots
+    /// each.
     pub(super) fn interpolate(&self, values: &[u32]) -> Vec<u32> {
         let slots = self.len();
         let nodes: Vec<u32> = (0..(values.len() / slots) as u32).collect();
         let weights = weights(self.modulus, &nodes);
+
         let mut out = vec![0; values.len()];
         for start in (0..slots).step_by(BLOCK) {
             let length = BLOCK.min(slots - start);
@@ -92,16 +100,20 @@ impl<'a> Lines<'a> {
                 .flat_map(|row| &row[start..][..length])
                 .copied()
                 .collect();
+
             let mut rows = vec![0; block.len()];
             for (row, weights) in rows.chunks_exact_mut(length).zip(&weights) {
                 pointwise::combine(row, &block, weights, self.modulus);
             }
+
             let [body, mask] = self.first.map(|row| &row[start..][..length]);
             substitute(self.modulus, &mut rows, body, mask);
+
             for (out, row) in out.chunks_exact_mut(slots).zip(rows.chunks_exact(length)) {
                 out[start..][..length].copy_from_slice(row);
             }
         }
+
         out
     }
 
@@ -113,10 +125,12 @@ impl<'a> Lines<'a> {
         let Simplex { variables, degree } = simplex;
         let mut points = self.starts.clone();
         let mut values = vec![0; (degree + 1) * self.len()];
+
         for (x, values) in (0..).zip(values.chunks_exact_mut(self.len())) {
             if x > 0 {
                 pointwise::add_assign(&mut points, &self.slopes, self.modulus);
             }
+
             let contracted = contract(simplex, coefficients, x, self.modulus);
             match contracted.as_slice() {
                 &[constant] if variables == 1 => values.fill(constant),
@@ -124,6 +138,7 @@ impl<'a> Lines<'a> {
                     .evaluate(&points, values),
             }
         }
+
         self.interpolate(&values)
     }
 }
@@ -132,6 +147,8 @@ impl<'a> Lines<'a> {
 fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[u32]) {
     let length = body.len();
     let degree = coefficients.len() / length - 1;
+
+    // Repeated synthetic division gives the coefficients in x − b, which is a·Y.
     let mut product = vec![0; length];
     for lowest in 0..degree {
         for place in (lowest..degree).rev() {
@@ -140,6 +157,7 @@ fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[
             pointwise::add_assign(low, &product, modulus);
         }
     }
+
     let mut power = mask.to_vec();
     for row in coefficients.chunks_exact_mut(length).skip(1) {
         pointwise::mul_assign(row, &power, modulus);
@@ -161,11 +179,13 @@ pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
     if k < 3 || !(q - 1).is_multiple_of(k) {
         return (0..=degree as u32).collect();
     }
+
     // A k-th root that is not 1 is primitive, as k is prime.
     let root = (2..q)
         .map(|base| pow_mod(base, (q - 1) / k, q))
         .find(|&root| root != 1)
         .unwrap_or(1);
+
     (0..=degree as u64)
         .map(|i| pow_mod(root, i, q) as u32)
         .collect()
@@ -179,15 +199,18 @@ pub fn values(
     bodies: &[&[u32]],
     masks: &[&[u32]],
 ) -> Vec<Vec<u32>> {
-    let one = |(body, mask): (&&[u32], &&[u32])| {
-        let mut all = vec![0; nodes.len() * body.len()];
-        for (row, &node) in all.chunks_exact_mut(body.len()).zip(nodes) {
+    let mut coordinates = Vec::with_capacity(bodies.len());
+
+    for (body, mask) in bodies.iter().zip(masks) {
+        let mut rows = vec![0; nodes.len() * body.len()];
+        for (row, &node) in rows.chunks_exact_mut(body.len()).zip(nodes) {
             pointwise::scale(row, mask, node, modulus);
             pointwise::add_assign(row, body, modulus);
         }
-        all
-    };
-    bodies.iter().zip(masks).map(one).collect()
+        coordinates.push(rows);
+    }
+
+    coordinates
 }
 
 /// Interpolates polynomials in Y from values at these points. Values are rows of all slots, one for
@@ -195,9 +218,11 @@ pub fn values(
 pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32> {
     let slots = values.len() / nodes.len();
     let mut out = vec![0; values.len()];
+
     for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, nodes)) {
         pointwise::combine(row, values, &weights, modulus);
     }
+
     out
 }
 
@@ -207,23 +232,30 @@ fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
     let product = nodes.iter().fold(vec![1], |product, &node| {
         times_root(modulus, &product, node)
     });
+
     let columns: Vec<Vec<u32>> = nodes
         .iter()
-        .map(|&node| {
-            let quotient = divided(modulus, &product, node);
-            let others = nodes.iter().filter(|&&other| other != node);
-            let scale = others.fold(1, |scale, &other| {
-                modulus.mul(scale, modulus.sub(node, other))
-            });
-            let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
-            quotient
-                .iter()
-                .map(|&coefficient| modulus.mul(coefficient, scale))
-                .collect()
-        })
+        .map(|&node| lagrange(modulus, &product, nodes, node))
         .collect();
+
     (0..nodes.len())
         .map(|row| columns.iter().map(|column| column[row]).collect())
+        .collect()
+}
+
+/// Lagrange's polynomial of a node: 1 there, 0 at the other nodes. `product` is Π (x − node).
+fn lagrange(modulus: Modulus, product: &[u32], nodes: &[u32], node: u32) -> Vec<u32> {
+    let quotient = divided(modulus, product, node);
+
+    let others = nodes.iter().filter(|&&other| other != node);
+    let scale = others.fold(1, |scale, &other| {
+        modulus.mul(scale, modulus.sub(node, other))
+    });
+    let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
+
+    quotient
+        .iter()
+        .map(|&coefficient| modulus.mul(coefficient, scale))
         .collect()
 }
 

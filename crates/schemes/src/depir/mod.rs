@@ -1,6 +1,8 @@
-//! Doubly-efficient PIR: Okada, Player, Pohmann, Weinert, *Towards Practical Doubly-Efficient
-//! Private Information Retrieval*, after Lin, Mook and Wichs. Clients need neither a hint nor keys;
-//! one evaluation answers as many indices as a plaintext has slots.
+//! Doubly-efficient private information retrieval.
+//!
+//! Okada, Player, Pohmann, Weinert, *Towards Practical Doubly-Efficient Private Information
+//! Retrieval*, after Lin, Mook and Wichs. Clients need neither a hint nor keys; one evaluation
+//! answers as many indices as a plaintext has slots.
 //!
 //! The database is a polynomial f in m variables of total degree D whose value at the i-th point of
 //! the simplex is the i-th entry, modulo t. A query encrypts the points of up to n indices, one in
@@ -16,10 +18,10 @@
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
 //!
-//! `docs/decisions/0022-depir.md` lists the differences from the paper. The main one: ciphertexts are
-//! decomposed over D + 1 points of Y, chosen for each slot so that its first coordinate is 0, 1, …,
-//! D. Values there determine a polynomial as well as those at roots of unity do, and only the D + 1
-//! contractions of f in one variable fewer are evaluated.
+//! `docs/decisions/0022-depir.md` lists the differences from the paper. The main one: ciphertexts
+//! are decomposed over D + 1 points of Y, chosen for each slot so that its first coordinate is 0,
+//! 1, …, D. Values there determine a polynomial as well as values at roots of unity do, and only
+//! the D + 1 contractions of f in one variable fewer are evaluated.
 
 mod choice;
 pub mod client;

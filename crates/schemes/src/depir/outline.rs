@@ -1,7 +1,7 @@
-//! Costs of an evaluation for a number of entries, which may exceed what is served.
+//! Costs of an evaluation for any number of entries.
 //!
-//! They are the counts of [`super::params::DepirParams`], without its limits on degrees and on bytes
-//! of tables.
+//! They are the counts of [`super::params::DepirParams`], without its limits on degrees and on
+//! bytes of tables, so that they exist for databases that are not served.
 
 use std::ops::RangeInclusive;
 
@@ -41,7 +41,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Figures of the parameters for this many entries of 16 bits, on lines.
+    /// Figures of the parameters for `entries` entries of 16 bits, on lines.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] if no ring is large enough.
@@ -49,13 +49,13 @@ impl Outline {
         Choice::best(entries, 1, goal).map(Self::on_lines)
     }
 
-    /// Figures on lines with this many variables; `None` if no ring is secure.
+    /// Figures on lines with `variables` variables; `None` if no ring is secure.
     pub fn with_variables(entries: u64, variables: usize) -> Option<Self> {
         secure(entries, variables).map(Self::on_lines)
     }
 
-    /// The fewest look-ups for an index in whole tables of at most this many bytes, with a number of
-    /// variables in this range; `None` if there are none.
+    /// Figures with the fewest look-ups for an index in whole tables of at most `most_bytes` bytes,
+    /// with a number of variables in the range; `None` if no ring and tables suffice.
     pub fn by_tables(
         entries: u64,
         variables: RangeInclusive<usize>,
@@ -63,6 +63,7 @@ impl Outline {
     ) -> Option<Self> {
         let offers = variables
             .filter_map(|variables| Self::whole_tables(secure(entries, variables)?, most_bytes));
+
         offers.min_by(|a, b| a.per_index(a.lookups).total_cmp(&b.per_index(b.lookups)))
     }
 
@@ -86,6 +87,7 @@ impl Outline {
     fn on_lines(choice: Choice) -> Self {
         let primes = choice.primes();
         let (query_bytes, answer_bytes) = choice.bytes(1);
+
         Self {
             ring_degree: choice.ring_degree,
             simplex: choice.simplex,
@@ -102,6 +104,7 @@ impl Outline {
     fn whole_tables(choice: Choice, most_bytes: f64) -> Option<Self> {
         let lines = Self::on_lines(choice);
         let levels = levels_within(choice.simplex, most_bytes)?;
+
         Some(Self {
             multiplications: 0.0,
             lookups: choice.values(lines.primes) * levels.lookups() as f64,
@@ -111,51 +114,59 @@ impl Outline {
     }
 }
 
-/// The smallest secure ring for a polynomial of this many variables.
+/// The smallest secure ring for a polynomial in `variables` variables.
 fn secure(entries: u64, variables: usize) -> Option<Choice> {
     // No secure ring evaluates a higher degree.
     let degree = (0..=RINGS[4] / 512).find(|&degree| terms(variables, degree) as u64 >= entries)?;
-    let choice = |ring_degree| Choice {
-        ring_degree,
-        simplex: Simplex { variables, degree },
-    };
+
     RINGS
         .into_iter()
-        .map(choice)
+        .map(|ring_degree| Choice {
+            ring_degree,
+            simplex: Simplex { variables, degree },
+        })
         .find(|choice| choice.is_secure())
 }
 
-/// The levels with the fewest look-ups in tables of at most this many bytes.
+/// The levels with the fewest look-ups in tables of at most `most_bytes` bytes.
 fn levels_within(simplex: Simplex, most_bytes: f64) -> Option<Levels> {
-    let levels = |steps| {
-        let tabulation = Tabulation {
-            tabulated: simplex.variables,
-            steps,
-            points: Points::OnLines,
-        };
-        tabulation.form(simplex).levels(simplex)
-    };
-    let fits = |levels: &Levels| table_bytes(simplex, levels) <= most_bytes;
-    let one = levels(Steps::One);
-    if fits(&one) {
+    let one = whole_levels(simplex, Steps::One);
+    if table_bytes(simplex, &one) <= most_bytes {
         return Some(one);
     }
+
     // More primes that are looked up directly need longer tables.
     let counts: Vec<usize> = (0..one.direct.len()).collect();
-    let fitting = counts.partition_point(|&count| fits(&levels(Steps::Mixture(count))));
-    fitting
-        .checked_sub(1)
-        .map(|count| levels(Steps::Mixture(count)))
+    let fitting = counts.partition_point(|&count| {
+        let levels = whole_levels(simplex, Steps::Mixture(count));
+        table_bytes(simplex, &levels) <= most_bytes
+    });
+
+    let count = fitting.checked_sub(1)?;
+    Some(whole_levels(simplex, Steps::Mixture(count)))
+}
+
+/// The levels of tables of all variables.
+fn whole_levels(simplex: Simplex, steps: Steps) -> Levels {
+    let tabulation = Tabulation {
+        tabulated: simplex.variables,
+        steps,
+        points: Points::OnLines,
+    };
+    tabulation.form(simplex).levels(simplex)
 }
 
 /// Bytes of the tables of all variables, where the first one has D + 1 values.
 fn table_bytes(simplex: Simplex, levels: &Levels) -> f64 {
-    let bytes = |&prime: &u32| {
-        let first = (prime as usize).min(simplex.degree + 1);
-        let width = if prime < 1 << 8 { 1.0 } else { 2.0 };
-        width * first as f64 * f64::from(prime).powi(simplex.variables as i32 - 1)
-    };
-    levels.direct.iter().map(bytes).sum()
+    levels
+        .direct
+        .iter()
+        .map(|&prime| {
+            let first = (prime as usize).min(simplex.degree + 1);
+            let width = if prime < 1 << 8 { 1.0 } else { 2.0 };
+            width * first as f64 * f64::from(prime).powi(simplex.variables as i32 - 1)
+        })
+        .sum()
 }
 
 #[cfg(test)]
@@ -174,6 +185,7 @@ mod tests {
         let shape = Shape::of_bytes(7315, 2).unwrap();
         let times =
             |params: &DepirParams, operation| params.describe().work.answer.times(operation);
+
         let lines = DepirParams::new(shape, 1 << 15, 4).unwrap();
         let outline = Outline::with_variables(7315, 4).unwrap();
         assert_eq!(
@@ -185,6 +197,7 @@ mod tests {
             outline.answer().times(Operation::Term),
             outline.multiplications
         );
+
         let all = Tables {
             tabulated: Tabulated::All,
             steps: None,
@@ -196,6 +209,7 @@ mod tests {
         assert_eq!(outline.lookups, times(&tables, Operation::Lookup));
         assert_eq!(outline.table_bytes, tables.table_bytes() as f64);
         assert_eq!(outline.indices(), 1 << 15);
+
         let best = DepirParams::choose_with_tables(shape, all, FailureBound::DEFAULT).unwrap();
         let outline =
             Outline::by_tables(7315, 1..=8, f64::from(10 << 10) * 1024.0 * 1024.0).unwrap();
@@ -206,9 +220,11 @@ mod tests {
     fn longer_tables_need_fewer_lookups() {
         let outline = |bytes| Outline::by_tables(46_376, 4..=4, bytes);
         let [short, long, any] = [1e10, 1e12, f64::INFINITY].map(|bytes| outline(bytes).unwrap());
+
         assert!(short.lookups > long.lookups && long.lookups >= any.lookups);
         assert!(short.table_bytes <= 1e10 && long.table_bytes <= 1e12);
         assert!(outline(1e6).is_none());
+
         // The paper's polynomial for medium needs a larger ring than there is.
         assert!(Outline::with_variables(15_020_334, 5).is_none());
         assert_eq!(

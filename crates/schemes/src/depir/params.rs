@@ -1,8 +1,8 @@
-//! Parameters for a shape: ring, polynomial, primes, and their search.
+//! Parameters for a shape: ring, polynomial and primes.
 
 use std::sync::Arc;
 
-use papir_core::codec::Writer;
+use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Rates, Work};
 use papir_core::scheme::{Parameters, Scheme, Target, of_goals};
 use papir_core::{Description, Error, FailureBound, Limits, Result, Shape, Sizes, UpdateCost};
@@ -66,11 +66,8 @@ impl DepirParams {
     /// [`Error::Insecure`] if the ring does not suffice.
     pub fn new(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
         let units = units_of(shape)?;
-        Self::with_order(
-            units,
-            Choice::new(units.units(), ring_degree, variables)?,
-            1,
-        )
+        let choice = Choice::new(units.units(), ring_degree, variables)?;
+        Self::with_order(units, choice, 1)
     }
 
     /// [`DepirParams::new`] with the paper's primes: 1 modulo 2nk, k the least prime above D.
@@ -85,17 +82,21 @@ impl DepirParams {
         Self::with_order(units, choice, lines::roots(choice.simplex.degree) as usize)
     }
 
-    /// With primes that are 1 modulo 2n times `roots`.
+    /// The parameters with primes that are 1 modulo 2n times `roots`.
     fn with_order(units: Units, choice: Choice, roots: usize) -> Result<Self> {
         let primes = primes(choice.ring_degree * roots, choice.modulus_bits())?;
-        let enough = |&count: &usize| log2_product(&primes[..count]) >= choice.reply_bits();
-        let kept = (1..=primes.len()).find(enough).unwrap_or(primes.len());
+
+        let kept = (1..=primes.len())
+            .find(|&count| log2_product(&primes[..count]) >= choice.reply_bits())
+            .unwrap_or(primes.len());
+
         Self::with_primes(units, choice, &primes, kept)
     }
 
     /// Parameters with these primes of Q, largest first, of which answers keep `kept`.
     fn with_primes(units: Units, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
         let scheme = Depir::NAME;
+
         let needed = choice.modulus_bits();
         // Bounds are floating-point results, which may differ slightly between machines.
         if log2_product(primes) < needed - 0.01 {
@@ -105,14 +106,18 @@ impl DepirParams {
             );
             return Err(refused(scheme)(reason));
         }
+
+        // Below this, an answer may not decode for the noise that switching adds.
         let least = choice.reply_bits();
         let reply = log2_product(primes.get(..kept).unwrap_or_default());
         if reply < least - 0.01 {
             let reason = format!("answers have a modulus of {reply:.1} bits: expected {least:.1}");
             return Err(refused(scheme)(reason));
         }
+
         let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
         let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
+
         Ok(Self {
             units,
             choice,
@@ -122,20 +127,21 @@ impl DepirParams {
         })
     }
 
-    /// The best parameters for evaluation by such tables.
+    /// The best parameters for evaluation by the tables that an operator asks for.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] if no tables are
-    /// short enough, or another failure probability is asked for.
+    /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] if no tables
+    /// are short enough, or another failure probability is asked for.
     pub fn choose_with_tables(shape: Shape, tables: Tables, failure: FailureBound) -> Result<Self> {
         let units = units_of(shape)?;
         let chunks = units.unit_bytes / CHUNK_BYTES;
         check_default_only(NAME, Choice::failure_log2(chunks), failure, MOMENTS)?;
+
         let (choice, tabulation) = Choice::best_with(units.units(), chunks, tables)?;
         Self::with_order(units, choice, 1)?.tabulated(tabulation)
     }
 
-    /// The same parameters, with evaluation by tables.
+    /// Adds evaluation by tables to these parameters.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for more tabulated variables than there are, or too long tables.
@@ -149,7 +155,7 @@ impl DepirParams {
         })
     }
 
-    /// The same parameters, with evaluation by such tables.
+    /// Adds evaluation by the tables that an operator asks for.
     ///
     /// # Errors
     /// [`Error::Parameters`] if no tables are short enough.
@@ -177,12 +183,13 @@ impl DepirParams {
             steps,
             points,
         } = self.tabulation?;
-        let all = tabulated == self.choice.simplex.variables;
-        let tabulated = if all {
+
+        let tabulated = if tabulated == self.choice.simplex.variables {
             Tabulated::All
         } else {
             Tabulated::First(tabulated)
         };
+
         Some(Tables {
             tabulated,
             steps: Some(steps),
@@ -238,6 +245,7 @@ impl DepirParams {
             .iter()
             .map(|table| table.modulus())
             .max();
+
         largest.map_or(0, u32::ilog2) + 1
     }
 
@@ -256,27 +264,37 @@ impl DepirParams {
         self.chunks() * self.choice.simplex.len()
     }
 
+    /// Bytes of packed words on the wire.
+    fn packed_bytes(&self, words: usize) -> usize {
+        packed_len(words, self.word_bits())
+    }
+
     fn sizes(&self) -> Sizes {
-        let packed = |words: usize| packed_len(words, self.word_bits());
         Sizes {
             public: sealed_public(self.encode().len(), 0),
-            query: sealed(SEED_BYTES + packed(self.query_words())),
-            answer: sealed(packed(self.answer_words())),
+            query: sealed(SEED_BYTES + self.packed_bytes(self.query_words())),
+            answer: sealed(self.packed_bytes(self.answer_words())),
             database: 4 * self.coefficients() as u64 + self.table_bytes(),
             material: self.units.shape.total_bytes(),
             ..Sizes::default()
         }
     }
 
+    /// Seconds of a core for each of n indices of an answer.
+    fn answer_seconds(&self) -> f64 {
+        self.work().answer.core_seconds(&Rates::BUILT_IN) / self.ring_degree() as f64
+    }
+
     fn work(&self) -> Work {
         let ring = self.bv().ring();
         let Simplex { variables, degree } = self.choice.simplex;
-        // Divided differences and conversion to powers, along each variable. An entry of a table takes
-        // about four such steps.
+
+        // Divided differences and conversion to powers, along each variable. An entry of a table
+        // takes about four such steps.
         let steps = (self.coefficients() * variables * degree.max(1)) as f64;
         let entries = self.table_bytes() as f64;
-        let words = |count: usize| Counts::new().with(Operation::Word, count as f64, 1);
-        let around = words(self.query_words() + self.answer_words());
+
+        let around = word_work(self.query_words() + self.answer_words());
         let chunks = self.chunks() as f64;
         let answer = match self.tabulation {
             None => around.with(
@@ -293,13 +311,19 @@ impl DepirParams {
                     .with(Operation::Term, values * products, parts)
             }
         };
+
         Work {
             setup: Counts::new().with(Operation::Interpolate, steps + 4.0 * entries, 1),
-            query: words(self.query_words()),
+            query: word_work(self.query_words()),
             answer,
-            extract: words(self.answer_words()),
+            extract: word_work(self.answer_words()),
         }
     }
+}
+
+/// Work of packing or unpacking words.
+fn word_work(words: usize) -> Counts {
+    Counts::new().with(Operation::Word, words as f64, 1)
 }
 
 impl Parameters for DepirParams {
@@ -308,12 +332,14 @@ impl Parameters for DepirParams {
         let Target { goal, failure } = target.into();
         let chunks = units.unit_bytes / CHUNK_BYTES;
         check_default_only(Depir::NAME, Choice::failure_log2(chunks), failure, MOMENTS)?;
+
         let choice = Choice::best(units.units(), chunks, goal)?;
         Self::with_order(units, choice, 1)
     }
 
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let mut candidates = of_goals::<Self>(shape, failure)?;
+
         // Tables are an offer where they are faster, if any are short enough.
         let all = Tables {
             tabulated: Tabulated::All,
@@ -321,11 +347,12 @@ impl Parameters for DepirParams {
             points: Points::OnLines,
         };
         let tables = Self::choose_with_tables(shape, all, failure).ok();
-        let seconds = |params: &Self| {
-            params.work().answer.core_seconds(&Rates::BUILT_IN) / params.ring_degree() as f64
-        };
-        let least = candidates.iter().map(seconds).fold(f64::INFINITY, f64::min);
-        candidates.extend(tables.filter(|tables| seconds(tables) < least));
+        let least = candidates
+            .iter()
+            .map(Self::answer_seconds)
+            .fold(f64::INFINITY, f64::min);
+        candidates.extend(tables.filter(|tables| tables.answer_seconds() < least));
+
         Ok(candidates)
     }
 
@@ -335,6 +362,7 @@ impl Parameters for DepirParams {
             "{} slots, {variables} variables of degree {degree}",
             self.choice.ring_degree
         );
+
         match self.tabulation {
             None => label,
             Some(tabulation) => format!("{label}, {}", tabulation.label()),
@@ -348,6 +376,7 @@ impl Parameters for DepirParams {
     fn describe(&self) -> Description {
         let Simplex { variables, degree } = self.choice.simplex;
         let ring = self.bv().ring();
+
         Description {
             scheme: Depir::NAME,
             privacy: Depir::PRIVACY,
@@ -392,43 +421,30 @@ impl Parameters for DepirParams {
         writer
             .u32(self.choice.ring_degree as u32)
             .u16(self.choice.simplex.variables as u16);
+
         let primes = self.bv().ring().primes();
         writer.u16(primes.len() as u16).u16(self.kept as u16);
         for prime in primes {
             writer.u32(prime);
         }
+
         if let Some(tabulation) = self.tabulation {
             tabulation.encode(&mut writer);
         }
+
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (units, ring_degree, variables, primes, kept, tabulation) =
-            read_all("depir's parameters", bytes, |reader| {
-                let units = units_of(read_shape(reader)?)?;
-                let ring_degree = reader.u32()? as usize;
-                let variables = usize::from(reader.u16()?);
-                let count = usize::from(reader.u16()?);
-                if !(1..=MAX_PRIMES).contains(&count) {
-                    let expected = format!("1 to {MAX_PRIMES}");
-                    return Err(Error::out_of_bounds(
-                        "the number of depir's primes",
-                        count as u64,
-                        expected,
-                    ));
-                }
-                let kept = usize::from(reader.u16()?);
-                let primes = (0..count)
-                    .map(|_| reader.u32())
-                    .collect::<Result<Vec<_>>>()?;
-                // Without tables there is nothing more, and answers are evaluated on lines.
-                let rest = Some(reader.rest()).filter(|rest| !rest.is_empty());
-                let tabulation = rest
-                    .map(|rest| read_all("depir's tables", rest, Tabulation::decode))
-                    .transpose()?;
-                Ok((units, ring_degree, variables, primes, kept, tabulation))
-            })?;
+        let Encoded {
+            units,
+            ring_degree,
+            variables,
+            primes,
+            kept,
+            tabulation,
+        } = read_all("depir's parameters", bytes, Encoded::read)?;
+
         if !primes.is_sorted_by(|a, b| a > b) {
             return Err(Error::malformed(
                 "depir's primes",
@@ -436,12 +452,65 @@ impl Parameters for DepirParams {
                 "descending ones",
             ));
         }
+
         let choice = Choice::new(units.units(), ring_degree, variables)?;
         let params = Self::with_primes(units, choice, &primes, kept)?;
+
         match tabulation {
             None => Ok(params),
             Some(tabulation) => params.tabulated(tabulation),
         }
+    }
+}
+
+/// Encoded parameters, before they are checked against each other.
+struct Encoded {
+    units: Units,
+    ring_degree: usize,
+    variables: usize,
+    primes: Vec<u32>,
+    kept: usize,
+    tabulation: Option<Tabulation>,
+}
+
+impl Encoded {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let units = units_of(read_shape(reader)?)?;
+        let ring_degree = reader.u32()? as usize;
+        let variables = usize::from(reader.u16()?);
+
+        // Checked before it is used: the count decides how much is read.
+        let count = usize::from(reader.u16()?);
+        if !(1..=MAX_PRIMES).contains(&count) {
+            let expected = format!("1 to {MAX_PRIMES}");
+            return Err(Error::out_of_bounds(
+                "the number of depir's primes",
+                count as u64,
+                expected,
+            ));
+        }
+
+        let kept = usize::from(reader.u16()?);
+        let primes = (0..count)
+            .map(|_| reader.u32())
+            .collect::<Result<Vec<_>>>()?;
+
+        // Without tables there is nothing more, and answers are evaluated on lines.
+        let rest = reader.rest();
+        let tabulation = if rest.is_empty() {
+            None
+        } else {
+            Some(read_all("depir's tables", rest, Tabulation::decode)?)
+        };
+
+        Ok(Self {
+            units,
+            ring_degree,
+            variables,
+            primes,
+            kept,
+            tabulation,
+        })
     }
 }
 
@@ -455,6 +524,7 @@ fn units_of(shape: Shape) -> Result<Units> {
             expected,
         ));
     }
+
     let chunks = shape.record_bytes().div_ceil(CHUNK_BYTES);
     if chunks > MAX_CHUNKS {
         let expected = format!(
@@ -467,5 +537,6 @@ fn units_of(shape: Shape) -> Result<Units> {
             expected,
         ));
     }
+
     Units::new(shape, CHUNK_BYTES * chunks)
 }

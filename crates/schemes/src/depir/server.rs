@@ -1,4 +1,4 @@
-//! The server: preprocessing and online phase of Algorithm 4.
+//! Server: preprocessing and online phase of Algorithm 4.
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::scratch::{InMemory, Scratch};
@@ -94,6 +94,7 @@ impl Server<Depir> for DepirServer {
 
     fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
         let packed = stored_records::load(params.shape(), source, RECORDS)?;
+
         let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
         Error::check_length(
             "depir's polynomials",
@@ -104,6 +105,7 @@ impl Server<Depir> for DepirServer {
             let expected = format!("residues below {PLAINTEXT}");
             return Err(Error::malformed("depir's polynomials", found, expected));
         }
+
         let evaluator = Evaluator::load(&params, &coefficients, source)?;
         Ok(Self::with(params, packed, coefficients, evaluator))
     }
@@ -115,13 +117,16 @@ impl DepirServer {
         progress.stage("expand", 1);
         let ciphertexts = self.expand(query);
         let points = self.points(&ciphertexts)?;
+
         let mut words = Vec::new();
         for chunk in 0..self.params.chunks() {
             progress.stage("evaluate", 1);
             let (residues, _) = self.evaluate(&points, chunk);
+
             progress.stage("switch", 1);
             words.append(&mut self.switch(&residues));
         }
+
         Ok(DepirAnswer::new(words))
     }
 
@@ -136,24 +141,26 @@ impl DepirServer {
         let records = RecordBuffer::from_packed(shape, packed.to_vec())?;
         let units = params.units;
         let simplex = params.simplex();
+
         let mut bytes = vec![0u8; units.units() as usize * units.unit_bytes];
         units.read(&records, 0, &mut bytes)?;
+
         progress.stage("encode", params.chunks() as u64);
         let mut coefficients = AlignedBytes::zeroed(4 * params.coefficients());
         let polynomials = coefficients
             .slice_mut::<u32>()
             .chunks_exact_mut(simplex.len());
         for (chunk, polynomial) in polynomials.enumerate() {
-            for (value, unit) in polynomial
-                .iter_mut()
-                .zip(bytes.chunks_exact(units.unit_bytes))
-            {
+            let values = polynomial.iter_mut();
+            for (value, unit) in values.zip(bytes.chunks_exact(units.unit_bytes)) {
                 let entry = &unit[chunk * CHUNK_BYTES..];
                 *value = u16::from_le_bytes([entry[0], entry[1]]).into();
             }
+
             interpolate(simplex, polynomial);
             progress.advance(1);
         }
+
         let coefficients = BlobSlice::new(coefficients.into(), "depir's polynomials")?;
         let evaluator = Evaluator::new(&params, &coefficients, scratch, progress)?;
         Ok(Self::with(params, packed, coefficients, evaluator))
@@ -166,6 +173,7 @@ impl DepirServer {
         evaluator: Evaluator,
     ) -> Self {
         let switch = Switch::new(&params.bv().ring().primes(), params.kept, PLAINTEXT);
+
         Self {
             params,
             packed,
@@ -189,10 +197,13 @@ impl DepirServer {
     /// Expands a query to ciphertexts.
     pub fn expand<'a>(&self, query: &'a DepirQuery) -> Ciphertexts<'a> {
         let coordinates = 0..self.params.simplex().variables;
-        let mask = |coordinate| coordinate_mask(&self.params, &query.seed, coordinate);
+        let masks = parallel::map(coordinates, |coordinate| {
+            coordinate_mask(&self.params, &query.seed, coordinate)
+        });
+
         Ciphertexts {
             bodies: &query.bodies,
-            masks: parallel::map(coordinates, mask),
+            masks,
         }
     }
 
@@ -204,20 +215,22 @@ impl DepirServer {
         QueryPoints::new(&self.params, ciphertexts)
     }
 
-    /// Evaluates a chunk's polynomial at a query's points. Returns, for each prime and each power of Y, n
-    /// coefficients.
+    /// Evaluates a chunk's polynomial at a query's points. Returns, for each prime and each power
+    /// of Y, n coefficients.
     pub fn evaluate(&self, points: &QueryPoints<'_>, chunk: usize) -> (Vec<Vec<u32>>, Effort) {
         self.evaluator
-            .evaluate(&self.params, points, (chunk, self.polynomial(chunk)))
+            .evaluate(&self.params, points, chunk, self.polynomial(chunk))
     }
 
     /// Switches to the kept primes. Returns, for each power of Y and each prime, n coefficients.
     pub fn switch(&self, residues: &[Vec<u32>]) -> Vec<u32> {
         let n = self.params.ring_degree();
-        let power = |power: usize| {
+        let powers = 0..=self.params.simplex().degree;
+
+        let switched = parallel::map(powers, |power| {
             self.switch
                 .apply(n, |place| &residues[place][power * n..][..n])
-        };
-        parallel::map(0..=self.params.simplex().degree, power).concat()
+        });
+        switched.concat()
     }
 }

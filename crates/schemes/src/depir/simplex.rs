@@ -14,14 +14,13 @@ pub struct Simplex {
 }
 
 impl Simplex {
-    /// The simplex of least degree with this many variables and at least `count` tuples; of a
+    /// The simplex of least degree in `variables` variables with at least `count` tuples; of a
     /// degree one above the largest supported if there is none.
     pub fn holding(count: u64, variables: usize) -> Self {
-        let fits = |degree: &usize| terms(variables, *degree) as u64 >= count;
-        Self {
-            variables,
-            degree: (0..=MAX_DEGREE).find(fits).unwrap_or(MAX_DEGREE + 1),
-        }
+        let degree = (0..=MAX_DEGREE)
+            .find(|&degree| terms(variables, degree) as u64 >= count)
+            .unwrap_or(MAX_DEGREE + 1);
+        Self { variables, degree }
     }
 
     /// Number of tuples: C(D + m, m).
@@ -51,6 +50,7 @@ impl Simplex {
                     .collect()
             })
             .collect();
+
         let mut points = Zeroizing::new(vec![0; self.variables * places.len()]);
         for (column, &place) in places.iter().enumerate() {
             let mut place = place;
@@ -60,6 +60,7 @@ impl Simplex {
                 points[row * places.len() + column] = coordinate as u32;
             }
         }
+
         points
     }
 
@@ -68,7 +69,9 @@ impl Simplex {
     fn coordinate(self, counts: &[u64], place: &mut u64, left: &mut u64) -> u64 {
         let mut coordinate = 0;
         let mut going = Choice::from(1);
+
         for _ in 0..self.degree {
+            // All counts are read, so that no address depends on the remaining degree.
             let mut count = 0;
             for (degree, &candidate) in counts.iter().enumerate() {
                 count.conditional_assign(
@@ -76,12 +79,14 @@ impl Simplex {
                     subtle::ConstantTimeEq::ct_eq(&(degree as u64), left),
                 );
             }
+
             going &= !place.ct_lt(&count);
             let step = u64::from(going.unwrap_u8());
             *place -= count * step;
             coordinate += step;
             *left = left.wrapping_sub(step);
         }
+
         coordinate
     }
 }
@@ -99,26 +104,30 @@ pub fn for_each_row(
     large: usize,
     row: &mut impl FnMut(usize, usize, usize),
 ) {
-    nested_rows(variables, small, large, (0, 0), row);
+    nested_rows(variables, small, large, 0, 0, row);
 }
 
+/// [`for_each_row`] with rows that start at `from` and `to` in the two orders.
 fn nested_rows(
     variables: usize,
     small: usize,
     large: usize,
-    (mut from, mut to): (usize, usize),
+    mut from: usize,
+    mut to: usize,
     row: &mut impl FnMut(usize, usize, usize),
 ) {
     // With many variables, most tuples have used up their sum long before the last variable.
     if variables <= 1 || small == 0 {
         return row(from, to, if variables == 0 { 1 } else { small + 1 });
     }
+
     for exponent in 0..=small {
         nested_rows(
             variables - 1,
             small - exponent,
             large - exponent,
-            (from, to),
+            from,
+            to,
             row,
         );
         from += terms(variables - 1, small - exponent);

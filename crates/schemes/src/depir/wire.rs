@@ -94,10 +94,9 @@ fn residues(
     primes: &[u32],
 ) -> Result<Vec<u32>> {
     let words = unpack_u32(reader, what, params.word_bits(), count)?;
-    for (row, &prime) in words
-        .chunks_exact(params.ring_degree())
-        .zip(primes.iter().cycle())
-    {
+
+    let rows = words.chunks_exact(params.ring_degree());
+    for (row, &prime) in rows.zip(primes.iter().cycle()) {
         if let Some(found) = row.iter().find(|&&word| word >= prime) {
             return Err(Error::malformed(
                 what,
@@ -106,5 +105,6 @@ fn residues(
             ));
         }
     }
+
     Ok(words)
 }

@@ -35,17 +35,19 @@ const LENGTH_BYTES: usize = 4;
 /// Parts of the records that [`estimate`] compresses.
 const SAMPLES: u64 = 16;
 
-/// Bytes of the blocks that hold these records, estimated from parts of them if they are many.
+/// Estimates the bytes of the blocks that hold these records, from parts of them if they are many.
 ///
 /// # Errors
 /// The errors of the source.
 pub fn estimate(records: &dyn Records) -> Result<u64> {
     let shape = records.shape();
     let total = records.shape().total_bytes();
+
     // Eight records end at a byte, whatever their length.
     let run = (8 * PROBE_BYTES as u64 / shape.record_bits())
         .next_multiple_of(8)
         .max(8);
+
     let mut read = 0;
     let mut compressed = 0;
     for i in 0..SAMPLES {
@@ -53,11 +55,13 @@ pub fn estimate(records: &dyn Records) -> Result<u64> {
             .next_multiple_of(8)
             .min(shape.records());
         let count = run.min(shape.records() - first);
+
         let mut part = vec![0; (count * shape.record_bits()).div_ceil(8) as usize];
         records.read_packed(first, count, &mut part)?;
         read += part.len();
         compressed += deflated(&part).len();
     }
+
     let blocks = total as f64 * compressed as f64 / read.max(1) as f64;
     Ok((blocks as u64)
         .saturating_add(count(total) * LENGTH_BYTES as u64)
@@ -90,9 +94,6 @@ pub(super) fn longest(total: u64) -> u64 {
 
 impl Blocks {
     /// Compresses all records.
-    ///
-    /// # Errors
-    /// The errors of the source.
     pub(super) fn pack(
         scheme: &'static str,
         records: &dyn Records,
@@ -100,40 +101,39 @@ impl Blocks {
     ) -> Result<Self> {
         let shape = records.shape();
         let packed = stored_records::copy(scheme, shape, records, progress)?;
+
         progress.stage("compress", count(shape.total_bytes()));
         let blocks = parallel::map(packed.chunks(BLOCK_BYTES), |content| {
             progress.advance(1);
             deflated(content)
         });
+
         Self::join(shape, &blocks)
     }
 
-    /// Blocks one after the other, behind their lengths.
+    /// Joins blocks, one after the other, behind their lengths.
     fn join<B: AsRef<[u8]>>(shape: Shape, blocks: &[B]) -> Result<Self> {
         let lengths = blocks
             .iter()
             .flat_map(|block| (block.as_ref().len() as u32).to_le_bytes());
         let mut bytes: Vec<u8> = lengths.collect();
-        blocks
-            .iter()
-            .for_each(|block| bytes.extend_from_slice(block.as_ref()));
+        for block in blocks {
+            bytes.extend_from_slice(block.as_ref());
+        }
+
         Self::parse(shape, Blob::copy_of(&bytes))
     }
 
-    /// Reads the lengths of blocks.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if the blocks are not as long as their lengths say, [`Error::OutOfBounds`]
-    /// for a block that is empty or longer than its content.
+    /// Reads the lengths of blocks. Blocks that do not have these lengths are refused, and so is a
+    /// block that is empty or longer than its content.
     pub(super) fn parse(shape: Shape, bytes: Blob) -> Result<Self> {
         let total = shape.total_bytes() as usize;
         let mut reader = Reader::new("the lengths of download's blocks", &bytes);
         let mut start = count(total as u64) as usize * LENGTH_BYTES;
         let mut places = Vec::new();
-        for content in (0..total)
-            .step_by(BLOCK_BYTES)
-            .map(|first| BLOCK_BYTES.min(total - first))
-        {
+
+        for first in (0..total).step_by(BLOCK_BYTES) {
+            let content = BLOCK_BYTES.min(total - first);
             let length = reader.u32()? as usize;
             if length == 0 || length > content {
                 let expected = format!("1 to {content} bytes");
@@ -143,9 +143,11 @@ impl Blocks {
                     expected,
                 ));
             }
+
             places.push(start..start + length);
             start += length;
         }
+
         Error::check_length("download's blocks", bytes.len(), start)?;
         Ok(Self {
             shape,
@@ -159,10 +161,7 @@ impl Blocks {
         &self.bytes
     }
 
-    /// The packed records.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] if a block does not hold exactly its part of them.
+    /// Unpacks all records. A block that does not hold exactly its part of them is refused.
     pub(super) fn unpack(&self) -> Result<Blob> {
         let mut packed = AlignedBytes::zeroed(self.shape.total_bytes() as usize);
         self.unpack_from(0, packed.bytes_mut())?;
@@ -178,9 +177,6 @@ impl Blocks {
     }
 
     /// Reads some records, as [`Records::read_packed`] does.
-    ///
-    /// # Errors
-    /// The errors of [`Records::read_packed`] and [`Self::unpack`].
     pub(super) fn read(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let bits = self.shape.record_bits();
         let total = self.shape.total_bytes() as usize;
@@ -188,11 +184,14 @@ impl Blocks {
         if count == 0 {
             return Ok(());
         }
+
+        // Whole blocks are unpacked, from the one with the first record to the one with the last.
         let start = (first * bits / 8) as usize;
         let block = start / BLOCK_BYTES;
         let end = (start + out.len()).next_multiple_of(BLOCK_BYTES).min(total);
         let mut unpacked = vec![0; end - block * BLOCK_BYTES];
         self.unpack_from(block, &mut unpacked)?;
+
         let records = Shape::new(count, bits)?;
         copy_packed(
             &records,
@@ -206,19 +205,22 @@ impl Blocks {
     /// The blocks that hold changed records.
     pub(super) fn changed(&self, changes: &[Change]) -> BTreeSet<usize> {
         let bits = self.shape.record_bits();
-        let block = |bit: u64| (bit / 8) as usize / BLOCK_BYTES;
-        let blocks =
-            |change: &Change| block(change.index * bits)..=block((change.index + 1) * bits - 1);
-        changes.iter().flat_map(blocks).collect()
+
+        let mut blocks = BTreeSet::new();
+        for change in changes {
+            let first = block_of_bit(change.index * bits);
+            let last = block_of_bit((change.index + 1) * bits - 1);
+            blocks.extend(first..=last);
+        }
+
+        blocks
     }
 
     /// The blocks after changes that fit the shape.
-    ///
-    /// # Errors
-    /// The errors of [`Self::unpack`].
     pub(super) fn update(&self, changes: &[Change], progress: &dyn Progress) -> Result<Self> {
         let changed = self.changed(changes);
         let packed = stored_records::change(self.shape, &self.unpack()?, changes)?;
+
         progress.stage("compress", changed.len() as u64);
         let contents = packed.chunks(BLOCK_BYTES).zip(&self.places).enumerate();
         let blocks = parallel::map(contents, |(i, (content, place))| {
@@ -228,20 +230,33 @@ impl Blocks {
             progress.advance(1);
             deflated(content)
         });
+
         Self::join(self.shape, &blocks)
     }
 }
 
-/// A block: its content, compressed if that is shorter.
-fn deflated(content: &[u8]) -> Vec<u8> {
-    let shrinks =
-        |bytes: &[u8]| Some(deflate(bytes)).filter(|deflated| deflated.len() < bytes.len());
-    let probe = &content[..PROBE_BYTES.min(content.len())];
-    let compressed = shrinks(probe).and_then(|_| shrinks(content));
-    compressed.unwrap_or_else(|| content.to_vec())
+/// The block that holds a bit of the packed records.
+fn block_of_bit(bit: u64) -> usize {
+    (bit / 8) as usize / BLOCK_BYTES
 }
 
-/// A DEFLATE stream.
+/// Makes a block of its content, compressed if that is shorter.
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let probe = &content[..PROBE_BYTES.min(content.len())];
+    if shorter(probe).is_none() {
+        return content.to_vec();
+    }
+
+    shorter(content).unwrap_or_else(|| content.to_vec())
+}
+
+/// Compresses bytes to a DEFLATE stream; `None` if that is not shorter.
+fn shorter(bytes: &[u8]) -> Option<Vec<u8>> {
+    let deflated = deflate(bytes);
+    (deflated.len() < bytes.len()).then_some(deflated)
+}
+
+/// Compresses bytes to a DEFLATE stream.
 fn deflate(content: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     // Writing to memory cannot fail; an empty stream would be found when it is read.
@@ -249,29 +264,35 @@ fn deflate(content: &[u8]) -> Vec<u8> {
     written.unwrap_or_else(|_| content.to_vec())
 }
 
-/// Fills `content` with that of a block.
+/// Unpacks a block to `content`, which it must fill exactly.
 fn inflate(block: &[u8], content: &mut [u8]) -> Result<()> {
     if block.len() == content.len() {
         content.copy_from_slice(block);
         return Ok(());
     }
+
     let length = content.len();
-    let malformed = |found: String| {
-        Error::malformed(
-            "a block of download",
-            found,
-            format!("{length} bytes, compressed"),
-        )
-    };
     let mut decoder = DeflateDecoder::new(block);
     decoder
         .read_exact(content)
-        .map_err(|error| malformed(error.to_string()))?;
+        .map_err(|error| malformed_block(length, error))?;
+
+    // A stream that goes on after the content, or ends before the block does, is not the block that
+    // packing makes of the content.
     let more = decoder
         .read(&mut [0])
-        .map_err(|error| malformed(error.to_string()))?;
-    match (more, decoder.total_in() as usize == block.len()) {
-        (0, true) => Ok(()),
-        _ => Err(malformed("more bytes".to_owned())),
+        .map_err(|error| malformed_block(length, error))?;
+    if more > 0 || decoder.total_in() as usize != block.len() {
+        return Err(malformed_block(length, "more bytes"));
     }
+
+    Ok(())
+}
+
+fn malformed_block(length: usize, found: impl ToString) -> Error {
+    Error::malformed(
+        "a block of download",
+        found,
+        format!("{length} bytes, compressed"),
+    )
 }

@@ -1,4 +1,4 @@
-//! The client of trivial PIR: unpacks all records, and takes what it looks up.
+//! Client of trivial PIR, which has all records.
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Blob, Error, Record, Result, extract_bits};
@@ -38,22 +38,22 @@ impl Client<Download> for DownloadClient {
         rng: &mut dyn CryptoRng,
     ) -> Result<(DownloadSecret, Nonce)> {
         check_indices(NAME, &self.params.shape(), indices, BATCH)?;
+
         let mut nonce = [0; NONCE_BYTES];
         rng.fill_bytes(&mut nonce);
-        let indices = Zeroizing::new(indices.to_vec());
-        Ok((
-            DownloadSecret {
-                nonce: Nonce(nonce),
-                indices,
-            },
-            Nonce(nonce),
-        ))
+        let secret = DownloadSecret {
+            nonce: Nonce(nonce),
+            indices: Zeroizing::new(indices.to_vec()),
+        };
+
+        Ok((secret, Nonce(nonce)))
     }
 
     fn extract(&self, secret: DownloadSecret, answer: Nonce) -> Result<Vec<Record>> {
         if secret.nonce != answer {
             return Err(Error::NotDecodable);
         }
+
         let bits = self.params.shape().record_bits();
         Ok(secret
             .indices

@@ -28,19 +28,17 @@ pub struct Download;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownloadParams {
     shape: Shape,
-    /// Bytes of the blocks in the public part. Before the records are known, those of records that
-    /// do not compress.
+    /// Bytes of the blocks in the public part. Before the records are known, the bytes of records
+    /// that do not compress.
     stored: u64,
 }
 
 impl DownloadParams {
-    /// Parameters of records that take `stored` bytes in blocks.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] for a database that is too large to be sent, [`Error::OutOfBounds`] for
-    /// a length that no blocks of this shape have.
+    /// Parameters of records that take `stored` bytes in blocks. A database that is too large to be
+    /// sent is refused, and so is a length that no blocks of this shape have.
     fn new(shape: Shape, stored: u64) -> Result<Self> {
         let total = shape.total_bytes();
+
         let public = sealed_public(ENCODED, 0).saturating_add(blocks::longest(total));
         if public > MAX_PUBLIC_BYTES {
             let reason = format!(
@@ -48,6 +46,7 @@ impl DownloadParams {
             );
             return Err(refused(NAME)(reason));
         }
+
         let range = blocks::shortest(total)..=blocks::longest(total);
         if !range.contains(&stored) {
             let expected = format!("{} to {}", range.start(), range.end());
@@ -57,10 +56,11 @@ impl DownloadParams {
                 expected,
             ));
         }
+
         Ok(Self { shape, stored })
     }
 
-    /// The parameters once the records are compressed to this many bytes.
+    /// The parameters once the records are compressed to `stored` bytes.
     pub(super) fn with_stored(&self, stored: u64) -> Result<Self> {
         Self::new(self.shape, stored)
     }
@@ -92,6 +92,7 @@ impl Parameters for DownloadParams {
             total as f64,
             total.div_ceil(BLOCK_BYTES as u64) as usize,
         );
+
         Description {
             scheme: NAME,
             privacy: Privacy::Private,

@@ -1,4 +1,4 @@
-//! The server of trivial PIR, which repeats nonces.
+//! Server of trivial PIR, which repeats nonces.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
@@ -23,6 +23,7 @@ pub struct DownloadServer {
 impl DownloadServer {
     fn new(params: &DownloadParams, blocks: Blocks) -> Result<Self> {
         let params = params.with_stored(blocks.bytes().len() as u64)?;
+
         Ok(Self {
             params,
             public: DownloadPublic { blocks },
@@ -62,6 +63,7 @@ impl Server<Download> for DownloadServer {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let shape = self.params.shape();
         check_changes(&shape, changes)?;
+
         let blocks = self.public.blocks.changed(changes).len();
         let bytes = (blocks * BLOCK_BYTES).min(shape.total_bytes() as usize) as f64;
         estimate(&self.params, changes, |_| {
@@ -94,6 +96,7 @@ impl Server<Download> for DownloadServer {
             section.len(),
             params.stored(),
         )?;
+
         let blocks = Blocks::parse(params.shape(), section)?;
         Ok(Self {
             params,

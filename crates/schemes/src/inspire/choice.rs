@@ -8,7 +8,8 @@ use std::cell::Cell;
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::{Parameters, Target};
 use papir_core::{
-    Choice, Description, Error, FailureBound, MAX_RECORD_BITS, Privacy, Result, Shape, UpdateCost,
+    Choice, Description, Error, FailureBound, Goal, MAX_RECORD_BITS, Privacy, Result, Shape,
+    UpdateCost,
 };
 use papir_lattice::params::Literal as RlweLiteral;
 
@@ -17,7 +18,7 @@ use super::layout::{Layout, PLAINTEXT, unit_layout};
 use super::literal::{KeyBits, Literal, NAME};
 use super::noise;
 use super::params::Params;
-use super::widths::{Frame, MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
+use super::widths::{Frame, MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS, Widths};
 use crate::shared::messages::{
     gadget_of, gadget_values, read_bytes, read_failure, read_ring, read_shape, write_bytes,
     write_failure, write_ring, write_shape,
@@ -46,11 +47,12 @@ impl Params {
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
         let least = unit_layout(shape, degree)?.units().div_ceil(columns.max(1)) as usize;
-        let of_factor = |odd: &usize| odd * least.div_ceil(*odd).next_power_of_two();
+
         let mixed = ODD_FACTORS
             .iter()
-            .map(of_factor)
+            .map(|&odd| odd * least.div_ceil(odd).next_power_of_two())
             .filter(|&points| points <= 2 * degree);
+
         // Above 2d points there are products of powers of two only.
         let points = mixed.fold(least.next_power_of_two(), usize::min);
         Self::with_points(shape, points)
@@ -89,6 +91,36 @@ impl Params {
     pub fn with_interpolation(shape: Shape, interpolation: Interpolation) -> Result<Self> {
         Search::new(FailureBound::DEFAULT, 0.0)?.smallest(shape, interpolation)
     }
+
+    /// Names and values of the parameters, for a description.
+    fn named_values(&self) -> Vec<(&'static str, String)> {
+        let literal = self.literal();
+        let layout = self.layout();
+        let modulus_log2 = (self.rlwe().ring().modulus() as f64).log2();
+        let rgsw = if layout.points == 1 {
+            "none".to_owned()
+        } else {
+            gadget(literal.rgsw)
+        };
+        let key_bits = literal.key_bits.all().map(|bits| bits.to_string());
+        let (a, b) = literal.answer_bits;
+
+        vec![
+            ("d", layout.degree.to_string()),
+            ("log2 q", format!("{modulus_log2:.2}")),
+            ("sigma", literal.rlwe.sigma.to_string()),
+            ("p", PLAINTEXT.to_string()),
+            ("t", layout.interpolation.to_string()),
+            ("N/t (columns)", layout.columns.to_string()),
+            ("ring elements a record", layout.chunks.to_string()),
+            ("records a ring element", layout.per_element().to_string()),
+            ("packing gadget", gadget(literal.key_switch)),
+            ("RGSW gadget", rgsw),
+            ("query bits", literal.query_bits.to_string()),
+            ("key bits", key_bits.join(" + ")),
+            ("answer bits", format!("{a} + {b}")),
+        ]
+    }
 }
 
 impl Parameters for Params {
@@ -100,13 +132,11 @@ impl Parameters for Params {
             .into_iter()
             .filter(|one| one.affordable(goal));
         let (powers, others): (Vec<_>, Vec<_>) = affordable.partition(is_power);
-        let best = |all: Vec<Self>| best(all, |params| params.score(goal));
-        let better = |power: &Self, other: &Self| {
-            other.score(goal) < PREFERENCE * power.score(goal)
-                && other.rough_setup_seconds() <= MAX_SETUP * power.rough_setup_seconds()
-        };
-        match (best(powers), best(others)) {
-            (Some(power), Some(other)) if better(&power, &other) => Ok(other),
+        let power = best(powers, |params| params.score(goal));
+        let other = best(others, |params| params.score(goal));
+
+        match (power, other) {
+            (Some(power), Some(other)) if is_preferred(&other, &power, goal) => Ok(other),
             (Some(one), _) | (None, Some(one)) => Ok(one),
             (None, None) => Err(refused(NAME)(format!(
                 "{shape:?}: the packing matrices would exceed the database"
@@ -139,52 +169,16 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let literal = self.literal();
-        let layout = self.layout();
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
-            shape: layout.shape,
+            shape: self.shape(),
             sizes: self.sizes(),
             security: self.rlwe().security().map(security),
             failure_log2: self.failure_log2,
-            failure_bound: literal.failure,
+            failure_bound: self.literal().failure,
             limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
-            parameters: vec![
-                ("d", layout.degree.to_string()),
-                (
-                    "log2 q",
-                    format!("{:.2}", (self.rlwe().ring().modulus() as f64).log2()),
-                ),
-                ("sigma", literal.rlwe.sigma.to_string()),
-                ("p", PLAINTEXT.to_string()),
-                ("t", layout.interpolation.to_string()),
-                ("N/t (columns)", layout.columns.to_string()),
-                ("ring elements a record", layout.chunks.to_string()),
-                ("records a ring element", layout.per_element().to_string()),
-                ("packing gadget", gadget(literal.key_switch)),
-                (
-                    "RGSW gadget",
-                    if layout.points == 1 {
-                        "none".to_owned()
-                    } else {
-                        gadget(literal.rgsw)
-                    },
-                ),
-                ("query bits", literal.query_bits.to_string()),
-                (
-                    "key bits",
-                    literal
-                        .key_bits
-                        .all()
-                        .map(|bits| bits.to_string())
-                        .join(" + "),
-                ),
-                (
-                    "answer bits",
-                    format!("{} + {}", literal.answer_bits.0, literal.answer_bits.1),
-                ),
-            ],
+            parameters: self.named_values(),
             work: self.work(),
         }
     }
@@ -197,6 +191,7 @@ impl Parameters for Params {
         writer.u32(literal.interpolation.points() as u32);
         write_bytes(&mut writer, gadget_values(literal.key_switch));
         write_bytes(&mut writer, gadget_values(literal.rgsw));
+
         let [y_g, y_h, rgsw] = literal.key_bits.all();
         let (a, b) = literal.answer_bits;
         let reserved = if literal.reserved { RESERVED } else { 0 };
@@ -204,11 +199,14 @@ impl Parameters for Params {
             &mut writer,
             [literal.query_bits, y_g, y_h, rgsw, a | reserved, b],
         );
+
+        // One variable is its t, which is written already: its size would be redundant.
         if literal.interpolation.variables().len() > 1 {
             for size in literal.interpolation.variables() {
                 writer.u32(size as u32);
             }
         }
+
         write_failure(&mut writer, literal.failure);
         writer.finish()
     }
@@ -220,6 +218,7 @@ impl Parameters for Params {
         let points = reader.u32()? as usize;
         let key_switch = gadget_of(read_bytes(&mut reader)?);
         let rgsw = gadget_of(read_bytes(&mut reader)?);
+
         let [query_bits, y_g, y_h, point, a, b] = read_bytes(&mut reader)?;
         let key_bits = KeyBits {
             y_g,
@@ -227,6 +226,7 @@ impl Parameters for Params {
             rgsw: point,
         };
         let (interpolation, failure) = read_interpolation(points, reader)?;
+
         // A service that could choose otherwise would make clients accept foreign answers.
         if a & RESERVED == 0 {
             return Err(Error::malformed(
@@ -235,6 +235,7 @@ impl Parameters for Params {
                 "1/32",
             ));
         }
+
         Self::new(Literal {
             shape,
             rlwe,
@@ -250,7 +251,8 @@ impl Parameters for Params {
     }
 }
 
-/// One variable of t points, or several variables if their sizes follow, and the failure bound.
+/// Reads the interpolation and the failure bound: one variable of t points, or several variables
+/// if their sizes follow.
 fn read_interpolation(
     points: usize,
     mut reader: Reader<'_>,
@@ -261,13 +263,17 @@ fn read_interpolation(
         .iter()
         .map(|size| u32::from_le_bytes(*size) as usize)
         .collect();
+
     if sizes.is_empty() {
         return Ok((Interpolation::of_one_variable(points)?, failure));
     }
+
+    // Each interpolation has one encoding: one variable by its size is refused.
     let interpolation = Interpolation::of_variables(&sizes)?;
     if sizes.len() > 1 && interpolation.points() == points {
         return Ok((interpolation, failure));
     }
+
     let expected = format!("two or more numbers whose product is {points}");
     Err(Error::malformed(
         "the points of InsPIRe's variables",
@@ -276,7 +282,20 @@ fn read_interpolation(
     ))
 }
 
-/// The moduli and gadgets that are searched.
+/// Message bits of a frame.
+struct Solution<'a> {
+    frame: &'a Frame<'a>,
+    widths: Widths,
+}
+
+impl Solution<'_> {
+    /// Bits of all messages.
+    fn bits(&self) -> u64 {
+        self.frame.bits(&self.widths)
+    }
+}
+
+/// Search over moduli and gadgets.
 struct Search {
     moduli: Vec<Modulus>,
     failure: FailureBound,
@@ -306,44 +325,50 @@ impl Search {
     fn smallest(&self, shape: Shape, interpolation: Interpolation) -> Result<Params> {
         let layout = Layout::new(shape, RlweLiteral::DEFAULT.degree, interpolation)?;
         let frames = self.frames(&layout);
-        let cut: Vec<_> = frames
-            .iter()
-            .filter_map(|frame| Some((frame, frame.cut()?)))
-            .collect();
-        let least = cut
-            .iter()
-            .map(|(frame, widths)| frame.bits(widths))
-            .min()
-            .unwrap_or(0);
-        let close = cut
+        let mut cut = Vec::with_capacity(frames.len());
+        for frame in &frames {
+            if let Some(widths) = frame.cut() {
+                cut.push(Solution { frame, widths });
+            }
+        }
+
+        // Polishing saves little: it does not make up for messages much larger than the smallest.
+        let least = cut.iter().map(|one| one.bits()).min().unwrap_or(0);
+        let polished = cut
             .into_iter()
-            .filter(|(frame, widths)| frame.bits(widths) <= least + least / CLOSE);
-        let polished = close.map(|(frame, widths)| (frame, frame.polish(widths)));
-        let best = polished.min_by_key(|(frame, widths)| frame.bits(widths));
-        let found = best.and_then(|(frame, widths)| {
-            Some((frame.literal(&widths)?, frame.modulus.rlwe.clone()))
-        });
-        let (literal, rlwe) = found.ok_or_else(|| {
-            refused(NAME)(format!(
-                "t = {} and {} columns fail with probability above {} even at full message precision",
-                layout.interpolation, layout.columns, self.failure
-            ))
-        })?;
-        Params::of_ring(literal, rlwe)
+            .filter(|one| one.bits() <= least + least / CLOSE)
+            .map(|one| Solution {
+                frame: one.frame,
+                widths: one.frame.polish(one.widths),
+            });
+
+        let best = polished.min_by_key(|one| one.bits());
+        if let Some(Solution { frame, widths }) = best
+            && let Some(literal) = frame.literal(&widths)
+        {
+            return Params::of_ring(literal, frame.modulus.rlwe.clone());
+        }
+        Err(refused(NAME)(format!(
+            "t = {} and {} columns fail with probability above {} even at full message precision",
+            layout.interpolation, layout.columns, self.failure
+        )))
     }
 
-    /// Fewest digits first, then the smallest modulus.
+    /// All frames of a layout: fewest digits first, then the smallest modulus.
     fn frames<'a>(&'a self, layout: &'a Layout) -> Vec<Frame<'a>> {
-        let levels = |packing| (0..RGSW_LEVELS.len()).map(move |rgsw| (packing, rgsw));
-        let levels = (0..PACKING_LEVELS.len()).flat_map(levels);
-        let frames = levels.flat_map(|(packing, rgsw)| {
-            self.moduli
-                .iter()
-                .filter_map(move |modulus| self.frame(modulus, layout, packing, rgsw))
-        });
-        frames.collect()
+        let mut frames = Vec::new();
+        for packing in 0..PACKING_LEVELS.len() {
+            for rgsw in 0..RGSW_LEVELS.len() {
+                for modulus in &self.moduli {
+                    frames.extend(self.frame(modulus, layout, packing, rgsw));
+                }
+            }
+        }
+        frames
     }
 
+    /// The frame of a modulus and numbers of digits, by their places; `None` if no variance is
+    /// allowed.
     fn frame<'a>(
         &'a self,
         modulus: &'a Modulus,
@@ -351,12 +376,14 @@ impl Search {
         packing: usize,
         rgsw: usize,
     ) -> Option<Frame<'a>> {
-        let allowed = noise::allowed(layout, modulus.value, (self.failure, self.failure_log2))?;
+        let allowed = noise::allowed(layout, modulus.value, self.failure, self.failure_log2)?;
+
         let d = layout.degree as u64;
         let keys = PACKING_LEVELS[packing] as u64 * d;
         let points =
             2 * RGSW_LEVELS[rgsw] as u64 * layout.interpolation.variables().len() as u64 * d;
         let answer = layout.chunks as u64 * d;
+
         Some(Frame {
             modulus,
             layout,
@@ -380,43 +407,78 @@ impl Search {
             .units()
             .next_power_of_two()
             .min(8 * degree as u64) as usize;
-        let multiples = |odd: usize| std::iter::successors(Some(odd), |t| Some(2 * t));
-        let of_points =
-            |t| Interpolation::of_points(t, degree).and_then(|points| self.smallest(shape, points));
-        let powers = multiples(1).take_while(|&t| t <= largest).map(of_points);
+
+        let powers = doublings(1)
+            .take_while(|&t| t <= largest)
+            .map(|t| self.smallest_of(shape, t));
         let mut candidates = undominated(successes(powers)?);
+
         let most = largest.min(2 * degree);
         let others = ODD_FACTORS
             .into_iter()
-            .flat_map(|odd| multiples(odd).take_while(|&t| t < most));
-        let others: Vec<Params> = others.map(of_points).filter_map(Result::ok).collect();
+            .flat_map(|odd| doublings(odd).take_while(|&t| t < most))
+            .filter_map(|t| self.smallest_of(shape, t).ok());
+
+        // Powers of two stay, also where another t dominates them: a goal may prefer them.
         let all: Vec<Params> = candidates.iter().cloned().chain(others).collect();
         candidates.extend(undominated(all).into_iter().filter(|one| !is_power(one)));
         Ok(candidates)
     }
+
+    /// The smallest messages for a shape and a t.
+    fn smallest_of(&self, shape: Shape, t: usize) -> Result<Params> {
+        let interpolation = Interpolation::of_points(t, RlweLiteral::DEFAULT.degree)?;
+        self.smallest(shape, interpolation)
+    }
+}
+
+/// A number times each power of two, ascending.
+fn doublings(odd: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(odd), |t| Some(2 * t))
+}
+
+/// Cost of an answer.
+#[derive(Clone, Copy, PartialEq)]
+struct AnswerCost {
+    bytes: u64,
+    seconds: f64,
 }
 
 /// The candidates that no other dominates in message bytes and answer time.
 fn undominated(all: Vec<Params>) -> Vec<Params> {
-    let costs: Vec<(u64, f64)> = all
+    let costs: Vec<AnswerCost> = all
         .iter()
-        .map(|one| (one.message_bytes(), one.rough_seconds()))
+        .map(|one| AnswerCost {
+            bytes: one.message_bytes(),
+            seconds: one.rough_seconds(),
+        })
         .collect();
-    let dominated = |i: usize| {
-        let (bytes, seconds) = costs[i];
-        let beats = |(j, other): (usize, &(u64, f64))| {
-            let equal = *other == (bytes, seconds);
-            other.0 <= bytes && other.1 <= seconds && (!equal || j < i)
-        };
-        costs.iter().enumerate().any(beats)
-    };
-    let keep: Vec<bool> = (0..all.len()).map(|i| !dominated(i)).collect();
-    all.into_iter()
-        .zip(keep)
-        .filter_map(|(one, keep)| keep.then_some(one))
-        .collect()
+
+    let mut kept = Vec::new();
+    for (i, one) in all.into_iter().enumerate() {
+        if !is_dominated(i, &costs) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
+/// Returns true if a cost is at least another one in both, the first of equal ones excepted.
+fn is_dominated(i: usize, costs: &[AnswerCost]) -> bool {
+    let one = costs[i];
+    costs.iter().enumerate().any(|(j, other)| {
+        let equal = *other == one;
+        other.bytes <= one.bytes && other.seconds <= one.seconds && (!equal || j < i)
+    })
+}
+
+/// Returns true if a t that is not a power of two is worth its longer setup.
+fn is_preferred(other: &Params, power: &Params, goal: Goal) -> bool {
+    other.score(goal) < PREFERENCE * power.score(goal)
+        && other.rough_setup_seconds() <= MAX_SETUP * power.rough_setup_seconds()
+}
+
+/// Returns true if t is a power of two.
 fn is_power(params: &Params) -> bool {
     params.layout().points.is_power_of_two()
 }

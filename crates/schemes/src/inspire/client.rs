@@ -72,25 +72,26 @@ impl scheme::Client<Inspire> for Client {
         let seed = &self.public.seed;
         check_indices(NAME, &params.layout().shape, indices, 1)?;
         let locations = vec![params.layout().locate(indices[0])];
+
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(params.rlwe(), &mut rng);
         let selector = params
             .selector()
             .encrypt(seed, &key, locations[0].column, &mut rng);
+
         // Lines 12 to 15: y_g, y_h and the RGSW encryptions of the record's point.
         let mut elements = self.packing.generate_key(&key, &mut rng).into_elements();
         elements.extend(self.point(&key, locations[0].block, &mut rng));
+
         let query = Query {
             selector,
             keys: round_keys(params, elements),
         };
-        Ok((
-            Secret {
-                key: Arc::new(key),
-                locations,
-            },
-            query,
-        ))
+        let secret = Secret {
+            key: Arc::new(key),
+            locations,
+        };
+        Ok((secret, query))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
@@ -110,6 +111,7 @@ impl Client {
         let params = &self.params;
         let layout = self.params.layout();
         let exponents = Zeroizing::new(layout.interpolation.exponents(block, layout.degree));
+
         let masks = self.rgsw_masks.chunks_exact(params.rgsw_rows());
         let rows = masks.zip(exponents.iter()).flat_map(|(masks, &exponent)| {
             encrypt_monomial(params.rlwe(), key, masks, exponent, params.rgsw(), rng)
@@ -143,41 +145,52 @@ pub(super) fn extract(
         modulus: PLAINTEXT.into(),
         fill: literal.fill(),
     };
+
     let chunks = answer
         .masks
         .chunks_exact(degree)
         .zip(answer.bodies.chunks_exact(degree));
-    let decrypt = |(mask, body)| {
-        literal
-            .response()
-            .decrypt(ring, &secret.key, plaintext, mask, body)
-    };
-    let (words, within): (Vec<Zeroizing<Vec<u32>>>, Vec<bool>) = chunks.map(decrypt).unzip();
-    let within = within.into_iter().fold(true, |all, one| all & one);
-    let decodes = words
-        .iter()
-        .flat_map(|words| words.iter())
-        .fold(within, |all, &word| all & (word < 1 << 16));
-    let record = |(number, (seed, location)): (usize, (&Seed, &Location))| {
-        let mut bytes = Zeroizing::new(vec![0; part.unit_layout.unit_bytes]);
-        let elements = bytes.chunks_exact_mut(part.element_bytes());
-        for ((chunk, words), bytes) in words.iter().enumerate().zip(elements) {
-            // The part of the stream tells which element was asked for, so it is erased with the
-            // record.
-            whitening_from(part, seed, chunk, location.unit).fill(bytes);
-            unwhiten(&words[number * part.degree..][..part.degree], bytes);
-        }
-        part.unit_layout.select(&bytes, location.slot)
-    };
-    let records = seeds
-        .iter()
-        .zip(&secret.locations)
-        .enumerate()
-        .map(record)
-        .collect();
+    let mut chunk_words: Vec<Zeroizing<Vec<u32>>> = Vec::new();
+    let mut decodes = true;
+    for (mask, body) in chunks {
+        let response = literal.response();
+        let (words, within) = response.decrypt(ring, &secret.key, plaintext, mask, body);
+        decodes &= within;
+        chunk_words.push(words);
+    }
+    for &word in chunk_words.iter().flat_map(|words| words.iter()) {
+        decodes &= word < 1 << 16;
+    }
+
+    let mut records = Vec::with_capacity(seeds.len());
+    for (number, (seed, location)) in seeds.iter().zip(&secret.locations).enumerate() {
+        let first_word = number * part.degree;
+        records.push(record(part, seed, location, &chunk_words, first_word));
+    }
+
+    // Checked last: the time must not tell whether the answer decodes.
     if decodes {
         Ok(records)
     } else {
         Err(Error::NotDecodable)
     }
+}
+
+/// The record of one part, whose words start at `first_word` of each chunk.
+fn record(
+    part: &Layout,
+    seed: &Seed,
+    location: &Location,
+    chunk_words: &[Zeroizing<Vec<u32>>],
+    first_word: usize,
+) -> Record {
+    let mut bytes = Zeroizing::new(vec![0; part.unit_layout.unit_bytes]);
+    let elements = bytes.chunks_exact_mut(part.element_bytes());
+    for ((chunk, words), bytes) in chunk_words.iter().enumerate().zip(elements) {
+        // The part of the stream tells which element was asked for, so it is erased with the
+        // record.
+        whitening_from(part, seed, chunk, location.unit).fill(bytes);
+        unwhiten(&words[first_word..][..part.degree], bytes);
+    }
+    part.unit_layout.select(&bytes, location.slot)
 }

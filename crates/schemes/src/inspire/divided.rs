@@ -1,7 +1,9 @@
-//! SETUP of InsPIRe by many tasks: some encode columns, then others prepare packs.
+//! SETUP of InsPIRe by many tasks.
 //!
-//! An encoding has the words of some columns, pack after pack, each with d words of every column; then
-//! the exceptions among them. A task that prepares packs thus reads one range of each encoding.
+//! Some tasks encode columns, then others prepare packs.
+//!
+//! An encoding has the words of some columns, pack after pack, each with d words of every column;
+//! then the exceptions among them. So a task that prepares packs reads one range of each encoding.
 
 use std::ops::Range;
 
@@ -20,8 +22,8 @@ use crate::shared::packs::PreparedPacks;
 /// (row, column) of a word that represents +32768.
 type Place = [u32; 2];
 
-/// Divides the columns among tasks, in whole blocks of [`BLOCK_COLUMNS`]; among fewer tasks if there
-/// are fewer blocks.
+/// Divides the columns among tasks, in whole blocks of [`BLOCK_COLUMNS`]; among fewer tasks if
+/// there are fewer blocks.
 pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> {
     let blocks = layout.columns.div_ceil(BLOCK_COLUMNS);
     let tasks = tasks.clamp(1, blocks);
@@ -32,9 +34,6 @@ pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> 
 }
 
 /// ENCODEDB of Algorithm 7 for some columns.
-///
-/// # Errors
-/// The errors of the source.
 pub(super) fn encode(
     layout: &Layout,
     seed: &Seed,
@@ -45,6 +44,7 @@ pub(super) fn encode(
     let degree = layout.degree;
     let count = columns.len();
     let mut words = vec![0i16; layout.rows() * count];
+
     let exceptions = encode_blocks(
         layout,
         seed,
@@ -54,15 +54,14 @@ pub(super) fn encode(
         |first, block| {
             let packs = words.chunks_exact_mut(count * degree).enumerate();
             parallel::for_each(packs, |(pack, out)| {
-                for (column, out) in block
-                    .iter()
-                    .zip(out[(first - columns.start) * degree..].chunks_mut(degree))
-                {
+                let outs = out[(first - columns.start) * degree..].chunks_mut(degree);
+                for (column, out) in block.iter().zip(outs) {
                     out.copy_from_slice(&column[pack * degree..][..degree]);
                 }
             });
         },
     )?;
+
     let words: &[u8] = bytemuck::cast_slice(&words);
     let exceptions: &[u8] = bytemuck::cast_slice(&exceptions);
     let mut all = AlignedBytes::zeroed(words.len() + exceptions.len());
@@ -80,27 +79,24 @@ struct Encoding<'a> {
 }
 
 impl<'a> Encoding<'a> {
-    /// # Errors
-    /// [`Error::Length`].
+    /// The parts of an encoding; an error if the words are incomplete, or an exception is.
     fn new(layout: &Layout, columns: Range<usize>, bytes: &'a [u8]) -> Result<Self> {
         let words = 2 * layout.rows() * columns.len();
         let whole =
             bytes.len() >= words && (bytes.len() - words).is_multiple_of(size_of::<Place>());
         if !whole {
-            let found = bytes.len() as u64;
-            let expected = words as u64;
             return Err(Error::Length {
                 what: "the encoding of some columns",
-                found,
-                expected,
+                found: bytes.len() as u64,
+                expected: words as u64,
             });
         }
+
         let (words, exceptions) = bytes.split_at(words);
-        let exceptions = bytemuck::cast_slice(exceptions);
         Ok(Self {
             columns,
             words: bytemuck::cast_slice(words),
-            exceptions,
+            exceptions: bytemuck::cast_slice(exceptions),
         })
     }
 
@@ -109,21 +105,21 @@ impl<'a> Encoding<'a> {
         let degree = layout.degree;
         let count = self.columns.len();
         for first in (0..count).step_by(BLOCK_COLUMNS) {
-            let column = |index: usize| {
-                let words = |pack: usize| &self.words[(pack * count + index) * degree..][..degree];
-                packs.clone().flat_map(words).copied().collect()
-            };
             let block = first..count.min(first + BLOCK_COLUMNS);
-            let columns: Vec<Vec<i16>> = parallel::map(block, column);
+            let columns: Vec<Vec<i16>> = parallel::map(block, |index| {
+                packs
+                    .clone()
+                    .flat_map(|pack| &self.words[(pack * count + index) * degree..][..degree])
+                    .copied()
+                    .collect()
+            });
             write_columns(tiles, layout.columns, self.columns.start + first, &columns);
         }
     }
 }
 
-/// Lines 7 and 8 and the offline part of Algorithm 1 for some packs, from the encodings of all columns.
-///
-/// # Errors
-/// [`Error::Length`] for other encodings; the errors of [`PreparedPacks::prepare`].
+/// Lines 7 and 8 and the offline part of Algorithm 1 for some packs, from the encodings of all
+/// columns.
 pub(super) fn prepare(
     sections: &Sections,
     params: &Params,
@@ -133,25 +129,22 @@ pub(super) fn prepare(
     progress: &dyn Progress,
 ) -> Result<Vec<Piece>> {
     let layout = params.layout();
-    let ranges = column_ranges(layout, encoded.len());
-    Error::check_length("the encodings of all columns", encoded.len(), ranges.len())?;
-    let all = ranges
-        .into_iter()
-        .zip(encoded)
-        .map(|(columns, bytes)| Encoding::new(layout, columns, bytes));
-    let all = all.collect::<Result<Vec<_>>>()?;
-    let rows = (packs.start * layout.degree) as u32..(packs.end * layout.degree) as u32;
+    let all = encodings(layout, encoded)?;
+
     let mut tiles =
         AlignedBytes::zeroed(layout.matrix_bytes() as usize / layout.packs() * packs.len());
-    all.iter()
-        .for_each(|one| one.write(layout, &packs, tiles.slice_mut()));
-    let mut exceptions: Vec<Place> = all.iter().flat_map(|one| one.exceptions).copied().collect();
-    exceptions.retain(|[row, _]| rows.contains(row));
-    exceptions.sort_unstable();
+    for one in &all {
+        one.write(layout, &packs, tiles.slice_mut());
+    }
+
+    let rows = (packs.start * layout.degree) as u32..(packs.end * layout.degree) as u32;
+    let exceptions = exceptions_in(&all, &rows);
+    // Rows of the matrix here count from these packs, rows of the kept exceptions from the first.
     let here: Vec<Place> = exceptions
         .iter()
         .map(|[row, column]| [row - rows.start, *column])
         .collect();
+
     progress.stage("pack", packs.len() as u64);
     let masks = RowMasks {
         ring: params.rlwe().ring(),
@@ -163,9 +156,14 @@ pub(super) fn prepare(
         progress,
     };
     let packing = params.packing(seed)?;
-    let masks = |pack| masks.of_pack(pack);
-    let prepared =
-        PreparedPacks::prepare(sections.packs, &packing, packs.len(), masks, &mut InMemory)?;
+    let prepared = PreparedPacks::prepare(
+        sections.packs,
+        &packing,
+        packs.len(),
+        |pack| masks.of_pack(pack),
+        &mut InMemory,
+    )?;
+
     let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));
     let mut pieces = Vec::from(prepared.into_pieces());
     pieces.push(Piece {
@@ -177,4 +175,23 @@ pub(super) fn prepare(
         bytes: tiles.into(),
     });
     Ok(pieces)
+}
+
+/// The exceptions of some rows, sorted.
+fn exceptions_in(all: &[Encoding<'_>], rows: &Range<u32>) -> Vec<Place> {
+    let mut exceptions: Vec<Place> = all.iter().flat_map(|one| one.exceptions).copied().collect();
+    exceptions.retain(|[row, _]| rows.contains(row));
+    exceptions.sort_unstable();
+    exceptions
+}
+
+/// The encodings of all columns, one for each of the tasks' ranges.
+fn encodings<'a>(layout: &Layout, encoded: &'a [Blob]) -> Result<Vec<Encoding<'a>>> {
+    let ranges = column_ranges(layout, encoded.len());
+    Error::check_length("the encodings of all columns", encoded.len(), ranges.len())?;
+    ranges
+        .into_iter()
+        .zip(encoded)
+        .map(|(columns, bytes)| Encoding::new(layout, columns, bytes))
+        .collect()
 }

@@ -17,7 +17,7 @@ use crate::shared::matrices::BLOCK_COLUMNS;
 /// The centred value that does not fit 16 bits: +32768, stored as −32768.
 const EXCEPTION: i32 = 1 << 15;
 
-/// The stream that whitens chunk `chunk` of all records; element e starts at byte e·2d.
+/// Stream that whitens chunk `chunk` of all records; element e starts at byte e·2d.
 pub fn whitening(seed: &Seed, chunk: usize) -> Expander {
     seed.expand("inspire/whitening", chunk as u64)
 }
@@ -60,8 +60,8 @@ pub(super) fn encode(
     )
 }
 
-/// Encodes a range of columns, and passes adjacent ones to `write`, from a first column on. Returns the
-/// exceptions, sorted.
+/// Encodes a range of columns, and passes adjacent ones to `write`, from a first column on. Returns
+/// the exceptions, sorted.
 pub(super) fn encode_blocks(
     layout: &Layout,
     seed: &Seed,
@@ -70,27 +70,38 @@ pub(super) fn encode_blocks(
     progress: &dyn Progress,
     mut write: impl FnMut(usize, &[Vec<i16>]),
 ) -> Result<Vec<[u32; 2]>> {
-    let encode = |index: usize| -> Result<Column> {
-        let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
-        layout
-            .unit_layout
-            .read(records, (index * layout.points) as u64, &mut bytes)?;
-        Ok(Column::encode(layout, seed, index, &bytes))
-    };
     let mut exceptions = Vec::new();
     for first in columns.clone().step_by(BLOCK_COLUMNS) {
         let block = first..columns.end.min(first + BLOCK_COLUMNS);
-        let columns = parallel::try_map(block, encode)?;
-        let (words, listed): (Vec<_>, Vec<_>) = columns
-            .into_iter()
-            .map(|column| (column.words, column.exceptions))
-            .unzip();
+        let encoded =
+            parallel::try_map(block, |index| encode_column(layout, seed, index, records))?;
+
+        let mut words = Vec::with_capacity(encoded.len());
+        for column in encoded {
+            words.push(column.words);
+            exceptions.extend(column.exceptions);
+        }
         write(first, &words);
-        exceptions.extend(listed.into_iter().flatten());
         progress.advance(words.len() as u64);
     }
+
+    // Each column lists its own by row, so together they are out of order.
     exceptions.sort_unstable();
     Ok(exceptions)
+}
+
+/// Reads the records of a column and encodes them.
+fn encode_column(
+    layout: &Layout,
+    seed: &Seed,
+    index: usize,
+    records: &dyn Records,
+) -> Result<Column> {
+    let mut bytes = vec![0; layout.points * layout.unit_layout.unit_bytes];
+    layout
+        .unit_layout
+        .read(records, (index * layout.points) as u64, &mut bytes)?;
+    Ok(Column::encode(layout, seed, index, &bytes))
 }
 
 /// One encoded column: the words of all rows, and exceptions as [`encode`] returns them.
@@ -109,6 +120,7 @@ impl Column {
             words: vec![0; layout.rows()],
             exceptions: Vec::new(),
         };
+
         let mut values = vec![0u32; words];
         for chunk in 0..layout.chunks {
             let mut stream = whitening_from(layout, seed, chunk, (index * layout.points) as u64);
@@ -120,6 +132,7 @@ impl Column {
                     element,
                 );
             }
+
             layout.interpolation.to_coefficients(
                 &mut values,
                 layout.degree,
@@ -134,12 +147,12 @@ impl Column {
     fn store(&mut self, first_row: usize, values: &[u32]) {
         let words = &mut self.words[first_row..][..values.len()];
         for (r, (word, &value)) in words.iter_mut().zip(values).enumerate() {
-            let centred = value as i32
-                - if value > PLAINTEXT / 2 {
-                    PLAINTEXT as i32
-                } else {
-                    0
-                };
+            let wrap = if value > PLAINTEXT / 2 {
+                PLAINTEXT as i32
+            } else {
+                0
+            };
+            let centred = value as i32 - wrap;
             *word = centred as i16;
             if centred == EXCEPTION {
                 self.exceptions
@@ -153,6 +166,7 @@ impl Column {
 fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
     let mut mask = vec![0; bytes.len()];
     stream.fill(&mut mask);
+
     let pairs = bytes.chunks_exact(2).zip(mask.chunks_exact(2));
     for (word, (byte, mask)) in words.iter_mut().zip(pairs) {
         *word = u32::from(u16::from_le_bytes([byte[0] ^ mask[0], byte[1] ^ mask[1]]));
@@ -165,6 +179,7 @@ pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
     let groups = tiles
         .chunks_exact_mut(pairs * 2 * matvec_i16::ROWS)
         .enumerate();
+
     parallel::for_each(groups, |(group, tile)| {
         let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
         for column in columns {
@@ -195,6 +210,7 @@ impl<'a> Columns<'a> {
             .map(|&[row, column]| [column, row])
             .collect();
         exceptions.sort_unstable();
+
         Self {
             layout,
             seed,
@@ -215,8 +231,10 @@ impl<'a> Columns<'a> {
         let bytes = self.layout.element_bytes();
         let mut coefficients = self.residues(column);
         let mut elements = vec![0; points * chunks * bytes];
+
         for (chunk, values) in coefficients.chunks_exact_mut(points * degree).enumerate() {
             interpolation.to_values(values, degree, Modulus::new(PLAINTEXT));
+
             let mut stream =
                 whitening_from(self.layout, self.seed, chunk, (column * points) as u64);
             for (k, words) in values.chunks_exact(degree).enumerate() {
@@ -231,15 +249,16 @@ impl<'a> Columns<'a> {
     /// One column of the matrix as residues modulo p.
     fn residues(&self, column: usize) -> Vec<u32> {
         let words = matrix::read_column(self.tiles, self.layout.columns, column);
-        let residue = |word: i16| i32::from(word).rem_euclid(PLAINTEXT as i32) as u32;
-        let mut residues: Vec<u32> = words.into_iter().map(residue).collect();
+        let mut residues: Vec<u32> = words
+            .into_iter()
+            .map(|word| i32::from(word).rem_euclid(PLAINTEXT as i32) as u32)
+            .collect();
+
         let start = self
             .exceptions
             .partition_point(|[c, _]| (*c as usize) < column);
-        for [_, row] in self.exceptions[start..]
-            .iter()
-            .take_while(|[c, _]| *c as usize == column)
-        {
+        let listed = self.exceptions[start..].iter();
+        for [_, row] in listed.take_while(|[c, _]| *c as usize == column) {
             residues[*row as usize] = PLAINTEXT / 2;
         }
         residues

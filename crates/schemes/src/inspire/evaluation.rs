@@ -1,4 +1,6 @@
-//! EVALPOLY (Algorithm 9): packed coefficients at a query's encrypted point, as an answer.
+//! EVALPOLY (Algorithm 9).
+//!
+//! The polynomial of the packed coefficients at a query's encrypted point, switched to an answer.
 
 use papir_core::parallel;
 use papir_lattice::mod_switch::lift_elements;
@@ -32,8 +34,8 @@ impl Evaluation {
     }
 
     /// Horner's rule at the encrypted point, with one result for each chunk. With several variables
-    /// (appendix G.2) the polynomials in the innermost one are evaluated first; their values are the
-    /// coefficients in the next.
+    /// (appendix G.2) the polynomials in the innermost one are evaluated first; their values are
+    /// the coefficients in the next.
     pub(super) fn evaluate(
         &self,
         params: &Params,
@@ -43,12 +45,15 @@ impl Evaluation {
         let rows = params.rgsw_rows();
         let points = self.masks.chunks_exact(rows).zip(bodies.chunks_exact(rows));
         let variables = params.layout().interpolation.variables().zip(points);
-        variables.fold(packed, |coefficients, (size, (masks, bodies))| {
+
+        let mut coefficients = packed;
+        for (size, (masks, bodies)) in variables {
             let point = Rows::new(params.rlwe().ring(), masks, bodies);
-            parallel::map(coefficients.chunks(size), |polynomial| {
+            coefficients = parallel::map(coefficients.chunks(size), |polynomial| {
                 horner(params, polynomial, &point)
-            })
-        })
+            });
+        }
+        coefficients
     }
 }
 
@@ -76,6 +81,7 @@ fn horner(params: &Params, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
         .next()
         .cloned()
         .unwrap_or_else(|| Rlwe::zero(ring));
+
     let mut work = Workspace::new(ring, point.count());
     descending.fold(first, |sum, coefficient| {
         let mut next = Rlwe::zero(ring);

@@ -51,6 +51,7 @@ impl Interpolation {
         if points <= most || !points.is_power_of_two() || !degree.is_power_of_two() {
             return Self::of_one_variable(points);
         }
+
         let mut left = points;
         let mut sizes = Vec::new();
         while left > 1 {
@@ -73,6 +74,7 @@ impl Interpolation {
                 "at most 4",
             ));
         }
+
         let mut all = [1; MAX_VARIABLES];
         let mut points = 1u32;
         for (place, &size) in all.iter_mut().zip(sizes) {
@@ -83,7 +85,8 @@ impl Interpolation {
                 let expected = "2 or more, below 2^32 in all";
                 return Err(Error::out_of_bounds(what, size as u64, expected));
             };
-            (*place, points) = (size, product);
+            *place = size;
+            points = product;
         }
         Ok(Self { sizes: all })
     }
@@ -103,15 +106,18 @@ impl Interpolation {
     /// index by it.
     pub fn exponents(&self, k: u32, degree: usize) -> Vec<u32> {
         let mut left = k;
-        let mut next = |size: usize| {
+        // Full capacity from the start: growing would leave copies of a secret point behind.
+        let mut exponents = Vec::with_capacity(self.variables().len());
+        for size in self.variables() {
             let point = left % size as u32;
             left /= size as u32;
+
             let bits = size.trailing_zeros();
             let coset = point >> bits;
             let root = point & ((1 << bits) - 1);
-            coset + root * ((2 * degree as u32) >> bits)
-        };
-        self.variables().map(&mut next).collect()
+            exponents.push(coset + root * ((2 * degree as u32) >> bits));
+        }
+        exponents
     }
 
     /// Values at all points to coefficients, in place: t polynomials of d residues below p, p odd.
@@ -137,6 +143,7 @@ impl Interpolation {
             self.points() * degree,
             "t polynomials of d residues"
         );
+
         let mut stride = 1;
         for size in self.variables() {
             let mut axis = Axis::new(size, degree, modulus);
@@ -146,8 +153,9 @@ impl Interpolation {
                     transform(&mut axis, block, &mut out);
                     block.copy_from_slice(&out);
                 } else {
-                    (0..stride)
-                        .for_each(|first| axis.strided(block, stride, first, &mut out, transform));
+                    for first in 0..stride {
+                        axis.strided(block, stride, first, &mut out, transform);
+                    }
                 }
             }
             stride *= size;
@@ -157,17 +165,15 @@ impl Interpolation {
     /// Average cost of interpolating one ring element: levels of a transform, and rotations of
     /// [`Nodes`].
     pub fn work(&self, degree: usize) -> (f64, f64) {
-        let of_variable = |size: usize| {
+        let mut levels = 0.0;
+        let mut turns = 0.0;
+        for size in self.variables() {
             let roots = 1usize << size.trailing_zeros();
-            let rotations = rotations(size / roots, roots, degree);
-            (
-                f64::from(roots.ilog2()),
-                rotations as f64 / (size / roots) as f64,
-            )
-        };
-        self.variables()
-            .map(of_variable)
-            .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+            let cosets = size / roots;
+            levels += f64::from(roots.ilog2());
+            turns += rotations(cosets, roots, degree) as f64 / cosets as f64;
+        }
+        (levels, turns)
     }
 }
 
@@ -175,14 +181,10 @@ impl fmt::Display for Interpolation {
     /// t, as a product of several variables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.variables().map(|size| size.to_string()).collect();
-        f.write_str(
-            if sizes.is_empty() {
-                "1".to_owned()
-            } else {
-                sizes.join(" · ")
-            }
-            .as_str(),
-        )
+        if sizes.is_empty() {
+            return f.write_str("1");
+        }
+        f.write_str(&sizes.join(" · "))
     }
 }
 
@@ -211,12 +213,14 @@ impl Axis {
             "{size} points of a variable, at most {}",
             2 * degree
         );
+
         let roots = 1usize << size.trailing_zeros();
         let half = modulus.value().div_ceil(2);
         let first = (0..roots.ilog2()).fold(1, |factor, _| modulus.mul(factor, half));
         let minus_half = modulus.sub(0, half);
         let factors =
             iter::successors(Some(first), |&factor| Some(modulus.mul(factor, minus_half)));
+
         Self {
             degree,
             roots,
@@ -241,12 +245,14 @@ impl Axis {
         let places = (first..block.len() / d)
             .step_by(stride)
             .map(|place| place * d);
+
         let mut line: Vec<u32> = places
             .clone()
             .flat_map(|place| &block[place..place + d])
             .copied()
             .collect();
         transform(self, &mut line, out);
+
         for (place, poly) in places.zip(out.chunks_exact(d)) {
             block[place..place + d].copy_from_slice(poly);
         }
@@ -261,6 +267,7 @@ impl Axis {
         }
     }
 
+    /// Transforms the values or coefficients of each coset.
     fn transform_cosets(&mut self, line: &mut [u32]) {
         for coset in line.chunks_exact_mut(self.roots * self.degree) {
             monomial::dft_mod(coset, self.degree, self.modulus, &mut self.scratch);
@@ -273,6 +280,7 @@ impl Axis {
         let d = self.degree;
         let m = self.roots;
         self.transform_cosets(line);
+
         for j in 0..m {
             let place = self.reversed((m - j) % m) * d;
             if self.factors.len() == 1 {
@@ -296,6 +304,7 @@ impl Axis {
         let d = self.degree;
         let m = self.roots;
         let order = 2 * self.degree;
+
         for (s, poly) in self.across.chunks_exact_mut(d).enumerate() {
             let coset = &line[s * m * d..];
             monomial::rotate_mod(
@@ -305,6 +314,7 @@ impl Axis {
                 self.modulus,
             );
         }
+
         self.nodes.divide_differences(&mut self.across);
         for (poly, &factor) in self.across.chunks_exact_mut(d).zip(&self.factors) {
             pointwise::scale(&mut self.scratch, poly, factor, self.modulus);
@@ -318,8 +328,11 @@ impl Axis {
         let d = self.degree;
         let m = self.roots;
         if self.factors.len() > 1 {
-            (0..m).for_each(|j| self.onto_cosets(line, j));
+            for j in 0..m {
+                self.onto_cosets(line, j);
+            }
         }
+
         self.transform_cosets(line);
         for (coset, out) in line.chunks_exact(m * d).zip(out.chunks_exact_mut(m * d)) {
             for (k, value) in out.chunks_exact_mut(d).enumerate() {
@@ -333,9 +346,12 @@ impl Axis {
         let d = self.degree;
         let m = self.roots;
         let places = (j..line.len() / d).step_by(m).map(|place| place * d);
+
+        // The values replace the coefficients in the line, so these are read first.
         for (poly, place) in self.across.chunks_exact_mut(d).zip(places.clone()) {
             poly.copy_from_slice(&line[place..][..d]);
         }
+
         for (s, place) in places.enumerate() {
             self.nodes.evaluate(&self.across, s, &mut self.scratch);
             monomial::rotate_mod(
@@ -393,6 +409,7 @@ impl Nodes {
             "{count} points at steps of {}",
             self.step
         );
+
         for j in 1..count {
             for i in (j..count).rev() {
                 let (before, from) = values.split_at_mut(i * d);
@@ -412,6 +429,7 @@ impl Nodes {
             self.modulus,
         );
         poly.copy_from_slice(&self.scratch);
+
         let mut shift = (i - j) * self.step;
         while shift != self.degree {
             // poly ← poly·(1 + X^shift).
@@ -448,7 +466,10 @@ impl Nodes {
 
 /// Rotations that [`Nodes::divide_differences`] and [`Nodes::expand`] make of `count` polynomials.
 fn rotations(count: usize, step: usize, degree: usize) -> usize {
-    let sums = |j: usize| (degree / step).ilog2().saturating_sub(j.trailing_zeros()) as usize;
-    let divisions: usize = (1..count).map(|j| (count - j) * (1 + sums(j))).sum();
+    let mut divisions = 0;
+    for j in 1..count {
+        let sums = (degree / step).ilog2().saturating_sub(j.trailing_zeros()) as usize;
+        divisions += (count - j) * (1 + sums);
+    }
     divisions + count * (count - 1) / 2
 }

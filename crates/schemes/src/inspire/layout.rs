@@ -1,4 +1,6 @@
-//! Layout of the matrix: records fill ring elements, t elements make a column.
+//! Layout of the matrix.
+//!
+//! Records fill ring elements, t elements make a column.
 
 use papir_core::{Error, Result, Shape};
 use papir_kernels::matvec_i16;
@@ -39,26 +41,14 @@ impl Layout {
     /// [`Error::OutOfBounds`] if a variable takes more than 2d points, d is not a multiple of 64,
     /// or there are more than 2²⁴ columns or 2³² rows.
     pub fn new(shape: Shape, degree: usize, interpolation: Interpolation) -> Result<Self> {
-        if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
-            let expected = format!("at most {}", 2 * degree);
-            return Err(Error::out_of_bounds(
-                "the points of a variable",
-                found as u64,
-                expected,
-            ));
-        }
-        if !degree.is_multiple_of(matvec_i16::ROWS) {
-            return Err(Error::out_of_bounds(
-                "the degree d",
-                degree as u64,
-                "a multiple of 64",
-            ));
-        }
+        check_degree(degree, &interpolation)?;
+
         let points = interpolation.points();
         let unit_layout = unit_layout(shape, degree)?;
         let chunks = unit_layout.unit_bytes / (2 * degree);
         let columns = unit_layout.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
+
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds(
                 "the number of rows",
@@ -73,7 +63,7 @@ impl Layout {
                 "at most 2^24",
             ));
         }
-        let columns = columns as usize;
+
         Ok(Self {
             shape,
             unit_layout,
@@ -81,7 +71,7 @@ impl Layout {
             chunks,
             interpolation,
             points,
-            columns,
+            columns: columns as usize,
         })
     }
 
@@ -122,7 +112,28 @@ impl Layout {
     }
 }
 
-/// Records in as many ring elements of `degree` words as the longest needs.
+/// Checks that d gives whole row groups, and enough points for each variable.
+fn check_degree(degree: usize, interpolation: &Interpolation) -> Result<()> {
+    if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
+        let expected = format!("at most {}", 2 * degree);
+        return Err(Error::out_of_bounds(
+            "the points of a variable",
+            found as u64,
+            expected,
+        ));
+    }
+
+    if !degree.is_multiple_of(matvec_i16::ROWS) {
+        return Err(Error::out_of_bounds(
+            "the degree d",
+            degree as u64,
+            "a multiple of 64",
+        ));
+    }
+    Ok(())
+}
+
+/// Records in units of the fewest ring elements of `degree` words that hold one.
 pub(super) fn unit_layout(shape: Shape, degree: usize) -> Result<Units> {
     Units::new(shape, shape.record_bytes().next_multiple_of(2 * degree))
 }

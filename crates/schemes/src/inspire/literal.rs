@@ -16,7 +16,7 @@ pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::MAX_PLANES as u32 * matvec_i1
 /// Share of half the distance between messages that an error may fill. The 2048 words of an answer
 /// to another query all do with a probability of (31/32)^2048 < 2⁻⁹³.
 pub(super) const FILL: f64 = 31.0 / 32.0;
-/// Fewest bits of an answer's coefficient: more than those of a word.
+/// Fewest bits of an answer's coefficient: one more than a word has.
 pub(super) const LEAST_ANSWER_BITS: u32 = 17;
 
 /// InsPIRe.
@@ -94,6 +94,7 @@ impl Literal {
         let RlweLiteral { degree, sigma, .. } = self.rlwe;
         let answer = self.response();
         let below_q = |bits: u32| (1..=62).contains(&bits) && 1u64 << bits < modulus;
+
         let fits = answer.fit(degree, modulus as f64, sigma)
             && answer.b >= LEAST_ANSWER_BITS
             && below_q(answer.a)
@@ -105,6 +106,7 @@ impl Literal {
                 "message bits {self:?} do not fit q = {modulus}"
             )));
         }
+
         check_matrix(degree, self.key_switch)
     }
 }

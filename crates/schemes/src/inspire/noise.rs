@@ -37,10 +37,12 @@ impl Noise {
         let setting = |key_bits| Setting::error_like(layout.degree, modulus, sigma, key_bits);
         let [y_g, y_h, rgsw] = literal.key_bits.all().map(setting);
         let points = layout.points as f64;
+
         // All but the last of a pack's d − 1 key switches are under y_g; a partial pack of n words
         // has n − 1 of them.
         let pack = y_g.partial_packing(literal.key_switch, layout.degree - 1)
             + y_h.partial_packing(literal.key_switch, 2);
+
         Self {
             selection: squared_sums(layout, literal.failure)
                 * selector(sigma, modulus, literal.query_bits),
@@ -66,6 +68,7 @@ impl Noise {
             variance,
             coefficients(layout) as f64,
         );
+
         if bound.is_default() {
             failure
         } else {
@@ -91,12 +94,16 @@ fn coefficients(layout: &Layout) -> usize {
 pub(super) fn allowed(
     layout: &Layout,
     modulus: f64,
-    (bound, failure_log2): (FailureBound, f64),
+    bound: FailureBound,
+    failure_log2: f64,
 ) -> Option<f64> {
     let threshold = threshold(layout, modulus, FILL);
     let tails = tails(bound, layout.degree);
-    (threshold > 0.0)
-        .then(|| tails.variance_for(threshold, coefficients(layout) as f64, failure_log2))
+    if threshold > 0.0 {
+        Some(tails.variance_for(threshold, coefficients(layout) as f64, failure_log2))
+    } else {
+        None
+    }
 }
 
 /// Variance of a selector entry on the server.
@@ -116,6 +123,7 @@ pub(super) fn squared_sums(layout: &Layout, bound: FailureBound) -> f64 {
     if layout.points == 1 {
         return squares_of_whitened(layout.columns, 2f64.powi(15), rows, bound);
     }
+
     let columns = layout.columns as f64;
     let points = layout.points as f64;
     let tail = if bound.is_default() {

@@ -1,20 +1,22 @@
-//! A database whose matrices and packs a device holds: Algorithm 9, lines 7 to 12 and EVALPOLY there.
+//! Answers on a device: Algorithm 9, lines 7 to 12, and EVALPOLY.
 
 use papir_core::device::{Device, DeviceGadget, DeviceRing, PackQuery, Packs, Tiles, Words};
 use papir_core::{Progress, Result, parallel};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::rlwe::Rlwe;
-use papir_ring::{Form, Poly, Ring, Values};
+use papir_ring::prg::Seed;
+use papir_ring::{Form, Poly, Ring};
 
 use super::params::Params;
-use super::prepared::{Copies, PackingKey, Prepared};
+use super::prepared::{Copies, Prepared};
+use super::server::Keys;
 use super::wire::Query;
 use crate::shared::packs::matrix_columns;
 
 impl Prepared {
-    /// The same part with a copy of its matrices and packs on a device; `None` if the device works with
-    /// matrices only, or there are several parts.
+    /// The same part with a copy of its matrices and packs on a device; `None` if the device works
+    /// with matrices only, or there are several parts.
     pub(super) fn with_packs_on(
         &self,
         params: &Params,
@@ -23,6 +25,20 @@ impl Prepared {
         let [seed] = self.seeds[..] else {
             return Ok(None);
         };
+        let Some(held) = device.hold_packs(&self.device_packs(params, &seed)?)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            copies: Copies {
+                words: Vec::new(),
+                packs: Some(held),
+            },
+            ..self.clone()
+        }))
+    }
+
+    /// Matrices and packs of the only part as a device takes them.
+    fn device_packs(&self, params: &Params, seed: &Seed) -> Result<Packs<'_>> {
         let ring = params.rlwe().ring();
         let literal = params.literal();
         let GadgetParams {
@@ -33,7 +49,8 @@ impl Prepared {
         let tiles = bytemuck::cast_slice(&self.tiles);
         let matrices = self.packs.words.bytes();
         let packs = &self.packs.packs;
-        let held = device.hold_packs(&Packs {
+
+        Ok(Packs {
             ring: ring_of(ring),
             selected: Tiles::new(Words::Signed16, self.layout.columns, tiles)?,
             exceptions: self.exceptions.of_part(0),
@@ -44,58 +61,58 @@ impl Prepared {
             last: residues(packs.iter().flat_map(|pack| &pack.last)),
             last_levels: self.packing.last_elements(),
             variables: self.layout.interpolation.variables().collect(),
-            point_masks: residues(&params.rgsw_masks(&seed)),
+            point_masks: residues(&params.rgsw_masks(seed)),
             gadget: DeviceGadget {
                 levels,
                 log_base,
                 drop,
             },
-        })?;
-        Ok(held.map(|held| Self {
-            copies: Copies {
-                words: Vec::new(),
-                packs: Some(held),
-            },
-            ..self.clone()
-        }))
+        })
     }
 
-    /// One encryption for each chunk, for each query with its packing key and RGSW bodies; `None` if no
-    /// device has the packs, or it fails.
+    /// One encryption for each chunk, for each query with its keys; `None` if no device has the
+    /// packs, or it fails.
     pub(super) fn evaluate_on_device(
         &self,
         params: &Params,
         queries: &[&Query],
-        keys: &[(&PackingKey, &[Poly<Values>])],
+        keys: &[Keys],
         progress: &dyn Progress,
     ) -> Option<Vec<Vec<Rlwe>>> {
         let held = self.copies.packs.as_ref()?;
         progress.stage("device", queries.len() as u64);
-        let flat = parallel::map(keys, |(key, rgsw)| [residues(key.last()), residues(*rgsw)]);
-        let queries = queries.iter().zip(keys).zip(&flat);
-        let queries: Vec<PackQuery<'_>> = queries
-            .map(|((query, (key, _)), [last, points])| PackQuery {
+
+        let flat = parallel::map(keys, |keys| {
+            [residues(keys.packing.last()), residues(&keys.rgsw)]
+        });
+        let mut asked = Vec::with_capacity(queries.len());
+        for ((query, keys), [last, points]) in queries.iter().zip(keys).zip(&flat) {
+            asked.push(PackQuery {
                 selector: &query.selector,
-                key: key.vector(),
+                key: keys.packing.vector(),
                 last,
                 points,
-            })
-            .collect();
-        let encryption = |words: &[u32]| {
-            let (a, b) = words.split_at(words.len() / 2);
-            Rlwe {
-                a: Poly::from_residues(a),
-                b: Poly::from_residues(b),
-            }
-        };
+            });
+        }
+
         let words = 4 * params.layout().degree;
-        let results = held.evaluate(&queries).ok()?;
+        let results = held.evaluate(&asked).ok()?;
         Some(parallel::map(&results, |all| {
             all.chunks_exact(words).map(encryption).collect()
         }))
     }
 }
 
+/// An encryption from the residues of its mask and its body.
+fn encryption(words: &[u32]) -> Rlwe {
+    let (a, b) = words.split_at(words.len() / 2);
+    Rlwe {
+        a: Poly::from_residues(a),
+        b: Poly::from_residues(b),
+    }
+}
+
+/// The ring as a device computes in it.
 fn ring_of(ring: &Ring) -> DeviceRing {
     let primes = ring.primes().map(|prime| prime.value());
     DeviceRing {

@@ -85,11 +85,13 @@ impl Params {
         let layout = Layout::new(literal.shape, literal.rlwe.degree, literal.interpolation)?;
         let modulus = rlwe.ring().modulus();
         literal.check(modulus)?;
+
         let gadget = |params| Gadget::new(rlwe.ring(), params).map_err(refused(NAME));
         let key_switch = gadget(literal.key_switch)?;
         let rgsw = gadget(literal.rgsw)?;
         let noise = Noise::compute(&literal, &layout, modulus as f64);
         let failure_log2 = noise.failure_log2(&layout, modulus as f64, &literal);
+
         Ok(Self {
             literal,
             layout,
@@ -157,13 +159,10 @@ impl Params {
             levels,
             self.layout.interpolation.variables().len() * self.rgsw_rows(),
         ];
-        let of_kind = |(bits, count)| std::iter::repeat_n(bits, count);
-        self.literal
-            .key_bits
-            .all()
-            .into_iter()
-            .zip(counts)
-            .flat_map(of_kind)
+
+        let kinds = self.literal.key_bits.all().into_iter().zip(counts);
+        kinds
+            .flat_map(|(bits, count)| std::iter::repeat_n(bits, count))
             .collect()
     }
 
@@ -181,7 +180,8 @@ impl Params {
     /// InspiRING under the masks w_g and w_h of a public seed.
     ///
     /// # Errors
-    /// None for checked parameters: those of a gadget that does not fit.
+    /// None for checked parameters; otherwise [`papir_core::Error::Parameters`] for a gadget that
+    /// does not fit.
     pub fn packing(&self, seed: &Seed) -> Result<Inspiring> {
         Inspiring::new(&self.rlwe, &self.key_switch, self.layout.degree, seed)
             .map_err(refused(NAME))
@@ -199,12 +199,13 @@ impl Params {
 
     /// Payload bytes of the selector, and of the key material.
     pub fn query_parts(&self) -> (usize, usize) {
-        let element = |bits| packed_len(self.layout.degree, bits);
-        let keys = self.key_elements().into_iter().map(element).sum();
-        (
-            packed_len(self.layout.columns, self.literal.query_bits),
-            keys,
-        )
+        let selector = packed_len(self.layout.columns, self.literal.query_bits);
+        let keys = self
+            .key_elements()
+            .into_iter()
+            .map(|bits| packed_len(self.layout.degree, bits))
+            .sum();
+        (selector, keys)
     }
 
     /// Payload bytes of an answer.
@@ -225,6 +226,7 @@ impl Params {
         let element = 8 * self.layout.degree;
         let pack = self.matrix_bytes() + ((1 + self.literal.key_switch.levels) * element) as u64;
         let matrices = self.layout.packs() as u64 * self.matrix_bytes();
+
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES),
             query_keys: keys as u64,
@@ -254,6 +256,7 @@ impl Params {
         let layout = &self.layout;
         let keys = self.key_elements().len();
         let encryptions = layout.columns.div_ceil(layout.degree) + keys;
+
         Work {
             setup: self.preparing(2 * layout.pairs()),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
@@ -274,8 +277,10 @@ impl Params {
             ..
         } = layout;
         let matrices = layout.packs() as f64 * self.matrix_bytes() as f64;
+
         // Polynomials in one variable that threads evaluate in parallel.
         let polynomials = layout.packs() / layout.interpolation.variables().next().unwrap_or(1);
+
         // Selector, keys and rows are unpacked, split into planes or lifted; results are rounded
         // and packed.
         let [read, taken, given] = [
@@ -284,6 +289,7 @@ impl Params {
             (keys + 4 * chunks) * degree,
         ]
         .map(|words| words as f64);
+
         DividedWork {
             slices: Counts::new()
                 .with(Operation::Select16, layout.matrix_bytes() as f64, groups)
@@ -304,10 +310,13 @@ impl Params {
         let layout = &self.layout;
         let packs = self.layout.packs();
         let transforms = layout.rows() as f64 * layout.columns.div_ceil(layout.degree) as f64;
+
         // A pack of two digits is the unit; about half of it grows with the number of digits.
         let pack = 0.5 + 0.25 * self.literal.key_switch.levels as f64;
+
         let words = layout.rows() as f64 * columns as f64;
         let (levels, rotations) = layout.interpolation.work(layout.degree);
+
         Counts::new()
             .with(Operation::HintTransform, transforms, self.groups())
             .with(Operation::Pack, packs as f64 * pack, packs)

@@ -1,9 +1,9 @@
-//! Matrices of one database or of several, and their common packs.
+//! Prepared matrices of databases, and their common packs.
 //!
 //! InsPIRe prepares one database. For batches, m databases of one shape are *parts* that share
 //! packs: a pack takes d/m rows of each ([`super::parts`]).
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use papir_core::codec::Reader;
@@ -37,6 +37,13 @@ pub struct Sections {
     pub(crate) database: &'static str,
     pub(crate) exceptions: &'static str,
     pub(crate) packs: Names,
+}
+
+/// Ring and messages of all parts, and the layout of one.
+#[derive(Clone, Copy)]
+pub(crate) struct PartsLayout<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) layout: &'a Layout,
 }
 
 /// (row, column) of words that represent +32768, sorted, part after part.
@@ -89,27 +96,36 @@ pub(super) struct Copies {
 }
 
 impl Prepared {
-    /// Prepares parts under their seeds. `params` has the messages and the ring of all parts;
-    /// `shared` is the packing of another database; by default it is expanded from the first seed.
+    /// Prepares parts under their seeds. `shared` is the packing of another database; by default
+    /// the packing is expanded from the first seed.
     pub(crate) fn prepare(
         sections: Sections,
-        (params, layout): (&Params, &Layout),
+        of_parts: PartsLayout<'_>,
         seeds: Vec<Seed>,
         shared: Option<Inspiring>,
         records: &dyn Records,
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let (tiles, exceptions) = match Self::find_encoded(&sections, layout, seeds.len(), scratch)?
-        {
+        let PartsLayout { params, layout } = of_parts;
+
+        // An interrupted setup continues from the encodings that it kept.
+        let found = Self::find_encoded(&sections, layout, seeds.len(), scratch)?;
+        let (tiles, exceptions) = match found {
             Some(encoded) => encoded,
             None => Self::encode_parts(&sections, layout, &seeds, records, scratch, progress)?,
         };
-        let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
+
+        let packing = match shared {
+            Some(packing) => packing,
+            None => params.packing(&seeds[0])?,
+        };
+
         progress.stage("pack", layout.packs() as u64);
-        let masks = pack_masks((params, layout), &seeds, &tiles, &exceptions, progress);
+        let masks = pack_masks(of_parts, &seeds, &tiles, &exceptions, progress);
         let packs =
             PreparedPacks::prepare(sections.packs, &packing, layout.packs(), masks, scratch)?;
+
         let copies = Copies::default();
         Ok(Self {
             sections,
@@ -135,6 +151,7 @@ impl Prepared {
         let bytes = seeds.len() * layout.matrix_bytes() as usize;
         let mut tiles = scratch.zeroed(sections.database, bytes)?;
         let mut exceptions = Vec::with_capacity(seeds.len());
+
         for (i, (seed, tiles)) in seeds
             .iter()
             .zip(tiles.slice_mut().chunks_exact_mut(part_words(layout)))
@@ -146,16 +163,19 @@ impl Prepared {
                 shape: layout.shape,
             };
             let of_part = encode(layout, seed, &part, tiles, progress)?;
+
             let kept = AlignedBytes::copy_of(bytemuck::cast_slice(&of_part));
             scratch.keep(&part_name(sections, i), kept)?;
             exceptions.push(of_part);
         }
+
         let tiles = scratch.keep(sections.database, tiles)?;
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
         Ok((BlobSlice::new(tiles, sections.database)?, exceptions))
     }
 
-    /// Finds the matrices and exceptions that [`Self::encode_parts`] kept; `None` if one is missing.
+    /// Finds the matrices and exceptions that [`Self::encode_parts`] kept; `None` if one is
+    /// missing.
     fn find_encoded(
         sections: &Sections,
         layout: &Layout,
@@ -169,6 +189,7 @@ impl Prepared {
         else {
             return Ok(None);
         };
+
         let mut exceptions = Vec::with_capacity(parts);
         for part in 0..parts {
             let Some(kept) = scratch.find(&part_name(sections, part))? else {
@@ -176,6 +197,7 @@ impl Prepared {
             };
             exceptions.push(kept.slice_of(sections.exceptions)?.to_vec());
         }
+
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
         Ok(Some((
             BlobSlice::new(tiles, sections.database)?,
@@ -190,24 +212,25 @@ impl Prepared {
             .exceptions
             .counts
             .iter()
-            .flat_map(|&count| (count as u64).to_le_bytes());
-        sink.put(
-            self.sections.header,
-            &[&seeds, &counts.collect::<Vec<u8>>()],
-        )?;
+            .flat_map(|&count| (count as u64).to_le_bytes())
+            .collect::<Vec<u8>>();
+
+        sink.put(self.sections.header, &[&seeds, &counts])?;
         sink.put(self.sections.database, &[self.tiles.bytes()])?;
         sink.put(self.sections.exceptions, &[self.exceptions.all.bytes()])?;
         self.packs.save(sink)
     }
 
-    /// Reads what [`Self::save`] wrote, of `parts` parts.
+    /// Reads the sections that [`Self::save`] wrote, of `parts` parts.
     pub(crate) fn load(
         sections: Sections,
-        (params, layout): (&Params, &Layout),
+        of_parts: PartsLayout<'_>,
         parts: usize,
         shared: Option<Inspiring>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
+        let PartsLayout { params, layout } = of_parts;
+
         let (seeds, counts) = read_header(&sections, parts, source)?;
         let tiles = sized(
             source,
@@ -215,9 +238,14 @@ impl Prepared {
             parts * layout.matrix_bytes() as usize,
         )?;
         let exceptions = load_exceptions(&sections, layout, counts, source)?;
-        let packing = shared.map_or_else(|| params.packing(&seeds[0]), Ok)?;
+
+        let packing = match shared {
+            Some(packing) => packing,
+            None => params.packing(&seeds[0])?,
+        };
         let all = layout.packs();
         let packs = PreparedPacks::load(sections.packs, &packing, (0..all, all), source)?;
+
         let copies = Copies::default();
         Ok(Self {
             sections,
@@ -231,7 +259,7 @@ impl Prepared {
         })
     }
 
-    /// Reads some packs of the only part from what [`Self::save`] wrote.
+    /// Reads some packs of the only part from the sections that [`Self::save`] wrote.
     pub(super) fn load_packs(
         sections: Sections,
         params: &Params,
@@ -240,20 +268,26 @@ impl Prepared {
     ) -> Result<Self> {
         let layout = params.layout();
         let (seeds, counts) = read_header(&sections, 1, source)?;
+
         let matrix_bytes = layout.matrix_bytes() as usize;
         let packs = layout.packs();
         let bytes = range.start * (matrix_bytes / packs)..range.end * (matrix_bytes / packs);
         let tiles = ranged(source, sections.database, bytes, matrix_bytes)?;
+
+        // The matrix here starts at the first row of these packs, and so do its exceptions.
         let [first, end] = [range.start, range.end].map(|pack| (pack * layout.degree) as u32);
         let all = load_exceptions(&sections, layout, counts, source)?;
         let here = all
             .of_part(0)
             .iter()
-            .filter(|[row, _]| (first..end).contains(row));
-        let here = here.map(|[row, column]| [row - first, *column]).collect();
+            .filter(|[row, _]| (first..end).contains(row))
+            .map(|[row, column]| [row - first, *column])
+            .collect();
         let exceptions = Exceptions::new(&[here], sections.exceptions)?;
+
         let packing = params.packing(&seeds[0])?;
         let packs = PreparedPacks::load(sections.packs, &packing, (range, packs), source)?;
+
         let copies = Copies::default();
         Ok(Self {
             sections,
@@ -272,11 +306,10 @@ impl Prepared {
         if let Some(evaluated) = self.with_packs_on(params, device)? {
             return Ok(evaluated);
         }
-        let hold = |part| {
-            let tiles = bytemuck::cast_slice(self.tiles_of(part));
-            Held::on(device, Words::Signed16, self.layout.columns, tiles)
-        };
-        let words = (0..self.seeds.len()).map(hold).collect::<Result<_>>()?;
+
+        let words = (0..self.seeds.len())
+            .map(|part| self.hold_words(part, device))
+            .collect::<Result<_>>()?;
         let packs = self.packs.on_device(&self.packing, device)?;
         Ok(Self {
             copies: Copies { words, packs: None },
@@ -285,28 +318,30 @@ impl Prepared {
         })
     }
 
+    /// Copies the words of a part to a device.
+    fn hold_words(&self, part: usize, device: &dyn Device) -> Result<Held> {
+        let tiles = bytemuck::cast_slice(self.tiles_of(part));
+        Held::on(device, Words::Signed16, self.layout.columns, tiles)
+    }
+
     /// The matrices that a device holds of `parts` parts.
-    pub(super) fn device_matrices(
-        (params, layout): (&Params, &Layout),
-        parts: usize,
-    ) -> Vec<TileShape> {
-        let rows = layout.rows();
-        let columns = layout.columns;
-        let mut all = vec![
-            TileShape {
-                words: Words::Signed16,
-                rows,
-                columns
-            };
-            parts
-        ];
-        let columns = params.literal().key_switch.levels * params.layout().degree;
-        let rows = layout.packs() * params.layout().degree;
-        all.push(TileShape {
+    pub(super) fn device_matrices(of_parts: PartsLayout<'_>, parts: usize) -> Vec<TileShape> {
+        let PartsLayout { params, layout } = of_parts;
+        let degree = params.layout().degree;
+
+        let selected = TileShape {
+            words: Words::Signed16,
+            rows: layout.rows(),
+            columns: layout.columns,
+        };
+        let packing = TileShape {
             words: Words::Signed32,
-            rows,
-            columns,
-        });
+            rows: layout.packs() * degree,
+            columns: params.literal().key_switch.levels * degree,
+        };
+
+        let mut all = vec![selected; parts];
+        all.push(packing);
         all
     }
 
@@ -316,12 +351,23 @@ impl Prepared {
         ((index / records) as usize, index % records)
     }
 
+    /// The words of one part.
     fn tiles_of(&self, part: usize) -> &[i16] {
         let words = self.tiles.len() / self.seeds.len();
         &self.tiles[part * words..][..words]
     }
 
-    /// A part for decoding its columns; `exceptions` must include those of the decoded columns.
+    /// The exceptions of a part in some columns.
+    fn exceptions_in(&self, part: usize, columns: RangeInclusive<u32>) -> Vec<[u32; 2]> {
+        self.exceptions
+            .of_part(part)
+            .iter()
+            .filter(|[_, column]| columns.contains(column))
+            .copied()
+            .collect()
+    }
+
+    /// A part for decoding its columns; `exceptions` must include all in the decoded columns.
     pub(super) fn columns(&self, part: usize, exceptions: &[[u32; 2]]) -> Columns<'_> {
         Columns::new(
             &self.layout,
@@ -331,7 +377,8 @@ impl Prepared {
         )
     }
 
-    /// Reads records of all parts, which have this shape, as [`Records::read_packed`] does.
+    /// Reads records of all parts, as [`Records::read_packed`] does. `shape` is the shape of all
+    /// parts together.
     pub(crate) fn read_packed(
         &self,
         shape: Shape,
@@ -340,29 +387,28 @@ impl Prepared {
         out: &mut [u8],
     ) -> Result<()> {
         check_read(&shape, first, count, out.len())?;
+
         let mut next = first;
         let mut out = out;
         while next < first + count {
             let (part, within) = self.place(next);
             let run = (self.layout.shape.records() - within).min(first + count - next);
+
             // Parts end at whole bytes.
             let (here, rest) = out.split_at_mut((run * shape.record_bits()).div_ceil(8) as usize);
+
             // A database is often read column by column: sort the exceptions of these columns only.
             let [from, to] = [within, within + run].map(|index| self.layout.locate(index).column);
-            let near = |[_, column]: &&[u32; 2]| (from..=to).contains(column);
-            let exceptions: Vec<_> = self
-                .exceptions
-                .of_part(part)
-                .iter()
-                .filter(near)
-                .copied()
-                .collect();
+            let exceptions = self.exceptions_in(part, from..=to);
             let columns = self.columns(part, &exceptions);
+
             let points = self.layout.points as u64;
             read_columns(&self.layout.unit_layout, points, (within, run), here, |i| {
                 columns.decode(i)
             })?;
-            (next, out) = (next + run, rest);
+
+            next += run;
+            out = rest;
         }
         Ok(())
     }
@@ -370,24 +416,11 @@ impl Prepared {
     /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
     /// database. Selectors hold the entries of all parts, part after part.
     pub(crate) fn select(&self, params: &Params, selectors: &[&[u64]]) -> Vec<Bodies> {
-        let columns = self.layout.columns;
         let bits = params.literal().query_bits;
+
         // For each part, for each query, a sum for each row.
         let mut sums: Vec<Vec<Vec<u64>>> = parallel::map(0..self.seeds.len(), |part| {
-            let entries = part * columns..(part + 1) * columns;
-            let selectors: Vec<&[u64]> =
-                selectors.iter().map(|all| &all[entries.clone()]).collect();
-            let matrix = WordMatrix::new(columns, self.tiles_of(part));
-            let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
-            match self
-                .copies
-                .words
-                .get(part)
-                .and_then(|held| held.products(&selectors, bits))
-            {
-                Some(products) => matrix.select_from(products, &selectors, bits),
-                None => matrix.select(&selectors, bits),
-            }
+            self.select_in(part, selectors, bits)
         });
         let joined = match &mut sums[..] {
             [one] => std::mem::take(one),
@@ -395,27 +428,44 @@ impl Prepared {
                 .map(|query| self.interleave(&sums, query))
                 .collect(),
         };
+
         let ring = params.rlwe().ring();
         let degree = params.layout().degree;
-        let bodies =
-            |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.packs.packs.len(), sums, bits);
-        joined.iter().map(bodies).collect()
+        let packs = self.packs.packs.len();
+        joined
+            .iter()
+            .map(|sums| Bodies::from_sums(ring, degree, packs, sums, bits))
+            .collect()
+    }
+
+    /// The sums of one part's rows for each query. Selectors hold the entries of all parts.
+    fn select_in(&self, part: usize, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+        let columns = self.layout.columns;
+        let entries = part * columns..(part + 1) * columns;
+        let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
+
+        let matrix = WordMatrix::new(columns, self.tiles_of(part));
+        let matrix = matrix.with_exceptions(self.exceptions.of_part(part));
+        let held = self.copies.words.get(part);
+        match held.and_then(|held| held.products(&selectors, bits)) {
+            Some(products) => matrix.select_from(products, &selectors, bits),
+            None => matrix.select(&selectors, bits),
+        }
     }
 
     /// The sums of one query in the order of packs: the rows of all parts for each.
     fn interleave(&self, sums: &[Vec<Vec<u64>>], query: usize) -> Vec<u64> {
         let rows = self.layout.degree;
-        let of_pack = |pack: usize| {
-            sums.iter()
-                .flat_map(move |of_part| of_part[query][pack * rows..][..rows].iter().copied())
-        };
-        (0..self.layout.packs()).flat_map(of_pack).collect()
+        let mut joined = Vec::with_capacity(self.layout.packs() * sums.len() * rows);
+        for pack in 0..self.layout.packs() {
+            for of_part in sums {
+                joined.extend_from_slice(&of_part[query][pack * rows..][..rows]);
+            }
+        }
+        joined
     }
 
-    /// The packing key in a query.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] for a key of another packing.
+    /// The packing key in a query; an error for a key of another packing.
     pub(super) fn packing_key(&self, params: &Params, words: &[u64]) -> Result<PackingKey> {
         let bits = params.literal().key_bits;
         self.sections
@@ -424,15 +474,12 @@ impl Prepared {
     }
 
     /// Packs the selected bodies of each query, in one pass over the packing matrices.
-    ///
-    /// # Errors
-    /// The errors of [`Self::packing_key`].
     pub(super) fn pack(&self, bodies: Vec<Bodies>, keys: &[&PackingKey]) -> Result<Vec<Bodies>> {
         self.packs.pack_on_device(&self.packing, bodies, keys)
     }
 }
 
-/// Reads the seeds of all parts, and how many exceptions each has.
+/// Reads the seeds of all parts, and the number of exceptions of each.
 pub(super) fn read_header(
     sections: &Sections,
     parts: usize,
@@ -440,15 +487,15 @@ pub(super) fn read_header(
 ) -> Result<(Vec<Seed>, Vec<usize>)> {
     let header = source.get(sections.header)?;
     let mut reader = Reader::new(sections.header, &header);
+
     let seeds = (0..parts)
         .map(|_| reader.array().map(Seed))
         .collect::<Result<Vec<_>>>()?;
-    let count = |_| {
-        reader
-            .u64()
-            .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
-    };
-    let counts = (0..parts).map(count).collect::<Result<Vec<_>>>()?;
+    let mut counts = Vec::with_capacity(parts);
+    for _ in 0..parts {
+        counts.push(usize::try_from(reader.u64()?).unwrap_or(usize::MAX));
+    }
+
     reader.finish()?;
     Ok((seeds, counts))
 }
@@ -460,17 +507,17 @@ fn load_exceptions(
     counts: Vec<usize>,
     source: &dyn SectionSource,
 ) -> Result<Exceptions> {
-    let all = counts
+    // Counts come from the snapshot: a wrapped sum could equal the length of a shorter section.
+    let count = counts
         .iter()
         .fold(0usize, |all, count| all.saturating_add(*count));
-    let all = sized(
-        source,
-        sections.exceptions,
-        all.saturating_mul(size_of::<[u32; 2]>()),
-    )?;
+    let bytes = count.saturating_mul(size_of::<[u32; 2]>());
+    let all = sized(source, sections.exceptions, bytes)?;
+
     let exceptions = Exceptions { all, counts };
-    (0..exceptions.counts.len())
-        .try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
+    for part in 0..exceptions.counts.len() {
+        check_exceptions(layout, exceptions.of_part(part))?;
+    }
     Ok(exceptions)
 }
 
@@ -487,31 +534,33 @@ pub(super) fn part_words(layout: &Layout) -> usize {
 /// Lines 7 and 8 on public values: gives the masks of each pack's LWE encryptions, the rows of all
 /// parts.
 pub(super) fn pack_masks<'a>(
-    (params, layout): (&'a Params, &Layout),
+    of_parts: PartsLayout<'a>,
     seeds: &[Seed],
     tiles: &'a [i16],
     exceptions: &'a Exceptions,
     progress: &'a dyn Progress,
 ) -> impl Fn(usize) -> LweMasks + Sync + use<'a> {
-    let part = |(i, (seed, tiles))| {
+    let PartsLayout { params, layout } = of_parts;
+    let mut parts = Vec::with_capacity(seeds.len());
+    for (i, (seed, tiles)) in seeds
+        .iter()
+        .zip(tiles.chunks_exact(part_words(layout)))
+        .enumerate()
+    {
         let matrix = WordMatrix::new(layout.columns, tiles).with_exceptions(exceptions.of_part(i));
         let masks = params.selector().masks(seed, params.layout().degree);
+
         // A pack counts once, not for each part.
         let progress = if i == 0 { progress } else { &NoProgress };
-        RowMasks {
+        parts.push(RowMasks {
             ring: params.rlwe().ring(),
             matrix: matrix.into(),
             masks,
             rows: layout.degree,
             progress,
-        }
-    };
-    let parts: Vec<_> = seeds
-        .iter()
-        .zip(tiles.chunks_exact(part_words(layout)))
-        .enumerate()
-        .map(part)
-        .collect();
+        });
+    }
+
     move |pack| match &parts[..] {
         [one] => one.of_pack(pack),
         parts => LweMasks::joined(parts[0].ring, parts.iter().map(|part| part.of_pack(pack))),
@@ -541,8 +590,11 @@ fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
     let what = "the list of exceptions";
     let rows = layout.rows();
     let columns = layout.columns;
-    let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
-    if let Some([row, column]) = exceptions.iter().find(outside) {
+
+    let outside = exceptions
+        .iter()
+        .find(|[row, column]| *row as usize >= rows || *column as usize >= columns);
+    if let Some([row, column]) = outside {
         let expected = format!("{rows} rows, {columns} columns");
         return Err(Error::malformed(
             what,
@@ -550,6 +602,7 @@ fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
             expected,
         ));
     }
+
     if !exceptions.is_sorted_by(|a, b| a < b) {
         return Err(Error::malformed(
             what,

@@ -19,7 +19,7 @@ use super::evaluation::{Evaluation, switch};
 use super::layout::Layout;
 use super::literal::{Inspire, NAME};
 use super::params::Params;
-use super::prepared::{PackingKey, Prepared, Sections};
+use super::prepared::{PackingKey, PartsLayout, Prepared, Sections};
 use super::wire::{Answer, Query};
 use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{Names, encryptions};
@@ -42,7 +42,7 @@ pub trait Parted: Scheme<Query = Query, Answer = Answer> + Clone {
     /// The public part for the seeds of all parts.
     fn public(seeds: &[Seed]) -> Self::Public;
 
-    /// Work of an update that changes this many columns, at least one.
+    /// Work of an update that changes `columns` columns, at least one.
     fn update_work(params: &Self::Params, columns: usize) -> Counts;
 }
 
@@ -149,12 +149,15 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     ) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
+
         progress.stage("read_keys", count);
         let keys = parallel::try_map(&queries, |query| self.read_keys(query))?;
+
         let results = match self.evaluate_on_device(&queries, &keys, progress) {
             Some(results) => results,
             None => self.results(&queries, &keys, progress)?,
         };
+
         progress.stage("switch", count);
         Ok(parallel::map(&results, |results| {
             switch(self.ring_params(), results)
@@ -189,7 +192,7 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     }
 
     fn device_matrices(params: &S::Params) -> Vec<TileShape> {
-        Prepared::device_matrices(S::layouts(params), S::parts(params))
+        Prepared::device_matrices(parts_layout::<S>(params), S::parts(params))
     }
 
     fn on_device(&self, device: &dyn Device) -> Result<Self> {
@@ -221,15 +224,21 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
     }
 }
 
-/// A seed for each part.
+/// Ring, messages and layout of a scheme's parts.
+fn parts_layout<S: Parted>(params: &S::Params) -> PartsLayout<'_> {
+    let (params, layout) = S::layouts(params);
+    PartsLayout { params, layout }
+}
+
+/// Random seeds, one for each part.
 pub(super) fn random_seeds<S: Parted>(params: &S::Params, rng: &mut dyn CryptoRng) -> Vec<Seed> {
     (0..S::parts(params)).map(|_| Seed::random(rng)).collect()
 }
 
 /// Key material of a query in the form that an answer uses.
 pub struct Keys {
-    packing: PackingKey,
-    rgsw: Vec<Poly<Values>>,
+    pub(super) packing: PackingKey,
+    pub(super) rgsw: Vec<Poly<Values>>,
 }
 
 impl PartsServer<Inspire> {
@@ -258,10 +267,9 @@ impl<S: Parted> PartsServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::NAME, params.shape(), records)?;
-        let layouts = S::layouts(&params);
         let prepared = Prepared::prepare(
             S::SECTIONS,
-            layouts,
+            parts_layout::<S>(&params),
             seeds,
             packing,
             records,
@@ -276,14 +284,14 @@ impl<S: Parted> PartsServer<S> {
         packing: Option<Inspiring>,
         source: &dyn SectionSource,
     ) -> Result<Self> {
-        let layouts = S::layouts(&params);
+        let of_parts = parts_layout::<S>(&params);
         let parts = S::parts(&params);
-        let prepared = Prepared::load(S::SECTIONS, layouts, parts, packing, source)?;
+        let prepared = Prepared::load(S::SECTIONS, of_parts, parts, packing, source)?;
         Ok(Self::assemble(params, prepared))
     }
 
     fn assemble(params: S::Params, prepared: Prepared) -> Self {
-        let evaluation = Evaluation::new(S::layouts(&params).0, &prepared.seeds[0]);
+        let evaluation = Evaluation::new(parts_layout::<S>(&params).params, &prepared.seeds[0]);
         Self {
             public: S::public(&prepared.seeds),
             params,
@@ -298,7 +306,7 @@ impl<S: Parted> PartsServer<S> {
     }
 
     fn ring_params(&self) -> &Params {
-        S::layouts(&self.params).0
+        parts_layout::<S>(&self.params).params
     }
 
     /// Lines 7 to 12 and EVALPOLY on a device, if one has the packs and does not fail.
@@ -308,12 +316,8 @@ impl<S: Parted> PartsServer<S> {
         keys: &[Keys],
         progress: &dyn Progress,
     ) -> Option<Vec<Vec<Rlwe>>> {
-        let keys: Vec<_> = keys
-            .iter()
-            .map(|keys| (&keys.packing, keys.rgsw.as_slice()))
-            .collect();
         self.prepared
-            .evaluate_on_device(self.ring_params(), queries, &keys, progress)
+            .evaluate_on_device(self.ring_params(), queries, keys, progress)
     }
 
     /// Lines 7 to 12 and EVALPOLY: one result for each chunk, for each query.
@@ -323,11 +327,15 @@ impl<S: Parted> PartsServer<S> {
         keys: &[Keys],
         progress: &dyn Progress,
     ) -> Result<Vec<Vec<Rlwe>>> {
-        progress.stage("select", queries.len() as u64);
+        let count = queries.len() as u64;
+
+        progress.stage("select", count);
         let bodies = self.select(queries);
-        progress.stage("pack", queries.len() as u64);
+
+        progress.stage("pack", count);
         let packed = self.pack(bodies, keys)?;
-        progress.stage("evaluate", queries.len() as u64);
+
+        progress.stage("evaluate", count);
         Ok(parallel::map(
             packed.into_iter().zip(keys),
             |(packed, keys)| self.evaluate(packed, keys),
@@ -365,6 +373,7 @@ impl<S: Parted> PartsServer<S> {
     pub fn pack(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Vec<Rlwe>>> {
         let keys: Vec<_> = keys.iter().map(|keys| &keys.packing).collect();
         let packed = self.prepared.pack(bodies, &keys)?;
+
         let ring = self.ring_params().rlwe().ring();
         let packs = &self.prepared.packs.packs;
         Ok(packed

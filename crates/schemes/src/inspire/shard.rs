@@ -1,5 +1,6 @@
-//! InsPIRe on several machines: each selects and packs some packs, one evaluates the polynomials
-//! that all of them make.
+//! InsPIRe on several machines.
+//!
+//! Each machine selects and packs some packs; one evaluates the polynomials of all.
 //!
 //! A slice is a pack, and its words are the packed body modulo q. The masks of packs are known in
 //! advance, and the same for all queries.
@@ -25,7 +26,7 @@ use crate::shared::messages::PublicSeed;
 use crate::shared::packs::{encryptions, load_packs};
 use crate::shared::stored_records::check_source;
 
-/// A range of packs.
+/// Range of packs.
 pub struct InspireShard {
     params: Params,
     prepared: Prepared,
@@ -95,29 +96,30 @@ impl Shard<Inspire> for InspireShard {
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let params = &self.params;
         let count = queries.len() as u64;
+
         progress.stage("read_keys", count);
-        let key = |query: &&Query| {
-            self.prepared
-                .packing_key(params, params.split_keys(&query.keys).0)
-        };
-        let keys = parallel::try_map(queries, key)?;
+        let keys = parallel::try_map(queries, |query| {
+            let (packing, _) = params.split_keys(&query.keys);
+            self.prepared.packing_key(params, packing)
+        })?;
+        let keys: Vec<_> = keys.iter().collect();
+
         progress.stage("select", count);
         let selectors: Vec<&[u64]> = queries
             .iter()
             .map(|query| query.selector.as_slice())
             .collect();
         let bodies = self.prepared.select(params, &selectors);
+
         progress.stage("pack", count);
-        let packed = self
-            .prepared
-            .pack(bodies, &keys.iter().collect::<Vec<_>>())?;
+        let packed = self.prepared.pack(bodies, &keys)?;
         Ok(parallel::map(&packed, |bodies| {
             bodies.to_words(params.rlwe().ring())
         }))
     }
 }
 
-/// The masks of all packs, and those of the RGSW encryptions.
+/// The masks of all packs and of the RGSW encryptions.
 pub struct InspireCombiner {
     params: Params,
     public: PublicSeed,
@@ -129,10 +131,14 @@ impl Combiner<Inspire> for InspireCombiner {
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
         let (seeds, _) = read_header(&Inspire::SECTIONS, 1, source)?;
         let packing = params.packing(&seeds[0])?;
+
         let all = params.layout().packs();
         let mut packs = load_packs(Inspire::SECTIONS.packs, &packing, (0..all, all), source)?;
-        // Last digits are the shards'.
-        packs.iter_mut().for_each(|pack| pack.last = Vec::new());
+        // Only shards multiply last digits.
+        for pack in &mut packs {
+            pack.last = Vec::new();
+        }
+
         let evaluation = Evaluation::new(&params, &seeds[0]);
         Ok(Self {
             public: Inspire::public(&seeds),
@@ -156,25 +162,25 @@ impl Combiner<Inspire> for InspireCombiner {
         batch: &[(&Query, &[u64])],
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
-        let params = &self.params;
-        let ring = self.params.rlwe().ring();
         progress.stage("evaluate", batch.len() as u64);
-        let answer = |(query, words): &(&Query, &[u64])| {
-            Error::check_length(
-                "the words of all packs",
-                words.len(),
-                params.layout().rows(),
-            )?;
-            let bodies = Bodies::from_words(ring, params.layout().degree, words);
-            let (_, rgsw) = params.split_keys(&query.keys);
-            let packed = encryptions(ring, &self.packs, &bodies);
-            Ok(switch(
-                params,
-                &self
-                    .evaluation
-                    .evaluate(params, packed, &Evaluation::lift(params, rgsw)),
-            ))
-        };
-        parallel::try_map(batch, answer)
+        parallel::try_map(batch, |(query, words)| self.answer(query, words))
+    }
+}
+
+impl InspireCombiner {
+    /// The answer to one query from the words of all packs.
+    fn answer(&self, query: &Query, words: &[u64]) -> Result<Answer> {
+        let params = &self.params;
+        let ring = params.rlwe().ring();
+        let layout = params.layout();
+        Error::check_length("the words of all packs", words.len(), layout.rows())?;
+
+        let bodies = Bodies::from_words(ring, layout.degree, words);
+        let packed = encryptions(ring, &self.packs, &bodies);
+
+        let (_, rgsw) = params.split_keys(&query.keys);
+        let rgsw = Evaluation::lift(params, rgsw);
+        let results = self.evaluation.evaluate(params, packed, &rgsw);
+        Ok(switch(params, &results))
     }
 }

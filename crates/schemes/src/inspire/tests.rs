@@ -30,6 +30,7 @@ fn elements_hold_whole_records() {
     ] {
         let four = Interpolation::of_points(4, 2048).unwrap();
         let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, four).unwrap();
+
         assert_eq!(
             (
                 layout.unit_layout.stored_bits,
@@ -111,6 +112,7 @@ fn an_answer_opened_under_a_foreign_secret_is_refused() {
     };
     assert_eq!(open(server.params(), &own).unwrap(), [vec![0; 32]]);
     assert_eq!(open(&without, &own).unwrap(), [vec![0; 32]]);
+
     let mut passed = 0;
     for _ in 0..10_000 {
         let key = Arc::new(SecretKey::generate(server.params().rlwe(), &mut rng));

@@ -14,7 +14,7 @@ use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result, parallel};
 
 use super::encode::{Column, Columns, replace};
 use super::params::Params;
-use super::prepared::{Copies, Exceptions, Prepared, pack_masks, part_words};
+use super::prepared::{Copies, Exceptions, PartsLayout, Prepared, pack_masks, part_words};
 use crate::shared::units::{Placed, by_column, columns};
 
 /// Columns that are changed together, to bound the memory beside the matrix.
@@ -35,6 +35,7 @@ impl Prepared {
     ) -> Result<Self> {
         let changes = self.by_column(changes);
         let edits: Vec<&[Placed<'_>]> = columns(&changes).collect();
+
         let mut next = Draft::new(self);
         progress.stage("encode", edits.len() as u64);
         for block in edits.chunks(BLOCK_COLUMNS) {
@@ -44,7 +45,7 @@ impl Prepared {
         next.finish(params, progress)
     }
 
-    /// Changes by column; those of part i start at i times the columns of a part.
+    /// Changes by column. The columns of part i start at i times the columns of a part.
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
         by_column(changes, |index| {
             let (part, within) = self.place(index);
@@ -57,7 +58,7 @@ impl Prepared {
 struct Recoded {
     part: usize,
     column: Column,
-    /// For each chunk, whether it differs.
+    /// For each chunk, true if it differs.
     touched: Vec<bool>,
 }
 
@@ -67,20 +68,31 @@ struct Draft<'a> {
     before: Vec<Columns<'a>>,
     /// The new matrices; `None` while nothing differs.
     tiles: Option<AlignedBytes>,
-    /// For each part, the columns that differ, ascending, and their exceptions.
-    changed: Vec<(Vec<usize>, Vec<[u32; 2]>)>,
-    /// For each chunk, whether any of its bytes differs.
+    /// One for each part.
+    changed: Vec<Changed>,
+    /// For each chunk, true if any of its bytes differs.
     touched: Vec<bool>,
+}
+
+/// The columns of a part that differ.
+#[derive(Clone, Default)]
+struct Changed {
+    /// Ascending.
+    columns: Vec<usize>,
+    /// Their exceptions.
+    exceptions: Vec<[u32; 2]>,
 }
 
 impl<'a> Draft<'a> {
     fn new(old: &'a Prepared) -> Self {
-        let before = |part| old.columns(part, old.exceptions.of_part(part));
+        let parts = old.seeds.len();
         Self {
             old,
-            before: (0..old.seeds.len()).map(before).collect(),
+            before: (0..parts)
+                .map(|part| old.columns(part, old.exceptions.of_part(part)))
+                .collect(),
             tiles: None,
-            changed: vec![Default::default(); old.seeds.len()],
+            changed: vec![Changed::default(); parts],
             touched: vec![false; old.layout.chunks],
         }
     }
@@ -89,32 +101,31 @@ impl<'a> Draft<'a> {
     fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
         let recoded = parallel::try_map(edits, |edit| self.recode(edit))?;
         let recoded: Vec<Recoded> = recoded.into_iter().flatten().collect();
+
         for Recoded {
             part,
             column,
             touched,
         } in &recoded
         {
-            self.touched
-                .iter_mut()
-                .zip(touched)
-                .for_each(|(all, one)| *all |= one);
-            let (columns, exceptions) = &mut self.changed[*part];
-            columns.push(column.index);
-            exceptions.extend(&column.exceptions);
+            for (all, one) in self.touched.iter_mut().zip(touched) {
+                *all |= one;
+            }
+            let changed = &mut self.changed[*part];
+            changed.columns.push(column.index);
+            changed.exceptions.extend(&column.exceptions);
         }
+
+        // The matrices are copied at the first difference: without one the version keeps them.
         for of_part in recoded.chunk_by(|a, b| a.part == b.part) {
             let tiles = self
                 .tiles
                 .get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
             let part = of_part[0].part;
             let words = part_words(&self.old.layout);
+            let tiles: &mut [i16] = &mut tiles.slice_mut()[part * words..][..words];
             let columns: Vec<&Column> = of_part.iter().map(|one| &one.column).collect();
-            replace(
-                &self.old.layout,
-                &mut tiles.slice_mut()[part * words..][..words],
-                &columns,
-            );
+            replace(&self.old.layout, tiles, &columns);
         }
         Ok(())
     }
@@ -124,6 +135,7 @@ impl<'a> Draft<'a> {
         let layout = &self.old.layout;
         let part = edit[0].column / layout.columns;
         let index = edit[0].column % layout.columns;
+
         let before = self.before[part].decode(index);
         let mut after = before.clone();
         for placed in edit {
@@ -137,12 +149,14 @@ impl<'a> Draft<'a> {
         if after == before {
             return Ok(None);
         }
+
         let mut touched = vec![false; layout.chunks];
         let [before, elements] =
             [&before, &after].map(|bytes| bytes.chunks_exact(layout.element_bytes()));
         for (i, (before, after)) in before.zip(elements).enumerate() {
             touched[i % layout.chunks] |= before != after;
         }
+
         let column = Column::encode(layout, &self.old.seeds[part], index, &after);
         Ok(Some(Recoded {
             part,
@@ -156,6 +170,7 @@ impl<'a> Draft<'a> {
         let Some(tiles) = self.tiles.take() else {
             return Ok(self.old.clone());
         };
+
         let Prepared {
             sections,
             layout,
@@ -163,16 +178,21 @@ impl<'a> Draft<'a> {
             packing,
             ..
         } = self.old;
+
         let tiles = BlobSlice::new(tiles.into(), sections.database)?;
         let parts: Vec<_> = (0..seeds.len())
             .map(|part| self.exceptions_of(part))
             .collect();
         let exceptions = Exceptions::new(&parts, sections.exceptions)?;
+
         let chunks = self.touched.iter().filter(|&&touched| touched).count();
         progress.stage("pack", (chunks * layout.points) as u64);
-        let masks = pack_masks((params, layout), seeds, &tiles, &exceptions, progress);
+        let of_parts = PartsLayout { params, layout };
+        let masks = pack_masks(of_parts, seeds, &tiles, &exceptions, progress);
         let touched = |pack: usize| self.touched[pack / layout.points];
         let packs = self.old.packs.refresh(packing, touched, masks)?;
+
+        // A device's copies are of the old matrices.
         Ok(Prepared {
             tiles,
             exceptions,
@@ -184,9 +204,15 @@ impl<'a> Draft<'a> {
 
     /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.
     fn exceptions_of(&self, part: usize) -> Vec<[u32; 2]> {
-        let (changed, mut all) = self.changed[part].clone();
-        let same = |[_, column]: &&[u32; 2]| changed.binary_search(&(*column as usize)).is_err();
-        all.extend(self.old.exceptions.of_part(part).iter().filter(same));
+        let changed = &self.changed[part];
+        let old = self.old.exceptions.of_part(part).iter();
+        let same = old.filter(|[_, column]| {
+            let column = *column as usize;
+            changed.columns.binary_search(&column).is_err()
+        });
+
+        let mut all = changed.exceptions.clone();
+        all.extend(same);
         all.sort_unstable();
         all
     }

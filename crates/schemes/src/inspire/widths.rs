@@ -31,7 +31,7 @@ pub(super) const PACKING_LEVELS: [usize; 2] = [2, 3];
 pub(super) const RGSW_LEVELS: [usize; 3] = [1, 2, 3];
 /// Fewest bits that key material is rounded to.
 const LEAST_KEY_BITS: u32 = 20;
-/// log₂ of the bases that are tried. The packing matrix further bounds those of packing keys.
+/// log₂ of the bases that are tried. The packing matrix further bounds the bases of packing keys.
 const LOG_BASES: std::ops::RangeInclusive<u32> = 8..=29;
 
 /// A gadget and the variance that it adds for each number of key bits.
@@ -46,7 +46,7 @@ pub(super) struct Modulus {
     pub(super) rlwe: RlweParams,
     /// q.
     pub(super) value: f64,
-    /// The most bits that are fewer than those of q.
+    /// The largest b with 2^b below q.
     pub(super) most_bits: u32,
     /// One key switch, for each of [`PACKING_LEVELS`].
     pub(super) packing: [Vec<Rounded>; 2],
@@ -63,6 +63,7 @@ impl Modulus {
         };
         let rlwe = RlweParams::new(literal).map_err(refused(NAME))?;
         let value = rlwe.ring().modulus();
+
         let packing = PACKING_LEVELS.map(|_| Vec::new());
         let rgsw = RGSW_LEVELS.map(|_| Vec::new());
         let mut modulus = Self {
@@ -73,9 +74,12 @@ impl Modulus {
             rgsw,
             rlwe,
         };
-        let fits = |gadget: &GadgetParams| check_matrix(literal.degree, *gadget).is_ok();
-        modulus.packing =
-            PACKING_LEVELS.map(|levels| modulus.gadgets(levels, Setting::key_switch, fits));
+
+        modulus.packing = PACKING_LEVELS.map(|levels| {
+            modulus.gadgets(levels, Setting::key_switch, |gadget| {
+                check_matrix(literal.degree, *gadget).is_ok()
+            })
+        });
         modulus.rgsw =
             RGSW_LEVELS.map(|levels| modulus.gadgets(levels, Setting::external_product, |_| true));
         Ok(modulus)
@@ -120,34 +124,32 @@ type Variance = fn(&Setting, GadgetParams) -> f64;
 fn least_drop(rlwe: &RlweParams, levels: usize, log_base: u32) -> Option<GadgetParams> {
     let bits = rlwe.ring().modulus().ilog2();
     let first = bits.saturating_sub(levels as u32 * log_base);
-    let gadgets = (first..first + 3).map(|drop| GadgetParams {
+    let mut gadgets = (first..first + 3).map(|drop| GadgetParams {
         levels,
         log_base,
         drop,
     });
-    gadgets
-        .into_iter()
-        .find(|&gadget| Gadget::new(rlwe.ring(), gadget).is_ok())
+    gadgets.find(|&gadget| Gadget::new(rlwe.ring(), gadget).is_ok())
 }
 
 /// The gadgets that are best for some number of bits.
 fn useful(all: Vec<Rounded>) -> Vec<Rounded> {
     let mut least = vec![f64::INFINITY; all.first().map_or(0, |one| one.variance.len())];
     for one in &all {
-        least
-            .iter_mut()
-            .zip(&one.variance)
-            .for_each(|(least, &variance)| *least = least.min(variance));
+        for (least, &variance) in least.iter_mut().zip(&one.variance) {
+            *least = least.min(variance);
+        }
     }
-    let is_best = |one: &Rounded| {
-        let mut compared = one
-            .variance
-            .iter()
-            .zip(&least)
-            .skip(LEAST_KEY_BITS as usize);
-        compared.any(|(variance, least)| variance <= least)
-    };
-    all.into_iter().filter(is_best).collect()
+    all.into_iter().filter(|one| reaches(one, &least)).collect()
+}
+
+/// Returns true if a gadget has the least variance for some number of bits.
+fn reaches(one: &Rounded, least: &[f64]) -> bool {
+    one.variance
+        .iter()
+        .zip(least)
+        .skip(LEAST_KEY_BITS as usize)
+        .any(|(variance, least)| variance <= least)
 }
 
 /// Message bits, at the following places.
@@ -172,10 +174,24 @@ const MOST_ANSWER: u32 = 32;
 
 /// Variances of selector, packs, point and response.
 type Parts = [f64; 4];
-/// A width, its part after a change of one bit, and the increase.
-type Change = (usize, f64, f64);
 /// The part that each width changes.
 const PART: [usize; 6] = [0, 1, 1, 2, 3, 3];
+
+/// A change of one width by one bit.
+struct Change {
+    /// Place of the width.
+    place: usize,
+    /// Its part after the change.
+    part: f64,
+    /// Increase of the part.
+    added: f64,
+}
+
+/// A gadget and the variance that it adds.
+struct Added {
+    variance: f64,
+    gadget: GadgetParams,
+}
 
 /// A modulus and numbers of digits, for one layout.
 pub(super) struct Frame<'a> {
@@ -201,12 +217,11 @@ impl Frame<'_> {
         self.tried.set(self.tried.get() + 1);
         let Modulus { literal, value, .. } = self.modulus;
         let points = self.layout.points as f64;
-        let least =
-            |gadget: Option<(f64, GadgetParams)>| gadget.map_or(f64::INFINITY, |least| least.0);
+
         match part {
             0 => self.squared_sums * noise::selector(literal.sigma, *value, widths[QUERY]),
-            1 => points * least(self.keys(widths)),
-            2 => (points - 1.0) * least(self.point(widths)),
+            1 => points * variance(self.keys(widths)),
+            2 => (points - 1.0) * variance(self.point(widths)),
             _ => self
                 .modulus
                 .setting(0)
@@ -214,8 +229,8 @@ impl Frame<'_> {
         }
     }
 
-    /// The packing gadget that adds least, after the variance of one pack.
-    fn keys(&self, widths: &Widths) -> Option<(f64, GadgetParams)> {
+    /// The packing gadget that adds least to one pack.
+    fn keys(&self, widths: &Widths) -> Option<Added> {
         let switches = (self.layout.degree - 2) as f64;
         let [y_g, y_h] = [Y_G, Y_H].map(|place| widths[place] as usize);
         least(self.packing, |one| {
@@ -223,8 +238,8 @@ impl Frame<'_> {
         })
     }
 
-    /// The RGSW gadget that adds least, after the variance of one product.
-    fn point(&self, widths: &Widths) -> Option<(f64, GadgetParams)> {
+    /// The RGSW gadget that adds least to one product.
+    fn point(&self, widths: &Widths) -> Option<Added> {
         least(self.rgsw, |one| one.variance[widths[RGSW] as usize])
     }
 
@@ -273,20 +288,22 @@ impl Frame<'_> {
         let mut parts = self.parts(&widths);
         loop {
             let left = self.allowed - parts.iter().sum::<f64>();
-            let fits = |&(_, _, added): &Change| added <= left;
-            let worth = |(place, _, added): &Change| {
-                self.coefficients[*place] as f64 / added.max(f64::MIN_POSITIVE)
-            };
-            let changes = self
+            let fitting = self
                 .changes(&widths, &parts, u32::wrapping_sub)
-                .filter(fits);
-            let Some((place, part, _)) = changes.max_by(|a, b| worth(a).total_cmp(&worth(b)))
-            else {
+                .filter(|change| change.added <= left);
+
+            let best = fitting.max_by(|a, b| self.saved(a).total_cmp(&self.saved(b)));
+            let Some(Change { place, part, .. }) = best else {
                 return widths;
             };
             widths[place] -= 1;
             parts[PART[place]] = part;
         }
+    }
+
+    /// Bits that the removal of a bit saves for the variance it adds.
+    fn saved(&self, change: &Change) -> f64 {
+        self.coefficients[change.place] as f64 / change.added.max(f64::MIN_POSITIVE)
     }
 
     /// Removes a bit in one place and adds bits in other parts where they help most.
@@ -296,16 +313,26 @@ impl Frame<'_> {
         if !self.in_range(&widths) {
             return None;
         }
+
         let mut parts = self.parts(&widths);
         while parts.iter().sum::<f64>() > self.allowed {
-            let worth = |(place, _, added): &Change| -added / self.coefficients[*place] as f64;
-            let changes = self.changes(&widths, &parts, u32::wrapping_add);
-            let others = changes.filter(|change| PART[change.0] != PART[fewer]);
-            let (place, part, _) = others.max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+            let others = self
+                .changes(&widths, &parts, u32::wrapping_add)
+                .filter(|change| PART[change.place] != PART[fewer]);
+
+            let best = others.max_by(|a, b| self.relieved(a).total_cmp(&self.relieved(b)));
+            let Change { place, part, .. } = best?;
             widths[place] += 1;
             parts[PART[place]] = part;
         }
+
+        // The last bit may have removed more variance than needed.
         Some(self.cut_from(widths))
+    }
+
+    /// Variance that a further bit removes, for each bit that it costs.
+    fn relieved(&self, change: &Change) -> f64 {
+        -change.added / self.coefficients[change.place] as f64
     }
 
     /// Exchanges bits as long as messages get smaller.
@@ -327,14 +354,29 @@ impl Frame<'_> {
         parts: &Parts,
         step: fn(u32, u32) -> u32,
     ) -> impl Iterator<Item = Change> {
-        let change = |place: usize| {
-            let mut changed = *widths;
-            changed[place] = step(changed[place], 1);
-            let part = (self.coefficients[place] > 0 && self.in_range(&changed))
-                .then(|| self.part(PART[place], &changed))?;
-            Some((place, part, part - parts[PART[place]]))
-        };
-        [0, 1, 2, 3, 4, 5].map(change).into_iter().flatten()
+        [0, 1, 2, 3, 4, 5]
+            .map(|place| self.change(widths, parts, place, step))
+            .into_iter()
+            .flatten()
+    }
+
+    /// A change of one width; `None` if it is not sent, or is out of range after it.
+    fn change(
+        &self,
+        widths: &Widths,
+        parts: &Parts,
+        place: usize,
+        step: fn(u32, u32) -> u32,
+    ) -> Option<Change> {
+        let mut changed = *widths;
+        changed[place] = step(changed[place], 1);
+        if self.coefficients[place] == 0 || !self.in_range(&changed) {
+            return None;
+        }
+
+        let part = self.part(PART[place], &changed);
+        let added = part - parts[PART[place]];
+        Some(Change { place, part, added })
     }
 
     /// Returns true if answers decode.
@@ -344,14 +386,15 @@ impl Frame<'_> {
 
     /// The parameters with these widths.
     pub(super) fn literal(&self, widths: &Widths) -> Option<Literal> {
-        // Without an RGSW encryption its bits are unused: they are set to those of y_g.
+        // Without an RGSW encryption its bits are unused: they are set to y_g's.
         let rgsw = widths[if self.layout.points == 1 { Y_G } else { RGSW }];
+
         Some(Literal {
             shape: self.layout.shape,
             rlwe: self.modulus.literal,
             interpolation: self.layout.interpolation,
-            key_switch: self.keys(widths)?.1,
-            rgsw: self.point(widths)?.1,
+            key_switch: self.keys(widths)?.gadget,
+            rgsw: self.point(widths)?.gadget,
             query_bits: widths[QUERY],
             key_bits: KeyBits {
                 y_g: widths[Y_G],
@@ -365,8 +408,16 @@ impl Frame<'_> {
     }
 }
 
-/// The gadget of the least variance, after the variance.
-fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<(f64, GadgetParams)> {
-    let all = gadgets.iter().map(|one| (variance(one), one.gadget));
-    all.min_by(|a, b| a.0.total_cmp(&b.0))
+/// The gadget of the least variance.
+fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<Added> {
+    let all = gadgets.iter().map(|one| Added {
+        variance: variance(one),
+        gadget: one.gadget,
+    });
+    all.min_by(|a, b| a.variance.total_cmp(&b.variance))
+}
+
+/// The variance that a gadget adds; infinite without one.
+fn variance(least: Option<Added>) -> f64 {
+    least.map_or(f64::INFINITY, |least| least.variance)
 }

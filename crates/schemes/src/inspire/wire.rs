@@ -21,7 +21,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads a query with this many selector entries.
+    /// Reads a query of `entries` selector entries.
     pub(super) fn read(
         params: &Params,
         what: &'static str,
@@ -31,18 +31,15 @@ impl Query {
         let width = params.literal().query_bits;
         let (_, keys) = params.query_parts();
         Error::check_length(what, bytes.len(), packed_len(entries, width) + keys)?;
+
         let mut reader = Reader::new(what, bytes);
         let selector = unpack(&mut reader, what, width, entries)?;
-        let element = |width| unpack(&mut reader, "key material", width, params.layout().degree);
-        let keys = params
-            .key_elements()
-            .into_iter()
-            .map(element)
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self {
-            selector,
-            keys: keys.concat(),
-        })
+        let degree = params.layout().degree;
+        let mut keys = Vec::new();
+        for bits in params.key_elements() {
+            keys.extend(unpack(&mut reader, "key material", bits, degree)?);
+        }
+        Ok(Self { selector, keys })
     }
 }
 
@@ -50,12 +47,10 @@ impl Wire<Params> for Query {
     fn encode(&self, params: &Params) -> Vec<u8> {
         let mut bytes = Vec::new();
         pack(&self.selector, params.literal().query_bits, &mut bytes);
+
         // d is a multiple of 64: ring elements are whole bytes.
-        for (words, width) in self
-            .keys
-            .chunks_exact(params.layout().degree)
-            .zip(params.key_elements())
-        {
+        let elements = self.keys.chunks_exact(params.layout().degree);
+        for (words, width) in elements.zip(params.key_elements()) {
             pack(words, width, &mut bytes);
         }
         bytes
@@ -86,6 +81,7 @@ impl Wire<Params> for Answer {
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "an InsPIRe answer";
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
+
         let mut reader = Reader::new(what, bytes);
         let coefficients = params.layout().chunks * params.layout().degree;
         let (a_bits, b_bits) = params.literal().answer_bits;

@@ -1,4 +1,4 @@
-//! The scheme without cryptography: indices and records in the clear.
+//! Lookups without cryptography: indices and records in the clear.
 //!
 //! For tests of the code around a scheme, and the lower bound of every cost. It is not private and
 //! must be allowed explicitly. A query has a fixed number of slots for up to [`BATCH`] indices, so
@@ -136,20 +136,24 @@ impl Wire<PlainParams> for PlainQuery {
     fn encode(&self, _params: &PlainParams) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.raw(&self.nonce).u8(self.indices.len() as u8);
+
         for slot in 0..BATCH {
             writer.u64(self.indices.get(slot).copied().unwrap_or(0));
         }
+
         writer.finish()
     }
 
     fn decode(params: &PlainParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("plain's query", bytes.len(), params.query_bytes())?;
+
         let mut reader = Reader::new("plain's query", bytes);
         let nonce = reader.array()?;
         let count = usize::from(reader.u8()?);
         let mut indices = (0..BATCH)
             .map(|_| reader.u64())
             .collect::<Result<Vec<_>>>()?;
+
         let unused = indices.split_off(count.min(BATCH));
         if let Some(found) = unused.iter().find(|&&index| index != 0) {
             return Err(Error::malformed(
@@ -158,6 +162,7 @@ impl Wire<PlainParams> for PlainQuery {
                 0,
             ));
         }
+
         if count > BATCH {
             return Err(Error::BatchSize {
                 scheme: Plain::NAME,
@@ -166,6 +171,7 @@ impl Wire<PlainParams> for PlainQuery {
             });
         }
         check_indices(Plain::NAME, &params.shape(), &indices, BATCH)?;
+
         Ok(Self { nonce, indices })
     }
 }
@@ -182,10 +188,12 @@ impl Wire<PlainParams> for PlainAnswer {
 
     fn decode(params: &PlainParams, bytes: &[u8]) -> Result<Self> {
         Error::check_length("plain's answer", bytes.len(), params.answer_bytes())?;
+
         let mut reader = Reader::new("plain's answer", bytes);
         let nonce = reader.array()?;
         let shape = params.shape();
         let slots = reader.rest().chunks(shape.record_bytes());
+
         Ok(Self {
             nonce,
             records: slots
@@ -222,25 +230,26 @@ impl Client<Plain> for PlainClient {
         rng: &mut dyn CryptoRng,
     ) -> Result<(PlainSecret, PlainQuery)> {
         check_indices(Plain::NAME, &self.params.shape(), indices, BATCH)?;
+
         let mut nonce = [0; NONCE_BYTES];
         rng.fill_bytes(&mut nonce);
+
         let secret = PlainSecret {
             nonce,
             indices: indices.len(),
         };
-        Ok((
-            secret,
-            PlainQuery {
-                nonce,
-                indices: indices.to_vec(),
-            },
-        ))
+        let query = PlainQuery {
+            nonce,
+            indices: indices.to_vec(),
+        };
+        Ok((secret, query))
     }
 
     fn extract(&self, secret: PlainSecret, answer: PlainAnswer) -> Result<Vec<Record>> {
         if secret.nonce != answer.nonce {
             return Err(Error::NotDecodable);
         }
+
         let mut records = answer.records;
         records.truncate(secret.indices);
         Ok(records)
@@ -251,6 +260,22 @@ impl Client<Plain> for PlainClient {
 pub struct PlainServer {
     params: PlainParams,
     packed: Blob,
+}
+
+impl PlainServer {
+    /// Reads the records of one query.
+    fn answer_one(&self, query: &PlainQuery) -> PlainAnswer {
+        let bits = self.params.shape().record_bits();
+        let records = query
+            .indices
+            .iter()
+            .map(|index| extract_bits(&self.packed, index * bits, bits));
+
+        PlainAnswer {
+            nonce: query.nonce,
+            records: records.collect(),
+        }
+    }
 }
 
 impl Server<Plain> for PlainServer {
@@ -278,18 +303,12 @@ impl Server<Plain> for PlainServer {
         progress: &dyn Progress,
     ) -> Result<Vec<PlainAnswer>> {
         progress.stage("answer", batch.len() as u64);
-        let bits = self.params.shape().record_bits();
-        let answer = |query: &PlainQuery| {
-            let records = query
-                .indices
-                .iter()
-                .map(|index| extract_bits(&self.packed, index * bits, bits));
-            PlainAnswer {
-                nonce: query.nonce,
-                records: records.collect(),
-            }
-        };
-        Ok(batch.into_iter().map(|(_, query)| answer(query)).collect())
+
+        let answers = batch
+            .into_iter()
+            .map(|(_, query)| self.answer_one(query))
+            .collect();
+        Ok(answers)
     }
 
     fn update(

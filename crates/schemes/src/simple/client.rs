@@ -1,4 +1,4 @@
-//! The client of SimplePIR: `Query` and `Recover` of figure 2.
+//! Client of SimplePIR: `Query` and `Recover` of figure 2.
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
@@ -51,6 +51,7 @@ impl Client<Simple> for SimpleClient {
     ) -> Result<(SimpleSecret, SimpleQuery)> {
         check_indices(NAME, &self.params.shape(), indices, 1)?;
         let Place { column, unit, slot } = self.params.layout.place(indices[0]);
+
         let mut rng = SecretRng::new(rng);
         let SimpleParams { lwe, layout, .. } = &self.params;
         let secret = SimpleSecret {
@@ -58,6 +59,7 @@ impl Client<Simple> for SimpleClient {
             unit,
             slot,
         };
+
         let column = UnitVector {
             selected: column,
             length: layout.columns,
@@ -70,6 +72,7 @@ impl Client<Simple> for SimpleClient {
             LOG2_Q,
             &mut rng,
         );
+
         Ok((secret, SimpleQuery { values }))
     }
 
@@ -78,6 +81,7 @@ impl Client<Simple> for SimpleClient {
         if distance > self.params.budget.bound {
             return Err(Error::NotDecodable);
         }
+
         Ok(vec![
             self.params
                 .layout
@@ -92,17 +96,16 @@ impl SimpleClient {
     fn decode(&self, key: &[u32], answer: &SimpleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let hint = self.public.hint.slice_of::<u32>("simple's hint")?;
         let mut worst = 0;
-        let decode_one = |(row, value): (&[u32], &u64)| {
-            let sum = (*value as u32) << self.params.budget.dropped_bits;
+
+        // Allocated once, since a vector that grows leaves copies of the secret bytes.
+        let mut column = Zeroizing::new(Vec::<u8>::with_capacity(answer.values.len()));
+        for (row, &value) in hint.chunks_exact(N).zip(&answer.values) {
+            let sum = (value as u32) << self.params.budget.dropped_bits;
             let (word, distance) = lwe32::decode(sum.wrapping_sub(dot(row, key)), LOG2_DELTA);
             worst = worst.max(distance);
-            (word as u8).wrapping_add(CENTRE)
-        };
-        let column = hint
-            .chunks_exact(N)
-            .zip(&answer.values)
-            .map(decode_one)
-            .collect();
-        Ok((Zeroizing::new(column), worst))
+            column.push((word as u8).wrapping_add(CENTRE));
+        }
+
+        Ok((column, worst))
     }
 }

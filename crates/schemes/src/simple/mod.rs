@@ -1,4 +1,6 @@
-//! SimplePIR, whose clients download a hint once for each version.
+//! SimplePIR.
+//!
+//! Clients download a hint once for each version.
 //!
 //! Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan, *One Server for the Price of Two:
 //! Simple and Fast Single-Server Private Information Retrieval* (USENIX Security 2023, ePrint

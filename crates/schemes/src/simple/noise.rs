@@ -46,14 +46,20 @@ pub(super) fn budget(rows: usize, columns: usize, failure: FailureBound) -> Opti
     let failure_log2 = TAIL_LOG2 - failure.beyond_default();
     let errors = deviation(columns) * Tails::Gaussian.deviations(rows as f64, failure_log2);
     let limit = FILL * f64::from(1 << (LOG2_DELTA - 1));
-    let rounding = |bits: u32| f64::from((1u32 << bits) / 2);
+
     let dropped_bits = (0..LOG2_DELTA)
         .rev()
         .find(|&bits| errors + rounding(bits) <= limit)?;
     let bound = (errors + rounding(dropped_bits)).ceil() as u32;
+
     Some(Budget {
         dropped_bits,
         bound,
         failure_log2,
     })
+}
+
+/// The largest error of rounding to a multiple of 2^bits.
+fn rounding(bits: u32) -> f64 {
+    f64::from((1u32 << bits) / 2)
 }

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use papir_core::Choice;
-use papir_core::codec::{Reader, Writer};
+use papir_core::codec::Writer;
 use papir_core::cost::{Counts, DividedWork, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{
@@ -66,10 +66,8 @@ pub(super) fn units_of(shape: &Shape) -> Units {
     }
 }
 
-/// The matrix with `units` units in each column.
-///
-/// # Errors
-/// [`papir_core::Error::OutOfBounds`] for too many rows or columns, or no unit in a column.
+/// The matrix with `units` units in each column. Too many rows or columns are refused, and so is a
+/// column without a unit.
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     Layout::new(
         units_of(shape),
@@ -83,18 +81,17 @@ pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
 }
 
 /// Range of units in a column, from the widest matrix to the highest.
-///
-/// # Errors
-/// [`papir_core::Error::Parameters`] if no matrix fits.
 pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
     let unit_layout = units_of(shape);
     let units = unit_layout.units();
     let unit_bytes = unit_layout.unit_bytes as u64;
+
     let least = units.div_ceil(MAX_COLUMNS);
     let most = (MAX_ROWS / unit_bytes).min(units);
     if least <= most {
         return Ok(least..=most);
     }
+
     let found = format!(
         "{} bytes in {units} units of {unit_bytes}",
         shape.total_bytes()
@@ -110,6 +107,7 @@ pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
     let bytes = matrix_bytes(rows, columns) as f64;
     let groups = rows.div_ceil(ROWS);
     let setup = Counts::new().with(Operation::Encode8, bytes, 1);
+
     Work {
         setup: setup.with(
             Operation::HintProduct8,
@@ -123,8 +121,8 @@ pub(crate) fn work(&Layout { rows, columns, .. }: &Layout) -> Work {
 }
 
 impl SimpleParams {
-    /// Work of an answer: the server splits the query, multiplies, and rounds each row. Slices are row
-    /// groups, and the combiner only joins them.
+    /// Work of an answer: the server splits the query, multiplies, and rounds each row. Slices are
+    /// row groups, and the combiner only joins them.
     pub(crate) fn answering(&self) -> DividedWork {
         let Layout { rows, columns, .. } = self.layout;
         DividedWork {
@@ -207,21 +205,24 @@ impl Parameters for SimpleParams {
         let heights = heights(NAME, &shape)?;
         let least = *heights.start();
         let unit_layout = units_of(&shape);
+
         // Without padding, the sum of upload and download is least if both cost the same.
         let (column_cost, row_cost) = costs(goal);
         let ideal = (unit_layout.units() as f64 * column_cost
             / (unit_layout.unit_bytes as f64 * row_cost))
             .sqrt() as u64;
-        let heights = heights_near(ideal, heights);
-        let layouts = heights
+
+        // Padding moves the optimum, so that matrices around the ideal one are compared.
+        let layouts = heights_near(ideal, heights)
             .map(|height| layout_of(&shape, height))
             .collect::<Result<Vec<_>>>()?;
-        let cost = |layout: &Layout| {
+        let cheapest = best(layouts, |layout| {
             let bytes = matrix_bytes(layout.rows, layout.columns) as f64;
             let padded = if goal == Goal::MinTime { bytes } else { 0.0 };
             padded + column_cost * layout.columns as f64 + row_cost * layout.rows as f64
-        };
-        let units = best(layouts, cost).map_or(least, |layout| layout.units as u64);
+        });
+
+        let units = cheapest.map_or(least, |layout| layout.units as u64);
         Self::failing_less(shape, units, failure)
     }
 
@@ -246,6 +247,7 @@ impl Parameters for SimpleParams {
         let Layout { rows, columns, .. } = self.layout;
         let work = work(&self.layout);
         let answer = self.answering().together();
+
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -282,10 +284,10 @@ impl Parameters for SimpleParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read = |reader: &mut Reader<'_>| {
+        let (shape, column_units, failure) = read_all("simple's parameters", bytes, |reader| {
             Ok((read_shape(reader)?, reader.u64()?, read_failure(reader)?))
-        };
-        let (shape, column_units, failure) = read_all("simple's parameters", bytes, read)?;
+        })?;
+
         Self::failing_less(shape, column_units, failure)
     }
 }

@@ -1,4 +1,4 @@
-//! The server of SimplePIR: `Setup`, `Answer` and updates.
+//! Server of SimplePIR: `Setup`, `Answer` and updates.
 //!
 //! An update writes new bytes to the matrix. For each changed byte the hint takes a rank-one
 //! update; if many bytes changed, their rows of the hint are computed again. Database and hint are
@@ -55,9 +55,11 @@ impl Server<Simple> for SimpleServer {
         check_source(NAME, params.shape(), records)?;
         let seed = Seed::random(rng);
         let database = params.layout.encode(records, progress)?;
+
         progress.stage("hint", database.rows() as u64);
         let products = MaskProducts::new(&params.lwe, &masks(seed), database.columns(), CENTRE);
         let hint = multiply(&params.lwe, &products, &database, progress).into();
+
         Ok(Self {
             params,
             public: SimplePublic { seed, hint },
@@ -80,12 +82,8 @@ impl Server<Simple> for SimpleServer {
         progress: &dyn Progress,
     ) -> Result<Vec<SimpleAnswer>> {
         let queries: Vec<&SimpleQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let rows = rounded_products(
-            &self.params,
-            (&self.database, &self.held),
-            &queries,
-            progress,
-        );
+
+        let rows = rounded_products(&self.params, &self.database, &self.held, &queries, progress);
         Ok(rows
             .into_iter()
             .map(|values| SimpleAnswer { values })
@@ -98,10 +96,12 @@ impl Server<Simple> for SimpleServer {
             let bytes = changes.len() * layout.unit_layout.unit_bytes;
             let rows = layout.changed_units(changes) * layout.unit_layout.unit_bytes;
             let copy = Counts::new().with(Operation::Copy, (sizes.database + sizes.hint) as f64, 1);
+
             if few(bytes, rows, layout.columns) {
                 // A row of n words is added to, instead of multiplied with a key.
                 return copy.with(Operation::DecryptRow, bytes as f64, 1);
             }
+
             copy.with(
                 Operation::HintProduct8,
                 transformed_bytes(rows, layout.columns) as f64,
@@ -121,6 +121,7 @@ impl Server<Simple> for SimpleServer {
         else {
             return Ok(self.clone());
         };
+
         let mut hint = AlignedBytes::copy_of(&self.public.hint);
         let rows: BTreeSet<usize> = differences
             .iter()
@@ -136,10 +137,12 @@ impl Server<Simple> for SimpleServer {
         } else {
             self.multiply_rows(&database, &rows, hint.slice_mut(), progress);
         }
+
         let public = SimplePublic {
             seed: self.public.seed,
             hint: hint.into(),
         };
+
         Ok(Self {
             params: self.params.clone(),
             public,
@@ -205,6 +208,7 @@ impl SimpleServer {
         progress.stage("hint", rows.len() as u64);
         let lwe = &self.params.lwe;
         let products = MaskProducts::new(lwe, &masks(self.public.seed), database.columns(), CENTRE);
+
         let changed = hint
             .chunks_exact_mut(N)
             .enumerate()
@@ -217,9 +221,6 @@ impl SimpleServer {
 }
 
 /// Reads seed and hint.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
 pub(super) fn load_public(
     params: &SimpleParams,
     source: &dyn SectionSource,
@@ -233,7 +234,8 @@ pub(super) fn load_public(
 /// Rows of the matrix times each query, without the low bits of each sum, rounded to nearest.
 pub(super) fn rounded_products(
     params: &SimpleParams,
-    (rows, held): (&ByteMatrix, &Held),
+    rows: &ByteMatrix,
+    held: &Held,
     queries: &[&SimpleQuery],
     progress: &dyn Progress,
 ) -> Vec<Vec<u64>> {
@@ -243,10 +245,10 @@ pub(super) fn rounded_products(
         .map(|query| query.values.as_slice())
         .collect();
     let dropped = params.budget.dropped_bits;
-    let rounded = |sums: &Vec<u32>| sums.iter().map(|&sum| round(sum, dropped).into()).collect();
+
     held_products(rows, held, &values, LOG2_Q, CENTRE)
         .iter()
-        .map(rounded)
+        .map(|sums| sums.iter().map(|&sum| round(sum, dropped).into()).collect())
         .collect()
 }
 
@@ -257,7 +259,9 @@ fn add_differences(
     hint: &mut [u32],
     progress: &dyn Progress,
 ) {
+    // Sorted, so that each column's row of A is computed once.
     differences.sort_by_key(|difference| difference.column);
+
     progress.stage("update", differences.len() as u64);
     let mut mask = vec![0; N];
     for of_column in differences.chunk_by(|a, b| a.column == b.column) {

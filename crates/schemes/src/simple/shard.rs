@@ -1,6 +1,7 @@
-//! SimplePIR on several machines: each has some rows of D, and answers are rows one after another.
+//! SimplePIR on several machines.
 //!
-//! A slice is a row group, and its words are the rounded rows.
+//! Each machine has some rows of D, and an answer is its rows one after another. A slice is a row
+//! group, and its words are the rounded rows.
 
 use std::ops::Range;
 
@@ -44,8 +45,11 @@ impl Shard<Simple> for SimpleShard {
         let layout = &params.layout;
         let rows = Self::division(&params)?.words_of(&slices)?;
         let bytes = |rows| matrix_bytes(rows, layout.columns) as usize;
+
+        // The whole section is checked: in one of another length, rows lie elsewhere.
         Error::check_length(DATABASE, source.length(DATABASE)?, bytes(layout.rows))?;
         let tiles = source.get_range(DATABASE, bytes(rows.start)..bytes(rows.end))?;
+
         let rows = ByteMatrix::new(rows.len(), layout.columns, tiles);
         Ok(Self { params, rows })
     }
@@ -61,7 +65,8 @@ impl Shard<Simple> for SimpleShard {
     ) -> Result<Vec<Vec<u64>>> {
         Ok(rounded_products(
             &self.params,
-            (&self.rows, &Held::default()),
+            &self.rows,
+            &Held::default(),
             queries,
             progress,
         ))
@@ -95,16 +100,16 @@ impl Combiner<Simple> for SimpleCombiner {
         batch: &[(&SimpleQuery, &[u64])],
         _progress: &dyn Progress,
     ) -> Result<Vec<SimpleAnswer>> {
-        let answer = |(_, words): &(&SimpleQuery, &[u64])| {
-            Error::check_length(
-                "the words of all rows",
-                words.len(),
-                self.params.layout.rows,
-            )?;
-            Ok(SimpleAnswer {
+        let rows = self.params.layout.rows;
+
+        let mut answers = Vec::with_capacity(batch.len());
+        for (_, words) in batch {
+            Error::check_length("the words of all rows", words.len(), rows)?;
+            answers.push(SimpleAnswer {
                 values: words.to_vec(),
-            })
-        };
-        batch.iter().map(answer).collect()
+            });
+        }
+
+        Ok(answers)
     }
 }

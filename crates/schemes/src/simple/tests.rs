@@ -49,6 +49,7 @@ fn measured_noise(index: u64, seed: u64) -> Vec<f64> {
     let records = extreme_records(Shape::of_bytes(64 * 4096, 8).unwrap());
     let (server, client, mut rng) = setup(&records, 64, seed);
     let layout = &server.params().layout;
+
     let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
     let sums = &server.database.products(&[&query.values], LOG2_Q, CENTRE)[0];
     let hint: &[u32] = bytemuck::cast_slice(&server.public.hint);
@@ -56,12 +57,14 @@ fn measured_noise(index: u64, seed: u64) -> Vec<f64> {
         .chunks_exact(N)
         .zip(sums)
         .map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key)));
+
     let column = (layout.place(index).column as usize) * layout.rows;
     let words = &records.packed()[column..][..layout.rows];
     let noise = phase.zip(words).map(|(phase, word)| {
         let centred = (i32::from(*word) - 128) as u32;
         f64::from(phase.wrapping_sub(centred.wrapping_mul(DELTA)) as i32)
     });
+
     noise.collect()
 }
 
@@ -70,6 +73,7 @@ fn measured_noise_is_within_the_bound_and_near_it() {
     let noise: Vec<f64> = (0..8).flat_map(|i| measured_noise(i * 30_011, i)).collect();
     let moments = Moments::of(noise);
     let bound = deviation(4096);
+
     assert_eq!(moments.count, 8 * 512);
     // The errors of one query are common to its rows: 8 · 4096 of them, 5 deviations are 11 %.
     moments.assert_within(bound * bound, 0.11, 1.12);
@@ -83,6 +87,7 @@ fn an_answer_opens_under_its_own_secret_only() {
     let (first, query) = client.query(None, &[3], &mut rng).unwrap();
     let (second, _) = client.query(None, &[3], &mut rng).unwrap();
     let answer = server.answer(Session::anonymous(), &query).unwrap();
+
     assert!(client.extract(second, answer.clone()).is_err());
     assert_eq!(
         client.extract(first, answer).unwrap(),
@@ -95,10 +100,12 @@ fn a_query_is_the_encrypted_unit_vector() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(20_000, 1).unwrap());
     let (server, client, mut rng) = setup(&records, 5, 2);
     let (secret, query) = client.query(None, &[777 * 5 + 3], &mut rng).unwrap();
+
     let errors: Vec<f64> = (0..4000)
         .map(|column| {
             let mut row = vec![0; N];
             masks(server.public().seed).row(column, &mut row);
+
             let inner = dot(&row, &secret.key);
             let selected = if column == 777 { DELTA } else { 0 };
             f64::from(
@@ -108,6 +115,7 @@ fn a_query_is_the_encrypted_unit_vector() {
             )
         })
         .collect();
+
     Moments::of(errors).assert_within(SIGMA * SIGMA, 0.12, 1.12);
     Moments::of(secret.key.iter().map(|s| f64::from(*s as i32))).assert_within(
         SIGMA * SIGMA,
@@ -123,6 +131,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let keys: Vec<Vec<u32>> = (0..4)
         .map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.clone())
         .collect();
+
     // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
     // that the public seed starts.
     let from = |rng: &mut dyn CryptoRng| {
@@ -133,12 +142,14 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
             .map(|word| word as u32)
             .collect::<Vec<_>>()
     };
+
     let public = || ChaCha20Rng::from_seed(server.public().seed.0);
     let guesses = [
         vec![0; N],
         from(&mut public()),
         from(&mut SecretRng::new(&mut public())),
     ];
+
     for (i, key) in keys.iter().enumerate() {
         assert!(
             keys[..i].iter().chain(&guesses).all(|other| other != key),
@@ -164,14 +175,17 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let mut records = RecordBuffer::zeroed(shape);
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, column_units, 4);
+
         let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3]
             .map(|index| changed(index, &shape))
             .into();
         changes
             .iter()
             .for_each(|change| records.set(change.index, &change.record).unwrap());
+
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, column_units, 4);
+
         assert_eq!(updated.public.seed, fresh.public.seed);
         assert!(
             **updated.database.tiles() == **fresh.database.tiles(),
@@ -206,9 +220,11 @@ fn choices_fit_their_goals() {
     for (records, bits) in [(1 << 24, 512), (1_000_003, 8), (1 << 20, 1), (99_991, 4096)] {
         let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
         let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
+
         let traffic = |sizes: Sizes| sizes.query + sizes.answer;
         assert!(traffic(least) <= traffic(balanced) && traffic(least) <= traffic(fast));
         assert!(balanced.hint <= least.hint && fast.database <= least.database);
+
         let bytes = Shape::new(records, bits).unwrap().total_bytes() as f64;
         let optimum = 2.0 * (4.0 * 9.0 / 8.0 * bytes).sqrt();
         assert!(
@@ -249,6 +265,7 @@ fn extremes_are_taken_or_refused_with_a_reason() {
         );
         assert!(description.security.unwrap().bits >= 128.0);
     }
+
     for (records, bits) in [(1 << 32, 512), (1 << 40, 1 << 21)] {
         let error =
             SimpleParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
@@ -268,6 +285,7 @@ fn units_fill_whole_bytes() {
         (13, 8, 13),
         (264, 1, 33),
     ];
+
     for (bits, records, bytes) in cases {
         let unit_layout = units_of(&Shape::new(9, bits).unwrap());
         assert_eq!(
@@ -289,6 +307,7 @@ fn places_are_distinct_and_columns_are_runs() {
         ),
         (15, 25, 40)
     );
+
     for index in 0..1000 {
         let place = layout.place(index);
         assert_eq!((place.column * 5 + place.unit) * 8 + place.slot, index);

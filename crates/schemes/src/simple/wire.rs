@@ -45,6 +45,7 @@ impl Wire<SimpleParams> for SimplePublic {
         let seed = Seed(reader.array()?);
         let hint = reader.rest();
         Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
+
         Ok(Self {
             seed,
             hint: Blob::copy_of(hint),

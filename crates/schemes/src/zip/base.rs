@@ -88,7 +88,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// [`papir_core::Error::Parameters`] if there is none.
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>>;
 
-    /// Height of the matrix with this many columns, or slightly fewer.
+    /// Height of the matrix with `columns` columns, or slightly fewer.
     ///
     /// # Errors
     /// [`papir_core::Error::OutOfBounds`] for records that are too long.
@@ -118,8 +118,8 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
         rng: &mut SecretRng,
     ) -> Encrypted<Self::Secret>;
 
-    /// Decodes the record from all messages, those of the hint's rows first. Takes the same time
-    /// whether it succeeds.
+    /// Decodes the record from all messages, the hint's rows first. Takes the same time whether it
+    /// succeeds.
     ///
     /// # Errors
     /// [`papir_core::Error::NotDecodable`] for a distance beyond the bound.
@@ -166,7 +166,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// The errors of the sink.
     fn save(&self, stored: &Self::Stored, sink: &mut dyn SectionSink) -> Result<()>;
 
-    /// Reads what [`Base::save`] wrote.
+    /// Reads the sections that [`Base::save`] wrote.
     ///
     /// # Errors
     /// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`].

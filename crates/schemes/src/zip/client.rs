@@ -10,15 +10,17 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::base::{Base, Encrypted};
+use super::base::Base;
 use super::compression::{Compression, NUMBER_BYTES};
 use super::params::{ZipParams, ZipPir};
 use super::slots::{self, Row, Weights, decode};
 use super::wire::{self, Digest, Keys, Product, Public, ZipAnswer, ZipQuery, malformed};
 use crate::shared::messages::SEED_BYTES;
 
-/// A key whose answer has not arrived after this many later numbers is given up.
+/// Later numbers after which a key without an answer is given up.
 const PATIENCE: u64 = 64;
+/// Name of a [`SentKey`] in errors.
+const SENT_KEY: &str = "a key sent ahead";
 
 /// A client. It stores nothing of the database.
 pub struct ZipClient<B> {
@@ -31,17 +33,24 @@ pub struct ZipClient<B> {
 ///
 /// ```text
 /// state    secret key (its own format), seed (32), number of the next ticket (8), keys sent ahead
-/// key      number of its ticket (8), digest of the hint (16), n bits, 1 if its answer follows, else 0
-///          (1), plaintexts modulo m of that answer
+/// key      number of its ticket (8), digest of the hint (16), n bits, 1 if its answer follows,
+///          else 0 (1), plaintexts modulo m of that answer
 /// ```
 pub struct State {
     key: Arc<SecretKey>,
     seed: Seed,
     next: u64,
-    /// Decrypted masks of the next numbers, pt_r of each. Not stored.
-    ahead: Vec<(u64, Vec<Plaintext>)>,
+    /// Decrypted masks of the next numbers. Not stored.
+    ahead: Vec<DecryptedMasks>,
     /// Keys sent ahead, in the order of their numbers.
     sent: Vec<SentKey>,
+}
+
+/// Decrypted masks of a number.
+struct DecryptedMasks {
+    number: u64,
+    /// pt_r.
+    plaintexts: Vec<Plaintext>,
 }
 
 /// LWE key of a number, sent with its query or ahead. It encrypts one query.
@@ -54,7 +63,7 @@ struct SentKey {
     plaintexts: Option<Vec<Plaintext>>,
 }
 
-/// The secrets that decode one answer.
+/// Secrets that decode one answer.
 pub struct ZipSecret<B: Base> {
     opening: Opening,
     /// LWE key under the hint, n bits.
@@ -62,8 +71,8 @@ pub struct ZipSecret<B: Base> {
     base: B::Secret,
 }
 
-/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and ⟨H, s⟩ if the
-/// key was sent ahead.
+/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and ⟨H, s⟩ if
+/// the key was sent ahead.
 struct Opening {
     key: Arc<SecretKey>,
     weights: Weights,
@@ -88,8 +97,10 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
         let key = SecretKey::generate(self.params.compression.paillier, rng);
         let key = Arc::new(key.map_err(malformed("a fresh Paillier key"))?);
+
         // The masks' plaintexts are secret, the seed is not.
         let seed = Seed::random(rng);
+
         let state = State {
             key,
             seed,
@@ -121,17 +132,16 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
     /// Decrypts the masks of the next queries whose keys were not sent ahead.
     fn prepare(&self, state: &mut State, queries: usize, progress: &dyn Progress) -> Result<()> {
         let compression = &self.params.compression;
-        let known = |wanted: &u64| state.ahead.iter().any(|(number, _)| number == wanted);
         let queries = queries.saturating_sub(self.held(state));
         let numbers: Vec<u64> = (state.next..)
             .take(queries)
-            .filter(|number| !known(number))
+            .filter(|number| !state.has_masks(*number))
             .collect();
+
         progress.stage("masks", (numbers.len() * compression.plaintexts()) as u64);
         for number in numbers {
-            state
-                .ahead
-                .push((number, state.decrypt_masks(compression, number, progress)));
+            let plaintexts = state.decrypt_masks(compression, number, progress);
+            state.ahead.push(DecryptedMasks { number, plaintexts });
         }
         Ok(())
     }
@@ -139,11 +149,14 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
     fn send_ahead(&self, state: &mut State, rng: &mut dyn CryptoRng) -> Result<ZipQuery> {
         let (key, offsets) = self.masked_key(state, &mut SecretRng::new(rng))?;
         let number = key.number;
+
+        // Otherwise keys whose answers never come would fill the state.
         state.sent.retain(|sent| {
             sent.digest == key.digest
                 && (sent.plaintexts.is_some() || number - sent.number <= PATIENCE)
         });
         state.sent.push(key);
+
         Ok(ZipQuery {
             number,
             offsets: Some(offsets),
@@ -151,27 +164,26 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
         })
     }
 
-    /// # Errors
-    /// [`Error::Malformed`] for an answer to a key of another number or version, or for a second
-    /// answer.
+    /// Refuses an answer to a key of another number or version, and a second answer.
     fn hold(&self, state: &mut State, number: u64, answer: ZipAnswer) -> Result<()> {
         const WHAT: &str = "an answer to a key that was sent ahead";
         let Product::Joined(ciphertexts) = answer.product else {
             return Err(Error::malformed(WHAT, "words", "ciphertexts"));
         };
-        let waits = |sent: &&mut SentKey| sent.number == number && sent.plaintexts.is_none();
-        let sent = state
+
+        let waiting = state
             .sent
             .iter_mut()
-            .find(waits)
+            .find(|sent| sent.number == number && sent.plaintexts.is_none())
             .filter(|sent| sent.digest == self.public.digest);
-        let sent = sent.ok_or_else(|| {
-            Error::malformed(
+        let Some(sent) = waiting else {
+            return Err(Error::malformed(
                 WHAT,
                 format!("number {number}"),
                 "the number of a key without an answer",
-            )
-        })?;
+            ));
+        };
+
         sent.plaintexts = Some(decrypt(&state.key, ciphertexts, WHAT)?);
         Ok(())
     }
@@ -188,42 +200,35 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
             what: "client state",
         })?;
         let mut rng = SecretRng::new(rng);
-        let (
-            SentKey {
-                number,
-                key,
-                plaintexts: held,
-                ..
-            },
-            offsets,
-        ) = match self.take_held(state) {
-            Some(key) => (key, None),
+
+        // The server has the offsets of a held key already.
+        let (sent, offsets) = match self.take_held(state) {
+            Some(sent) => (sent, None),
             None => {
-                let (key, offsets) = self.masked_key(state, &mut rng)?;
-                (key, Some(offsets))
+                let (sent, offsets) = self.masked_key(state, &mut rng)?;
+                (sent, Some(offsets))
             }
         };
-        let Encrypted {
-            secret: base,
-            parts,
-        } = self
-            .params
-            .base
-            .encrypt(self.public.seed, indices[0], &key, &mut rng);
-        let weights = Weights::of(&key, self.params.compression.key_bits);
+
+        let base = &self.params.base;
+        let encrypted = base.encrypt(self.public.seed, indices[0], &sent.key, &mut rng);
         let opening = Opening {
             key: Arc::clone(&state.key),
-            weights,
-            held,
+            weights: Weights::of(&sent.key, self.params.compression.key_bits),
+            held: sent.plaintexts,
         };
-        Ok((
-            ZipSecret { opening, key, base },
-            ZipQuery {
-                number,
-                offsets,
-                parts: Some(parts),
-            },
-        ))
+
+        let secret = ZipSecret {
+            opening,
+            key: sent.key,
+            base: encrypted.secret,
+        };
+        let query = ZipQuery {
+            number: sent.number,
+            offsets,
+            parts: Some(encrypted.parts),
+        };
+        Ok((secret, query))
     }
 
     /// Takes the same time whether the answer decodes or not.
@@ -242,14 +247,13 @@ impl<B: Base> ZipClient<B> {
     /// Removes the next held key from the state, and all keys of other versions.
     fn take_held(&self, state: &mut State) -> Option<SentKey> {
         state.sent.retain(|sent| sent.digest == self.public.digest);
+
         let held = state.sent.iter().position(|sent| self.is_held(sent))?;
         Some(state.sent.remove(held))
     }
 
-    /// A fresh LWE key of the next number, and its bits less that number's masks, which are used up.
-    ///
-    /// # Errors
-    /// [`Error::Session`] if no number is left.
+    /// A fresh LWE key of the next number, and its bits less that number's masks. Uses the number
+    /// up.
     fn masked_key(
         &self,
         state: &mut State,
@@ -263,26 +267,23 @@ impl<B: Base> ZipClient<B> {
                 what: "an unused number",
             });
         }
+
+        // Before anything can fail: two keys under one number's masks reveal their difference.
         state.next += 1;
         let key = compression.lwe.key(rng);
-        let known = state.ahead.iter().position(|(ahead, _)| *ahead == number);
-        let known = known.map(|place| state.ahead.swap_remove(place).1);
-        // Another version may have other key bits in a plaintext.
-        let known = known.filter(|masks| masks.len() == compression.plaintexts());
-        let masks = known.unwrap_or_else(|| state.decrypt_masks(compression, number, &NoProgress));
+        let masks = state.take_masks(compression, number);
         let offsets = state.offsets(compression, &key, &masks)?;
-        Ok((
-            SentKey {
-                number,
-                digest: self.public.digest,
-                key,
-                plaintexts: None,
-            },
-            offsets,
-        ))
+
+        let sent = SentKey {
+            number,
+            digest: self.public.digest,
+            key,
+            plaintexts: None,
+        };
+        Ok((sent, offsets))
     }
 
-    /// Messages and distances of all rows: those of the hint, then those sent with their masks.
+    /// Messages and distances of all rows: rows of the hint, then rows sent with their masks.
     pub(super) fn rows(
         &self,
         secret: &ZipSecret<B>,
@@ -291,17 +292,20 @@ impl<B: Base> ZipClient<B> {
         let mut rows = secret
             .opening
             .rows(&self.params.compression, answer.product)?;
-        let online = answer.online.chunks_exact(secret.key.len() + 1).map(|row| {
-            let (masks, body) = row.split_at(row.len() - 1);
-            let product = masks.iter().zip(secret.key.iter());
-            let product = product.fold(0u16, |sum, (mask, bit)| {
-                sum.wrapping_add(mask.wrapping_mul(*bit as u16))
-            });
-            decode(body[0].wrapping_sub(product), B::LEVEL.message_bits)
-        });
-        rows.extend(online);
+
+        let online = answer.online.chunks_exact(secret.key.len() + 1);
+        rows.extend(online.map(|row| decode_online(row, &secret.key, B::LEVEL.message_bits)));
         Ok(rows)
     }
+}
+
+/// Decodes a row that was sent with its masks: n mask words and the body.
+fn decode_online(row: &[u16], key: &[u32], message_bits: u32) -> Row {
+    let (masks, body) = row.split_at(row.len() - 1);
+    let product = masks.iter().zip(key).fold(0u16, |sum, (mask, bit)| {
+        sum.wrapping_add(mask.wrapping_mul(*bit as u16))
+    });
+    decode(body[0].wrapping_sub(product), message_bits)
 }
 
 impl State {
@@ -311,6 +315,25 @@ impl State {
             public: self.key.public().clone(),
             seed: self.seed,
         }
+    }
+
+    /// Returns whether the masks of a number are decrypted.
+    fn has_masks(&self, number: u64) -> bool {
+        self.ahead.iter().any(|masks| masks.number == number)
+    }
+
+    /// Removes the masks of a number from the state, or decrypts them now.
+    fn take_masks(&mut self, compression: &Compression, number: u64) -> Vec<Plaintext> {
+        let place = self.ahead.iter().position(|masks| masks.number == number);
+        if let Some(place) = place {
+            let plaintexts = self.ahead.swap_remove(place).plaintexts;
+
+            // Another version may have other key bits in a plaintext.
+            if plaintexts.len() == compression.plaintexts() {
+                return plaintexts;
+            }
+        }
+        self.decrypt_masks(compression, number, &NoProgress)
     }
 
     /// Line 4: decrypts pt_r.
@@ -336,66 +359,70 @@ impl State {
         masks: &[Plaintext],
     ) -> Result<Vec<Vec<u16>>> {
         let public = self.key.public();
-        let offset = |(bits, mask): (&[u32], &Plaintext)| {
+
+        let mut offsets = Vec::with_capacity(masks.len());
+        for (bits, mask) in key.chunks(compression.key_bits).zip(masks) {
             let bits = slots::of_bits(bits);
             let bits = public.plaintext(&bits).map_err(malformed("an LWE key"))?;
-            Ok(slots::of_words(public.plain_difference(&bits, mask).words()).collect())
-        };
-        key.chunks(compression.key_bits)
-            .zip(masks)
-            .map(offset)
-            .collect()
+            let offset = public.plain_difference(&bits, mask);
+            offsets.push(slots::of_words(offset.words()).collect());
+        }
+        Ok(offsets)
     }
 }
 
 impl Opening {
-    /// Decrypts all rows of a product.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for numbers of another key, or for the wrong kind of product.
+    /// Decrypts all rows of a product. Refuses numbers of another key and the wrong kind of
+    /// product.
     fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
         let plaintexts = self.plaintexts(compression, product)?;
         let t = compression.key_bits;
-        let each = compression.rows_each;
-        let row = |(row, value): (usize, u16)| {
-            decode(
-                self.weights.phase(value, row == 0),
-                compression.message_bits,
-            )
-        };
+
+        // A row is in the highest of its t slots.
         let rows = plaintexts.iter().flat_map(|plaintext| {
-            slots::of_words(plaintext.words())
-                .skip(t - 1)
-                .step_by(t)
-                .take(each)
+            let values = slots::of_words(plaintext.words()).skip(t - 1).step_by(t);
+            values
+                .take(compression.rows_each)
                 .enumerate()
-                .map(row)
+                .map(|(row, value)| self.row(compression, row, value))
         });
         Ok(Zeroizing::new(rows.take(compression.rows).collect()))
     }
 
+    /// Decodes the value of a row's slot; `row` counts within its ciphertext.
+    fn row(&self, compression: &Compression, row: usize, value: u16) -> Row {
+        let phase = self.weights.phase(value, row == 0);
+        decode(phase, compression.message_bits)
+    }
+
     fn plaintexts(&self, compression: &Compression, product: Product) -> Result<Vec<Plaintext>> {
-        let public = self.key.public();
-        let what = "an answer";
+        const WHAT: &str = "an answer";
         match (product, &self.held) {
-            (Product::Joined(ciphertexts), None) => decrypt(&self.key, ciphertexts, what),
+            (Product::Joined(ciphertexts), None) => decrypt(&self.key, ciphertexts, WHAT),
             (Product::Words(words), Some(held)) => {
-                let slots = slots::spread(&words, compression.key_bits);
-                let add = |(slots, held): (&[u16], &Plaintext)| {
-                    let words: Vec<u64> = slots::words(slots).collect();
-                    let words = public.plaintext(&words).map_err(malformed(what))?;
-                    Ok(public.plain_sum(&words, held))
-                };
-                slots
-                    .chunks(compression.slots())
-                    .zip(held)
-                    .map(add)
-                    .collect()
+                add_words(self.key.public(), compression, &words, held).map_err(malformed(WHAT))
             }
-            (_, None) => Err(Error::malformed(what, "words", "ciphertexts")),
-            (_, Some(_)) => Err(Error::malformed(what, "ciphertexts", "words")),
+            (_, None) => Err(Error::malformed(WHAT, "words", "ciphertexts")),
+            (_, Some(_)) => Err(Error::malformed(WHAT, "ciphertexts", "words")),
         }
     }
+}
+
+/// Adds the words of an answer to ⟨H, s⟩.
+fn add_words(
+    public: &PublicKey,
+    compression: &Compression,
+    words: &[u16],
+    held: &[Plaintext],
+) -> papir_paillier::Result<Vec<Plaintext>> {
+    let slots = slots::spread(words, compression.key_bits);
+
+    let mut sums = Vec::with_capacity(held.len());
+    for (slots, held) in slots.chunks(compression.slots()).zip(held) {
+        let words: Vec<u64> = slots::words(slots).collect();
+        sums.push(public.plain_sum(&public.plaintext(&words)?, held));
+    }
+    Ok(sums)
 }
 
 /// Decrypts received ciphertexts.
@@ -405,12 +432,12 @@ fn decrypt(
     what: &'static str,
 ) -> Result<Vec<Plaintext>> {
     let public = key.public();
-    let ciphertexts = ciphertexts
-        .into_iter()
-        .map(|words| public.ciphertext(words));
     let ciphertexts: Vec<Ciphertext> = ciphertexts
+        .into_iter()
+        .map(|words| public.ciphertext(words))
         .collect::<papir_paillier::Result<_>>()
         .map_err(malformed(what))?;
+
     let parts = parallel::map(ciphertexts.chunks(LANES), |some| key.decrypt_many(some));
     Ok(parts.into_iter().flatten().collect())
 }
@@ -422,10 +449,13 @@ impl<B: Base> Wire<ZipParams<B>> for State {
             SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
         let sent: usize = self.sent.iter().map(SentKey::bytes).sum();
         let mut bytes = Vec::with_capacity(fixed + sent);
+
         bytes.extend_from_slice(&self.key.to_bytes());
         bytes.extend_from_slice(&self.seed.0);
         bytes.extend_from_slice(&self.next.to_le_bytes());
-        self.sent.iter().for_each(|sent| sent.encode(&mut bytes));
+        for sent in &self.sent {
+            sent.encode(&mut bytes);
+        }
         bytes
     }
 
@@ -433,15 +463,18 @@ impl<B: Base> Wire<ZipParams<B>> for State {
         let what = "a client's Paillier state";
         let compression = &params.compression;
         let mut reader = Reader::new(what, bytes);
+
         let key = reader.raw(SecretKey::byte_length(&compression.paillier))?;
         let key = SecretKey::from_bytes(compression.paillier, key).map_err(malformed(what))?;
         let seed = Seed(reader.array()?);
         let next = reader.u64()?;
+
         let mut sent = Vec::new();
-        let mut rest = Reader::new("a key sent ahead", reader.rest());
+        let mut rest = Reader::new(SENT_KEY, reader.rest());
         while !rest.is_empty() {
             sent.push(SentKey::read(key.public(), compression, &mut rest)?);
         }
+
         Ok(Self {
             key: Arc::new(key),
             seed,
@@ -453,10 +486,12 @@ impl<B: Base> Wire<ZipParams<B>> for State {
 }
 
 impl SentKey {
+    /// Words of ⟨H, s⟩; none before the answer has arrived.
     fn words(&self) -> impl Iterator<Item = &u64> {
         self.plaintexts.iter().flatten().flat_map(Plaintext::words)
     }
 
+    /// Bytes that [`SentKey::encode`] writes.
     fn bytes(&self) -> usize {
         NUMBER_BYTES
             + size_of::<Digest>()
@@ -468,15 +503,12 @@ impl SentKey {
     fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(&self.digest);
-        let byte = |bits: &[u32]| {
-            bits.iter()
-                .rev()
-                .fold(0, |byte, bit| byte << 1 | *bit as u8)
-        };
-        bytes.extend(self.key.chunks(8).map(byte));
+        bytes.extend(self.key.chunks(8).map(packed_byte));
+
         bytes.push(self.plaintexts.is_some().into());
-        self.words()
-            .for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        for word in self.words() {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
     }
 
     fn read(
@@ -484,23 +516,16 @@ impl SentKey {
         compression: &Compression,
         reader: &mut Reader<'_>,
     ) -> Result<Self> {
-        const WHAT: &str = "a key sent ahead";
         let number = reader.u64()?;
         let digest = reader.array()?;
-        let bits = reader.raw(compression.lwe.n().div_ceil(8))?;
-        let bit = |i: usize| u32::from(bits[i / 8] >> (i % 8) & 1);
-        let key = Zeroizing::new((0..compression.lwe.n()).map(bit).collect());
-        let plaintext = |words: Vec<u64>| {
-            let words = Zeroizing::new(words);
-            public.plaintext(&words).map_err(malformed(WHAT))
-        };
+        let n = compression.lwe.n();
+        let bits = reader.raw(n.div_ceil(8))?;
+        let bits = (0..n).map(|i| u32::from(bits[i / 8] >> (i % 8) & 1));
+        let key = Zeroizing::new(bits.collect());
+
         let plaintexts = match reader.u8()? {
             0 => None,
-            1 => {
-                let numbers = reader.raw(compression.plaintexts_bytes())?;
-                let numbers = wire::numbers(numbers, compression.paillier.plaintext_bytes());
-                Some(numbers.into_iter().map(plaintext).collect::<Result<_>>()?)
-            }
+            1 => Some(read_plaintexts(public, compression, reader)?),
             flag => {
                 return Err(Error::malformed(
                     "the flag of a key sent ahead",
@@ -509,6 +534,7 @@ impl SentKey {
                 ));
             }
         };
+
         Ok(Self {
             number,
             digest,
@@ -516,4 +542,28 @@ impl SentKey {
             plaintexts,
         })
     }
+}
+
+/// Packs up to eight bits, the lowest first.
+fn packed_byte(bits: &[u32]) -> u8 {
+    bits.iter()
+        .rev()
+        .fold(0, |byte, bit| byte << 1 | *bit as u8)
+}
+
+/// Reads ⟨H, s⟩.
+fn read_plaintexts(
+    public: &PublicKey,
+    compression: &Compression,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<Plaintext>> {
+    let bytes = reader.raw(compression.plaintexts_bytes())?;
+    let numbers = wire::numbers(bytes, compression.paillier.plaintext_bytes());
+
+    let mut plaintexts = Vec::with_capacity(numbers.len());
+    for words in numbers {
+        let words = Zeroizing::new(words);
+        plaintexts.push(public.plaintext(&words).map_err(malformed(SENT_KEY))?);
+    }
+    Ok(plaintexts)
 }

@@ -38,19 +38,17 @@ pub(super) struct Compression {
 
 impl Compression {
     /// Compression of a hint without rows yet. `key_bits` bits of the LWE key are in one plaintext
-    /// of a query.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] unless `key_bits` is 1 to [`MAX_KEY_BITS`],
-    /// [`papir_core::Error::Insecure`].
+    /// of a query, 1 to [`MAX_KEY_BITS`].
     pub(super) fn new<B: Base>(key_bits: usize) -> Result<Self> {
         if !(1..=MAX_KEY_BITS).contains(&key_bits) {
             let reason = format!("{key_bits} bits of a key in one plaintext: 1 to {MAX_KEY_BITS}");
             return Err(refused(B::NAME)(reason));
         }
+
         let lwe = LweParams::binary().map_err(unfit(B::NAME))?;
         let paillier = B::Set::paillier().map_err(refused(B::NAME))?;
         let rows_each = slots::rows_each(paillier.modulus_bits(), lwe.n(), key_bits);
+
         Ok(Self {
             rows: 0,
             lwe,

@@ -16,6 +16,8 @@ use crate::shared::packs::sized;
 const EXPONENTS: &str = "zip/exponents";
 const RESIDUES: &str = "zip/residues";
 const SUMS: &str = "zip/sums";
+/// Name of a ticket in errors.
+const TICKET: &str = "a ticket";
 /// Memory for the table and the accumulators of a ticket, which all threads share: 256 MiB.
 const MEMORY: usize = 256 << 20;
 /// Slots of a ciphertext for each one whose change is multiplied in. If more have changed, the
@@ -36,35 +38,49 @@ pub(super) struct CompressedHint {
     system: Residues,
 }
 
+/// Masks of one number of a client.
+#[derive(Clone, Copy)]
+pub(super) struct Masks<'a> {
+    pub(super) keys: &'a Keys,
+    pub(super) number: u64,
+}
+
+/// Keys of a client and its ticket for a query.
+pub(super) struct Caller<'a> {
+    pub(super) keys: &'a Keys,
+    pub(super) ticket: &'a Ticket,
+}
+
+/// Memory of a hint that is being written.
+struct Parts {
+    exponents: AlignedBytes,
+    sums: AlignedBytes,
+    residues: AlignedBytes,
+}
+
+/// Slots of a ciphertext whose digits changed.
+struct ChangedSlots {
+    ciphertext: usize,
+    slots: Vec<usize>,
+}
+
 impl CompressedHint {
     /// Compresses H, whose row r is `row(r)`, n words.
-    ///
-    /// # Errors
-    /// None for rows of the right length.
     pub(super) fn new(
         compression: &Compression,
         row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let parts = [
-            compression.exponent_bytes(),
-            compression.sums_bytes(),
-            compression.residue_bytes(),
-        ];
         let all = (0..compression.rows).collect();
-        Self::with_rows(
-            compression,
-            &all,
-            row,
-            parts.map(AlignedBytes::zeroed),
-            progress,
-        )
+        let parts = Parts {
+            exponents: AlignedBytes::zeroed(compression.exponent_bytes()),
+            sums: AlignedBytes::zeroed(compression.sums_bytes()),
+            residues: AlignedBytes::zeroed(compression.residue_bytes()),
+        };
+        Self::with_rows(compression, &all, row, parts, progress)
     }
 
     /// H with some rows replaced.
-    ///
-    /// # Errors
-    /// The errors of [`CompressedHint::new`].
     pub(super) fn changed(
         &self,
         compression: &Compression,
@@ -72,18 +88,12 @@ impl CompressedHint {
         row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let parts = [
-            self.exponents.bytes(),
-            self.sums.bytes(),
-            self.residues.bytes(),
-        ];
-        Self::with_rows(
-            compression,
-            rows,
-            row,
-            parts.map(AlignedBytes::copy_of),
-            progress,
-        )
+        let parts = Parts {
+            exponents: AlignedBytes::copy_of(self.exponents.bytes()),
+            sums: AlignedBytes::copy_of(self.sums.bytes()),
+            residues: AlignedBytes::copy_of(self.residues.bytes()),
+        };
+        Self::with_rows(compression, rows, row, parts, progress)
     }
 
     /// Writes some rows into exponents, sums and residues.
@@ -91,7 +101,7 @@ impl CompressedHint {
         compression: &Compression,
         rows: &BTreeSet<usize>,
         row: impl Fn(usize) -> Vec<u32> + Sync,
-        [mut exponents, mut sums, mut residues]: [AlignedBytes; 3],
+        parts: Parts,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let plaintexts = compression.plaintexts();
@@ -99,14 +109,20 @@ impl CompressedHint {
         let each = compression.rows_each;
         let t = compression.key_bits;
         let system = compression.residues();
+        let Parts {
+            mut exponents,
+            mut sums,
+            mut residues,
+        } = parts;
+
+        // A thread has all rows of a ciphertext, since they share its exponents.
         progress.stage("hint", rows.len() as u64);
-        let parts = exponents
+        let ciphertexts = exponents
             .slice_mut::<u16>()
-            .chunks_exact_mut(plaintexts * digits);
-        let parts = parts
+            .chunks_exact_mut(plaintexts * digits)
             .zip(sums.slice_mut::<RowSums>().chunks_mut(each))
             .enumerate();
-        parallel::for_each(parts, |(i, (exponents, sums))| {
+        parallel::for_each(ciphertexts, |(i, (exponents, sums))| {
             for &r in rows.range(i * each..i * each + sums.len()) {
                 let slot = (r - i * each) * t;
                 sums[r - i * each] =
@@ -114,23 +130,20 @@ impl CompressedHint {
                 progress.advance(1);
             }
         });
-        let ciphertexts: BTreeSet<usize> = rows.iter().map(|row| row / each).collect();
+
+        let written: BTreeSet<usize> = rows.iter().map(|row| row / each).collect();
         let exponents: BlobSlice<u16> = BlobSlice::new(exponents.into(), EXPONENTS)?;
-        let exponent =
-            |i: usize, column: usize| &exponents[(i * plaintexts + column) * digits..][..digits];
         system.fill(
             compression.dimensions(),
-            &ciphertexts,
-            exponent,
-            (residues.slice_mut(), progress),
+            &written,
+            |i, column| &exponents[(i * plaintexts + column) * digits..][..digits],
+            residues.slice_mut(),
+            progress,
         );
+
         let residues = BlobSlice::new(residues.into(), RESIDUES)?;
-        Ok(Self::from_parts(
-            exponents,
-            residues,
-            BlobSlice::new(sums.into(), SUMS)?,
-            system,
-        ))
+        let sums = BlobSlice::new(sums.into(), SUMS)?;
+        Ok(Self::from_parts(exponents, residues, sums, system))
     }
 
     fn from_parts(
@@ -150,111 +163,98 @@ impl CompressedHint {
         }
     }
 
+    /// Writes the hint's sections.
     pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(EXPONENTS, &[self.exponents.bytes()])?;
         sink.put(RESIDUES, &[self.residues.bytes()])?;
         sink.put(SUMS, &[self.sums.bytes()])
     }
 
-    /// # Errors
-    /// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`].
+    /// Reads the sections of [`CompressedHint::save`].
     pub(super) fn load(compression: &Compression, source: &dyn SectionSource) -> Result<Self> {
         let exponents = sized(source, EXPONENTS, compression.exponent_bytes())?;
         let residues = sized(source, RESIDUES, compression.residue_bytes())?;
         let sums = sized(source, SUMS, compression.sums_bytes())?;
-        Ok(Self::from_parts(
-            exponents,
-            residues,
-            sums,
-            compression.residues(),
-        ))
+
+        let system = compression.residues();
+        Ok(Self::from_parts(exponents, residues, sums, system))
     }
 
-    /// The slots of each ciphertext whose digits differ from those of an earlier version; only
-    /// ciphertexts with such slots.
-    fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<(usize, Vec<usize>)> {
+    /// Changed slots of the ciphertexts that differ from an earlier version.
+    fn changes_since(&self, earlier: &Self, compression: &Compression) -> Vec<ChangedSlots> {
         let digits = compression.exponent_digits();
         let each = compression.plaintexts() * digits;
         let pairs = self
             .exponents
             .chunks_exact(each)
             .zip(earlier.exponents.chunks_exact(each));
-        let changed = parallel::map(pairs.enumerate(), |(i, (new, old))| {
+
+        let changed = parallel::map(pairs.enumerate(), |(ciphertext, (new, old))| {
             if new == old {
                 return None;
             }
-            let mut differs = vec![false; digits];
-            for (new, old) in new.chunks_exact(digits).zip(old.chunks_exact(digits)) {
-                differs
-                    .iter_mut()
-                    .zip(new.iter().zip(old))
-                    .for_each(|(differs, (a, b))| *differs |= a != b);
-            }
-            Some((i, (0..digits).filter(|slot| differs[*slot]).collect()))
+            let slots = differing_slots(new, old, digits);
+            Some(ChangedSlots { ciphertext, slots })
         });
         changed.into_iter().flatten().collect()
     }
 
-    /// Changes the ciphertexts of an earlier version's ticket into those of this version: by the
-    /// difference, Π ck^ΔH, where few slots have changed, else anew.
+    /// Changes the ciphertexts of an earlier version's ticket into ciphertexts of this version: by
+    /// the difference, Π ck^ΔH, where few slots have changed, else anew.
     ///
-    /// # Errors
-    /// [`papir_core::Error::Malformed`] for a ticket that was not made with these keys.
+    /// Refuses a ticket that was not made with these masks.
     pub(super) fn follow(
         &self,
         compression: &Compression,
-        (earlier, ciphertexts): (&Self, &mut [Vec<u64>]),
-        (keys, number): (&Keys, u64),
+        earlier: &Self,
+        masks: Masks<'_>,
+        ciphertexts: &mut [Vec<u64>],
         progress: &dyn Progress,
     ) -> Result<()> {
         let changes = self.changes_since(earlier, compression);
-        let few = |(_, slots): &(usize, Vec<usize>)| {
-            SLOTS_PER_CHANGE * slots.len() <= compression.slots()
-        };
-        let (few, many): (Vec<_>, Vec<_>) = changes.into_iter().partition(few);
-        let many: Vec<usize> = many.into_iter().map(|(i, _)| i).collect();
-        let fresh = self.of_ticket(compression, keys, (number, &many), progress)?;
-        many.into_iter()
-            .zip(fresh)
-            .for_each(|(i, ciphertext)| ciphertexts[i] = ciphertext);
+        let (few, many): (Vec<_>, Vec<_>) = changes
+            .into_iter()
+            .partition(|change| SLOTS_PER_CHANGE * change.slots.len() <= compression.slots());
+
+        let many: Vec<usize> = many.iter().map(|change| change.ciphertext).collect();
+        let fresh = self.of_ticket(compression, masks, &many, progress)?;
+        for (i, ciphertext) in many.into_iter().zip(fresh) {
+            ciphertexts[i] = ciphertext;
+        }
         if few.is_empty() {
             return Ok(());
         }
+
         let difference = Difference::new(compression, [earlier, self], &few);
-        let changed = difference.multiply(keys, number, ciphertexts, progress)?;
-        few.into_iter()
-            .zip(changed)
-            .for_each(|((i, _), ciphertext)| ciphertexts[i] = ciphertext);
+        let changed = difference.multiply(masks, ciphertexts, progress)?;
+        for (change, ciphertext) in few.into_iter().zip(changed) {
+            ciphertexts[change.ciphertext] = ciphertext;
+        }
         Ok(())
     }
 
     /// Line 7: the hint's products with a number's masks, some ciphertexts of its ticket.
-    ///
-    /// # Errors
-    /// None for keys that were checked.
     pub(super) fn of_ticket(
         &self,
         compression: &Compression,
-        keys: &Keys,
-        (number, ciphertexts): (u64, &[usize]),
+        masks: Masks<'_>,
+        ciphertexts: &[usize],
         progress: &dyn Progress,
     ) -> Result<Vec<Vec<u64>>> {
         progress.stage("ticket", ciphertexts.len() as u64);
         if ciphertexts.is_empty() {
             return Ok(Vec::new());
         }
-        let key = keys.masks(number, compression);
+
+        let key = masks.expand(compression);
         let exponents = Stored {
             compression,
             hint: self,
             ciphertexts,
         };
-        let products = multiply(&keys.public, &key, exponents, progress)?;
+        let products = multiply(&masks.keys.public, &key, exponents, progress)?;
         progress.advance(ciphertexts.len() as u64);
-        Ok(products
-            .iter()
-            .map(|ciphertext| ciphertext.words().to_vec())
-            .collect())
+        Ok(words_of(&products))
     }
 
     /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
@@ -271,56 +271,79 @@ impl CompressedHint {
         if vectors.is_empty() {
             return Vec::new();
         }
+
         self.system
             .products(compression.dimensions(), &self.residues, &vectors)
     }
 
     /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
-    /// the ticket's ciphertexts.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Malformed`] for a ticket that was not made with this key.
+    /// the ticket's ciphertexts. Refuses a ticket that was not made with this key.
     pub(super) fn join(
         &self,
         compression: &Compression,
-        (keys, ticket): (&Keys, &Ticket),
-        (words, products): (&[u16], &[Vec<u64>]),
+        caller: Caller<'_>,
+        words: &[u16],
+        products: &[Vec<u64>],
     ) -> Result<Vec<Vec<u64>>> {
+        let public = &caller.keys.public;
         let slots = slots::spread(words, compression.key_bits);
         let parts = slots
             .chunks(compression.slots())
             .zip(products)
-            .zip(&ticket.ciphertexts);
+            .zip(&caller.ticket.ciphertexts);
+
         parallel::try_map(parts, |((slots, product), hint)| {
-            let sum = keys.public.reduce(&with_slots(product, slots));
-            let hint = keys
-                .public
-                .ciphertext(hint.clone())
-                .map_err(malformed("a ticket"))?;
-            Ok(PublicKey::add_plain(&keys.public, &hint, &sum)
-                .words()
-                .to_vec())
+            let sum = public.reduce(&with_slots(product, slots));
+            let hint = public.ciphertext(hint.clone()).map_err(malformed(TICKET))?;
+            Ok(public.add_plain(&hint, &sum).words().to_vec())
         })
     }
 
     /// b′ of every row.
     pub(super) fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
-        let word = |(row, sum): (usize, &u32)| {
+        let words = rows.iter().enumerate().map(|(row, sum)| {
+            // A ciphertext's first row has no row below it.
             let before = (!row.is_multiple_of(compression.rows_each)).then(|| self.sums[row - 1]);
             slots::word(*sum, self.sums[row], before)
-        };
-        rows.iter().enumerate().map(word).collect()
+        });
+        words.collect()
     }
+}
+
+impl Masks<'_> {
+    /// ck_r.
+    fn expand(&self, compression: &Compression) -> Vec<Ciphertext> {
+        self.keys.masks(self.number, compression)
+    }
+}
+
+/// Slots whose digits differ in any exponent of a ciphertext.
+fn differing_slots(new: &[u16], old: &[u16], digits: usize) -> Vec<usize> {
+    let mut differs = vec![false; digits];
+    for (new, old) in new.chunks_exact(digits).zip(old.chunks_exact(digits)) {
+        differs
+            .iter_mut()
+            .zip(new.iter().zip(old))
+            .for_each(|(differs, (a, b))| *differs |= a != b);
+    }
+    (0..digits).filter(|slot| differs[*slot]).collect()
+}
+
+/// Words of each ciphertext.
+fn words_of(ciphertexts: &[Ciphertext]) -> Vec<Vec<u64>> {
+    ciphertexts
+        .iter()
+        .map(|ciphertext| ciphertext.words().to_vec())
+        .collect()
 }
 
 /// Adds slots to a product.
 fn with_slots(product: &[u64], slots: &[u16]) -> Vec<u64> {
     let mut sum = product.to_vec();
+    let addends = slots::words(slots).chain(std::iter::repeat(0));
+
     let mut carry = false;
-    for (out, addend) in sum
-        .iter_mut()
-        .zip(slots::words(slots).chain(std::iter::repeat(0)))
-    {
+    for (out, addend) in sum.iter_mut().zip(addends) {
         let (first, over) = out.overflowing_add(addend);
         let (second, again) = first.overflowing_add(u64::from(carry));
         (*out, carry) = (second, over || again);
@@ -352,6 +375,7 @@ impl Exponents for Stored<'_> {
         let digits = self.compression.exponent_digits();
         let place = self.ciphertexts[row] * self.columns() + column;
         let exponent = &self.hint.exponents[place * digits..][..digits];
+
         words
             .iter_mut()
             .zip(slots::words(exponent))
@@ -370,14 +394,15 @@ fn multiply(
     let count = exponents.rows();
     let products = Products::new(public, key, exponents, 0..count, MEMORY);
     let mut products = products.map_err(malformed("a client's masks"))?;
+
     while products.step() {
         progress.advance(0);
     }
     Ok(products.finish())
 }
 
-/// Changed slots of two versions' exponents, a row each: the new digit less the old one, plus 2¹⁶. The
-/// last row has 2¹⁶ alone, and divides all others.
+/// Changed slots of two versions' exponents, a row each: the new digit less the old one, plus 2¹⁶.
+/// The last row has 2¹⁶ alone, and divides all others.
 struct Difference<'a> {
     compression: &'a Compression,
     /// The old hint and the new one.
@@ -392,61 +417,64 @@ impl<'a> Difference<'a> {
     fn new(
         compression: &'a Compression,
         hints: [&'a CompressedHint; 2],
-        changes: &[(usize, Vec<usize>)],
+        changes: &[ChangedSlots],
     ) -> Self {
-        let place = |product| {
-            move |slot: &usize| Place {
+        let mut ciphertexts = Vec::with_capacity(changes.len());
+        let mut places = Vec::new();
+        for (product, change) in changes.iter().enumerate() {
+            ciphertexts.push(change.ciphertext);
+            places.extend(change.slots.iter().map(|slot| Place {
                 product,
                 position: *slot as u32,
-            }
-        };
-        let places = changes
-            .iter()
-            .enumerate()
-            .flat_map(|(i, (_, slots))| slots.iter().map(place(i)));
-        let ciphertexts = changes.iter().map(|(i, _)| *i).collect();
+            }));
+        }
+
         Self {
             compression,
             hints,
             ciphertexts,
-            places: places.collect(),
+            places,
         }
     }
 
-    /// The changed ciphertexts of a ticket, in order.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Malformed`] for a ticket that was not made with these keys.
+    /// The changed ciphertexts of a ticket, in order. Refuses a ticket that was not made with these
+    /// masks.
     fn multiply(
         &self,
-        keys: &Keys,
-        number: u64,
+        masks: Masks<'_>,
         ticket: &[Vec<u64>],
         progress: &dyn Progress,
     ) -> Result<Vec<Vec<u64>>> {
-        const WHAT: &str = "a ticket";
         progress.stage("difference", self.ciphertexts.len() as u64);
-        let starts = self
+        let public = &masks.keys.public;
+        let starts: Vec<Ciphertext> = self
             .ciphertexts
             .iter()
-            .map(|i| keys.public.ciphertext(ticket[*i].clone()));
-        let starts: Vec<_> = starts
+            .map(|i| public.ciphertext(ticket[*i].clone()))
             .collect::<papir_paillier::Result<_>>()
-            .map_err(malformed(WHAT))?;
-        let key = keys.masks(number, self.compression);
-        let mut factors = multiply(&keys.public, &key, self, progress)?;
+            .map_err(malformed(TICKET))?;
+
+        let key = masks.expand(self.compression);
+        let mut factors = multiply(public, &key, self, progress)?;
         let divisor = factors.split_off(self.places.len());
-        let factors = (&self.places[..], &factors[..]);
-        let divisor = (&divisor[0], SLOT_BITS);
-        let changed = multiply_shifted(&keys.public, &starts, factors, divisor, || {
-            progress.advance(0)
-        });
+
+        let changed = multiply_shifted(
+            public,
+            &starts,
+            (&self.places, &factors),
+            (&divisor[0], SLOT_BITS),
+            || progress.advance(0),
+        );
         progress.advance(self.ciphertexts.len() as u64);
-        let changed = changed.map_err(malformed(WHAT))?;
-        Ok(changed
-            .iter()
-            .map(|ciphertext| ciphertext.words().to_vec())
-            .collect())
+        let changed = changed.map_err(malformed(TICKET))?;
+        Ok(words_of(&changed))
+    }
+
+    /// Digit of a changed slot in one column.
+    fn digit(&self, hint: &CompressedHint, place: &Place, column: usize) -> u64 {
+        let digits = self.compression.exponent_digits();
+        let exponent = self.ciphertexts[place.product] * self.columns() + column;
+        u64::from(hint.exponents[exponent * digits + place.position as usize])
     }
 }
 
@@ -464,17 +492,13 @@ impl Exponents for Difference<'_> {
     }
 
     fn read(&self, row: usize, column: usize, words: &mut [u64]) {
-        let digits = self.compression.exponent_digits();
-        let digit = |hint: &CompressedHint, place: &Place| {
-            let exponent = self.ciphertexts[place.product] * self.columns() + column;
-            u64::from(hint.exponents[exponent * digits + place.position as usize])
-        };
         let [old, new] = self.hints;
-        let difference = self
-            .places
-            .get(row)
-            .map(|place| (digit(old, place), digit(new, place)));
-        let (old, new) = difference.unwrap_or_default();
-        words[0] = (1 << SLOT_BITS) + new - old;
+
+        // The offset first: exponents are unsigned, and the new digit may be the smaller one.
+        let offset = 1u64 << SLOT_BITS;
+        words[0] = match self.places.get(row) {
+            Some(place) => offset + self.digit(new, place, column) - self.digit(old, place, column),
+            None => offset,
+        };
     }
 }

@@ -1,10 +1,10 @@
 //! ZipPIR: Akhavan Mahdavi, Diao, Kerschbaum, *ZipPIR: High-throughput Single-server PIR without
 //! Client-side Storage*.
 //!
-//! SimplePIR or DoublePIR, but the hint stays on the server. Decrypting row r of an answer takes its
-//! phase bᵣ − ⟨hᵣ, s⟩, with hᵣ a row of the hint and s the query's LWE key of n bits. The server
-//! computes it under Paillier encryption, many rows in one ciphertext, and nearly all of that
-//! before s is known: an encryption of s is an encryption of random numbers, which both sides
+//! SimplePIR or DoublePIR, but the hint stays on the server. Decrypting row r of an answer takes
+//! its phase bᵣ − ⟨hᵣ, s⟩, with hᵣ a row of the hint and s the query's LWE key of n bits. The
+//! server computes it under Paillier encryption, many rows in one ciphertext, and nearly all of
+//! that before s is known: an encryption of s is an encryption of random numbers, which both sides
 //! expand from a seed, plus their difference from s, which the query contains. The product with the
 //! random part is a [`ticket`](wire::Ticket), valid for one query.
 //!
@@ -25,26 +25,27 @@
 //! | over DoublePIR (6), for records of few bits | [`ZipDouble`] |
 //!
 //! Over DoublePIR, the second level's ciphertexts of the first hint's digits have masks that are
-//! known at setup; those of the first answer's digits are few and are sent with their masks. The
-//! second hint has 3·n rows for each byte of a record, whatever the number of records, so a ticket
-//! takes seconds of work instead of many.
+//! known at setup; ciphertexts of the first answer's digits are few and are sent with their masks.
+//! The second hint has 3·n rows for each byte of a record, whatever the number of records, so a
+//! ticket takes seconds of work instead of many.
 //!
 //! Differences from the paper:
 //!
-//! - A is structured (module LWE, `papir_lattice::lwe32`), so that n = 1280 suffices instead of 1400
-//!   and products with A are computed by transforms.
+//! - A is structured (module LWE, `papir_lattice::lwe32`), so that n = 1280 suffices instead of
+//!   1400 and products with A are computed by transforms.
 //! - Words of D are centred bytes.
 //! - The hint is rounded to 16 bits a slot, 8 of them message (p = 2⁸), with 191 slots in a
 //!   ciphertext instead of 128.
 //! - The known means of rounding and spill are subtracted, which halves both variances.
 //! - The query's words are rounded.
 //! - Packed keys are combined with batches.
-//! - A client that stores something stores its LWE key and ⟨H, s⟩, and sends ck_o beforehand. In the
-//!   paper it downloads its ticket beforehand, and sends ck_o with the query.
+//! - A client that stores something stores its LWE key and ⟨H, s⟩, and sends ck_o beforehand. In
+//!   the paper it downloads its ticket beforehand, and sends ck_o with the query.
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
-//! difference of two keys. A key encrypts one query. The client stores the next number on disk before it sends a query, and the
-//! server's registry answers a second query with a number only if it repeats the first.
+//! difference of two keys. A key encrypts one query. The client stores the next number on disk
+//! before it sends a query, and the server's registry answers a second query with a number only if
+//! it repeats the first.
 
 mod base;
 pub mod client;

@@ -31,8 +31,8 @@ use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, rounding_square};
 use super::slots::{LOG2_UNIT, SLOT_BITS};
 use crate::shared::parameters::{FILL, tails};
 
-/// Bound on the noise that is not random, in units: half a unit each for rounding and for an odd weight,
-/// and what the slot below carries, at most (65,535 + 1,281)/65,536.
+/// Bound on the noise that is not random, in units: half a unit each for rounding and for an odd
+/// weight, and the carry of the slot below, at most (65,535 + 1,281)/65,536.
 const EXACT: f64 = 2.02;
 
 /// A level of LWE encryption whose hint is compressed.
@@ -63,8 +63,8 @@ impl Level {
         LOG2_Q - self.message_bits
     }
 
-    /// Deviation of a row's noise for `count` words, keys of n bits and queries of `query_bits` bits
-    /// a word.
+    /// Deviation of a row's noise for `count` words, keys of n bits and queries of `query_bits`
+    /// bits a word.
     pub(super) fn deviation(&self, count: usize, n: usize, query_bits: u32) -> f64 {
         let word = self.word / f64::from(1u32 << LOG2_UNIT);
         let error = MODULE_SIGMA.powi(2) + rounding_square(LOG2_Q - query_bits);
@@ -76,7 +76,8 @@ impl Level {
         self.default_tail_log2 - failure.beyond_default()
     }
 
-    /// The shortest queries for which `rows` rows of `count` words decode; `None` if there are none.
+    /// The shortest queries for which `rows` rows of `count` words decode; `None` if no length
+    /// suffices.
     pub(super) fn budget(
         &self,
         rows: usize,
@@ -87,6 +88,7 @@ impl Level {
         // Rounding and spill are sums of n products with the key's bits.
         let deviations = tails(failure, n).deviations(rows as f64, self.tail_log2(failure));
         let limit = FILL * f64::from(1u32 << (SLOT_BITS - self.message_bits - 1));
+
         (self.least_bits..=LOG2_Q).find_map(|query_bits| {
             let bound = self.deviation(count, n, query_bits) * deviations + EXACT;
             (bound <= limit).then_some(Budget {

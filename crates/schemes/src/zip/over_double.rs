@@ -32,7 +32,7 @@ use crate::shared::parameters::{refused, security, unfit};
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";
 const MASKS: &str = "zipdouble/masks";
-/// The second level.
+/// Second level.
 pub(super) const LEVEL: Level = Level {
     word: CENTRE as f64,
     message_bits: DIGIT_BITS,
@@ -93,6 +93,7 @@ impl<T> Levels<T> {
     fn over(&self, seed: Seed, first: FirstLevel, progress: &dyn Progress) -> Result<StoredLevels> {
         let mut hint = first.hint(&self.first, progress);
         let masks = second_masks(seed);
+
         let second = SecondLevel::new(
             &self.second,
             &self.layout,
@@ -102,6 +103,26 @@ impl<T> Levels<T> {
         )?;
         Ok(StoredLevels { first, second })
     }
+
+    /// Ciphertexts of an answer; the last ones are sent with their masks.
+    fn selected(&self, answer: Ciphertexts) -> Selected {
+        let Ciphertexts { mut bodies, masks } = answer;
+        let online = bodies.split_off(digit_rows(&self.layout));
+
+        let rows = masks.chunks_exact(self.second.n()).zip(online);
+        Selected {
+            bodies,
+            online: rows
+                .flat_map(|(mask, body)| centred_row(mask, body))
+                .collect(),
+        }
+    }
+}
+
+/// Cost of the hint of a matrix.
+fn hint_product(rows: usize, columns: usize) -> Counts {
+    let bytes = transformed_bytes(rows, columns) as f64;
+    Counts::new().with(Operation::HintProduct8, bytes, rows)
 }
 
 impl<T: ParameterSet> Base for Levels<T> {
@@ -124,17 +145,25 @@ impl<T: ParameterSet> Base for Levels<T> {
         other: Option<&Self>,
     ) -> Result<Option<Self>> {
         let layout = layout_of(shape, height)?;
-        let first =
+
+        // The shortest query whose noise decodes.
+        let shortest =
             (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits, failure)?)));
-        let second = LEVEL.budget(coefficients(&layout), layout.units, lwe.n(), failure);
-        let Some(((first_bits, first_bound), budget)) = first.zip(second) else {
+        let Some((first_bits, first_bound)) = shortest else {
             return Ok(None);
         };
+        let second_words = coefficients(&layout);
+        let Some(budget) = LEVEL.budget(second_words, layout.units, lwe.n(), failure) else {
+            return Ok(None);
+        };
+
+        // A search shares one ring instead of making one for every height.
         let first = match other {
             Some(other) => other.first.clone(),
             None => LweParams::new().map_err(unfit(T::ZIP_DOUBLE.0))?,
         };
         let second = lwe.clone();
+
         Ok(Some(Self {
             layout,
             failure,
@@ -154,6 +183,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         if least <= most {
             return Ok(least..=most);
         }
+
         let reason = format!("{all} units: expected at most {MAX_SIDE} columns of {MAX_SIDE}");
         Err(refused(T::ZIP_DOUBLE.0)(reason))
     }
@@ -169,6 +199,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     fn figures(&self) -> Figures {
         let layout = &self.layout;
         let n = self.second.n();
+
         Figures {
             hint_rows: digit_rows(layout),
             query: vec![
@@ -200,6 +231,7 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     fn describe(&self) -> Vec<(&'static str, String)> {
         let layout = &self.layout;
+
         vec![
             ("n of the first level", N.to_string()),
             ("log2 q", LOG2_Q.to_string()),
@@ -228,6 +260,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         let layout = &self.layout;
         let place = layout.place(index);
         let first = self.first.key(rng);
+
         let column = UnitVector {
             selected: place.column,
             length: layout.columns,
@@ -238,12 +271,14 @@ impl<T: ParameterSet> Base for Levels<T> {
             length: layout.units,
             log2_delta: LEVEL.log2_delta(),
         };
+
         let column = self
             .first
             .encrypt(&first_masks(seed), &first, column, self.first_bits, rng);
         let unit = self
             .second
             .encrypt(&second_masks(seed), key, unit, self.budget.query_bits, rng);
+
         let secret = FirstKey {
             key: first.to_vec(),
             slot: place.slot,
@@ -260,6 +295,7 @@ impl<T: ParameterSet> Base for Levels<T> {
             .map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));
         let digits: Zeroizing<Vec<u8>> = Zeroizing::new(digits.collect());
         let (unit, distance) = decode_unit(&self.layout, &secret.key, &digits);
+
         if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
@@ -293,21 +329,15 @@ impl<T: ParameterSet> Base for Levels<T> {
                 .map(|parts| &parts[part][..])
                 .collect::<Vec<_>>()
         });
+
         let firsts = stored.first.answers(&columns, self.first_bits);
         let seconds = stored
             .second
             .answers(&self.second, &units, self.budget.query_bits, &firsts);
-        let select = |Ciphertexts { mut bodies, masks }: Ciphertexts| {
-            let online = bodies.split_off(digit_rows(&self.layout));
-            let online = masks.chunks_exact(self.second.n()).zip(online);
-            Selected {
-                bodies,
-                online: online
-                    .flat_map(|(mask, body)| centred_row(mask, body))
-                    .collect(),
-            }
-        };
-        seconds.into_iter().map(select).collect()
+        seconds
+            .into_iter()
+            .map(|answer| self.selected(answer))
+            .collect()
     }
 
     /// All rows of H depend on each unit.
@@ -320,15 +350,8 @@ impl<T: ParameterSet> Base for Levels<T> {
         } else {
             units * layout.unit_layout.unit_bytes
         };
-        let [first, second] =
-            [(changed, columns), (digits, digit_columns)].map(|(rows, columns)| {
-                Counts::new().with(
-                    Operation::HintProduct8,
-                    transformed_bytes(rows, columns) as f64,
-                    rows,
-                )
-            });
-        first.and(second)
+
+        hint_product(changed, columns).and(hint_product(digits, digit_columns))
     }
 
     fn change(
@@ -342,18 +365,21 @@ impl<T: ParameterSet> Base for Levels<T> {
         let Some((first, units)) = stored.first.change(layout, changes)? else {
             return Ok(None);
         };
+
         if from_scratch(layout, units.len()) {
             return Ok(Some(Changed {
                 stored: self.over(seed, first, progress)?,
                 rows: None,
             }));
         }
+
         progress.stage("update", units.len() as u64);
         let hint = first.hint_rows(&self.first, layout, &units);
         let lwe = (&self.second, &second_masks(seed));
         let second = stored
             .second
             .change(lwe, layout, (&units, &hint), progress)?;
+
         Ok(Some(Changed {
             stored: StoredLevels { first, second },
             rows: None,
@@ -371,6 +397,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         let database = load_matrix(source, DATABASE, rows, columns)?;
         let digits = load_matrix(source, DIGITS, digits, units)?;
         let masks = BlobSlice::new(source.get(MASKS)?, MASKS)?;
+
         let products = MaskProducts::new(&self.second, &second_masks(seed), units, CENTRE);
         let second = SecondLevel::from_parts(&self.second, &self.layout, digits, products, masks)?;
         Ok(StoredLevels {

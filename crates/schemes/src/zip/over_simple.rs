@@ -1,8 +1,8 @@
 //! SimplePIR below ZipPIR: bytes in columns.
 //!
-//! Two things differ from [`crate::simple`]. A is structured (module LWE), so that n = 1280 suffices
-//! instead of the paper's 1400 and products with A are computed by transforms; and the query's words
-//! are rounded.
+//! Two things differ from [`crate::simple`]. A is structured (module LWE), so that n = 1280
+//! suffices instead of the paper's 1400 and products with A are computed by transforms; and the
+//! query's words are rounded.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -76,6 +76,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         _other: Option<&Self>,
     ) -> Result<Option<Self>> {
         let layout = layout_of(shape, height)?;
+
         let budget = LEVEL.budget(layout.rows, layout.columns, lwe.n(), failure);
         Ok(budget.map(|budget| Self {
             layout,
@@ -141,16 +142,15 @@ impl<T: ParameterSet> Base for Columns<T> {
         rng: &mut SecretRng,
     ) -> Encrypted<Position> {
         let place = self.layout.place(index);
-        let length = self.layout.columns;
-        let log2_delta = LEVEL.log2_delta();
         let unit = UnitVector {
             selected: place.column,
-            length,
-            log2_delta,
+            length: self.layout.columns,
+            log2_delta: LEVEL.log2_delta(),
         };
         let values = self
             .lwe
             .encrypt(&masks(seed), key, unit, self.budget.query_bits, rng);
+
         let secret = Position {
             unit: place.unit,
             slot: place.slot,
@@ -164,6 +164,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     fn decode(&self, secret: &Position, rows: &[Row]) -> Result<Record> {
         let column = rows.iter().map(|(word, _)| word.wrapping_add(CENTRE));
         let column: Zeroizing<Vec<u8>> = Zeroizing::new(column.collect());
+
         if worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
@@ -194,10 +195,12 @@ impl<T: ParameterSet> Base for Columns<T> {
         let bits = self.budget.query_bits;
         let values: Vec<&[u32]> = queries.iter().map(|parts| &parts[0][..]).collect();
         let mut sums = database.products(&values, bits, CENTRE);
+
         // Modulo q again.
         sums.iter_mut()
             .flatten()
             .for_each(|sum| *sum <<= LOG2_Q - bits);
+
         sums.into_iter()
             .map(|bodies| Selected {
                 bodies,
@@ -220,16 +223,17 @@ impl<T: ParameterSet> Base for Columns<T> {
         changes: &[Change],
         _progress: &dyn Progress,
     ) -> Result<Option<Changed<ByteMatrix>>> {
-        let changed = self.layout.change(database, changes)?;
-        Ok(changed.map(|(stored, differences)| {
-            let rows: BTreeSet<usize> = differences
-                .iter()
-                .map(|difference| difference.row)
-                .collect();
-            Changed {
-                stored,
-                rows: Some(rows),
-            }
+        let Some((stored, differences)) = self.layout.change(database, changes)? else {
+            return Ok(None);
+        };
+
+        let rows: BTreeSet<usize> = differences
+            .iter()
+            .map(|difference| difference.row)
+            .collect();
+        Ok(Some(Changed {
+            stored,
+            rows: Some(rows),
         }))
     }
 

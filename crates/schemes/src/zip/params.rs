@@ -28,6 +28,13 @@ const BYTES_READ: f64 = 8000.0;
 /// ZipPIR over a scheme.
 pub struct ZipPir<B>(PhantomData<fn() -> B>);
 
+/// Parameters that a search compares.
+struct Candidate {
+    cost: f64,
+    height: u64,
+    key_bits: usize,
+}
+
 /// Parameters of [`ZipPir`].
 #[derive(Clone, Debug)]
 pub struct ZipParams<B> {
@@ -46,7 +53,7 @@ impl<B: Base> ZipParams<B> {
         Self::failing_less(shape, height, key_bits, FailureBound::DEFAULT)
     }
 
-    /// [`Self::new`] with this failure probability.
+    /// [`Self::new`] with a bound on the failure probability.
     ///
     /// # Errors
     /// The errors of [`Self::new`].
@@ -57,14 +64,15 @@ impl<B: Base> ZipParams<B> {
         failure: FailureBound,
     ) -> Result<Self> {
         let compression = Compression::new::<B>(key_bits)?;
-        let base = B::new(&shape, height, failure, &compression.lwe, None)?.ok_or_else(|| {
-            refused(B::NAME)(format!(
-                "the noise of columns of {height} units exceeds the decoding limit"
-            ))
-        })?;
+        let Some(base) = B::new(&shape, height, failure, &compression.lwe, None)? else {
+            let reason =
+                format!("the noise of columns of {height} units exceeds the decoding limit");
+            return Err(refused(B::NAME)(reason));
+        };
         Ok(Self::compressed(base, &compression))
     }
 
+    /// Parameters with the compression of the hint of `base`.
     fn compressed(base: B, compression: &Compression) -> Self {
         let compression = Compression {
             rows: base.figures().hint_rows,
@@ -85,23 +93,30 @@ impl<B: Base> ZipParams<B> {
     ) -> Result<Self> {
         let Target { goal, failure } = target.into();
         let (least, most) = B::heights(&shape)?.into_inner();
-        let any = Self::failing_less(shape, most, key_bits.unwrap_or(1), failure)?;
-        let mut best = (f64::INFINITY, most, key_bits.unwrap_or(1));
+        let mut best = Candidate {
+            cost: f64::INFINITY,
+            height: most,
+            key_bits: key_bits.unwrap_or(1),
+        };
+        let any = Self::failing_less(shape, best.height, best.key_bits, failure)?;
+
+        let step = ((most - least) / CANDIDATES + 1) as usize;
         for key_bits in key_bits.map_or(1..=MAX_KEY_BITS, |bits| bits..=bits) {
             let compression = Compression::new::<B>(key_bits)?;
-            for height in (least..=most)
-                .step_by(((most - least) / CANDIDATES + 1) as usize)
-                .chain([most])
-            {
+            for height in (least..=most).step_by(step).chain([most]) {
                 let base = B::new(&shape, height, failure, &compression.lwe, Some(&any.base))?;
                 let Some(base) = base else { continue };
                 let cost = Self::compressed(base, &compression).cost(goal);
-                if cost < best.0 {
-                    best = (cost, height, key_bits);
+                if cost < best.cost {
+                    best = Candidate {
+                        cost,
+                        height,
+                        key_bits,
+                    };
                 }
             }
         }
-        Self::failing_less(shape, best.1, best.2, failure)
+        Self::failing_less(shape, best.height, best.key_bits, failure)
     }
 
     /// Bytes of a query and of an answer.
@@ -120,6 +135,7 @@ impl<B: Base> ZipParams<B> {
         let parts = parts_bytes(figures);
         let hint =
             compression.exponent_bytes() + compression.residue_bytes() + compression.sums_bytes();
+
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + DIGEST_BYTES),
             keys: sealed(compression.keys_bytes()),
@@ -141,6 +157,7 @@ impl<B: Base> ZipParams<B> {
         let work = self.base.work();
         let residues = self.compression.residue_bytes() as f64;
         let groups = self.compression.rows.div_ceil(ROWS);
+
         Work {
             answer: work.answer.with(Operation::Matrix, residues, groups),
             ..work
@@ -153,6 +170,7 @@ impl<B: Base> ZipParams<B> {
         let compression = &self.compression;
         let sent = self.message_bytes(&figures).iter().sum::<usize>() as f64;
         let read = figures.matrices.iter().sum::<u64>() + compression.residue_bytes() as u64;
+
         match goal {
             Goal::MinCommunication => sent,
             // The server works ahead for each byte of a ticket, so it counts as a byte sent.
@@ -168,6 +186,7 @@ impl<B: Base> ZipParams<B> {
             bits: one.bits.min(MODULUS_SECURITY),
             ..one
         };
+
         let least = other.filter(|other| other.bits < one.bits).unwrap_or(one);
         self.compression.paillier.is_secure().then_some(least)
     }
@@ -210,6 +229,7 @@ impl<B: Base> Parameters for ZipParams<B> {
 
     fn describe(&self) -> Description {
         let figures = self.base.figures();
+
         Description {
             scheme: B::NAME,
             privacy: B::Set::PRIVACY,

@@ -33,20 +33,20 @@ pub(super) struct Dimensions {
 }
 
 impl Dimensions {
-    /// Number of residues modulo this many primes.
+    /// Number of residues modulo `primes` primes.
     pub(super) fn residues(&self, primes: usize) -> usize {
         primes * self.rows.next_multiple_of(ROWS) * self.columns
     }
 }
 
-/// Number of primes whose product exceeds four times any number of this many bits.
+/// Number of primes whose product exceeds four times any number of `bits` bits.
 pub(super) fn primes_for(bits: u32) -> usize {
     // The primes exceed 2³² − 2¹⁶.
     ((f64::from(bits) + 2.0) / (32.0 - 3e-5)).ceil() as usize
 }
 
 impl Residues {
-    /// A system for sums of this many bits, of numbers with this many 16-bit digits.
+    /// A system for sums of `bits` bits, of numbers with `digits` 16-bit digits.
     pub(super) fn new(bits: u32, digits: usize) -> Self {
         let primes: Vec<u32> = (0..u32::MAX)
             .rev()
@@ -59,15 +59,17 @@ impl Residues {
     }
 
     /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
-    /// `digits(row, column)`. Other rows are unchanged; those beyond the last are zero.
+    /// `digits(row, column)`. Other rows are unchanged; rows beyond the last are zero.
     pub(super) fn fill<'a>(
         &self,
         dimensions: Dimensions,
         rows: &BTreeSet<usize>,
         digits: impl Fn(usize, usize) -> &'a [u16] + Sync,
-        (words, progress): (&mut [i32], &dyn Progress),
+        words: &mut [i32],
+        progress: &dyn Progress,
     ) {
         let prime_words = dimensions.columns * ROWS;
+
         progress.stage("residues", rows.len() as u64);
         let groups = words
             .chunks_exact_mut(self.system.primes().len() * prime_words)
@@ -77,18 +79,15 @@ impl Residues {
                 .range(group * ROWS..(group + 1) * ROWS)
                 .copied()
                 .collect();
+
             let parts = words.chunks_mut(ROWS * prime_words).enumerate();
             parallel::for_each(parts, |(part, words)| {
                 for column in 0..dimensions.columns {
                     for two in rows.chunks(2) {
                         let numbers =
                             [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
-                        self.put_two(
-                            part,
-                            (two, column),
-                            numbers.each_ref().map(Vec::as_slice),
-                            words,
-                        );
+                        let numbers = numbers.each_ref().map(Vec::as_slice);
+                        self.put_two(part, two, column, numbers, words);
                     }
                 }
             });
@@ -101,12 +100,14 @@ impl Residues {
     fn put_two(
         &self,
         part: usize,
-        (rows, column): (&[usize], usize),
+        rows: &[usize],
+        column: usize,
         numbers: [&[i32]; 2],
         words: &mut [i32],
     ) {
         let primes = self.system.primes_of(part);
         let prime_words = words.len() / primes.len().min(ROWS);
+
         for (row, residues) in rows.iter().zip(self.system.residues(part, numbers)) {
             let primes = words.chunks_exact_mut(prime_words).zip(primes);
             for ((words, prime), residue) in primes.zip(residues) {
@@ -118,26 +119,23 @@ impl Residues {
     /// Residues of a vector for each prime, split into low and high halves.
     pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
         let numbers: Vec<Vec<i32>> = numbers.iter().map(|number| widened(number)).collect();
-        let of_part = |part: usize| {
-            let residues = numbers.chunks(2).flat_map(|two| {
-                let both = self.system.residues(part, [&two[0], &two[two.len() - 1]]);
-                both.into_iter().take(two.len())
-            });
-            let residues: Vec<[u32; ROWS]> = residues.collect();
-            let primes = self.system.primes_of(part).len();
-            let half = |lane: usize, shift: u32| {
-                residues
-                    .iter()
-                    .map(|words| (words[lane] >> shift & 0xffff) as i32)
-                    .collect()
-            };
-            (0..primes)
-                .map(|lane| [half(lane, 0), half(lane, HALF_BITS)])
-                .collect::<Vec<_>>()
-        };
-        parallel::map(0..self.system.parts(), of_part)
-            .into_iter()
-            .flatten()
+        let parts = parallel::map(0..self.system.parts(), |part| {
+            self.vector_part(part, &numbers)
+        });
+        parts.into_iter().flatten().collect()
+    }
+
+    /// Residues of a vector for each prime of one part, split into low and high halves.
+    fn vector_part(&self, part: usize, numbers: &[Vec<i32>]) -> Vec<[Vec<i32>; 2]> {
+        let residues = numbers.chunks(2).flat_map(|two| {
+            let both = self.system.residues(part, [&two[0], &two[two.len() - 1]]);
+            both.into_iter().take(two.len())
+        });
+        let residues: Vec<[u32; ROWS]> = residues.collect();
+
+        let primes = self.system.primes_of(part).len();
+        (0..primes)
+            .map(|lane| [half(&residues, lane, 0), half(&residues, lane, HALF_BITS)])
             .collect()
     }
 
@@ -152,6 +150,7 @@ impl Residues {
         let prime_words = dimensions.columns * ROWS;
         let tiles = matrix.chunks_exact(prime_words).enumerate();
         let count = self.system.primes().len();
+
         let residues = parallel::map(tiles, |(i, tile)| {
             let ys: Vec<[&[i32]; 2]> = vectors
                 .iter()
@@ -164,19 +163,29 @@ impl Residues {
                 self.system.primes()[i % count],
             )
         });
-        let value = |vector: usize, row: usize| {
-            let of_group = &residues[row / ROWS * count..][..count];
-            self.system
-                .lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
-        };
-        let rows = |vector| parallel::map(0..dimensions.rows, |row| value(vector, row));
-        (0..vectors.len()).map(rows).collect()
+
+        let sums = (0..vectors.len()).map(|vector| {
+            parallel::map(0..dimensions.rows, |row| {
+                let of_group = &residues[row / ROWS * count..][..count];
+                let of_row = of_group.iter().map(|tiles| tiles[vector][row % ROWS]);
+                self.system.lift(of_row)
+            })
+        });
+        sums.collect()
     }
 }
 
 /// Digits as factors.
 fn widened(digits: &[u16]) -> Vec<i32> {
     digits.iter().map(|digit| i32::from(*digit)).collect()
+}
+
+/// Half of each number's residue modulo the prime of a lane: its 16 bits from `shift` on.
+fn half(residues: &[[u32; ROWS]], lane: usize, shift: u32) -> Vec<i32> {
+    residues
+        .iter()
+        .map(|words| (words[lane] >> shift & 0xffff) as i32)
+        .collect()
 }
 
 /// Multiplies one prime's tile by vectors in halves, modulo the prime.
@@ -187,12 +196,16 @@ fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u3
         .map(|both| both.each_mut().map(|sums| &mut sums[..]))
         .collect();
     mat32::pass_many(tile, columns, ys, &mut outs);
+
     let prime = i64::from(prime);
-    let join = |[low, high]: &[[i64; ROWS]; 2]| {
-        std::array::from_fn(|lane| {
-            let high = high[lane].rem_euclid(prime) << HALF_BITS;
-            (low[lane].rem_euclid(prime) + high).rem_euclid(prime) as u32
-        })
-    };
-    sums.iter().map(join).collect()
+    sums.iter().map(|halves| joined(halves, prime)).collect()
+}
+
+/// Joins the sums of both halves modulo a prime.
+fn joined(halves: &[[i64; ROWS]; 2], prime: i64) -> [u32; ROWS] {
+    let [low, high] = halves;
+    std::array::from_fn(|lane| {
+        let high = high[lane].rem_euclid(prime) << HALF_BITS;
+        (low[lane].rem_euclid(prime) + high).rem_euclid(prime) as u32
+    })
 }

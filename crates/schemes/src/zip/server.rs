@@ -8,7 +8,7 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::base::{Base, Changed, Selected};
-use super::hint::CompressedHint;
+use super::hint::{Caller, CompressedHint, Masks};
 use super::params::{ZipParams, ZipPir};
 use super::wire::{Keys, Product, Public, Ticket, ZipAnswer, ZipQuery};
 use crate::shared::messages::load_seed;
@@ -49,39 +49,32 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
     ) -> Result<Vec<ZipAnswer>> {
         let compression = &self.params.compression;
         let count = batch.len() as u64;
+
+        // Before the products: a stranger's query must not cost the server work.
         progress.stage("session", count);
-        let sessions = batch.iter().map(|(session, query)| check(session, query));
-        let sessions = sessions.collect::<Result<Vec<_>>>()?;
+        let callers = batch.iter().map(|(session, query)| check(session, query));
+        let callers = callers.collect::<Result<Vec<_>>>()?;
         let queries: Vec<&ZipQuery> = batch.iter().map(|(_, query)| *query).collect();
+
         progress.stage(B::SELECT, count);
         let mut selected = self.select(&queries).into_iter();
+
         progress.stage("second_product", count);
         let offsets: Vec<_> = queries
             .iter()
             .filter_map(|query| query.offsets.as_deref())
             .collect();
         let mut products = self.hint.products(compression, &offsets).into_iter();
+
         progress.stage("join", count);
-        let answer = |(session, query): (Option<(&Keys, &Ticket)>, &ZipQuery)| {
-            let selected = query.parts.as_ref().and_then(|_| selected.next());
-            let (words, online) = match selected {
-                Some(Selected { bodies, online }) => {
-                    (self.hint.words(compression, &bodies), online)
-                }
-                None => (
-                    vec![0; compression.rows],
-                    vec![0; self.params.base.figures().online_words],
-                ),
-            };
-            let product = match session.zip(query.offsets.as_ref().and_then(|_| products.next())) {
-                Some((session, products)) => {
-                    Product::Joined(self.hint.join(compression, session, (&words, &products))?)
-                }
-                None => Product::Words(words),
-            };
-            Ok(ZipAnswer { online, product })
-        };
-        sessions.into_iter().zip(queries).map(answer).collect()
+        let mut answers = Vec::with_capacity(queries.len());
+        for (caller, query) in callers.into_iter().zip(queries) {
+            // Only queries with a half have a result for it.
+            let rows = query.parts.as_ref().and_then(|_| selected.next());
+            let product = query.offsets.as_ref().and_then(|_| products.next());
+            answers.push(self.answer_one(caller, rows, product)?);
+        }
+        Ok(answers)
     }
 
     fn keys_fit(&self, _keys: &Keys) -> bool {
@@ -90,10 +83,10 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
 
     fn ticket(&self, keys: &Keys, number: u64, progress: &dyn Progress) -> Result<Ticket> {
         let compression = &self.params.compression;
+        let masks = Masks { keys, number };
         let all: Vec<usize> = (0..compression.ciphertexts()).collect();
-        let ciphertexts = self
-            .hint
-            .of_ticket(compression, keys, (number, &all), progress)?;
+        let ciphertexts = self.hint.of_ticket(compression, masks, &all, progress)?;
+
         Ok(Ticket {
             number,
             tag: keys.tag(),
@@ -102,8 +95,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         })
     }
 
-    /// Keeps ciphertexts with equal exponents. Where few rows changed, multiplies the difference in, and
-    /// makes the others anew.
+    /// Keeps ciphertexts with equal exponents. If few rows of a ciphertext changed, multiplies the
+    /// difference in; otherwise makes it anew.
     fn follow(
         &self,
         (earlier, mut ticket): (&Self, Ticket),
@@ -112,6 +105,8 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         progress: &dyn Progress,
     ) -> Result<Ticket> {
         let compression = &self.params.compression;
+
+        // A ticket of other keys or another version has nothing in common with the new one.
         let belongs = ticket.number == number
             && ticket.tag == keys.tag()
             && ticket.digest == earlier.hint.digest
@@ -120,9 +115,14 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
         if !belongs {
             return self.ticket(keys, number, progress);
         }
-        let before = (&earlier.hint, &mut ticket.ciphertexts[..]);
-        self.hint
-            .follow(compression, before, (keys, number), progress)?;
+
+        self.hint.follow(
+            compression,
+            &earlier.hint,
+            Masks { keys, number },
+            &mut ticket.ciphertexts,
+            progress,
+        )?;
         Ok(Ticket {
             digest: self.hint.digest,
             ..ticket
@@ -150,10 +150,12 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
             base, compression, ..
         } = &self.params;
         let seed = self.public.seed;
+
         let changed = base.change(seed, &self.stored, changes, progress)?;
         let Some(Changed { stored, rows }) = changed else {
             return Ok(self.clone());
         };
+
         let row = base.hint(seed, &stored);
         let hint = match rows {
             Some(rows) => self.hint.changed(compression, &rows, row, progress)?,
@@ -184,6 +186,33 @@ impl<B: Base> Server<ZipPir<B>> for ZipServer<B> {
 }
 
 impl<B: Base> ZipServer<B> {
+    /// Answers one query from the results for its halves. A query without parts selects no row: all
+    /// words are zeros.
+    fn answer_one(
+        &self,
+        caller: Option<Caller<'_>>,
+        rows: Option<Selected>,
+        product: Option<Vec<Vec<u64>>>,
+    ) -> Result<ZipAnswer> {
+        let compression = &self.params.compression;
+
+        let (words, online) = match rows {
+            Some(Selected { bodies, online }) => (self.hint.words(compression, &bodies), online),
+            None => (
+                vec![0; compression.rows],
+                vec![0; self.params.base.figures().online_words],
+            ),
+        };
+
+        let product = match caller.zip(product) {
+            Some((caller, product)) => {
+                Product::Joined(self.hint.join(compression, caller, &words, &product)?)
+            }
+            None => Product::Words(words),
+        };
+        Ok(ZipAnswer { online, product })
+    }
+
     /// Selects rows for the queries that have this half.
     fn select(&self, queries: &[&ZipQuery]) -> Vec<Selected> {
         let parts: Vec<_> = queries
@@ -206,11 +235,9 @@ impl<B: Base> ZipServer<B> {
         check_source(B::NAME, params.shape(), records)?;
         let database = params.base.layout().encode(records, progress)?;
         let stored = params.base.prepare(seed, database, progress)?;
-        let hint = CompressedHint::new(
-            &params.compression,
-            params.base.hint(seed, &stored),
-            progress,
-        )?;
+
+        let row = params.base.hint(seed, &stored);
+        let hint = CompressedHint::new(&params.compression, row, progress)?;
         Ok(Self::assemble(params, seed, stored, hint))
     }
 
@@ -227,19 +254,16 @@ impl<B: Base> ZipServer<B> {
     }
 }
 
-/// Returns the keys and the ticket of a query's session: the client's own, with the query's number.
-/// `None` for a query whose key was sent ahead.
-///
-/// # Errors
-/// [`Error::Session`] if they are missing, [`Error::Malformed`] if they belong to another client or
-/// number.
+/// Returns the keys and the ticket of a query's session, which must belong to one client and to the
+/// query's number. `None` for a query whose key was sent ahead.
 fn check<'a, B: Base>(
     session: &Session<'a, ZipPir<B>>,
     query: &ZipQuery,
-) -> Result<Option<(&'a Keys, &'a Ticket)>> {
+) -> Result<Option<Caller<'a>>> {
     if query.offsets.is_none() {
         return Ok(None);
     }
+
     let keys = session.require_keys()?;
     let ticket = session.require_ticket()?;
     if ticket.tag != keys.tag() {
@@ -256,5 +280,6 @@ fn check<'a, B: Base>(
             ticket.number,
         ));
     }
-    Ok(Some((keys, ticket)))
+
+    Ok(Some(Caller { keys, ticket }))
 }

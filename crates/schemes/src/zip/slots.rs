@@ -13,11 +13,11 @@
 //! so that Tᵣ − 2¹⁵·Σ sᵢ is the phase b − ⟨h, s⟩ in units of 2¹⁶, modulo 2¹⁶.
 //!
 //! The digits of one plaintext's bits, t for each row, form the exponent of its ciphertext. A row's
-//! digits are in falling order and the key's slots in rising order, so that products of equal i meet
-//! in the highest slot. The other t − 1 slots collect products of different i, which are unused:
-//! packed keys are t times shorter, and answers t times longer. (The paper reserves 2t − 1 slots for a
-//! row and packs keys of single ciphertexts only. Unused slots of neighbours may overlap, so t are
-//! enough.)
+//! digits are in falling order and the key's slots in rising order, so that products of equal i
+//! meet in the highest slot. The other t − 1 slots collect products of different i, which are
+//! unused: packed keys are t times shorter, and answers t times longer. (The paper reserves 2t − 1
+//! slots for a row and packs keys of single ciphertexts only. Unused slots of neighbours may
+//! overlap, so t are enough.)
 //!
 //! Tᵣ is longer than its slot by the logarithm of n. The spill into the next slot is noise there
 //! (`super::noise`), and the last slot has room above it.
@@ -33,7 +33,7 @@ pub(super) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
 /// Offset from signed to unsigned digits.
 pub(super) const OFFSET: u32 = 1 << (SLOT_BITS - 1);
 
-/// R: the rows that fit a plaintext modulo m of this many bits, for keys of n bits, t in one
+/// R, the rows that fit a plaintext modulo m of `modulus_bits` bits, for keys of n bits, t in one
 /// plaintext. Products have t − 1 more slots than exponents, and Σ T·2¹⁶ᵏ over all slots k stays
 /// below m.
 pub(super) fn rows_each(modulus_bits: u32, n: usize, key_bits: usize) -> usize {
@@ -59,7 +59,7 @@ pub(super) struct RowSums {
     rounding: i32,
     /// Digits less 2¹⁵.
     digits: i32,
-    /// The part of those in the first slot of a key's plaintext.
+    /// Digits less 2¹⁵ in the first slot of a key's plaintext.
     first: i32,
 }
 
@@ -77,9 +77,11 @@ impl RowSums {
             let place = &mut exponent[slot..slot + key_bits];
             // Missing bits of the last plaintext count as zero words.
             place.fill(OFFSET as u16);
+
             for (j, (word, out)) in words.iter().zip(place.iter_mut().rev()).enumerate() {
                 let (digit, error) = digit(*word);
                 *out = digit;
+
                 let centred = i32::from(digit) - OFFSET as i32;
                 sums.rounding += error;
                 sums.digits += centred;
@@ -89,8 +91,8 @@ impl RowSums {
         sums
     }
 
-    /// Sum of the digits less 2¹⁵ in the slot below a row's own: those of the row except the first
-    /// of each plaintext, and the first ones of the row before it, if the ciphertext has one.
+    /// Sum of the digits less 2¹⁵ in the slot below a row's own: the row's digits except the first
+    /// of each plaintext, and the first digits of the row before it, if the ciphertext has one.
     fn below(self, before: Option<Self>) -> i32 {
         self.digits - self.first + before.map_or(0, |before| before.first)
     }
@@ -100,6 +102,7 @@ impl RowSums {
 pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
     // Σ(u − 2¹⁵)/2¹⁶ units are Σ(u − 2¹⁵) in q. On average half of a key's bits are set.
     let spill = row.below(before) >> 1;
+
     let centred = sum
         .wrapping_sub((row.rounding >> 1) as u32)
         .wrapping_sub(spill as u32);
@@ -120,13 +123,13 @@ pub(super) fn spread(words: &[u16], key_bits: usize) -> Vec<u16> {
 
 /// Slots as words of 64 bits, the lowest first.
 pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
-    let word = |slots: &[u16]| {
+    let words = slots.chunks((u64::BITS / SLOT_BITS) as usize);
+    words.map(|slots| {
         slots
             .iter()
             .rev()
             .fold(0, |word, slot| word << SLOT_BITS | u64::from(*slot))
-    };
-    slots.chunks((u64::BITS / SLOT_BITS) as usize).map(word)
+    })
 }
 
 /// Key bits as slots, packed into words.
@@ -147,13 +150,15 @@ pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
 /// Rounds a row of n mask words and its body to units, less the mean of the words' rounding errors.
 pub(super) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
     let half = 1 << (LOG2_UNIT - 1);
+
     let mut sum = 0i32;
-    let round = |word: &u32| {
+    let rounded = mask.iter().map(|word| {
         let rounded = word.wrapping_add(half) >> LOG2_UNIT;
         sum += (rounded << LOG2_UNIT).wrapping_sub(*word) as i32;
         rounded as u16
-    };
-    let mut words: Vec<u16> = mask.iter().map(round).collect();
+    });
+    let mut words: Vec<u16> = rounded.collect();
+
     words.push((body.wrapping_add((sum >> 1) as u32).wrapping_add(half) >> LOG2_UNIT) as u16);
     words
 }

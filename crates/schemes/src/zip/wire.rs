@@ -9,7 +9,8 @@
 //!             in forms 0 and 2, each part of the query below, packed
 //! ticket      number (8), tag of the keys (16), digest of the hint (16), ciphertexts modulo m²
 //! answer      each row sent with its masks: n mask words and the body, of 16 bits; product
-//! product     in forms 0 and 1, ciphertexts modulo m²; in form 2, a word of 16 bits for each row of H
+//! product     in forms 0 and 1, ciphertexts modulo m²; in form 2, a word of 16 bits for each row
+//!             of H
 //! ```
 //!
 //! A query of form 0 is whole. One of form 1 is the key of a later query, sent ahead: no row is
@@ -21,10 +22,13 @@ use papir_core::{Error, Result};
 use papir_paillier::{Ciphertext, PublicKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 
-use super::base::Base;
+use super::base::{Base, Figures};
 use super::compression::{Compression, DIGEST_BYTES, TAG_BYTES};
 use super::params::ZipParams;
 use crate::shared::messages::{pack, read_all, unpack_u32};
+
+/// Name of a query in errors.
+const QUERY: &str = "a ZipPIR query";
 
 /// Digest of a hint.
 pub(super) type Digest = [u8; DIGEST_BYTES];
@@ -91,6 +95,7 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
         let what = "a client's Paillier keys";
         let compression = &params.compression;
         Error::check_length(what, bytes.len(), compression.keys_bytes())?;
+
         read_all(what, bytes, |reader| {
             let modulus = words(reader.raw(compression.paillier.modulus_bytes())?);
             let public = PublicKey::new(compression.paillier, &modulus).map_err(malformed(what))?;
@@ -105,7 +110,7 @@ impl<B: Base> Wire<ZipParams<B>> for Keys {
 /// One record's place, encrypted: an LWE key's bits less the masks of a number, and the query of
 /// the scheme below under that key. Both halves, or one of them.
 pub struct ZipQuery {
-    /// The number, which is the ticket's.
+    /// Number of its ticket.
     pub(super) number: u64,
     /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
     pub(super) offsets: Option<Vec<Vec<u16>>>,
@@ -133,13 +138,9 @@ impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
         let mut writer = Writer::new();
         writer.u64(self.number).u8(self.form());
         let mut bytes = writer.finish();
-        bytes.extend(
-            self.offsets
-                .iter()
-                .flatten()
-                .flatten()
-                .flat_map(|digit| digit.to_le_bytes()),
-        );
+
+        let digits = self.offsets.iter().flatten().flatten();
+        bytes.extend(digits.flat_map(|digit| digit.to_le_bytes()));
         for (part, (_, bits)) in self.parts.iter().flatten().zip(params.base.figures().query) {
             pack(part, bits, &mut bytes);
         }
@@ -147,42 +148,51 @@ impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
     }
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
-        let what = "a ZipPIR query";
         let figures = params.base.figures();
-        read_all(what, bytes, |reader| {
+        read_all(QUERY, bytes, |reader| {
             let number = reader.u64()?;
             let form = reader.u8()?;
             if form > ONLINE {
                 return Err(Error::malformed("the form of a query", form, "0, 1 or 2"));
             }
-            let offsets = (form != ONLINE)
-                .then(|| read_offsets(reader, &params.compression))
-                .transpose()?;
-            let parts = || {
-                let parts = figures.query.into_iter();
-                parts
-                    .map(|(count, bits)| unpack_u32(reader, what, bits, count))
-                    .collect::<Result<_>>()
+
+            let offsets = match form {
+                ONLINE => None,
+                _ => Some(read_offsets(reader, &params.compression)?),
+            };
+            let parts = match form {
+                AHEAD => None,
+                _ => Some(read_parts(reader, &figures)?),
             };
             Ok(Self {
                 number,
                 offsets,
-                parts: (form != AHEAD).then(parts).transpose()?,
+                parts,
             })
         })
     }
 }
 
+/// Reads ck_o.
 fn read_offsets(reader: &mut Reader<'_>, compression: &Compression) -> Result<Vec<Vec<u16>>> {
-    let offsets = reader.raw(compression.offsets_bytes())?;
-    let offsets = offsets
-        .chunks_exact(compression.paillier.plaintext_bytes())
-        .map(|offset| {
-            let mut digits = digits(offset);
-            digits.resize(compression.plaintext_digits(), 0);
-            digits
-        });
-    Ok(offsets.collect())
+    let bytes = reader.raw(compression.offsets_bytes())?;
+    let offsets = bytes.chunks_exact(compression.paillier.plaintext_bytes());
+
+    let padded = offsets.map(|offset| {
+        let mut digits = digits(offset);
+        digits.resize(compression.plaintext_digits(), 0);
+        digits
+    });
+    Ok(padded.collect())
+}
+
+/// Reads the words of each part of the query below.
+fn read_parts(reader: &mut Reader<'_>, figures: &Figures) -> Result<Vec<Vec<u32>>> {
+    let mut parts = Vec::with_capacity(figures.query.len());
+    for &(count, bits) in &figures.query {
+        parts.push(unpack_u32(reader, QUERY, bits, count)?);
+    }
+    Ok(parts)
 }
 
 /// Records under the client's key.
@@ -200,6 +210,7 @@ impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
             .iter()
             .flat_map(|word| word.to_le_bytes())
             .collect();
+
         match &self.product {
             Product::Joined(numbers) => bytes.extend(bytes_of(numbers)),
             Product::Words(words) => bytes.extend(words.iter().flat_map(|word| word.to_le_bytes())),
@@ -234,6 +245,7 @@ impl<B: Base> Wire<ZipParams<B>> for Ticket {
 
     fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("a ticket", bytes.len(), params.compression.ticket_bytes())?;
+
         let mut reader = Reader::new("a ticket", bytes);
         let number = reader.u64()?;
         let tag = reader.array()?;
@@ -257,14 +269,12 @@ pub(super) enum Product {
 }
 
 impl Product {
-    /// The length decides which of the two it is.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for any other length.
+    /// Reads a product. The length tells words from ciphertexts; any other length is refused.
     fn read(compression: &Compression, what: &'static str, bytes: &[u8]) -> Result<Self> {
         if bytes.len() == compression.words_bytes() {
             return Ok(Self::Words(digits(bytes)));
         }
+
         Error::check_length(what, bytes.len(), compression.joined_bytes())?;
         Ok(Self::Joined(numbers(
             bytes,
@@ -298,6 +308,7 @@ pub(super) fn numbers(bytes: &[u8], each: usize) -> Vec<Vec<u64>> {
     bytes.chunks_exact(each).map(words).collect()
 }
 
+/// Little-endian bytes of numbers.
 fn bytes_of(numbers: &[Vec<u64>]) -> Vec<u8> {
     numbers
         .iter()

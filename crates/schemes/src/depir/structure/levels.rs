@@ -15,7 +15,7 @@ pub enum Steps {
     One,
     /// Algorithm 3.
     Two,
-    /// Looks up this many of the smallest primes directly and reduces the others again (section 7).
+    /// Looks up a number of the smallest primes directly and reduces the others again (section 7).
     Mixture(usize),
 }
 
@@ -60,17 +60,18 @@ pub struct Levels {
 
 impl Levels {
     /// Levels for f on this simplex, with shortest lifts modulo t as coefficients, at points modulo
-    /// primes up to `largest`. The first coordinate is one of 0, 1, …, `first` and is not reduced, or
-    /// like the others if that is `None`.
+    /// primes up to `largest`. The first coordinate is one of 0, 1, …, `first` and is not reduced,
+    /// or like the others if that is `None`.
     pub fn new(simplex: Simplex, largest: u32, first: Option<u32>, steps: Steps) -> Self {
         let coefficient = f64::from(PLAINTEXT / 2).log2();
         let least = f64::from(first.unwrap_or(0));
         let bits = log2_value(simplex, coefficient, (f64::from(largest) / 2.0).max(least));
+
         Self::for_values(simplex, coefficient, bits, least, steps)
     }
 
-    /// Levels for coefficients of this many bits, and values at the first level of `bits` bits, where
-    /// coordinates may be as large as `least` modulo any prime.
+    /// Levels for coefficients of `coefficient` bits, and values at the first level of `bits` bits,
+    /// where coordinates may be as large as `least` modulo any prime.
     pub fn for_values(
         simplex: Simplex,
         coefficient: f64,
@@ -79,19 +80,21 @@ impl Levels {
         steps: Steps,
     ) -> Self {
         let all = covering(bits);
-        let reduce = |&prime: &u32| {
-            let bits = log2_value(simplex, coefficient, (f64::from(prime) / 2.0).max(least));
-            Reduced {
-                prime,
-                count: covering(bits).len(),
-            }
-        };
         let first = match steps {
             Steps::One => all.len(),
             Steps::Two => 0,
             Steps::Mixture(count) => count.min(all.len()),
         };
-        let reduced: Vec<Reduced> = all[first..].iter().map(reduce).collect();
+
+        let mut reduced = Vec::with_capacity(all.len() - first);
+        for &prime in &all[first..] {
+            let bits = log2_value(simplex, coefficient, (f64::from(prime) / 2.0).max(least));
+            reduced.push(Reduced {
+                prime,
+                count: covering(bits).len(),
+            });
+        }
+
         // The second level may need more primes than the first looks up.
         let needed = reduced
             .iter()
@@ -100,6 +103,7 @@ impl Levels {
             .unwrap_or(0)
             .max(first);
         let direct = odd_primes().take(needed).collect();
+
         Self {
             direct,
             first,
@@ -107,7 +111,7 @@ impl Levels {
         }
     }
 
-    /// All primes of the first level: those looked up, then those reduced.
+    /// All primes of the first level: first the ones looked up, then the ones reduced.
     pub fn primes(&self) -> Vec<u32> {
         let reduced = self.reduced.iter().map(|reduced| reduced.prime);
         self.direct[..self.first]
@@ -127,7 +131,7 @@ impl Levels {
                 .sum::<u64>()
     }
 
-    /// Number of residues in all tables with this many variables tabulated.
+    /// Number of residues in all tables, with the first `tabulated` variables tabulated.
     pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
         self.direct
             .iter()
@@ -136,6 +140,7 @@ impl Levels {
     }
 }
 
+/// Number of residues in a prime's table.
 fn entries_of(prime: u32, simplex: Simplex, tabulated: usize) -> f64 {
     f64::from(prime).powi(tabulated as i32)
         * terms(simplex.variables - tabulated, simplex.degree) as f64
@@ -149,7 +154,7 @@ pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 
     log2_coefficient + top + (0..=degree).map(part).sum::<f64>().log2()
 }
 
-/// Fewest odd primes whose product is four times a number of this many bits, to hold it and its
+/// The fewest odd primes whose product is four times a number of `bits` bits, to hold it and its
 /// negative.
 fn covering(bits: f64) -> Vec<u32> {
     let mut left = bits + 2.0;

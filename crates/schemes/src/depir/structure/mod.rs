@@ -1,4 +1,4 @@
-//! The data structure of Kedlaya and Umans (section 4.1).
+//! Data structure of Kedlaya and Umans (section 4.1).
 //!
 //! It computes values of f modulo q from values modulo small primes. At the shortest lifts of a
 //! point's coordinates, f with its coefficients lifted to integers is an integer that is small
@@ -12,9 +12,9 @@
 //! | lift(InvCRT(·)) mod q (section 6) | [`papir_ring::crt`] |
 //!
 //! With j of m variables tabulated, a table holds the coefficients of the remaining polynomial for
-//! each (x₁, …, x_j). With all of them it is the paper's table of values. Without a table, work that
-//! points share is done once, because all points of a prime are known together (`sorting`): tables
-//! are read in parts that stay in the cache, one after the other.
+//! each (x₁, …, x_j). With all of them it is the paper's table of values. Without a table, work
+//! that points share is done once, because all points of a prime are known together (`sorting`):
+//! tables are read in parts that stay in the cache, one after the other.
 //!
 //! The first coordinate may be a number from 0 to D that many points share, as on lines
 //! ([`super::lines`]). It is not reduced, so that a table has D + 1 values of it instead of p.
@@ -46,7 +46,7 @@ pub struct Points {
     pub modulus: Modulus,
     /// Number of points.
     pub count: usize,
-    /// A row of residues for each of m coordinates, or of those after the first if all points share it.
+    /// A row of residues for each of m coordinates; without the first one if all points share it.
     pub rows: Vec<Vec<u32>>,
 }
 
@@ -72,12 +72,12 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// Prepares f, given by its coefficients modulo t. Finds tables in `scratch`, or makes and keeps
-    /// them.
+    /// Prepares f, given by its coefficients modulo t. Finds tables in `scratch`, or makes and
+    /// keeps them.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; the errors of
-    /// `scratch`.
+    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; the errors
+    /// of `scratch`.
     pub fn new(
         simplex: Simplex,
         coefficients: &[u32],
@@ -93,7 +93,7 @@ impl Structure {
         })
     }
 
-    /// Prepares f with tables that were made before; `table` returns that of a prime.
+    /// Prepares f with tables that were made before; `table` returns the table of a prime.
     ///
     /// # Errors
     /// [`papir_core::Error::Length`] for a table of another length; the errors of `table`.
@@ -112,6 +112,7 @@ impl Structure {
         })
     }
 
+    /// Prepares f with the tables that `table` makes or finds.
     fn with(
         simplex: Simplex,
         coefficients: &[u32],
@@ -119,17 +120,21 @@ impl Structure {
         mut table: impl FnMut(&Layout, &[u16]) -> Result<Option<Blob>>,
     ) -> Result<Self> {
         let levels = form.levels(simplex);
-        let one = |&prime: &u32| {
+
+        let mut small = Vec::with_capacity(levels.direct.len());
+        for &prime in &levels.direct {
             let layout = Layout::new(simplex, prime, form.tabulated, form.first)?;
             let reduction = Shortest::new(PLAINTEXT, prime);
             let residues: Vec<u16> = coefficients
                 .iter()
                 .map(|&coefficient| reduction.apply(coefficient))
                 .collect();
-            let table = Table::new(layout, table(&layout, &residues)?)?;
-            Ok(Small::new(simplex, Modulus::new(prime), residues, table))
-        };
-        let small = levels.direct.iter().map(one).collect::<Result<_>>()?;
+
+            let entries = table(&layout, &residues)?;
+            let table = Table::new(layout, entries)?;
+            small.push(Small::new(simplex, Modulus::new(prime), residues, table));
+        }
+
         Ok(Self {
             simplex,
             levels,
@@ -154,8 +159,9 @@ impl Structure {
         self.tables().map(|(_, table)| table.len() as u64).sum()
     }
 
-    /// Evaluates f at points. `first` is the first coordinate of all points if the structure's form has a
-    /// largest one, and `None` otherwise. Returns, for each group, a value modulo its q for each point.
+    /// Evaluates f at points. `first` is the first coordinate of all points if the structure's form
+    /// has a largest one, and `None` otherwise. Returns, for each group, a value modulo its q for
+    /// each point.
     pub fn evaluate(&self, first: Option<u32>, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
         let primes = self.levels.primes();
         let lifts: Vec<Lift> = groups
@@ -167,12 +173,14 @@ impl Structure {
             .map(|group| Sums::zeroed(group.count))
             .collect();
         let mut effort = Effort::default();
+
         // One prime for each thread at a time, which bounds the memory for values.
         let places: Vec<usize> = (0..primes.len()).collect();
         for places in places.chunks(rayon::current_num_threads().max(1)) {
             let found = parallel::map(places, |&place| {
                 self.modulo(place, primes[place], first, groups)
             });
+
             for (&place, (values, own)) in places.iter().zip(&found) {
                 effort += *own;
                 let mut values = values.as_slice();
@@ -183,16 +191,15 @@ impl Structure {
                 }
             }
         }
-        let values = sums
-            .iter()
-            .zip(&lifts)
-            .zip(groups)
-            .map(|((sums, lift), group)| {
-                let mut values = vec![0; group.count];
-                lift.finish_all(sums, &mut values);
-                values
-            });
-        (values.collect(), effort)
+
+        let mut lifted = Vec::with_capacity(groups.len());
+        for ((sums, lift), group) in sums.iter().zip(&lifts).zip(groups) {
+            let mut values = vec![0; group.count];
+            lift.finish_all(sums, &mut values);
+            lifted.push(values);
+        }
+
+        (lifted, effort)
     }
 
     /// Evaluates f at all points modulo the small prime at this place.
@@ -204,20 +211,10 @@ impl Structure {
         groups: &[Points],
     ) -> (Vec<u16>, Effort) {
         let count = groups.iter().map(|group| group.count).sum();
-        let row = |coordinate: usize| -> Vec<u16> {
-            let mut row = vec![0; count];
-            let mut rest = row.as_mut_slice();
-            for group in groups {
-                let (own, others) = rest.split_at_mut(group.count);
-                rest = others;
-                let reduction = Shortest::new(group.modulus.value(), prime);
-                small_prime::reduce(own, &group.rows[coordinate], reduction);
-            }
-            row
-        };
         let rows: Vec<Vec<u16>> = (0..self.simplex.variables - usize::from(first.is_some()))
-            .map(row)
+            .map(|coordinate| reduced_row(groups, coordinate, prime, count))
             .collect();
+
         match place.checked_sub(self.levels.first) {
             None => {
                 let shared: Vec<u16> = first.iter().map(|&x| (x % prime) as u16).collect();
@@ -227,11 +224,27 @@ impl Structure {
                 let smaller = self.levels.reduced[reduced].count;
                 let primes = &self.levels.direct[..smaller];
                 let small = &self.small[..smaller];
+
                 let second = Second::new(prime, primes, small, self.simplex.variables);
                 second.evaluate(first, &rows, count)
             }
         }
     }
+}
+
+/// One coordinate of the points of all groups, `count` in number, modulo a small prime.
+fn reduced_row(groups: &[Points], coordinate: usize, prime: u32, count: usize) -> Vec<u16> {
+    let mut row = vec![0; count];
+    let mut rest = row.as_mut_slice();
+
+    for group in groups {
+        let (own, others) = rest.split_at_mut(group.count);
+        rest = others;
+        let reduction = Shortest::new(group.modulus.value(), prime);
+        small_prime::reduce(own, &group.rows[coordinate], reduction);
+    }
+
+    row
 }
 
 impl Form {
@@ -246,11 +259,13 @@ impl Form {
     /// The errors of [`Layout::new`].
     pub fn table_lengths(self, simplex: Simplex) -> Result<Vec<u64>> {
         let levels = self.levels(simplex);
-        let length = |&prime: &u32| {
-            Ok(Layout::new(simplex, prime, self.tabulated, self.first)?
-                .bytes()
-                .unwrap_or(0))
-        };
-        levels.direct.iter().map(length).collect()
+
+        let mut lengths = Vec::with_capacity(levels.direct.len());
+        for &prime in &levels.direct {
+            let layout = Layout::new(simplex, prime, self.tabulated, self.first)?;
+            lengths.push(layout.bytes().unwrap_or(0));
+        }
+
+        Ok(lengths)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Second<'a> {
 }
 
 impl<'a> Second<'a> {
-    /// `primes` are those of `small`.
+    /// Prepares the reductions of `prime` to `primes`, the primes of `small`.
     pub(super) fn new(prime: u32, primes: &[u32], small: &'a [Small], variables: usize) -> Self {
         let reductions = primes
             .iter()
@@ -54,27 +54,31 @@ impl<'a> Second<'a> {
             order: &order,
             rows: rows.iter().map(Vec::as_slice).collect(),
         };
+
         let mut prefix: Vec<u16> = first.iter().map(|&x| x as u16).collect();
         let mut values = vec![0; count];
         let mut effort = Effort::default();
         let mut leaves: Vec<Leaf<'_>> = self.small.iter().map(Leaf::new).collect();
         let mut buffers = Buffers::default();
+
         let mut leaf = |prefix: &[u16], points: &Group<'_>| {
-            let prefix = (
-                first.map(|_| prefix[0]),
-                &prefix[usize::from(first.is_some())..],
-            );
+            let prefix = Prefix {
+                first: first.map(|_| prefix[0]),
+                others: &prefix[usize::from(first.is_some())..],
+            };
             self.group(&mut leaves, prefix, points, &mut buffers, &mut effort);
             for (&point, &value) in points.order.iter().zip(&buffers.lifted) {
                 values[point as usize] = value as u16;
             }
         };
+
         let enough = |shared, points| self.is_enough(shared, points);
         walk(self.prime, &points, &mut prefix, &enough, &mut leaf);
+
         (values, effort)
     }
 
-    /// True if this many points that share so many coordinates are sorted no further.
+    /// True if a group of `points` points that share `shared` coordinates is sorted no further.
     fn is_enough(&self, shared: usize, points: usize) -> bool {
         let Some(small) = self.small.last().filter(|small| small.is_whole()) else {
             return shared >= SHARED.min(self.variables - 1);
@@ -84,23 +88,26 @@ impl<'a> Second<'a> {
         part <= PART_BYTES || points < FEW && part <= u32::MAX.into()
     }
 
-    /// Evaluates points of one group, which share a first coordinate as a number and others as residues.
+    /// Evaluates the points of one group, which share the coordinates of `prefix`.
     fn group(
         &self,
         leaves: &mut [Leaf<'_>],
-        (first, others): (Option<u16>, &[u16]),
+        prefix: Prefix<'_>,
         points: &Group<'_>,
         buffers: &mut Buffers,
         effort: &mut Effort,
     ) {
         let count = points.order.len();
         buffers.reset(count, points.rows.len());
+
         for (place, (leaf, &reduction)) in leaves.iter_mut().zip(&self.reductions).enumerate() {
-            let number = first.map(|x| (u32::from(x) % self.small[place].prime()) as u16);
-            let prefix: Vec<u16> = number
-                .into_iter()
-                .chain(others.iter().map(|&x| reduction.apply(x.into())))
-                .collect();
+            // A number is reduced as it is, unlike residues, which are lifted to the shortest.
+            let first = prefix
+                .first
+                .map(|x| (u32::from(x) % self.small[place].prime()) as u16);
+            let others = prefix.others.iter().map(|&x| reduction.apply(x.into()));
+            let reduced: Vec<u16> = first.into_iter().chain(others).collect();
+
             for (out, row) in buffers.rows.iter_mut().zip(&points.rows) {
                 small_prime::reduce_small(out, row, reduction);
             }
@@ -108,11 +115,22 @@ impl<'a> Second<'a> {
                 order: &buffers.order[..count],
                 rows: buffers.rows.iter().map(Vec::as_slice).collect(),
             };
-            leaf.evaluate(&prefix, &points, &mut buffers.values, effort);
+
+            leaf.evaluate(&reduced, &points, &mut buffers.values, effort);
             self.lift.add_all(&mut buffers.sums, place, &buffers.values);
         }
+
         self.lift.finish_all(&buffers.sums, &mut buffers.lifted);
     }
+}
+
+/// Coordinates that the points of a group share.
+#[derive(Clone, Copy)]
+struct Prefix<'a> {
+    /// The first one as a number, if all points share it.
+    first: Option<u16>,
+    /// The other ones, as residues modulo the prime of the first level.
+    others: &'a [u16],
 }
 
 /// Memory of a group, used again by the next one.

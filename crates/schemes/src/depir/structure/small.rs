@@ -50,8 +50,17 @@ impl Small {
         self.table.tabulated() == self.simplex.variables
     }
 
-    /// Evaluates f at `count` points, given as a row of residues for each coordinate after those that
-    /// all points share.
+    /// True if points that share `shared` coordinates are sorted no further.
+    fn is_enough(&self, shared: usize) -> bool {
+        if self.is_whole() {
+            self.table.layout().part_bytes(shared) <= PART_BYTES
+        } else {
+            shared >= SHARED.min(self.simplex.variables - 1)
+        }
+    }
+
+    /// Evaluates f at `count` points, given as a row of residues for each coordinate after the ones
+    /// that all points share.
     pub(super) fn evaluate(
         &self,
         shared: &[u16],
@@ -64,22 +73,20 @@ impl Small {
             order: &order,
             rows: rows.iter().map(Vec::as_slice).collect(),
         };
+
         let mut values = vec![0; count];
         let mut effort = Effort::default();
         let mut leaf = Leaf::new(self);
-        let enough = |shared: usize, _: usize| match self.is_whole() {
-            true => self.table.layout().part_bytes(shared) <= PART_BYTES,
-            false => shared >= SHARED.min(self.simplex.variables - 1),
-        };
         walk(
             prime,
             &points,
             &mut shared.to_vec(),
-            &enough,
+            &|shared, _| self.is_enough(shared),
             &mut |prefix, points| {
                 leaf.evaluate(prefix, points, &mut values, &mut effort);
             },
         );
+
         (values, effort)
     }
 }
@@ -87,9 +94,10 @@ impl Small {
 /// Evaluation of groups of points, with what successive groups share.
 pub(super) struct Leaf<'a> {
     small: &'a Small,
-    /// The coordinates of the last group, and for each of them the polynomial that remains when it and
-    /// those before it are fixed; empty where a longer prefix is tabulated.
+    /// The coordinates of the last group.
     last: Vec<u16>,
+    /// For each of these the polynomial that remains when it and its predecessors are fixed; empty
+    /// where a longer prefix is tabulated.
     fixed: Vec<Vec<u16>>,
     indices: Vec<u32>,
 }
@@ -113,6 +121,7 @@ impl<'a> Leaf<'a> {
         effort: &mut Effort,
     ) {
         effort.points += points.order.len() as u64;
+
         if self.small.is_whole() {
             self.look_up(prefix, points, values, effort);
         } else if self.small.table.tabulated() > prefix.len() {
@@ -131,11 +140,13 @@ impl<'a> Leaf<'a> {
         effort: &mut Effort,
     ) {
         let Small { modulus, table, .. } = self.small;
+
         self.indices.clear();
         self.indices.resize(points.order.len(), 0);
         for row in &points.rows {
             small_prime::append(&mut self.indices, row, modulus.value());
         }
+
         table.look_up(prefix, points.order.iter().zip(&self.indices), values);
         effort.table_bytes += (points.order.len() * table.layout().width()) as u64;
     }
@@ -154,21 +165,25 @@ impl<'a> Leaf<'a> {
             table,
             ..
         } = self.small;
+
         let (tabulated, others) = points.rows.split_at(table.tabulated() - prefix.len());
         let mut row = vec![0; terms(others.len(), simplex.degree)];
         let mut point = vec![0; others.len()];
         let mut prefix = prefix.to_vec();
         let shared = prefix.len();
+
         for (place, &which) in points.order.iter().enumerate() {
             prefix.truncate(shared);
             prefix.extend(tabulated.iter().map(|row| row[place]));
             table.read(&prefix, &mut row);
+
             point
                 .iter_mut()
                 .zip(others)
                 .for_each(|(x, row)| *x = row[place].into());
             values[which as usize] = horner(&row, simplex.degree, &point, modulus.value()) as u16;
         }
+
         let entries = (row.len() * points.order.len()) as u64;
         effort.table_bytes += entries * table.layout().width() as u64;
         effort.multiplications += entries;
@@ -190,6 +205,7 @@ impl<'a> Leaf<'a> {
             .iter()
             .map(|&coefficient| coefficient.into())
             .collect();
+
         let mut found = vec![coefficients[0]; points.order.len()];
         if !points.rows.is_empty() {
             let polynomial =
@@ -199,9 +215,11 @@ impl<'a> Leaf<'a> {
                 .iter()
                 .flat_map(|row| row.iter().map(|&word| word.into()))
                 .collect();
+
             polynomial.evaluate(&words, &mut found);
             effort.multiplications += (coefficients.len() * points.order.len()) as u64;
         }
+
         for (&point, value) in points.order.iter().zip(found) {
             values[point as usize] = value as u16;
         }
@@ -209,13 +227,8 @@ impl<'a> Leaf<'a> {
 
     /// The polynomial in the variables after `prefix`, at least as many as are tabulated.
     fn remaining(&mut self, prefix: &[u16], effort: &mut Effort) -> &[u16] {
-        let Small {
-            simplex,
-            modulus,
-            coefficients,
-            table,
-            powers,
-        } = self.small;
+        // Successive groups often share their first coordinates: the polynomials that remain with
+        // these fixed are kept.
         let same = self
             .last
             .iter()
@@ -225,31 +238,46 @@ impl<'a> Leaf<'a> {
         self.fixed.truncate(same);
         self.last.clear();
         self.last.extend_from_slice(prefix);
-        for (done, &x) in prefix.iter().enumerate().skip(same) {
-            let simplex = Simplex {
-                variables: simplex.variables - done,
-                ..*simplex
-            };
-            let mut next = Vec::new();
-            if done + 1 == table.tabulated() {
-                next.resize(simplex.rest(), 0);
-                table.read(&prefix[..=done], &mut next);
-                effort.table_bytes += (next.len() * table.layout().width()) as u64;
-            } else if done + 1 > table.tabulated() {
-                next.resize(simplex.rest(), 0);
-                let whole = self.fixed.last().unwrap_or(coefficients);
-                contract(
-                    simplex,
-                    whole,
-                    powers.of(x.into()),
-                    modulus.value(),
-                    &mut next,
-                );
-                effort.multiplications += whole.len() as u64;
-            }
+
+        for done in same..prefix.len() {
+            let next = self.fix(prefix, done, effort);
             self.fixed.push(next);
         }
-        self.fixed.last().unwrap_or(coefficients)
+
+        self.fixed.last().unwrap_or(&self.small.coefficients)
+    }
+
+    /// Fixes the coordinate of `prefix` after `done` others, in the polynomial that these leave;
+    /// returns nothing where a longer prefix is tabulated.
+    fn fix(&self, prefix: &[u16], done: usize, effort: &mut Effort) -> Vec<u16> {
+        let Small {
+            simplex,
+            modulus,
+            coefficients,
+            table,
+            powers,
+        } = self.small;
+
+        if done + 1 < table.tabulated() {
+            return Vec::new();
+        }
+        let simplex = Simplex {
+            variables: simplex.variables - done,
+            ..*simplex
+        };
+
+        let mut next = vec![0; simplex.rest()];
+        if done + 1 == table.tabulated() {
+            table.read(&prefix[..=done], &mut next);
+            effort.table_bytes += (next.len() * table.layout().width()) as u64;
+        } else {
+            let whole = self.fixed.last().unwrap_or(coefficients);
+            let powers = powers.of(prefix[done].into());
+            contract(simplex, whole, powers, modulus.value(), &mut next);
+            effort.multiplications += whole.len() as u64;
+        }
+
+        next
     }
 }
 
@@ -258,12 +286,14 @@ fn horner(coefficients: &[u16], degree: usize, point: &[u32], prime: u32) -> u32
     let Some((&x, others)) = point.split_first() else {
         return coefficients[0].into();
     };
+
     let mut end = coefficients.len();
     let mut value = 0;
     for exponent in (0..=degree).rev() {
         let length = terms(others.len(), degree - exponent);
         let row = &coefficients[end - length..end];
         end -= length;
+
         value = (value * x + horner(row, degree - exponent, others, prime)) % prime;
     }
     value

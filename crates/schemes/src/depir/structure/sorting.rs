@@ -1,4 +1,6 @@
-//! Points sorted by their coordinates, so that points which share some of them share work and memory.
+//! Sorting of points by their coordinates.
+//!
+//! Points that share some coordinates share work and memory.
 
 /// Points by their remaining coordinates.
 pub(super) struct Group<'a> {
@@ -8,9 +10,9 @@ pub(super) struct Group<'a> {
     pub(super) rows: Vec<&'a [u16]>,
 }
 
-/// Calls `leaf` with groups of points that share their first coordinates, and with these, in ascending
-/// order. `prefix` has the coordinates that all points share, which rows lack; points are sorted by one
-/// coordinate after the other until `enough(shared, points)`.
+/// Calls `leaf` with groups of points that share their first coordinates, and with these, in
+/// ascending order. `prefix` has the coordinates that all points share, which rows lack; points are
+/// sorted by one coordinate after the other until `enough(shared, points)`.
 pub(super) fn walk(
     prime: u32,
     points: &Group<'_>,
@@ -21,6 +23,7 @@ pub(super) fn walk(
     if points.rows.is_empty() || enough(prefix.len(), points.order.len()) {
         return leaf(prefix, points);
     }
+
     let sorted = Sorted::new(prime, points);
     for x in 0..prime {
         let group = sorted.of(x);
@@ -45,6 +48,7 @@ impl Sorted {
     fn new(prime: u32, points: &Group<'_>) -> Self {
         let first = points.rows[0];
         let others = &points.rows[1..];
+
         let mut starts = vec![0u32; prime as usize + 1];
         first.iter().for_each(|&x| starts[usize::from(x) + 1] += 1);
         let mut sum = 0;
@@ -52,8 +56,9 @@ impl Sorted {
             sum += *start;
             *start = sum;
         }
-        // Only places are scattered, so that the first-level cache holds the ends of all groups. Rows
-        // are gathered.
+
+        // Only places are scattered, so that the first-level cache holds the ends of all groups.
+        // Rows are gathered.
         let mut next = starts.clone();
         let mut places = vec![0u32; first.len()];
         for (place, &x) in first.iter().enumerate() {
@@ -61,15 +66,20 @@ impl Sorted {
             places[*next as usize] = place as u32;
             *next += 1;
         }
-        let moved = |row: &&[u16]| places.iter().map(|&place| row[place as usize]).collect();
+
         let order = places
             .iter()
             .map(|&place| points.order[place as usize])
             .collect();
+        let rows = others
+            .iter()
+            .map(|row| places.iter().map(|&place| row[place as usize]).collect())
+            .collect();
+
         Self {
             starts,
             order,
-            rows: others.iter().map(moved).collect(),
+            rows,
         }
     }
 

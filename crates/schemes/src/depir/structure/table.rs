@@ -34,9 +34,12 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of the table of `prime`, where x₁ is at most `first`, or any residue if that is
+    /// `None`.
+    ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table of 2⁴⁰ bytes or
-    /// more.
+    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table of 2⁴⁰ bytes
+    /// or more.
     pub fn new(simplex: Simplex, prime: u32, tabulated: usize, first: Option<u32>) -> Result<Self> {
         let Simplex { variables, degree } = simplex;
         if tabulated > variables {
@@ -48,6 +51,7 @@ impl Layout {
                 expected,
             ));
         }
+
         let first = first.map_or(prime, |last| prime.min(last + 1));
         let layout = Self {
             prime,
@@ -63,6 +67,7 @@ impl Layout {
                 expected,
             ));
         }
+
         Ok(layout)
     }
 
@@ -133,11 +138,13 @@ impl Table {
         let Some(bytes) = layout.bytes().filter(|&bytes| bytes > 0) else {
             return Ok(None);
         };
+
         let name = name(simplex, layout, coefficients);
         let fill = Fill {
             layout: *layout,
             powers: Powers::new(layout.prime, simplex.degree),
         };
+
         let entries = find_or_make(scratch, &name, bytes as usize, |entries| {
             fill.rows(simplex, coefficients, 0, &mut entries.bytes_mut());
             Ok(())
@@ -165,6 +172,7 @@ impl Table {
         let Some(entries) = &self.entries else { return };
         let bytes = out.len() * self.layout.width();
         let bytes = &entries[self.layout.place(prefix) * bytes..][..bytes];
+
         if self.layout.width() == 1 {
             out.iter_mut()
                 .zip(bytes)
@@ -177,8 +185,8 @@ impl Table {
         }
     }
 
-    /// Reads values of a table of all variables: for each pair of a point's number and the index of its
-    /// other coordinates in the part of `prefix`, writes `values[point]`.
+    /// Reads values of a table of all variables: for each pair of a point's number and the index of
+    /// its other coordinates in the part of `prefix`, writes `values[point]`.
     pub(super) fn look_up<'a>(
         &self,
         prefix: &[u16],
@@ -188,6 +196,7 @@ impl Table {
         let Some(entries) = &self.entries else { return };
         let length = self.layout.part_bytes(prefix.len()) as usize;
         let part = &entries[self.layout.place(prefix) * length..][..length];
+
         if self.layout.width() == 1 {
             points
                 .for_each(|(&point, &index)| values[point as usize] = part[index as usize].into());
@@ -213,6 +222,7 @@ impl Fill {
         if done == self.layout.tabulated {
             return self.write(coefficients, out);
         }
+
         let count = self.layout.values(done);
         let rest = Simplex {
             variables: simplex.variables - 1,
@@ -221,6 +231,7 @@ impl Fill {
         if rest.variables == 0 {
             return self.values(coefficients, count as usize, out);
         }
+
         let mut contracted = vec![0; simplex.rest()];
         for x in 0..count {
             contract(
@@ -245,6 +256,7 @@ impl Fill {
     /// Writes entries.
     fn write(&self, words: &[u16], out: &mut &mut [u8]) {
         let (row, rest) = std::mem::take(out).split_at_mut(words.len() * self.layout.width());
+
         if self.layout.width() == 1 {
             row.iter_mut()
                 .zip(words)
@@ -256,6 +268,7 @@ impl Fill {
                 .zip(words)
                 .for_each(|(pair, word)| *pair = word.to_le_bytes());
         }
+
         *out = rest;
     }
 }
@@ -263,6 +276,7 @@ impl Fill {
 /// Name of a table among kept ones, by its polynomial and its layout.
 fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("papir 2026 depir table v2");
+
     let numbers = [simplex.variables, simplex.degree, layout.first as usize];
     numbers.iter().for_each(|&number| {
         hasher.update(&(number as u64).to_le_bytes());
@@ -270,6 +284,7 @@ fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
     coefficients.iter().for_each(|word| {
         hasher.update(&word.to_le_bytes());
     });
+
     format!(
         "{}-{}-{}",
         &hasher.finalize().to_hex()[..32],
@@ -291,6 +306,7 @@ impl Powers {
     pub(super) fn new(prime: u32, degree: usize) -> Self {
         let rows = degree + 1;
         let count = prime as usize;
+
         let mut by_residue = vec![1; rows * count];
         let mut by_exponent = vec![1; rows * count];
         for x in 0..count {
@@ -300,6 +316,7 @@ impl Powers {
                 by_exponent[i * count + x] = power as u16;
             }
         }
+
         Self {
             rows,
             by_residue,
@@ -325,6 +342,7 @@ pub(super) fn contract(
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; out.len()];
     let mut start = 0;
+
     for (exponent, &power) in powers.iter().enumerate().take(degree + 1) {
         for_each_row(
             variables - 1,
@@ -339,6 +357,7 @@ pub(super) fn contract(
         );
         start += terms(variables - 1, degree - exponent);
     }
+
     out.iter_mut()
         .zip(sums)
         .for_each(|(out, sum)| *out = (sum % prime) as u16);

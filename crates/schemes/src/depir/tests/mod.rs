@@ -42,12 +42,15 @@ fn check_full_batch(params: DepirParams) {
     let records = records(shape, &mut rng);
     let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
+
     let indices: Vec<u64> = (0..server.params().ring_degree() as u64)
         .map(|_| rng.next_u64() % shape.records())
         .collect();
     let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
+
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     let found = client.extract(secret, answer).unwrap();
+
     assert_eq!(found.len(), indices.len());
     for (&index, record) in indices.iter().zip(&found) {
         assert_eq!(
@@ -88,13 +91,16 @@ fn check_noise(params: DepirParams) {
     let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let params = server.params();
     let client = DepirClient::new(params.clone(), server.public().clone()).unwrap();
+
     let indices: Vec<u64> = (0..params.ring_degree() as u64)
         .map(|i| i % params.shape().records())
         .collect();
     let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
+
     let ciphertexts = server.expand(&query);
     let chunk = 0;
     let (residues, _) = server.evaluate(&server.points(&ciphertexts).unwrap(), chunk);
+
     let n = params.ring_degree();
     let primes = params.bv().ring().primes();
     let measured = |ciphertext: &[u32], kept: usize| {
@@ -102,6 +108,7 @@ fn check_noise(params: DepirParams) {
         let found = secret.key.decrypt(params.bv(), &lift, kept, ciphertext);
         found.largest.log2() + log2_product(&primes[..kept])
     };
+
     let whole: Vec<u32> = (0..=params.simplex().degree)
         .flat_map(|power| {
             residues
@@ -109,8 +116,10 @@ fn check_noise(params: DepirParams) {
                 .flat_map(move |rows| rows[power * n..][..n].iter().copied())
         })
         .collect();
+
     let evaluation = params.choice.noise_bits();
     let switching = params.choice.switching_bits();
+
     let found = measured(&whole, primes.len());
     println!(
         "{}: evaluation 2^{found:.1}, bounded by 2^{evaluation:.1}",
@@ -120,6 +129,7 @@ fn check_noise(params: DepirParams) {
         found < evaluation && found > evaluation - 40.0,
         "evaluation {found}, bound {evaluation}"
     );
+
     let found = measured(&server.switch(&residues), params.kept);
     // Evaluation noise that remains after switching is negligible if Q exceeds what it needs.
     println!(
@@ -157,12 +167,14 @@ fn individual_degrees_give_the_same_values() {
     let variables = 3;
     let degree = 4;
     let simplex = Simplex { variables, degree };
+
     let points = exponents(variables, degree);
     let values: Vec<u32> = (0..simplex.len() as u32)
         .map(|i| (i * 40_503 + 7) % 65_537)
         .collect();
     let mut total = values.clone();
     interpolate(simplex, &mut total);
+
     // On the cube {0, …, 4}³, zero outside the simplex.
     let cube: Vec<u32> = cube_points(variables, degree)
         .iter()
@@ -173,6 +185,7 @@ fn individual_degrees_give_the_same_values() {
                 .map_or(0, |place| values[place])
         })
         .collect();
+
     let individual = individual_degrees(&cube, variables, degree, modulus.value());
     for (point, &value) in points.iter().zip(&values) {
         let point: Vec<u32> = point.iter().map(|&x| x as u32).collect();
@@ -182,6 +195,7 @@ fn individual_degrees_give_the_same_values() {
             value
         );
     }
+
     assert!(
         individual.len() > total.len(),
         "as many terms, of degree {}",
@@ -197,6 +211,7 @@ fn published_sets_have_smaller_messages() {
         (46_376, 30, 31, 14_500_000, 54_250_000),
     ] {
         let params = DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap();
+
         assert_eq!(
             params.simplex(),
             Simplex {
@@ -205,6 +220,7 @@ fn published_sets_have_smaller_messages() {
             }
         );
         assert_eq!(params.bv().ring().len(), primes);
+
         let description = params.describe();
         assert!(
             description.sizes.query <= query,
@@ -240,35 +256,41 @@ fn lines_are_evaluated_as_their_points_are() {
                 .map(|_| 1 + rng.next_u32() % (below - 1))
                 .collect()
         };
+
         let coefficients = words(terms(variables, degree), 65_537);
         let rows: Vec<Vec<u32>> = (0..2 * variables).map(|_| words(slots, prime)).collect();
         let (bodies, masks): (Vec<&[u32]>, Vec<&[u32]>) = (0..variables)
             .map(|i| (&rows[i][..], &rows[variables + i][..]))
             .unzip();
+
         let lines = Lines::new(modulus, &bodies, &masks).unwrap();
         let found = lines.evaluate(simplex, &coefficients);
+
         let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
         let polynomial = Polynomial::new(modulus, variables, degree, &lifted);
         let nodes = lines::nodes(modulus, degree);
         let points = lines::values(modulus, &nodes, &bodies, &masks).concat();
         let mut values = vec![0; (degree + 1) * slots];
         polynomial.evaluate(&points, &mut values);
+
         let expected = lines::coefficients(modulus, &nodes, &values);
         assert!(found == expected, "{variables} variables, degree {degree}");
     }
+
     let zero = vec![0; 3];
     let one = vec![1; 3];
     assert!(Lines::new(modulus, &[&one], &[&zero]).is_none());
 }
 
-/// All steps and tables of the data structure give the sum of terms, at any points and at points that
-/// share a small first coordinate.
+/// All steps and tables of the data structure give the sum of terms, at any points and at points
+/// that share a small first coordinate.
 #[test]
 fn structures_give_the_values() {
     const COUNT: usize = 300;
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     for (variables, degree) in [(1, 3), (2, 4), (3, 3), (4, 2)] {
         let simplex = Simplex { variables, degree };
+
         let coefficients: Vec<u32> = (0..simplex.len())
             .map(|_| rng.next_u32() % 65_537)
             .collect();
@@ -285,21 +307,25 @@ fn structures_give_the_values() {
                     }
                 })
                 .collect();
+
             let value = |group: &Points| {
                 let lifted: Vec<u32> = coefficients
                     .iter()
                     .map(|&c| shortest(c, group.modulus))
                     .collect();
                 let polynomial = Polynomial::new(group.modulus, variables, degree, &lifted);
+
                 let shared = first.map(|x| vec![x; COUNT]);
                 let rows: Vec<Vec<u32>> = shared
                     .into_iter()
                     .chain(group.rows.iter().cloned())
                     .collect();
+
                 let mut values = vec![0; COUNT];
                 polynomial.evaluate(&rows.concat(), &mut values);
                 values
             };
+
             let expected: Vec<Vec<u32>> = groups.iter().map(value).collect();
             for steps in [Steps::One, Steps::Two, Steps::Mixture(5)] {
                 for tabulated in 0..=variables.min(2 + usize::from(steps != Steps::One)) {
@@ -309,9 +335,11 @@ fn structures_give_the_values() {
                         steps,
                         tabulated,
                     };
+
                     let structure =
                         Structure::new(simplex, &coefficients, form, &mut InMemory, &NoProgress)
                             .unwrap();
+
                     let (found, effort) = structure.evaluate(first, &groups);
                     assert!(
                         found == expected,
@@ -326,6 +354,7 @@ fn structures_give_the_values() {
                         structure.table_bytes(),
                         form.table_lengths(simplex).unwrap().iter().sum::<u64>()
                     );
+
                     if tabulated == variables {
                         assert_eq!(effort.multiplications, 0);
                     }
@@ -343,6 +372,7 @@ fn answers_by_tables_are_those_on_lines() {
     let integers = DepirParams::new(shape, 1 << 13, 4).unwrap();
     // 1 modulo 2nk: at roots of unity, as in the paper.
     let roots = DepirParams::fourier(shape, 1 << 13, 4).unwrap();
+
     let k = lines::roots(roots.simplex().degree);
     assert!(
         roots
@@ -352,11 +382,14 @@ fn answers_by_tables_are_those_on_lines() {
             .iter()
             .all(|prime| (prime - 1) % (k << 14) == 0)
     );
+
     for params in [integers, roots] {
         let records = records(params.shape(), &mut rng);
+
         let server = DepirServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
         let (secret, query) = client.query(None, &[3, 7, 7], &mut rng).unwrap();
+
         let answered = |server: &DepirServer| {
             let answer = server.answer(Session::anonymous(), &query).unwrap();
             answer.encode(server.params())
@@ -374,11 +407,14 @@ fn answers_by_tables_are_those_on_lines() {
                 points,
             };
             let params = params.clone().tabulated(tabulation).unwrap();
+
             let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
             assert!(answered(&server) == expected, "{tabulation:?}");
+
             let again = DepirParams::decode(&server.params().encode()).unwrap();
             assert_eq!(again.describe(), server.params().describe());
             assert_eq!(again.tabulation(), Some(tabulation));
+
             let mut sections = MemorySections::default();
             server.save(&mut sections).unwrap();
             assert_eq!(
@@ -390,10 +426,12 @@ fn answers_by_tables_are_those_on_lines() {
             let loaded = DepirServer::load(again, &sections).unwrap();
             assert!(answered(&loaded) == expected, "{tabulation:?}");
         }
+
         let answer = DepirAnswer::decode(server.params(), &expected).unwrap();
         let found = client.extract(secret, answer).unwrap();
         assert_eq!(found, [3, 7, 7].map(|index| records.get(index).unwrap()));
     }
+
     // For tiny's degree there are enough below 2²⁸, for small's there are not.
     assert!(DepirParams::fourier(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 4).is_ok());
     let error = DepirParams::fourier(Shape::of_bytes(46_376, 2).unwrap(), 1 << 15, 4).unwrap_err();
@@ -417,6 +455,7 @@ fn incomplete_tables_are_refused() {
             }
         }
     }
+
     let mut rng = ChaCha20Rng::seed_from_u64(7);
     let shape = Shape::of_bytes(10, 4).unwrap();
     let params = DepirParams::new(shape, 1 << 13, 3).unwrap();
@@ -426,6 +465,7 @@ fn incomplete_tables_are_refused() {
         points: evaluation::Points::OnLines,
     };
     let params = params.tabulated(tabulation).unwrap();
+
     let server = DepirServer::setup(
         params.clone(),
         &records(shape, &mut rng),
@@ -433,19 +473,23 @@ fn incomplete_tables_are_refused() {
         &NoProgress,
     )
     .unwrap();
+
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     assert!(DepirServer::load(params.clone(), &sections).is_ok());
+
     let names: Vec<&str> = sections
         .names()
         .filter(|name| name.starts_with("depir/tables/1/"))
         .collect();
     assert!(names.len() > 3, "a chunk of its own has its tables");
+
     for name in [names[0], names[names.len() - 1]] {
         let short = DepirServer::load(params.clone(), &Without(&sections, name, true))
             .err()
             .unwrap();
         assert!(matches!(short, Error::Length { .. }), "{short}");
+
         let missing = DepirServer::load(params.clone(), &Without(&sections, name, false))
             .err()
             .unwrap();
@@ -465,6 +509,7 @@ fn tables_are_chosen_to_fit() {
         };
         DepirParams::choose_with_tables(shape, tables, FailureBound::DEFAULT)
     };
+
     let whole = with(Tabulated::All, None).unwrap();
     let tabulation = whole.tabulation().unwrap();
     assert_eq!(tabulation.tabulated, whole.simplex().variables);
@@ -477,8 +522,10 @@ fn tables_are_chosen_to_fit() {
         whole.describe().sizes.database,
         4 * whole.simplex().len() as u64 + whole.table_bytes()
     );
+
     let one = with(Tabulated::First(1), Some(Steps::One)).unwrap();
     assert!(one.table_bytes() < 1 << 30 && one.label().contains("tables of 1 variables, one step"));
+
     // Steps that are given may need longer tables.
     assert!(
         with(Tabulated::All, Some(Steps::One))
@@ -486,8 +533,10 @@ fn tables_are_chosen_to_fit() {
             .table_bytes()
             > whole.table_bytes()
     );
+
     let error = with(Tabulated::First(49), None).unwrap_err();
     assert!(matches!(error, Error::Parameters { .. }), "{error}");
+
     // A plan offers them only where they are faster than lines.
     let offered = DepirParams::candidates(shape, FailureBound::DEFAULT).unwrap();
     assert!(offered.iter().all(|params| params.tabulation().is_none()));
@@ -497,9 +546,11 @@ fn tables_are_chosen_to_fit() {
 fn masks_differ() {
     let params = DepirParams::choose(Shape::of_bytes(30, 2).unwrap(), Goal::Balanced).unwrap();
     let seed = Seed([3; 32]);
+
     let masks: Vec<Vec<u32>> = (0..params.simplex().variables)
         .map(|i| coordinate_mask(&params, &seed, i))
         .collect();
+
     for (i, mask) in masks.iter().enumerate() {
         for other in &masks[..i] {
             let same = mask.iter().zip(other).filter(|(a, b)| a == b).count();
@@ -516,19 +567,23 @@ fn oversized_databases_are_refused_with_a_reason() {
         assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
         error.to_string()
     };
+
     assert!(refused((1 << 28) + 1, 16).contains("at most 268435456"));
     assert!(refused(1 << 28, 2048).contains("at most 256"));
+
     // Two variables would need an unsupported degree.
     let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 2).unwrap_err();
     assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
     let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 14, 4).unwrap_err();
     assert!(matches!(error, Error::Insecure { .. }), "{error}");
+
     let server_like = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, 4).unwrap();
     let mut bytes = server_like.encode();
     assert_eq!(
         DepirParams::decode(&bytes).unwrap().describe(),
         server_like.describe()
     );
+
     // Fewer primes in answers than switching needs, or more than exist.
     for kept in [0, 1, 200] {
         let mut bytes = bytes.clone();
@@ -538,12 +593,14 @@ fn oversized_databases_are_refused_with_a_reason() {
             "{kept} kept"
         );
     }
+
     // The plaintext modulus as another prime: modulo it, nothing is hidden.
     let count = server_like.bv().ring().len();
     let mut more = [&bytes[..], &65_537u32.to_le_bytes()].concat();
     more[22] += 1;
     let error = DepirParams::decode(&more).unwrap_err().to_string();
     assert!(error.contains("divides the plaintext modulus"), "{error}");
+
     // Half of the primes: less than the noise.
     let half = count / 2;
     bytes[22] = half as u8;
@@ -552,6 +609,7 @@ fn oversized_databases_are_refused_with_a_reason() {
         DepirParams::decode(&bytes),
         Err(Error::Parameters { .. })
     ));
+
     for variables in [0, 49] {
         let error =
             DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, variables).unwrap_err();
@@ -575,6 +633,7 @@ fn every_shape_within_the_limits_has_parameters() {
     ] {
         for goal in Goal::ALL {
             let params = DepirParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap();
+
             let description = params.describe();
             assert!(
                 description.failure_log2 <= -40.0 && description.security.unwrap().bits >= 128.0
@@ -582,5 +641,6 @@ fn every_shape_within_the_limits_has_parameters() {
             assert!(params.simplex().len() as u64 >= records * bits / 256);
         }
     }
+
     assert_eq!(Depir::NAME, "depir");
 }

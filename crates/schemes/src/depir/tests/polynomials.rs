@@ -17,8 +17,10 @@ fn points_are_the_tuples_in_order() {
         let simplex = Simplex { variables, degree };
         let expected = exponents(variables, degree);
         assert_eq!(simplex.len(), expected.len());
+
         let places: Vec<u64> = (0..simplex.len() as u64).collect();
         let points = simplex.points(&places);
+
         for (place, tuple) in expected.iter().enumerate() {
             let found = points
                 .iter()
@@ -54,6 +56,7 @@ fn rows_of_a_smaller_simplex_are_found_in_a_larger_one() {
     for (variables, small, large) in [(1, 2, 5), (2, 2, 2), (3, 2, 4), (4, 0, 3)] {
         let few = exponents(variables, small);
         let many = exponents(variables, large);
+
         let mut seen = 0;
         for_each_row(variables, small, large, &mut |from, to, length| {
             assert_eq!(few[from..][..length], many[to..][..length]);
@@ -77,6 +80,7 @@ fn the_polynomial_has_the_values() {
         let values = values(simplex.len());
         let mut coefficients = values.clone();
         interpolate(simplex, &mut coefficients);
+
         for (tuple, &value) in exponents(variables, degree).iter().zip(&values) {
             let point: Vec<u32> = tuple.iter().map(|&x| x as u32).collect();
             let found = reference::value(&coefficients, degree, &point, PLAINTEXT);
@@ -95,11 +99,13 @@ fn contractions_are_the_polynomial_with_a_variable_fixed() {
         let simplex = Simplex { variables, degree };
         let coefficients = values(simplex.len());
         let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
+
         for x in [0, 1, 17, 268_369_920] {
             let contracted = contract(simplex, &coefficients, x, modulus);
             let point: Vec<u32> = (0..variables as u32)
                 .map(|i| if i == 0 { x } else { i * 12_345_677 })
                 .collect();
+
             let found = reference::value(&contracted, degree, &point[1..], modulus.value());
             assert_eq!(
                 found,
@@ -136,14 +142,18 @@ fn polynomials_come_back_from_their_values() {
 #[test]
 fn nodes_are_roots_of_unity_where_there_are_any() {
     assert_eq!([0, 1, 3, 18, 30].map(lines::roots), [2, 2, 5, 19, 31]);
+
     let prime = ntt_primes(28, 64 * 19, 1)[0];
     let found = lines::nodes(Modulus::new(prime), 18);
     assert_eq!(found.len(), 19);
+
     for (i, &node) in found.iter().enumerate() {
         assert_eq!(pow_mod(node.into(), 19, prime.into()), 1);
         assert!(!found[..i].contains(&node));
     }
+
     assert_eq!(lines::nodes(Modulus::new(97), 4), [0, 1, 2, 3, 4]);
+
     // Rows of one slot, there and back.
     let modulus = Modulus::new(prime);
     let there = lines::values(modulus, &found, &[&[12_345]], &[&[678]]);
@@ -162,6 +172,7 @@ const TINY: Simplex = Simplex {
 #[test]
 fn one_step_of_tiny_takes_the_papers_primes() {
     let one = Levels::new(TINY, 1 << 27, None, Steps::One);
+
     assert!(
         (70..=76).contains(&one.direct.len()),
         "{} primes",
@@ -180,11 +191,14 @@ fn steps_share_primes() {
     let one = Levels::new(TINY, 1 << 27, None, Steps::One);
     let two = Levels::new(TINY, 1 << 27, None, Steps::Two);
     let mixture = Levels::new(TINY, 1 << 27, None, Steps::Mixture(42));
+
     assert_eq!(one.primes(), two.primes());
     assert_eq!(one.primes(), mixture.primes());
+
     assert!(two.direct.len() < 42 && mixture.direct.len() == 42);
     assert!(two.lookups() > mixture.lookups() && mixture.lookups() > one.lookups());
     assert!(two.entries(TINY, 4) < mixture.entries(TINY, 4));
+
     // The paper's tables of tiny: 42 primes, one byte an entry, 10 GB.
     assert!(
         (9e9..11e9).contains(&mixture.entries(TINY, 4)),
@@ -193,7 +207,8 @@ fn steps_share_primes() {
     );
 }
 
-/// A first coordinate from 0 to 18 makes tables shorter, so that more primes are looked up directly.
+/// A first coordinate from 0 to 18 makes tables shorter, so that more primes are looked up
+/// directly.
 #[test]
 fn lines_need_shorter_tables() {
     let form = |first, steps| Form {
@@ -202,6 +217,7 @@ fn lines_need_shorter_tables() {
         steps,
         tabulated: 4,
     };
+
     let bytes = |first, count| {
         form(first, Steps::Mixture(count))
             .table_lengths(TINY)
@@ -209,14 +225,17 @@ fn lines_need_shorter_tables() {
             .iter()
             .sum::<u64>()
     };
+
     assert!(bytes(Some(18), 42) < bytes(None, 42) / 5);
     assert!(
         bytes(Some(18), 60) < 12_000_000_000,
         "{}",
         bytes(Some(18), 60)
     );
+
     let lookups = |first, count| form(first, Steps::Mixture(count)).levels(TINY).lookups();
     assert!(lookups(Some(18), 60) < lookups(None, 42) * 2 / 3);
+
     // Coordinates that are not reduced count in the bound even where a prime is smaller.
     let two = form(Some(18), Steps::Two).levels(TINY);
     let plain = form(None, Steps::Two).levels(TINY);

@@ -74,6 +74,7 @@ fn of_part(frame: &Frame<'_>, part: usize, [x, y]: [usize; 2]) -> Vec<Cost> {
             )
         })
     };
+
     let firsts = LEAST[x]..=most[x];
     front(
         firsts
@@ -96,6 +97,7 @@ fn exhaustive(frame: &Frame<'_>) -> u64 {
             .flat_map(|x| b.iter().map(move |y| (x.0 + y.0, x.1 + y.1)));
         front(sums.filter(|sum| sum.1 <= frame.allowed).collect())
     };
+
     let all = parts
         .map(|(part, places)| of_part(frame, part, places))
         .into_iter()
@@ -117,6 +119,7 @@ fn what_is_found_is_within_a_200th_of_the_best_of_all() {
             let Some(found) = frame.cut().map(|widths| frame.polish(widths)) else {
                 continue;
             };
+
             assert!(frame.holds(&found) && frame.in_range(&found), "{found:?}");
             let bits = frame.bits(&found);
             let best = exhaustive(frame);
@@ -125,6 +128,7 @@ fn what_is_found_is_within_a_200th_of_the_best_of_all() {
                 "{shape:?}, t = {points}: {found:?}, {bits}, {best}"
             );
         }
+
         let best = frames
             .iter()
             .filter(|frame| frame.cut().is_some())
@@ -135,6 +139,7 @@ fn what_is_found_is_within_a_200th_of_the_best_of_all() {
             .smallest(layout.shape, layout.interpolation)
             .unwrap()
             .message_bytes();
+
         assert!(
             found <= best + best / 200 + 1024,
             "{shape:?}, t = {points}: {found}, {best}"
@@ -158,6 +163,7 @@ fn what_is_found_is_what_parameters_compute() {
                     && frame.rgsw[0].gadget.levels == literal.rgsw.levels
             };
             let frame = frames.iter().find(same).unwrap();
+
             let key_bits = params.literal().key_bits;
             let (a, b) = params.literal().answer_bits;
             let widths = [
@@ -175,6 +181,7 @@ fn what_is_found_is_what_parameters_compute() {
                 noise.evaluation,
                 noise.response,
             ];
+
             for (part, computed) in frame.parts(&widths).into_iter().zip(computed) {
                 assert!(
                     (part - computed).abs() <= 1e-9 * computed,
@@ -182,6 +189,7 @@ fn what_is_found_is_what_parameters_compute() {
                     params.label()
                 );
             }
+
             let sizes = params.sizes();
             let bits = frame.bits(&widths).div_ceil(8) + 2 * papir_core::envelope::OVERHEAD as u64;
             assert!(
@@ -219,6 +227,7 @@ fn approximate_gadgets_against_exact_ones() {
     let modulus = &search.moduli[2];
     let packing = [modulus.rounded(exact, Setting::key_switch)];
     let rgsw = [modulus.rounded(exact, Setting::external_product)];
+
     for (shape, points) in SHAPES
         .into_iter()
         .flat_map(|shape| [4, 16, 32].map(|points| (shape, points)))
@@ -229,6 +238,7 @@ fn approximate_gadgets_against_exact_ones() {
         let widths = frame.polish(frame.cut().unwrap());
         let exact = Params::of_ring(frame.literal(&widths).unwrap(), modulus.rlwe.clone()).unwrap();
         let approximate = search.smallest(layout.shape, layout.interpolation).unwrap();
+
         let material = approximate.sizes().material as f64 / exact.sizes().material as f64;
         let keys = approximate.query_parts().1 as f64 / exact.query_parts().1 as f64;
         assert!((0.66..0.67).contains(&material), "{material}");
@@ -259,6 +269,7 @@ fn other_numbers_of_points_must_be_worth_it() {
             let power = powers
                 .min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)))
                 .unwrap();
+
             if is_power(&one) {
                 assert_eq!(one.literal(), power.literal(), "{shape:?}, {goal:?}");
                 continue;

@@ -1,4 +1,4 @@
-//! QUERY and EXTRACT (Algorithms 8 and 10 of InsPIRe) with a selector for each part.
+//! QUERY and EXTRACT of InsPIRe in parts (Algorithms 8 and 10).
 
 use std::sync::Arc;
 
@@ -72,40 +72,34 @@ impl scheme::Client<InspireInParts> for PartsClient {
         let Some(first) = clients.first() else {
             return Ok(Vec::new());
         };
-        let pairs = clients.iter().zip(indices);
-        let locations = pairs
+
+        // Located first: indices that do not fit fail before any encryption.
+        let locations = clients
+            .iter()
+            .zip(indices)
             .map(|(client, indices)| client.locate(indices))
             .collect::<Result<Vec<_>>>()?;
+
+        // All queries are under one secret, so that one packing key serves them.
         let below = &first.params.below;
         let mut rng = SecretRng::new(rng);
         let key = Arc::new(SecretKey::generate(below.rlwe(), &mut rng));
-        let keys = round_keys(
-            below,
-            first.packing.generate_key(&key, &mut rng).into_elements(),
-        );
-        let query = |(client, locations): (&Self, Vec<Location>)| {
-            let parts = client.public.seeds.iter().zip(&locations);
-            // Each part's selector is under its own masks.
-            let selector = parts.flat_map(|(seed, location)| {
-                client
-                    .params
-                    .below
-                    .selector()
-                    .encrypt(seed, &key, location.column, &mut rng)
-            });
+        let elements = first.packing.generate_key(&key, &mut rng).into_elements();
+        let keys = round_keys(below, elements);
+
+        let mut queries = Vec::with_capacity(clients.len());
+        for (client, locations) in clients.iter().zip(locations) {
             let query = Query {
-                selector: selector.collect(),
+                selector: client.selectors(&key, &locations, &mut rng),
                 keys: keys.clone(),
             };
-            (
-                Secret {
-                    key: Arc::clone(&key),
-                    locations,
-                },
-                query,
-            )
-        };
-        Ok(clients.iter().zip(locations).map(query).collect())
+            let secret = Secret {
+                key: Arc::clone(&key),
+                locations,
+            };
+            queries.push((secret, query));
+        }
+        Ok(queries)
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
@@ -127,8 +121,10 @@ impl PartsClient {
         if indices.len() != parts {
             return Err(no_parts(indices.len()));
         }
+
         let shape = self.params.shape();
         let records = part.shape.records();
+
         // Full capacity from the start: growing would leave copies behind.
         let mut locations = Vec::with_capacity(parts);
         for (number, &index) in indices.iter().enumerate() {
@@ -140,8 +136,24 @@ impl PartsClient {
         }
         Ok(locations)
     }
+
+    /// The selectors of all parts, part after part, each under its part's masks.
+    fn selectors(
+        &self,
+        key: &SecretKey,
+        locations: &[Location],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<u64> {
+        let mut entries = Vec::new();
+        for (seed, location) in self.public.seeds.iter().zip(locations) {
+            let selector = self.params.below.selector();
+            entries.extend(selector.encrypt(seed, key, location.column, rng));
+        }
+        entries
+    }
 }
 
+/// The error for indices that are not one of each part.
 fn no_parts(found: usize) -> Error {
     refused(NAME)(format!(
         "{found} indices: expected one of each part, in their order"

@@ -1,7 +1,7 @@
 //! InsPIRe over several databases: one record of each.
 //!
-//! [`crate::batched`] uses it. A pack takes d LWE encryptions under one key, from any database. So m
-//! databases of the same shape are parts of one: each has ring elements of d/m words, d/m rows of
+//! [`crate::batched`] uses it. A pack takes d LWE encryptions under one key, from any database. So
+//! m databases of the same shape are parts of one: each has ring elements of d/m words, d/m rows of
 //! every pack, and its own selector. One packing matrix and one RLWE encryption serve all parts,
 //! instead of m each; the selectors are m times as long. t is 1, since each part would need its own
 //! point.
@@ -29,8 +29,8 @@ use crate::inspire::params::Params;
 use crate::inspire::prepared::Sections;
 use crate::inspire::server::{Parted, PartsServer};
 use crate::inspire::wire::{Answer, Query};
-
 use crate::shared::packs::Names;
+
 pub use client::PartsClient;
 pub use params::{InspireInParts, PartsParams, PartsPublic};
 
@@ -86,18 +86,13 @@ impl Parted for InspireInParts {
         let description = params.describe();
         let share =
             (2.0 * columns as f64 / (params.parts as f64 * params.part.columns as f64)).min(2.0);
-        let update = description
-            .work
-            .setup
-            .iter()
-            .fold(Counts::new(), |counts, one| {
-                let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
-                counts.with(
-                    one.operation,
-                    one.times * if encodes { share } else { 1.0 },
-                    one.parts,
-                )
-            });
+
+        let mut update = Counts::new();
+        for one in description.work.setup.iter() {
+            let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
+            let times = one.times * if encodes { share } else { 1.0 };
+            update = update.with(one.operation, times, one.parts);
+        }
         update.with(Operation::Copy, description.sizes.database as f64, 1)
     }
 }

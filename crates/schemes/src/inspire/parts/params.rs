@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! public   a seed for each part (32)
-//! query    m·columns selector entries, part after part, packed; the packing key, y_g and y_h, as in InsPIRe
+//! query    m·columns selector entries, part after part, packed; the packing key, y_g and y_h, as
+//!          in InsPIRe
 //! answer   as in InsPIRe: a mask and a body for each chunk, with d/m words of each part
 //! ```
 
@@ -60,7 +61,7 @@ impl PartsParams {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] unless the number of parts is a power of two up to [`MAX_PARTS`], and
-    /// those of InsPIRe.
+    /// the errors of InsPIRe.
     pub fn new(part: Shape, parts: usize, failure: FailureBound) -> Result<Self> {
         let part = part_layout(part, parts)?;
         let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;
@@ -82,17 +83,14 @@ impl PartsParams {
     /// Parameters for all numbers of parts that fit.
     ///
     /// # Errors
-    /// That of a single part if none fits.
+    /// The error of a single part if that does not fit.
     pub fn of_part(part: Shape, failure: FailureBound) -> Result<Vec<Self>> {
+        let mut fitting = vec![Self::new(part, 1, failure)?];
         let several = (1..)
             .map(|log| 1 << log)
             .take_while(|&parts| parts <= MAX_PARTS);
-        let fit = several
-            .map(|parts| Self::new(part, parts, failure))
-            .filter_map(Result::ok);
-        Ok(std::iter::once(Self::new(part, 1, failure)?)
-            .chain(fit)
-            .collect())
+        fitting.extend(several.filter_map(|parts| Self::new(part, parts, failure).ok()));
+        Ok(fitting)
     }
 
     /// Records of a part for a database of `records` records.
@@ -120,6 +118,7 @@ fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
             expected,
         ));
     }
+
     let records = part.records().next_multiple_of(RECORDS);
     let degree = RlweLiteral::DEFAULT.degree / parts;
     Layout::new(
@@ -145,6 +144,7 @@ impl Parameters for PartsParams {
 
     fn describe(&self) -> Description {
         let one = self.below.describe();
+
         let (selectors, keys) = self.query_parts();
         let sizes = Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES * self.parts),
@@ -156,6 +156,7 @@ impl Parameters for PartsParams {
         };
         let mut parameters = vec![("buckets a pack", self.parts.to_string())];
         parameters.extend(one.parameters);
+
         // Each further selector is encrypted, unpacked and split into planes.
         let more = ((self.parts - 1) * self.part.columns) as f64;
         let encryptions = (self.parts - 1) * self.part.columns.div_ceil(self.below.layout().degree);
@@ -165,6 +166,7 @@ impl Parameters for PartsParams {
             answer: answer.with(Operation::Word, 2.0 * more, 1),
             ..one.work
         };
+
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -193,6 +195,7 @@ impl Parameters for PartsParams {
         let parts = usize::from(reader.u8()?);
         let part = part_layout(shape, parts)?;
         let below = Params::decode(reader.rest())?;
+
         let layout = below.layout();
         let expected = (RlweLiteral::DEFAULT.degree, part.columns, part.chunks, 1);
         let found = (layout.degree, layout.columns, layout.chunks, layout.points);
@@ -203,6 +206,7 @@ impl Parameters for PartsParams {
             );
             return Err(Error::malformed(WHAT, found, expected));
         }
+
         Self::of(parts, part, below)
     }
 }

@@ -37,7 +37,7 @@ const DIGIT_BITS: std::ops::RangeInclusive<u32> = 5..=15;
 const LOG_BASES: std::ops::RangeInclusive<u32> = 12..=19;
 /// Bits of a coefficient of key material.
 const KEY_BITS: std::ops::RangeInclusive<u32> = 30..=54;
-/// Most bits of a body beyond those of its digit; more make no message smaller.
+/// Most bits of a body in excess of its digit's; more make no message smaller.
 const BODY_MARGIN: u32 = 6;
 
 impl Params {
@@ -68,6 +68,7 @@ impl Params {
         failure: FailureBound,
     ) -> Result<Self> {
         let layout = Layout::new(shape, unit_words, blocks)?;
+
         // The search sets the gadget, digits and bits.
         let literal = Literal {
             shape,
@@ -83,12 +84,14 @@ impl Params {
             failure,
         };
         literal.check_gammas()?;
-        Self::new(search(&literal, &layout).ok_or_else(|| {
-            refused(NAME)(format!(
+
+        match search(&literal, &layout) {
+            Some(found) => Self::new(found),
+            None => Err(refused(NAME)(format!(
                 "{} columns of {blocks} units exceed the decoding limit",
                 layout.columns
-            ))
-        })?)
+            ))),
+        }
     }
 
     /// Fewest words of a unit that hold a record: a power of two, at least 16.
@@ -102,6 +105,7 @@ impl Params {
             .div_ceil(2)
             .next_power_of_two()
             .max(LEAST_UNIT_WORDS);
+
         if least > most {
             let expected = format!("at most {} in {NAME}", 16 * most);
             return Err(Error::out_of_bounds(
@@ -112,6 +116,78 @@ impl Params {
         }
         Ok(least)
     }
+
+    /// The candidates with units of `unit_words` words.
+    fn of_width(
+        shape: Shape,
+        unit_words: usize,
+        failure: FailureBound,
+    ) -> impl Iterator<Item = Result<Self>> {
+        let units = Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
+        std::iter::successors(Some(1u64), |t| Some(2 * t))
+            .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
+            .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
+    }
+
+    /// Names and values of the parameters, for a description.
+    fn named_values(&self) -> Vec<(&'static str, String)> {
+        let Literal {
+            rlwe,
+            gammas,
+            gadget,
+            query_bits,
+            key_bits,
+            mask,
+            body,
+            answer,
+            ..
+        } = self.literal();
+        let layout = self.layout();
+        let noise = self.noise();
+        let modulus_log2 = (self.rlwe().ring().modulus() as f64).log2();
+
+        vec![
+            ("d", rlwe.degree.to_string()),
+            ("log2 q", format!("{modulus_log2:.2}")),
+            ("sigma", rlwe.sigma.to_string()),
+            ("p of the first level", (1u32 << WORD_BITS).to_string()),
+            ("p of the second level", (1u32 << mask.bits).to_string()),
+            ("t (units of a column)", layout.blocks.to_string()),
+            ("N/t (columns)", layout.columns.to_string()),
+            ("records of a unit", layout.per_unit().to_string()),
+            (
+                "gamma_0, gamma_1, gamma_2",
+                format!("{}, {}, {}", gammas[0], gammas[1], gammas[2]),
+            ),
+            (
+                "digits of a mask and of a body",
+                format!("{} and {}", mask.count, body.count),
+            ),
+            ("packing gadget", parameters::gadget(*gadget)),
+            (
+                "query bits",
+                format!("{} and {}", query_bits[0], query_bits[1]),
+            ),
+            ("key bits", key_bits.to_string()),
+            (
+                "answer bits (mask, body)",
+                format!("{}, {}", answer.a, answer.b),
+            ),
+            (
+                "log2 noise of the first level",
+                deviation_log2(noise.first + noise.first_switch),
+            ),
+            (
+                "log2 noise of the second level",
+                deviation_log2(noise.second + noise.second_switch),
+            ),
+        ]
+    }
+}
+
+/// log₂ of the standard deviation of a variance, for a description.
+fn deviation_log2(variance: f64) -> String {
+    format!("{:.2}", variance.log2() / 2.0)
 }
 
 impl Parameters for Params {
@@ -120,6 +196,7 @@ impl Parameters for Params {
         let affordable = Self::candidates(shape, failure)?
             .into_iter()
             .filter(|candidate| candidate.affordable(goal));
+
         best(affordable, |candidate| candidate.score(goal)).ok_or_else(|| {
             refused(NAME)(format!(
                 "{shape:?}: the packing matrices would exceed the database"
@@ -145,17 +222,10 @@ impl Parameters for Params {
     fn candidates(shape: Shape, failure: FailureBound) -> Result<Vec<Self>> {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;
-        let of_width = |unit_words: usize| {
-            let units =
-                Units::new(shape, 2 * unit_words).map_or(1, |unit_layout| unit_layout.units());
-            std::iter::successors(Some(1u64), |t| Some(2 * t))
-                .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
-                .map(move |t| Self::failing_less(shape, (unit_words, t as usize), failure))
-        };
         let widths = [least, 2 * least]
             .into_iter()
             .filter(|&words| words <= most);
-        successes(widths.flat_map(of_width))
+        successes(widths.flat_map(|words| Self::of_width(shape, words, failure)))
     }
 
     fn label(&self) -> String {
@@ -171,21 +241,7 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let Literal {
-            rlwe,
-            gammas,
-            gadget,
-            query_bits,
-            key_bits,
-            mask,
-            body,
-            answer,
-            failure,
-            ..
-        } = self.literal();
-        let layout = self.layout();
-        let noise = self.noise();
-        let log2 = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
+        let literal = self.literal();
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -193,47 +249,9 @@ impl Parameters for Params {
             sizes: self.sizes(),
             security: self.rlwe().security().map(security),
             failure_log2: self.failure_log2,
-            failure_bound: *failure,
-            limits: one_record(8 * rlwe.degree as u64, UpdateCost::PerPack),
-            parameters: vec![
-                ("d", rlwe.degree.to_string()),
-                (
-                    "log2 q",
-                    format!("{:.2}", (self.rlwe().ring().modulus() as f64).log2()),
-                ),
-                ("sigma", rlwe.sigma.to_string()),
-                ("p of the first level", (1u32 << WORD_BITS).to_string()),
-                ("p of the second level", (1u32 << mask.bits).to_string()),
-                ("t (units of a column)", layout.blocks.to_string()),
-                ("N/t (columns)", layout.columns.to_string()),
-                ("records of a unit", layout.per_unit().to_string()),
-                (
-                    "gamma_0, gamma_1, gamma_2",
-                    format!("{}, {}, {}", gammas[0], gammas[1], gammas[2]),
-                ),
-                (
-                    "digits of a mask and of a body",
-                    format!("{} and {}", mask.count, body.count),
-                ),
-                ("packing gadget", parameters::gadget(*gadget)),
-                (
-                    "query bits",
-                    format!("{} and {}", query_bits[0], query_bits[1]),
-                ),
-                ("key bits", key_bits.to_string()),
-                (
-                    "answer bits (mask, body)",
-                    format!("{}, {}", answer.a, answer.b),
-                ),
-                (
-                    "log2 noise of the first level",
-                    log2(noise.first + noise.first_switch),
-                ),
-                (
-                    "log2 noise of the second level",
-                    log2(noise.second + noise.second_switch),
-                ),
-            ],
+            failure_bound: literal.failure,
+            limits: one_record(8 * literal.rlwe.degree as u64, UpdateCost::PerPack),
+            parameters: self.named_values(),
             work: self.work(),
         }
     }
@@ -252,11 +270,13 @@ impl Parameters for Params {
             answer,
             failure,
         } = *self.literal();
+
         let mut writer = Writer::new();
         write_shape(&mut writer, shape);
         write_ring(&mut writer, &rlwe);
         let [unit, first, second] = gammas.map(|gamma| gamma as u32);
         writer.u32(blocks as u32).u32(unit).u32(first).u32(second);
+
         write_bytes(&mut writer, gadget_values(gadget));
         write_bytes(&mut writer, [query_bits[0], query_bits[1], key_bits]);
         write_bytes(
@@ -269,6 +289,7 @@ impl Parameters for Params {
                 answer.b,
             ],
         );
+
         write_failure(&mut writer, failure);
         writer.finish()
     }
@@ -283,6 +304,7 @@ impl Parameters for Params {
                 reader.u32()? as usize,
                 reader.u32()? as usize,
             ];
+
             let gadget = gadget_of(read_bytes(reader)?);
             let [first, second, key_bits, bits, mask, body, a, b] = read_bytes(reader)?;
             let [mask, body] = [mask, body].map(|count| Digits {
@@ -292,6 +314,7 @@ impl Parameters for Params {
             let query_bits = [first, second];
             let answer = ResponseBits { a, b };
             let failure = read_failure(reader)?;
+
             Ok(Literal {
                 shape,
                 rlwe,
@@ -312,21 +335,26 @@ impl Parameters for Params {
 /// The literal with the smallest messages, with other gadget, digits and bits than the given one,
 /// whose bits are the widest; `None` if none decodes.
 fn search(literal: &Literal, layout: &Layout) -> Option<Literal> {
-    let keys =
-        LOG_BASES.flat_map(|log_base| KEY_BITS.map(move |key_bits| (gadget(log_base), key_bits)));
-    let of_digits = |(mask, body)| {
-        let of_keys = move |(gadget, key_bits)| Literal {
-            gadget,
-            key_bits,
-            mask,
-            body,
-            ..*literal
-        };
-        keys.clone().map(of_keys)
-    };
-    let literals = DIGIT_BITS.flat_map(digits).flat_map(of_digits);
-    let complete = literals.filter_map(|literal| complete(literal, layout));
-    complete.min_by_key(|literal| literal.message_bits(layout))
+    let mut found = Vec::new();
+
+    for LevelDigits { mask, body } in DIGIT_BITS.flat_map(digits) {
+        for log_base in LOG_BASES {
+            for key_bits in KEY_BITS {
+                let candidate = Literal {
+                    gadget: gadget(log_base),
+                    key_bits,
+                    mask,
+                    body,
+                    ..*literal
+                };
+                found.extend(complete(candidate, layout));
+            }
+        }
+    }
+
+    found
+        .into_iter()
+        .min_by_key(|literal| literal.message_bits(layout))
 }
 
 /// Two digits of `log_base` bits at the top of a modulus of 56 bits.
@@ -338,19 +366,33 @@ const fn gadget(log_base: u32) -> GadgetParams {
     }
 }
 
+/// Digits of the first level's masks and bodies.
+struct LevelDigits {
+    mask: Digits,
+    body: Digits,
+}
+
 /// The fewest digits of this width that the first level may have, and one more of each.
-fn digits(bits: u32) -> impl Iterator<Item = (Digits, Digits)> {
-    let counts = move |least: u32| {
-        let first = least.div_ceil(bits);
-        (first..=first + 1)
-            .filter(move |count| count * bits <= 32)
-            .map(move |count| count as usize)
-    };
+fn digits(bits: u32) -> Vec<LevelDigits> {
+    let mut all = Vec::new();
     // Below 22 and 17 bits switching alone exceeds the threshold of a 16-bit word.
-    counts(22).flat_map(move |mask| {
-        let body = counts(17).filter(move |&body| body <= mask);
-        body.map(move |body| (Digits { bits, count: mask }, Digits { bits, count: body }))
-    })
+    for mask in digit_counts(22, bits) {
+        for body in digit_counts(17, bits).filter(|&body| body <= mask) {
+            all.push(LevelDigits {
+                mask: Digits { bits, count: mask },
+                body: Digits { bits, count: body },
+            });
+        }
+    }
+    all
+}
+
+/// The fewest digits of `bits` bits with at least `least` in all, and one more; 32 bits at most.
+fn digit_counts(least: u32, bits: u32) -> impl Iterator<Item = usize> {
+    let first = least.div_ceil(bits);
+    (first..=first + 1)
+        .filter(move |count| count * bits <= 32)
+        .map(|count| count as usize)
 }
 
 /// Completes gadget, digits and key bits with the best other bits; `None` if no variance is left
@@ -364,34 +406,40 @@ fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
         sigma,
         ..
     } = input.setting;
-    // The fewest bits of a selector whose rounding, times the words of a row, adds at most `left`
-    // to the variance of the widest selector.
-    let query_bits = |level: usize, left: f64| {
-        let bits = bits_for_rounding(modulus, left / input.squares(level))?;
-        (bits <= MAX_QUERY_BITS).then_some(bits)
-    };
+
     let failure = LEVEL_FAILURE_LOG2 - literal.failure.beyond_default();
     let allowed = [0, 1].map(|level| {
         input
             .tails()
             .variance_for(input.threshold(level), input.coefficients()[level], failure)
     });
-    let first = query_bits(0, allowed[0] - noise.first - noise.first_switch)?;
+    let first = selector_bits(&input, 0, allowed[0] - noise.first - noise.first_switch)?;
     let left = allowed[1] - noise.second;
-    let of_answer = |answer: ResponseBits| {
-        let second = query_bits(1, left - input.setting.response_switch(answer.a, answer.b))?;
-        Some(Literal {
-            query_bits: [first, second],
-            answer,
-            ..literal
-        })
-    };
+
     let digit = literal.mask.bits;
     let answers = (digit + 1..=32).flat_map(|a| {
         (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b })
     });
-    let fitting = answers.filter(|answer| answer.fit(degree, modulus, sigma));
-    fitting
-        .filter_map(of_answer)
+    answers
+        .filter(|answer| answer.fit(degree, modulus, sigma))
+        .filter_map(|answer| {
+            let switched = input.setting.response_switch(answer.a, answer.b);
+            let second = selector_bits(&input, 1, left - switched)?;
+            Some(Literal {
+                query_bits: [first, second],
+                answer,
+                ..literal
+            })
+        })
         .min_by_key(|literal| literal.message_bits(layout))
+}
+
+/// The fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to
+/// the variance of the widest selector; `None` if those are too many.
+fn selector_bits(input: &NoiseInput, level: usize, left: f64) -> Option<u32> {
+    let bits = bits_for_rounding(input.setting.modulus, left / input.squares(level))?;
+    if bits > MAX_QUERY_BITS {
+        return None;
+    }
+    Some(bits)
 }

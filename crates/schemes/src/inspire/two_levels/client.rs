@@ -23,7 +23,7 @@ use crate::shared::digits::Digits;
 use crate::shared::parameters::FILL;
 use crate::shared::selection::client::Opened;
 
-/// A client: the parameters, the masks of the packing keys and those of resp₁.
+/// A client: the parameters, and the masks of the packing keys and of resp₁.
 pub struct Client {
     params: Params,
     public: Public,
@@ -41,6 +41,7 @@ impl scheme::Client<Inspire2> for Client {
                 expected,
             ));
         }
+
         let packings = Packings::new(&params, &public.seed)?;
         Ok(Self {
             params,
@@ -63,6 +64,7 @@ impl scheme::Client<Inspire2> for Client {
         let seed = &self.public.seed;
         check_indices(NAME, &params.layout().shape(), indices, 1)?;
         let locations = vec![params.layout().locate(indices[0])];
+
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(params.rlwe(), &mut rng);
         let mut encrypt = |level, selected| {
@@ -74,38 +76,36 @@ impl scheme::Client<Inspire2> for Client {
             encrypt(0, locations[0].column),
             encrypt(1, locations[0].block),
         ];
+
         // GENKSMATY for each distinct γ, rounded.
         let packings = self.packings.distinct().iter();
-        let elements =
-            packings.flat_map(|packing| packing.generate_key(&key, &mut rng).into_elements());
-        let keys = round_elements(
-            params.rlwe().ring(),
-            params.literal().key_bits,
-            elements.collect(),
-        );
-        Ok((
-            Secret {
-                key: Arc::new(key),
-                locations,
-            },
-            Query { selectors, keys },
-        ))
+        let elements = packings
+            .flat_map(|packing| packing.generate_key(&key, &mut rng).into_elements())
+            .collect();
+        let keys = round_elements(params.rlwe().ring(), params.literal().key_bits, elements);
+
+        let secret = Secret {
+            key: Arc::new(key),
+            locations,
+        };
+        Ok((secret, Query { selectors, keys }))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
-        let (mask, body, digits_decode) = self.compose(&secret.key, &answer);
+        let composed = self.compose(&secret.key, &answer);
         let first = self.open(
             &secret.key,
             self.params.literal().first_bits(),
             WORD_BITS,
-            &mask,
-            &body,
+            &composed.mask,
+            &composed.body,
         );
         let bytes = first
             .words
             .iter()
             .flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
+
         let unit_layout = &self.params.layout().unit_layout;
         let location = &secret.locations[0];
         whiten(
@@ -115,7 +115,9 @@ impl scheme::Client<Inspire2> for Client {
             &mut bytes,
         );
         let record = unit_layout.select(&bytes, location.slot);
-        if first.decodes & digits_decode {
+
+        // Checked last: the time must not tell whether the answer decodes.
+        if first.decodes & composed.decodes {
             Ok(vec![record])
         } else {
             Err(Error::NotDecodable)
@@ -123,34 +125,40 @@ impl scheme::Client<Inspire2> for Client {
     }
 }
 
+/// Encryption of a unit from its digits.
+struct Composed {
+    mask: Zeroizing<Vec<u64>>,
+    body: Zeroizing<Vec<u64>>,
+    /// True if all digits decode.
+    decodes: bool,
+}
+
 impl Client {
-    /// Lines 4 to 6: mask and body of the wanted unit's encryption from their digits, and whether
-    /// all digits decode.
-    fn compose(
-        &self,
-        key: &SecretKey,
-        answer: &Answer,
-    ) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
+    /// Lines 4 to 6: the wanted unit's encryption.
+    fn compose(&self, key: &SecretKey, answer: &Answer) -> Composed {
         let literal = self.params.literal();
         let [unit, first, last] = literal.gammas;
         let mask = self.decrypt(key, &self.public.masks, &answer.first, first);
         let body = self.decrypt(key, &answer.masks, &answer.second, last);
-        let decodes = mask.decodes & body.decodes;
-        (
-            join(literal.mask, literal.rlwe.degree, &mask.words),
-            join(literal.body, unit, &body.words),
-            decodes,
-        )
+
+        Composed {
+            mask: join(literal.mask, literal.rlwe.degree, &mask.words),
+            body: join(literal.body, unit, &body.words),
+            decodes: mask.decodes & body.decodes,
+        }
     }
 
     /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
     fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Opened {
         let bits = self.params.literal().answer;
         let digit = self.params.literal().mask.bits;
+
+        // Full capacity from the start: growing would leave copies of digits behind.
         let mut all = Opened {
             words: Zeroizing::new(Vec::with_capacity(bodies.len())),
             decodes: true,
         };
+
         let degree = self.params.literal().rlwe.degree;
         for (mask, body) in masks.chunks_exact(degree).zip(bodies.chunks_exact(gamma)) {
             let opened = self.open(key, bits, digit, mask, body);
@@ -160,7 +168,7 @@ impl Client {
         all
     }
 
-    /// The words modulo 2^plain of one encryption, and whether every coefficient is within the
+    /// The words modulo 2^plain of one encryption. It decodes if every coefficient is within the
     /// bound on the noise.
     fn open(
         &self,

@@ -1,4 +1,4 @@
-//! The first level (Algorithm 5, lines 7 and 8), whole or for some of the units of a column.
+//! First level (Algorithm 5, lines 7 and 8), whole or divided.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use papir_lattice::packing::{Bodies, OnlineKey};
 use papir_lattice::selection::{group_rows, matrix_bytes};
 
 use super::literal::{Inspire2, NAME};
-use super::packings::{Packings, SEED, select};
+use super::packings::{LevelMatrix, Packings, SEED};
 use super::params::Params;
 use super::wire::Query;
 use crate::shared::held::Held;
@@ -74,6 +74,7 @@ impl First {
             params.layout().columns,
             self.tiles.bytes(),
         )?;
+
         let matrices = Held::on(
             device,
             Words::Signed32,
@@ -90,29 +91,31 @@ impl First {
     pub(super) fn device_matrices(params: &Params) -> Vec<TileShape> {
         let layout = params.layout();
         let gamma = params.literal().gammas[0];
-        let rows = group_rows(layout.blocks * layout.unit_words);
+        let degree = params.rlwe().ring().degree();
+
         let selected = TileShape {
             words: Words::Signed16,
-            rows,
+            rows: group_rows(layout.blocks * layout.unit_words),
             columns: layout.columns,
         };
-        let degree = params.rlwe().ring().degree();
-        let columns = params.gadget().levels() * degree;
-        let rows = layout.blocks.div_ceil(slots(gamma)) * slots(gamma) * gamma;
-        vec![
-            selected,
-            TileShape {
-                words: Words::Signed32,
-                rows,
-                columns,
-            },
-        ]
+        let packing = TileShape {
+            words: Words::Signed32,
+            rows: layout.blocks.div_ceil(slots(gamma)) * slots(gamma) * gamma,
+            columns: params.gadget().levels() * degree,
+        };
+        vec![selected, packing]
     }
 
     /// Line 7, b′₀ = D·b₀: bodies of these units modulo q, in one pass over their rows.
     pub(super) fn select(&self, params: &Params, queries: &[&Query]) -> Vec<Bodies> {
-        let packs = [params.layout().unit_words, self.units];
-        select(params, (&self.tiles, &self.held[0]), queries, 0, packs)
+        let matrix = LevelMatrix {
+            level: 0,
+            tiles: &self.tiles,
+            held: &self.held[0],
+            gamma: params.layout().unit_words,
+            packs: self.units,
+        };
+        matrix.select(params, queries)
     }
 
     /// Line 8: packed bodies of these units.
@@ -162,6 +165,7 @@ impl Shard<Inspire2> for Inspire2Shard {
     fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
         let words = Self::division(&params)?.words_of(&slices)?;
         let packings = Packings::new(&params, &load_seed(source, SEED)?)?;
+
         let unit_words = params.layout().unit_words;
         let units = words.start / unit_words..words.end / unit_words;
         let first = First::load(&params, packings.packing(0), units, source)?;
@@ -179,17 +183,17 @@ impl Shard<Inspire2> for Inspire2Shard {
     fn partial_many(&self, queries: &[&Query], progress: &dyn Progress) -> Result<Vec<Vec<u64>>> {
         let params = &self.params;
         let count = queries.len() as u64;
+
         progress.stage("read_keys", count);
         let role = self.packings.role(0);
         let keys = parallel::try_map(queries, |query| self.packings.key(params, query, role))?;
+        let keys: Vec<_> = keys.iter().collect();
+
         progress.stage("select", count);
         let bodies = self.first.select(params, queries);
+
         progress.stage("pack_first", count);
-        let packed = self.first.pack(
-            self.packings.packing(0),
-            bodies,
-            &keys.iter().collect::<Vec<_>>(),
-        )?;
+        let packed = self.first.pack(self.packings.packing(0), bodies, &keys)?;
         Ok(parallel::map(&packed, |bodies| {
             bodies.to_words(params.rlwe().ring())
         }))

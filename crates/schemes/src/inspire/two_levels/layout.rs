@@ -39,6 +39,7 @@ impl Layout {
                 expected,
             ));
         }
+
         let rows = blocks as u64 * unit_words as u64;
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds(
@@ -47,6 +48,7 @@ impl Layout {
                 "below 2^32",
             ));
         }
+
         let columns = unit_layout.units().div_ceil(blocks as u64);
         if columns > MAX_COLUMNS {
             return Err(Error::out_of_bounds(
@@ -55,6 +57,7 @@ impl Layout {
                 "at most 2^24",
             ));
         }
+
         Ok(Self {
             unit_layout,
             unit_words,
@@ -103,6 +106,7 @@ pub(super) fn encode(
         let mut bytes = vec![0; layout.blocks * layout.unit_layout.unit_bytes];
         layout.unit_layout.read(records, first, &mut bytes)?;
         whiten(seed, first, layout.unit_layout.unit_bytes, &mut bytes);
+
         let mut words = words_of(&bytes);
         words.resize(layout.rows(), 0);
         Ok(words)
@@ -114,6 +118,7 @@ pub(super) fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: u
     let words = matrix::read_column(tiles, layout.columns, column);
     let words = &words[..layout.blocks * layout.unit_words];
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+
     whiten(
         seed,
         (column * layout.blocks) as u64,
@@ -150,6 +155,7 @@ fn places(layout: &Layout, unit: u64) -> impl Iterator<Item = usize> {
     let blocks = layout.blocks as u64;
     let columns = layout.columns;
     let words = layout.unit_words;
+
     let column = (unit / blocks) as usize;
     let block = (unit % blocks) as usize;
     (block * words..(block + 1) * words).map(move |row| place(columns, row, column))

@@ -14,8 +14,8 @@ use crate::shared::parameters::refused;
 pub(crate) const NAME: &str = "inspire2";
 /// Widest selector that the database pass supports.
 pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::PLANE_BITS * matvec_i16::MAX_PLANES as u32;
-/// Largest degree, and most words of each part of an answer and of the public masks. Bounds what a
-/// client allocates for a server's parameters.
+/// Largest degree, and most words of each part of an answer and of the public masks: they bound the
+/// memory that a client allocates for a server's parameters.
 const MAX_DEGREE: usize = 1 << 12;
 const MAX_WORDS: usize = 1 << 22;
 
@@ -112,6 +112,7 @@ impl Literal {
     pub(super) fn check(&self, modulus: u64) -> Result<()> {
         self.check_gammas()?;
         self.check_bits(modulus)?;
+
         let degree = self.rlwe.degree;
         if degree > MAX_DEGREE {
             let expected = format!("at most {MAX_DEGREE} in {NAME}");
@@ -121,6 +122,7 @@ impl Literal {
                 expected,
             ));
         }
+
         let parts = self
             .answer_words()
             .into_iter()
@@ -135,6 +137,7 @@ impl Literal {
         }
     }
 
+    /// Checks that all γ are powers of two from 2 to d/2.
     pub(super) fn check_gammas(&self) -> Result<()> {
         let most = self.rlwe.degree / 2;
         let fits = |gamma: usize| gamma.is_power_of_two() && (2..=most).contains(&gamma);
@@ -147,6 +150,7 @@ impl Literal {
         }
     }
 
+    /// Checks the bits of messages and digits for a modulus.
     fn check_bits(&self, modulus: u64) -> Result<()> {
         let below_q = |bits: u32, most: u32| (1..=most).contains(&bits) && 1u64 << bits < modulus;
         let digits = |digits: Digits| {
@@ -156,8 +160,10 @@ impl Literal {
         };
         let response =
             |bits: ResponseBits| bits.fit(self.rlwe.degree, modulus as f64, self.rlwe.sigma);
+
         // Entries of a packing matrix are sums of up to γ digits of half a base.
         let entry = (self.rlwe.degree as u64 / 2) << (self.gadget.log_base.clamp(1, 32) - 1);
+
         let fits = self
             .query_bits
             .iter()

@@ -1,7 +1,7 @@
-//! InsPIRe⁽²⁾: two levels of selection, both packed, for records of up to 2 KiB.
+//! InsPIRe⁽²⁾: two levels of selection, both packed.
 //!
-//! Mahdavi, Patel, Seo, Yeo 2025, section 5. The least traffic of all schemes for records of some
-//! tens of bytes.
+//! Mahdavi, Patel, Seo, Yeo 2025, section 5. Records have up to 2 KiB. The least traffic of all
+//! schemes for records of some tens of bytes.
 //!
 //! Records fill units of γ₀ words of 16 bits, t units in a column. The first level selects a column
 //! under LWE and packs each of its t units into an RLWE encryption, of which the client wants one.

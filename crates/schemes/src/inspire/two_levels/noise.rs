@@ -42,6 +42,7 @@ pub struct Noise {
 }
 
 impl NoiseInput {
+    /// The values for these parameters.
     pub(super) fn new(literal: &Literal, layout: &Layout) -> Self {
         let RlweLiteral {
             degree,
@@ -50,6 +51,7 @@ impl NoiseInput {
         } = literal.rlwe;
         let modulus = primes.map(f64::from).iter().product();
         let setting = Setting::error_like(degree, modulus, sigma, literal.key_bits);
+
         Self {
             literal: *literal,
             setting,
@@ -68,11 +70,12 @@ impl NoiseInput {
         self.setting.sigma * self.setting.sigma + rounding(grid)
     }
 
-    /// Sum of squares of a row's words: those of D are whitened, so uniform and centred; of digits
-    /// at worst.
+    /// Sum of squares of a row's words. The words of D are whitened, so uniform and centred; digits
+    /// are counted at their largest.
     pub(super) fn squares(&self, level: usize) -> f64 {
         let count = self.selectors[level];
         let largest = 2f64.powi(self.plain_bits(level) - 1);
+
         if level == 0 {
             return squares_of_whitened(
                 count,
@@ -81,6 +84,7 @@ impl NoiseInput {
                 self.literal.failure,
             );
         }
+
         count as f64 * (largest * largest)
     }
 
@@ -95,7 +99,7 @@ impl NoiseInput {
         FILL * self.setting.modulus / (2.0 * p) - p / 4.0
     }
 
-    /// Coefficients that must decode: those of one unit, and all digits of one unit's encryption.
+    /// Coefficients that must decode: one unit's, and all digits of one unit's encryption.
     pub(super) fn coefficients(&self) -> [f64; 2] {
         let Literal {
             gammas, mask, body, ..
@@ -117,6 +121,7 @@ impl Noise {
             ..
         } = input.literal;
         let packing = gammas.map(|gamma| input.setting.partial_packing(gadget, gamma));
+
         Self {
             first: input.squares(0) * input.entry(0) + packing[0],
             first_switch: input
@@ -141,6 +146,8 @@ impl Noise {
                 .tails()
                 .failure_log2(threshold, variances[level], coefficients)
         };
+
+        // The sum of both probabilities is at most twice the larger one.
         let both = (of_level(0).max(of_level(1)) + 1.0).min(0.0);
         let bound = input.literal.failure;
         if bound.is_default() {

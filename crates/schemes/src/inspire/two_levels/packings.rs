@@ -1,4 +1,4 @@
-//! The packings of both levels and their keys, and a selection from either level's matrix.
+//! Packings of both levels, their keys, and selections.
 
 use papir_core::Result;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
@@ -34,24 +34,23 @@ impl Packings {
     /// The packings of γ₀, γ₁, γ₂.
     ///
     /// # Errors
-    /// None for checked parameters: those of a γ or a gadget that does not fit.
+    /// None for checked parameters; otherwise [`papir_core::Error::Parameters`] for a γ or a gadget
+    /// that does not fit.
     pub fn new(params: &Params, seed: &Seed) -> Result<Self> {
         let gammas = params.literal().distinct_gammas();
-        let packing = |&gamma: &usize| {
-            PartialInspiring::new(params.rlwe(), params.gadget(), gamma, seed)
-                .map_err(refused(NAME))
-        };
-        let role = |gamma| {
+        let mut distinct = Vec::with_capacity(gammas.len());
+        for &gamma in &gammas {
+            let packing = PartialInspiring::new(params.rlwe(), params.gadget(), gamma, seed);
+            distinct.push(packing.map_err(refused(NAME))?);
+        }
+
+        let roles = params.literal().gammas.map(|gamma| {
             gammas
                 .iter()
                 .position(|&other| other == gamma)
                 .unwrap_or_default()
-        };
-        let roles = params.literal().gammas.map(role);
-        Ok(Self {
-            distinct: gammas.iter().map(packing).collect::<Result<_>>()?,
-            roles,
-        })
+        });
+        Ok(Self { distinct, roles })
     }
 
     /// All of them, in the order of their keys.
@@ -59,23 +58,21 @@ impl Packings {
         &self.distinct
     }
 
-    /// Line 6: a query's key for one of the distinct packings.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] for a key of another packing.
+    /// Line 6: a query's key for one of the distinct packings; an error for a key of another one.
     pub(super) fn key(
         &self,
         params: &Params,
         query: &Query,
         index: usize,
     ) -> Result<OnlineKey<Expanded>> {
-        let words = |packing: &PartialInspiring| packing.shape().words();
         let packing = &self.distinct[index];
-        let start: usize = self.distinct[..index].iter().map(words).sum();
-        let key = query
-            .keys
-            .get(start..start + words(packing))
-            .unwrap_or_default();
+        let start: usize = self.distinct[..index]
+            .iter()
+            .map(|before| before.shape().words())
+            .sum();
+        let end = start + packing.shape().words();
+
+        let key = query.keys.get(start..end).unwrap_or_default();
         PACKS.online_key(packing, &[params.literal().key_bits], key)
     }
 
@@ -90,26 +87,36 @@ impl Packings {
     }
 }
 
-/// A level's matrix times its selectors, as bodies of packs of γ.
-pub(super) fn select(
-    params: &Params,
-    (tiles, held): (&[i16], &Held),
-    queries: &[&Query],
-    level: usize,
-    [gamma, packs]: [usize; 2],
-) -> Vec<Bodies> {
-    let matrix = WordMatrix::new(params.selectors()[level], tiles);
-    let selectors: Vec<&[u64]> = queries
-        .iter()
-        .map(|query| query.selectors[level].as_slice())
-        .collect();
-    let ring = params.rlwe().ring();
-    let bits = params.literal().query_bits[level];
-    let sums = match held.products(&selectors, bits) {
-        Some(products) => matrix.select_from(products, &selectors, bits),
-        None => matrix.select(&selectors, bits),
-    };
-    let sums = sums.into_iter();
-    sums.map(|sums| Bodies::from_sums(ring, gamma, packs, &sums, bits))
-        .collect()
+/// A level's matrix, whose rows are packed by γ.
+pub(super) struct LevelMatrix<'a> {
+    pub(super) level: usize,
+    pub(super) tiles: &'a [i16],
+    /// The tiles on a device.
+    pub(super) held: &'a Held,
+    /// γ.
+    pub(super) gamma: usize,
+    /// Number of packs.
+    pub(super) packs: usize,
+}
+
+impl LevelMatrix<'_> {
+    /// The matrix times the selectors of queries, as bodies of its packs.
+    pub(super) fn select(&self, params: &Params, queries: &[&Query]) -> Vec<Bodies> {
+        let selectors: Vec<&[u64]> = queries
+            .iter()
+            .map(|query| query.selectors[self.level].as_slice())
+            .collect();
+        let bits = params.literal().query_bits[self.level];
+
+        let matrix = WordMatrix::new(params.selectors()[self.level], self.tiles);
+        let sums = match self.held.products(&selectors, bits) {
+            Some(products) => matrix.select_from(products, &selectors, bits),
+            None => matrix.select(&selectors, bits),
+        };
+
+        let ring = params.rlwe().ring();
+        sums.into_iter()
+            .map(|sums| Bodies::from_sums(ring, self.gamma, self.packs, &sums, bits))
+            .collect()
+    }
 }

@@ -66,11 +66,13 @@ impl Params {
 
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
         literal.check(rlwe.ring().modulus())?;
+
         let layout = Layout::new(literal.shape, literal.gammas[0], literal.blocks)?;
         let gadget = Gadget::new(rlwe.ring(), literal.gadget).map_err(refused(NAME))?;
         let input = NoiseInput::new(&literal, &layout);
         let noise = Noise::compute(&input);
         let failure_log2 = noise.failure_log2(&input);
+
         Ok(Self {
             literal,
             layout,
@@ -174,6 +176,7 @@ impl Params {
         let [first, second, keys] = self.query_parts();
         let hint = packed_len(self.literal.public_words(), self.literal.answer.a);
         let material = self.pack_bytes(0) + self.second_level_bytes();
+
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + hint),
             hint: hint as u64,
@@ -195,6 +198,7 @@ impl Params {
         let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + keys / degree;
         let setup = self.material_work(self.layout.blocks);
         let database = self.layout.matrix_bytes() as f64;
+
         Work {
             setup: setup.with(Operation::Encode16, database / 2.0, self.layout.columns),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
@@ -212,6 +216,7 @@ impl Params {
         let digits = 2 * self.digit_words();
         let digit_groups = self.digit_rows() / matvec_i16::ROWS;
         let online_packs = online as f64 * self.share_of_a_pack(2);
+
         // Words of messages are unpacked, split, lifted or rounded.
         let keys = self.literal.key_words();
         let answer = self.literal.answer_words().iter().sum::<usize>();
@@ -221,6 +226,7 @@ impl Params {
             second + self.digit_rows() + answer,
         ]
         .map(|words| 2.0 * words as f64);
+
         DividedWork {
             slices: Counts::new()
                 .with(Operation::Select16, database, groups)
@@ -244,6 +250,7 @@ impl Params {
             .map(|columns| columns.div_ceil(self.literal.rlwe.degree));
         let [packs, _] = self.literal.packs();
         let [unit, ..] = self.literal.gammas;
+
         let transforms = blocks * unit * first + self.digit_rows() * second;
         let full_packs =
             blocks as f64 * self.share_of_a_pack(0) + packs as f64 * self.share_of_a_pack(1);

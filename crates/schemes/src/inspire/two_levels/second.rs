@@ -1,4 +1,4 @@
-//! The second level (Algorithm 5, lines 9 to 12).
+//! Second level (Algorithm 5, lines 9 to 12).
 //!
 //! The second level's database has a column for each unit of a column of D: the digits of the
 //! unit's encryption. The digits of masks are a matrix, made at setup and packed ahead like the
@@ -17,7 +17,7 @@ use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 
 use super::literal::{Inspire2, NAME};
-use super::packings::{PACKS, Packings, SEED, select};
+use super::packings::{LevelMatrix, PACKS, Packings, SEED};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
 use crate::shared::held::Held;
@@ -31,8 +31,8 @@ pub(super) const DIGITS: &str = "inspire2/digits";
 /// Packing keys of a query, one for each distinct γ.
 pub(super) struct Keys(Vec<OnlineKey<Expanded>>);
 
-/// The second level's matrix and packs, with what finishes an answer. On several machines, one
-/// makes answers of the first levels of all others. A clone shares them.
+/// The second level's matrix and packs, and the parameters and packings that an answer needs. On
+/// several machines, one makes answers from the first levels of all others. A clone shares them.
 #[derive(Clone)]
 pub struct SecondLevel {
     pub(super) params: Params,
@@ -46,6 +46,7 @@ pub struct SecondLevel {
 }
 
 impl SecondLevel {
+    /// The second level under a public seed, from its prepared digits and packs.
     pub(super) fn new(
         params: Params,
         seed: Seed,
@@ -55,6 +56,7 @@ impl SecondLevel {
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe().ring(), params.literal().answer);
         let online_masks = params.selector(1).masks(&seed, params.literal().gammas[2]);
+
         Self {
             params,
             public: Public { seed, masks },
@@ -67,14 +69,16 @@ impl SecondLevel {
 
     /// Packing keys of queries.
     pub(super) fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
+        parallel::try_map(queries, |query| self.keys(query))
+    }
+
+    /// Packing keys of one query.
+    fn keys(&self, query: &Query) -> Result<Keys> {
         let distinct = 0..self.packings.distinct().len();
-        let keys = |query: &&Query| {
-            let keys = distinct
-                .clone()
-                .map(|index| self.packings.key(&self.params, query, index));
-            Ok(Keys(keys.collect::<Result<_>>()?))
-        };
-        parallel::try_map(queries, keys)
+        let keys = distinct
+            .map(|index| self.packings.key(&self.params, query, index))
+            .collect::<Result<_>>()?;
+        Ok(Keys(keys))
     }
 
     /// Keys of the first, second or third packing.
@@ -97,10 +101,13 @@ impl SecondLevel {
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
         let count = queries.len() as u64;
+
         progress.stage("pack_second", count);
         let seconds = self.pack_masks(queries, keys)?;
+
         progress.stage("pack_online", count);
         let thirds = self.pack_online(queries, firsts, keys)?;
+
         progress.stage("switch", count);
         Ok(seconds
             .iter()
@@ -111,17 +118,16 @@ impl SecondLevel {
 
     /// Lines 10 and 11: bodies of resp₁.
     pub(super) fn pack_masks(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
-        let packs = [
-            self.params.literal().gammas[1],
-            self.params.literal().packs()[0],
-        ];
-        let bodies = select(
-            &self.params,
-            (&self.digits, &Held::default()),
-            queries,
-            1,
-            packs,
-        );
+        let literal = self.params.literal();
+        let matrix = LevelMatrix {
+            level: 1,
+            tiles: &self.digits,
+            held: &Held::default(),
+            gamma: literal.gammas[1],
+            packs: literal.packs()[0],
+        };
+        let bodies = matrix.select(&self.params, queries);
+
         self.packs
             .pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
     }
@@ -133,22 +139,27 @@ impl SecondLevel {
         firsts: &[Bodies],
         keys: &[Keys],
     ) -> Result<Vec<Vec<Rlwe>>> {
-        let packing = self.packings.packing(2);
-        let masks = &self.online_masks;
-        let answer = |((query, first), key): ((&&Query, &Bodies), &OnlineKey<Expanded>)| {
-            let digits = body_digits(&self.params, first);
-            respond(
-                &self.params,
-                packing,
-                masks,
-                &digits,
-                &query.selectors[1],
-                key,
-            )
-        };
-        parallel::try_map(
-            queries.iter().zip(firsts).zip(self.keys_of(keys, 2)),
-            answer,
+        let cases = queries.iter().zip(firsts).zip(self.keys_of(keys, 2));
+        parallel::try_map(cases, |((query, first), key)| {
+            self.respond_to(query, first, key)
+        })
+    }
+
+    /// resp₂ of one query.
+    fn respond_to(
+        &self,
+        query: &Query,
+        first: &Bodies,
+        key: &OnlineKey<Expanded>,
+    ) -> Result<Vec<Rlwe>> {
+        let digits = body_digits(&self.params, first);
+        respond(
+            &self.params,
+            self.packings.packing(2),
+            &self.online_masks,
+            &digits,
+            &query.selectors[1],
+            key,
         )
     }
 
@@ -157,14 +168,17 @@ impl SecondLevel {
         let ring = self.params.rlwe().ring();
         let bits = self.params.literal().answer;
         let gamma = self.params.literal().gammas[2];
-        let body = |pack: &Rlwe| bits.body(ring, &ring.to_words(&pack.b)[..gamma]);
+
         Answer {
             first: bits.body(ring, &second.to_words(ring)),
             masks: third
                 .iter()
                 .flat_map(|pack| bits.mask(ring, &pack.a))
                 .collect(),
-            second: third.iter().flat_map(body).collect(),
+            second: third
+                .iter()
+                .flat_map(|pack| bits.body(ring, &ring.to_words(&pack.b)[..gamma]))
+                .collect(),
         }
     }
 }
@@ -173,6 +187,7 @@ impl Combiner<Inspire2> for SecondLevel {
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
         let seed = load_seed(source, SEED)?;
         let packings = Packings::new(&params, &seed)?;
+
         let all = params.literal().packs()[0];
         let digits = sized(source, DIGITS, 2 * params.digit_words())?;
         let packs = PreparedPacks::load(PACKS, packings.packing(1), (0..all, all), source)?;
@@ -192,19 +207,27 @@ impl Combiner<Inspire2> for SecondLevel {
         batch: &[(&Query, &[u64])],
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
-        let ring = self.params.rlwe().ring();
-        let layout = self.params.layout();
-        let words = layout.blocks * layout.unit_words;
         let queries: Vec<&Query> = batch.iter().map(|(query, _)| *query).collect();
-        let bodies = |(_, first): &(&Query, &[u64])| -> Result<Bodies> {
-            Error::check_length("the words of all units", first.len(), words)?;
-            Ok(Bodies::from_words(ring, layout.unit_words, first))
-        };
-        let firsts = parallel::try_map(batch, bodies)?;
+        let firsts = parallel::try_map(batch, |(_, first)| first_bodies(&self.params, first))?;
+
         progress.stage("read_keys", queries.len() as u64);
         let keys = self.read_keys(&queries)?;
+
         self.answers(&queries, &firsts, &keys, progress)
     }
+}
+
+/// The first level's bodies from the words of all units.
+fn first_bodies(params: &Params, words: &[u64]) -> Result<Bodies> {
+    let layout = params.layout();
+    let expected = layout.blocks * layout.unit_words;
+    Error::check_length("the words of all units", words.len(), expected)?;
+
+    Ok(Bodies::from_words(
+        params.rlwe().ring(),
+        layout.unit_words,
+        words,
+    ))
 }
 
 /// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of
@@ -214,18 +237,18 @@ pub(super) fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> 
     let digits = params.literal().mask;
     let words = params.literal().first_bits().mask(ring, a);
     let d = ring.degree();
+
     let mut column = vec![0; params.digit_rows()];
     for (c, word) in words.into_iter().enumerate() {
-        digits
-            .split_centred(word)
-            .enumerate()
-            .for_each(|(j, digit)| column[j * d + c] = digit);
+        for (j, digit) in digits.split_centred(word).enumerate() {
+            column[j * d + c] = digit;
+        }
     }
     column
 }
 
 /// The digits of all units' bodies, switched, row by row of t: digit j of coefficient c of unit k
-/// is at (j·γ₀ + c)·t + k. Rows are as many as fill the third packing's packs.
+/// is at (j·γ₀ + c)·t + k. The rows fill the third packing's packs.
 pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let ring = params.rlwe().ring();
     let digits = params.literal().body;
@@ -233,18 +256,20 @@ pub(super) fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let t = params.layout().blocks;
     let [_, packs] = params.literal().packs();
     let switch = PowerSwitch::new(ring.modulus(), params.literal().first_bits().b);
+
     let mut rows = vec![0; packs * last * t];
     for (i, word) in bodies.to_words(ring).into_iter().enumerate() {
         let unit = i / gamma;
         let c = i % gamma;
-        let split = digits.split_centred(switch.down(word)).enumerate();
-        split.for_each(|(j, digit)| rows[(j * gamma + c) * t + unit] = digit);
+        for (j, digit) in digits.split_centred(switch.down(word)).enumerate() {
+            rows[(j * gamma + c) * t + unit] = digit;
+        }
     }
     rows
 }
 
 /// resp₂: selects from rows of digits ([`body_digits`]) and packs the selection by γ₂, while a
-/// query waits. `masks` are those of the second selector.
+/// query waits. `masks` are the second selector's.
 pub(super) fn respond(
     params: &Params,
     packing: &PartialInspiring,
@@ -258,27 +283,35 @@ pub(super) fn respond(
     let columns = params.layout().blocks;
     let packs = digits.len() / (gamma * columns);
     let bits = params.literal().query_bits[1];
+
     let mut words = vec![0; packing.words(packs)];
     let pack_digits = |pack: usize| &digits[pack * gamma * columns..][..gamma * columns];
     let masks = |pack| masks.of_words(ring, pack_digits(pack), columns);
     let prepared = packing
         .prepare_all(packs, masks, &mut words)
         .map_err(refused(NAME))?;
-    // Each row times the selector, modulo 2^bits.
-    let product = |row: &[i16]| {
-        let terms = row.iter().zip(selector);
-        let sum = |sum: u64, (&digit, &entry): (&i16, &u64)| {
-            sum.wrapping_add((digit as u64).wrapping_mul(entry))
-        };
-        terms.fold(0, sum) & ((1 << bits) - 1)
-    };
-    let sums: Vec<u64> = digits.chunks_exact(columns).map(product).collect();
+
+    let sums: Vec<u64> = digits
+        .chunks_exact(columns)
+        .map(|row| product(row, selector, bits))
+        .collect();
     let bodies = Bodies::from_sums(ring, gamma, packs, &sums, bits);
+
     let packed = packing
         .pack_bodies(&words, &[], vec![bodies], &[key])
         .map_err(refused(NAME))?;
-    Ok(packed
-        .first()
-        .map(|bodies| encryptions(ring, &prepared, bodies))
-        .unwrap_or_default())
+    match packed.first() {
+        Some(bodies) => Ok(encryptions(ring, &prepared, bodies)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A row of digits times the selector, modulo 2^`bits`.
+#[inline]
+fn product(row: &[i16], selector: &[u64], bits: u32) -> u64 {
+    let terms = row.iter().zip(selector);
+    let sum = terms.fold(0u64, |sum, (&digit, &entry)| {
+        sum.wrapping_add((digit as u64).wrapping_mul(entry))
+    });
+    sum & ((1 << bits) - 1)
 }

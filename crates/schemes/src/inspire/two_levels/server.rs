@@ -82,17 +82,20 @@ impl scheme::Server<Inspire2> for Server {
     ) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
-        progress.stage("read_keys", count);
         let SecondLevel {
             params, packings, ..
         } = &self.second;
+
+        progress.stage("read_keys", count);
         let keys = self.second.read_keys(&queries)?;
+        let first_keys = self.second.keys_of(&keys, 0);
+
         progress.stage("select", count);
         let bodies = self.first.select(params, &queries);
+
         progress.stage("pack_first", count);
-        let firsts =
-            self.first
-                .pack(packings.packing(0), bodies, &self.second.keys_of(&keys, 0))?;
+        let firsts = self.first.pack(packings.packing(0), bodies, &first_keys)?;
+
         self.second.answers(&queries, &firsts, &keys, progress)
     }
 
@@ -100,10 +103,12 @@ impl scheme::Server<Inspire2> for Server {
         let params = &self.second.params;
         let layout = self.second.params.layout();
         check_changes(&layout.shape(), changes)?;
+
         let mut touched = vec![false; layout.blocks];
-        changes
-            .iter()
-            .for_each(|change| touched[layout.locate(change.index).block as usize] = true);
+        for change in changes {
+            touched[layout.locate(change.index).block as usize] = true;
+        }
+
         let Description { sizes, work, .. } = params.describe();
         let update = match count(&touched) {
             0 => Counts::new(),
@@ -133,21 +138,32 @@ impl scheme::Server<Inspire2> for Server {
         } = &self.second;
         let layout = params.layout();
         check_changes(&layout.shape(), changes)?;
+
         let units = self.changed_units(changes)?;
         if units.is_empty() {
             return Ok(self.clone());
         }
+
         let mut tiles = AlignedBytes::copy_of(self.first.tiles.bytes());
         let mut touched = vec![false; layout.blocks];
         for (unit, bytes) in units {
             write_unit(layout, seed, tiles.slice_mut(), unit, bytes);
             touched[(unit % layout.blocks as u64) as usize] = true;
         }
-        let copies = [self.first.matrices.bytes(), digits.bytes()].map(AlignedBytes::copy_of);
+
+        let setup = Setup {
+            params,
+            seed,
+            packings,
+        };
+        let material = Material {
+            matrices: AlignedBytes::copy_of(self.first.matrices.bytes()),
+            digits: AlignedBytes::copy_of(digits.bytes()),
+        };
         Self::pack(
-            (params, seed, packings),
+            setup,
             tiles.into(),
-            copies,
+            material,
             &touched,
             &mut InMemory,
             progress,
@@ -197,6 +213,19 @@ impl scheme::Server<Inspire2> for Server {
     }
 }
 
+/// Parameters of a setup, its public seed, and the packings under it.
+struct Setup<'a> {
+    params: &'a Params,
+    seed: &'a Seed,
+    packings: &'a Packings,
+}
+
+/// Packing matrices of the first level, and the digits of its masks.
+struct Material {
+    matrices: AlignedBytes,
+    digits: AlignedBytes,
+}
+
 impl Server {
     /// Prepares a database under a given public seed.
     ///
@@ -222,50 +251,62 @@ impl Server {
     ) -> Result<Self> {
         let layout = params.layout();
         check_source(NAME, layout.shape(), records)?;
+
         let tiles = find_or_make(scratch, DATABASE, layout.matrix_bytes() as usize, |tiles| {
             encode(layout, &seed, records, tiles, progress)
         })?;
+
         let packings = Packings::new(&params, &seed)?;
-        let matrices = scratch.zeroed(MATRICES, params.pack_bytes(0) as usize)?;
-        let digits = scratch.zeroed(DIGITS, 2 * params.digit_words())?;
+        let setup = Setup {
+            params: &params,
+            seed: &seed,
+            packings: &packings,
+        };
+        let material = Material {
+            matrices: scratch.zeroed(MATRICES, params.pack_bytes(0) as usize)?,
+            digits: scratch.zeroed(DIGITS, 2 * params.digit_words())?,
+        };
         let all = vec![true; layout.blocks];
-        Self::pack(
-            (&params, &seed, &packings),
-            tiles,
-            [matrices, digits],
-            &all,
-            scratch,
-            progress,
-        )
+        Self::pack(setup, tiles, material, &all, scratch, progress)
     }
 
-    /// Prepares the wanted packs of the first level, and the second level, from the words of D. Packing
-    /// matrices and digits of the first level have those of its other packs.
+    /// Prepares the wanted packs of the first level, and the second level, from the words of D. The
+    /// material already holds the other packs of the first level.
     fn pack(
-        (params, seed, packings): (&Params, &Seed, &Packings),
+        setup: Setup<'_>,
         tiles: Blob,
-        [mut matrices, mut digits]: [AlignedBytes; 2],
+        material: Material,
         wanted: &[bool],
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let Setup {
+            params,
+            seed,
+            packings,
+        } = setup;
+        let Material {
+            mut matrices,
+            mut digits,
+        } = material;
         let packs = params.literal().packs()[0];
         let tiles = BlobSlice::new(tiles, DATABASE)?;
+
         progress.stage("pack", (count(wanted) + packs) as u64);
         let first = row_masks(params, seed, 0, &tiles, progress);
         let of_block = move |block| first.of_pack(block);
         let packing = packings.packing(0);
-        let prepared =
-            packing.prepare_where(wanted.len(), |i| wanted[i], of_block, matrices.slice_mut());
-        write_digits(
-            params,
-            &prepared.map_err(refused(NAME))?,
-            digits.slice_mut(),
-        );
+        let prepared = packing
+            .prepare_where(wanted.len(), |i| wanted[i], of_block, matrices.slice_mut())
+            .map_err(refused(NAME))?;
+        write_digits(params, &prepared, digits.slice_mut());
+
+        // Each pack of the second level has digits of all units, so all are prepared again.
         let digits = BlobSlice::new(digits.into(), DIGITS)?;
         let masks = row_masks(params, seed, 1, &digits, progress);
         let of_pack = move |pack| masks.of_pack(pack);
         let second = PreparedPacks::prepare(PACKS, packings.packing(1), packs, of_pack, scratch)?;
+
         let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
         Ok(Self {
             first: First {
@@ -282,13 +323,15 @@ impl Server {
     fn changed_units(&self, changes: &[Change]) -> Result<BTreeMap<u64, Vec<u8>>> {
         let layout = self.second.params.layout();
         let read = |unit| read_unit(layout, &self.second.public.seed, &self.first.tiles, unit);
+
         let mut units = BTreeMap::new();
         for change in changes {
             let unit = layout.locate(change.index).unit;
-            layout
-                .unit_layout
-                .set(units.entry(unit).or_insert_with(|| read(unit)), change)?;
+            let bytes = units.entry(unit).or_insert_with(|| read(unit));
+            layout.unit_layout.set(bytes, change)?;
         }
+
+        // A pack is prepared again only for bytes that differ.
         units.retain(|&unit, bytes| *bytes != read(unit));
         Ok(units)
     }
@@ -305,6 +348,7 @@ fn row_masks<'a>(
     let rows = params.literal().gammas[level];
     let matrix = WordMatrix::new(params.selectors()[level], tiles);
     let masks = params.selector(level).masks(seed, rows);
+
     RowMasks {
         ring: params.rlwe().ring(),
         matrix: matrix.into(),
@@ -314,6 +358,7 @@ fn row_masks<'a>(
     }
 }
 
+/// Number of touched blocks.
 fn count(touched: &[bool]) -> usize {
     touched.iter().filter(|&&touched| touched).count()
 }
@@ -322,15 +367,18 @@ fn count(touched: &[bool]) -> usize {
 fn write_digits(params: &Params, prepared: &[Option<Preprocessed>], tiles: &mut [i16]) {
     let groups = params.digit_rows() / matvec_i16::ROWS;
     let blocks = params.layout().blocks;
+
     for (i, packs) in prepared.chunks(BLOCK_COLUMNS).enumerate() {
-        let digits =
-            |pack: &Option<Preprocessed>| pack.as_ref().map(|pack| digit_column(params, &pack.a));
-        let columns = parallel::map(packs, digits);
+        let columns = parallel::map(packs, |pack| {
+            pack.as_ref().map(|pack| digit_column(params, &pack.a))
+        });
+
         if columns.iter().all(Option::is_some) {
             let columns: Vec<Vec<i16>> = columns.into_iter().flatten().collect();
             write_columns(tiles, blocks, i * BLOCK_COLUMNS, &columns);
             continue;
         }
+
         for (block, column) in (i * BLOCK_COLUMNS..).zip(&columns) {
             if let Some(column) = column {
                 matvec_i16::scatter_column(tiles, groups, blocks.div_ceil(2), block, column);

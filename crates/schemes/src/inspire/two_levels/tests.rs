@@ -37,6 +37,7 @@ impl Case {
         )
         .unwrap();
         let client = Client::new(params, server.public().clone()).unwrap();
+
         let (secret, query) = client.query(None, &[0], &mut rng).unwrap();
         let keys = server.second.read_keys(&[&query]).unwrap();
         Self {
@@ -171,6 +172,7 @@ fn the_second_packing() {
     let params = case.params();
     let ring = case.params().rlwe().ring();
     let gamma = params.literal().gammas[1];
+
     let bodies = case
         .server
         .second
@@ -195,6 +197,7 @@ fn the_second_packing() {
                 params.scales()[1],
             )
         });
+
     // Digits are uniform and the bound takes the largest.
     assert_within(
         "second packing",
@@ -212,6 +215,7 @@ fn the_third_packing() {
     let params = case.params();
     let firsts = case.firsts();
     let gamma = params.literal().gammas[2];
+
     let thirds = case
         .server
         .second

@@ -58,23 +58,18 @@ impl Wire<Params> for Query {
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "a query of InsPIRe(2)";
+        let literal = params.literal();
         Error::check_length(what, bytes.len(), params.query_parts().iter().sum())?;
+
         let mut reader = Reader::new(what, bytes);
-        let [first, second] = params.literal().query_bits;
+        let [first, second] = literal.query_bits;
         let [c, t] = params.selectors();
         let selectors = [
             unpack(&mut reader, what, first, c)?,
             unpack(&mut reader, what, second, t)?,
         ];
-        Ok(Self {
-            selectors,
-            keys: unpack(
-                &mut reader,
-                what,
-                params.literal().key_bits,
-                params.literal().key_words(),
-            )?,
-        })
+        let keys = unpack(&mut reader, what, literal.key_bits, literal.key_words())?;
+        Ok(Self { selectors, keys })
     }
 }
 
@@ -102,6 +97,7 @@ impl Wire<Params> for Answer {
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let what = "an answer of InsPIRe(2)";
         Error::check_length(what, bytes.len(), params.answer_bytes())?;
+
         let mut reader = Reader::new(what, bytes);
         let widths = params.literal().answer;
         let [first, masks, second] = params.literal().answer_words();

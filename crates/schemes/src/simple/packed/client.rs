@@ -1,4 +1,4 @@
-//! The client: `Query` and `Extract`.
+//! Client of packed SimplePIR: `Query` and `Extract`.
 
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
@@ -57,11 +57,13 @@ impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
         let Params { layout, selection } = &self.params;
         check_indices(F::NAME, &layout.shape(), indices, 1)?;
         let location = Box::new(layout.locate(indices[0]));
+
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(selection.rlwe(), &mut rng);
         let query = self
             .selection
             .query(selection, &key, location.column, &mut rng);
+
         Ok((Secret { key, location }, query))
     }
 
@@ -70,9 +72,12 @@ impl<F: Form> scheme::Client<Packed<F>> for Client<F> {
         let opened = answer
             .with_masks(&self.masks)
             .open(&self.params.selection, &secret.key);
+
+        // Selected in any case, so that the time does not tell if an answer decodes.
         let mut bytes = Zeroizing::new(layout.storage.bytes_of(&opened.words));
         layout.whiten(&self.selection.seed, secret.location.column, &mut bytes);
         let record = layout.unit_layout.select(&bytes, secret.location.slot);
+
         if opened.decodes {
             Ok(vec![record])
         } else {

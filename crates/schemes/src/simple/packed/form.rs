@@ -1,4 +1,4 @@
-//! The schemes of this folder.
+//! Variants of packed SimplePIR.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -31,7 +31,7 @@ pub struct Layout {
     pub columns: usize,
 }
 
-/// Fewest packs in a column: those of one record.
+/// The fewest packs in a column: the packs of one record.
 pub fn least_packs(storage: Storage, shape: &Shape, degree: usize) -> u64 {
     shape.record_bytes().div_ceil(pack_bytes(storage, degree)) as u64
 }
@@ -50,6 +50,7 @@ impl Layout {
     pub fn new<F: Form>(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
         let storage = F::STORAGE;
         let least = least_packs(storage, &shape, degree);
+
         if packs < least || packs > MAX_PACKS {
             let expected = format!("{least} to {MAX_PACKS}");
             return Err(Error::out_of_bounds(
@@ -58,6 +59,7 @@ impl Layout {
                 expected,
             ));
         }
+
         let rows = packs as usize * degree;
         let unit_layout = Units::new(shape, packs as usize * pack_bytes(storage, degree))?;
         if unit_layout.units() > MAX_COLUMNS {
@@ -67,6 +69,7 @@ impl Layout {
                 "at most 2^24",
             ));
         }
+
         Ok(Self {
             storage,
             label: F::WHITENING,
@@ -87,9 +90,6 @@ impl Layout {
     }
 
     /// Encodes all records.
-    ///
-    /// # Errors
-    /// The errors of the source.
     pub(super) fn encode(
         &self,
         seed: &Seed,
@@ -104,6 +104,7 @@ impl Layout {
             |column| {
                 let mut bytes = vec![0; self.unit_layout.unit_bytes];
                 self.unit_layout.read(records, column as u64, &mut bytes)?;
+
                 self.whiten(seed, column as u32, &mut bytes);
                 Ok(self.padded(bytes))
             },

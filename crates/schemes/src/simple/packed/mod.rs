@@ -1,5 +1,6 @@
-//! SimplePIR with packed answers: clients download no hint, or one of a few bits for each row instead
-//! of SimplePIR's 4 KiB.
+//! SimplePIR with packed answers.
+//!
+//! Clients download no hint, or a hint of a few bits for each row instead of SimplePIR's 4 KiB.
 //!
 //! | scheme | source | packing | words | masks of answers |
 //! |---|---|---|---|---|

@@ -1,7 +1,7 @@
-//! Checked parameters and their choice.
+//! Parameters of packed SimplePIR, and their choice.
 
 use papir_core::Choice;
-use papir_core::codec::{Reader, Writer};
+use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Target};
 use papir_core::{
@@ -36,9 +36,11 @@ pub struct Params<F: Form> {
     pub(super) selection: SelectionParams<F::Family>,
 }
 
+/// The selection of a column: the figures that its messages and its noise depend on.
 fn counts<F: Form>(layout: &Layout, failure: FailureBound) -> Selection {
     let word_bits = F::STORAGE.word_bits();
     let largest = 2f64.powi(word_bits as i32 - 1);
+
     Selection {
         ring: F::RING,
         storage: F::STORAGE,
@@ -69,6 +71,7 @@ impl<F: Form> Params<F> {
     /// The errors of [`Params::with_packs`].
     pub fn failing_less(shape: Shape, packs: u64, failure: FailureBound) -> Result<Self> {
         let layout = Layout::new::<F>(shape, DEGREE, packs)?;
+
         let bits = counts::<F>(&layout, failure)
             .choose::<F::Family>()
             .ok_or_else(|| {
@@ -77,6 +80,7 @@ impl<F: Form> Params<F> {
                     layout.columns
                 ))
             })?;
+
         Self::new(layout, bits, failure)
     }
 
@@ -90,14 +94,15 @@ impl<F: Form> Params<F> {
         let ideal = (shape.total_bytes() / columns.max(1))
             .div_ceil(bytes)
             .max(least);
-        let fits = |packs: &u64| {
-            Layout::new::<F>(shape, DEGREE, *packs)
-                .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
-        };
+
         // Unused slots take a little more.
         let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS))
-            .find(fits)
+            .find(|&packs| {
+                Layout::new::<F>(shape, DEGREE, packs)
+                    .is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
+            })
             .unwrap_or(ideal);
+
         Self::with_packs(shape, packs)
     }
 
@@ -114,6 +119,7 @@ impl<F: Form> Params<F> {
     fn sizes(&self) -> Sizes {
         let [selector, keys] = self.selection.query_parts();
         let masks = self.selection.public_masks_bytes();
+
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + masks),
             hint: masks as u64,
@@ -139,6 +145,7 @@ impl<F: Form> Params<F> {
         let words = self.layout.encoded(self.layout.columns);
         let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
         let packs = (self.layout.rows / DEGREE) as f64;
+
         Work {
             setup: self.selection.count_setup(encode),
             query: Counts::new().with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
@@ -153,6 +160,7 @@ impl<F: Form> Params<F> {
         let line = (sizes.query + sizes.answer + sizes.hint / ANSWERS) as f64 / BALANCED_LINE;
         let gadget = self.selection.bits().gadget;
         let work = self.selection.counts.rough_seconds::<F::Family>(gadget);
+
         match goal {
             Goal::MinCommunication => line,
             Goal::Balanced => line + work,
@@ -184,6 +192,7 @@ impl<F: Form> Parameters for Params<F> {
         let all = pack_counts::<F>(&shape)
             .into_iter()
             .map(|packs| Self::failing_less(shape, packs, failure));
+
         best(successes(all)?, |params| params.score(goal))
             .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
     }
@@ -233,18 +242,15 @@ impl<F: Form> Parameters for Params<F> {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read = |reader: &mut Reader<'_>| {
+        let what = "parameters of a packed SimplePIR";
+        let (shape, packs, bits, failure) = read_all(what, bytes, |reader| {
             let shape = read_shape(reader)?;
             let packs = reader.u64()?;
-            Ok((
-                shape,
-                packs,
-                SelectionBits::read(reader, F::MASKS)?,
-                read_failure(reader)?,
-            ))
-        };
-        let (shape, packs, bits, failure) =
-            read_all("parameters of a packed SimplePIR", bytes, read)?;
+            let bits = SelectionBits::read(reader, F::MASKS)?;
+            let failure = read_failure(reader)?;
+            Ok((shape, packs, bits, failure))
+        })?;
+
         Self::new(Layout::new::<F>(shape, DEGREE, packs)?, bits, failure)
     }
 }

@@ -1,4 +1,4 @@
-//! The server: `DBSetup`, `Answer` and updates.
+//! Server of packed SimplePIR: `DBSetup`, `Answer` and updates.
 //!
 //! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
 //! changed record alters words of one column, so rows of the packs that hold them. Those packs are
@@ -56,6 +56,7 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&SelectionQuery> = batch.into_iter().map(|(_, query)| query).collect();
+
         self.matrix.answers(
             &queries,
             "select",
@@ -69,6 +70,7 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         estimate(&self.params, changes, |sizes| {
             let words = layout.encoded(2 * columns(&self.by_column(changes)).count());
             let encode = Counts::new().with(Operation::Encode16, words, 1);
+
             let stored = (sizes.database + sizes.material) as f64;
             let packs = self.touched_packs(changes);
             selection
@@ -86,15 +88,18 @@ impl<F: Form> scheme::Server<Packed<F>> for Server<F> {
         let layout = &self.params.layout;
         let seed = &self.public.seed;
         check_changes(&layout.shape(), changes)?;
+
+        // Column by column: all changes of a column are made while its bytes are not whitened.
         let mut tiles = AlignedBytes::copy_of(self.matrix.tiles());
         for changes in columns(&self.by_column(changes)) {
             let column = changes[0].column;
             let mut bytes = layout.read_column(seed, tiles.bytes_mut(), column);
-            changes
-                .iter()
-                .try_for_each(|placed| layout.unit_layout.set(&mut bytes, placed.change))?;
+            for placed in changes {
+                layout.unit_layout.set(&mut bytes, placed.change)?;
+            }
             layout.write_column(seed, tiles.bytes_mut(), column, bytes);
         }
+
         let matrix = self.matrix.replace(seed, tiles, progress)?;
         Ok(Self::of(self.params.clone(), *seed, matrix))
     }
@@ -140,6 +145,7 @@ impl<F: Form> Server<F> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(F::NAME, params.shape(), records)?;
+
         let tiles = params.layout.encode(&seed, records, progress)?;
         let matrix = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
         Ok(Self::of(params, seed, matrix))
@@ -150,6 +156,7 @@ impl<F: Form> Server<F> {
         &self.matrix
     }
 
+    /// The changes in the order of their columns.
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
         by_column(changes, |index| {
             self.params.layout.locate(index).column as usize
@@ -159,14 +166,16 @@ impl<F: Form> Server<F> {
     /// Number of packs that hold words of changed records.
     fn touched_packs(&self, changes: &[Change]) -> usize {
         let layout = &self.params.layout;
+        let pack_bits = 8 * pack_bytes(layout.storage, DEGREE) as u64;
+
         let mut touched = vec![false; layout.rows / DEGREE];
         for change in changes {
             let start = layout.locate(change.index).slot * layout.unit_layout.stored_bits;
             let last = start + layout.unit_layout.stored_bits - 1;
-            let pack_bits = 8 * pack_bytes(layout.storage, DEGREE) as u64;
             let [first, last] = [start, last].map(|bit| (bit / pack_bits) as usize);
             touched[first..=last].fill(true);
         }
+
         touched.into_iter().filter(|&touched| touched).count()
     }
 }

@@ -18,11 +18,13 @@ fn columns_hold_whole_records() {
     ] {
         let layout =
             Layout::new::<ByCdks>(Shape::new(100_000, bits).unwrap(), 2048, packs).unwrap();
+
         assert_eq!(
             (layout.unit_layout.per_unit, layout.rows),
             (per_column, packs as usize * 2048)
         );
         assert_eq!(layout.columns as u64, 100_000u64.div_ceil(per_column));
+
         let last = layout.locate(99_999);
         assert_eq!((u64::from(last.column) * per_column) + last.slot, 99_999);
     }
@@ -36,6 +38,7 @@ fn layouts_that_do_not_fit_are_refused() {
             && Layout::new::<ByCdks>(shape, 2048, 0).is_err()
     );
     assert!(Layout::new::<ByCdks>(shape, 2048, MAX_PACKS + 1).is_err());
+
     let many = Shape::new(1 << 40, 8).unwrap();
     assert!(
         Layout::new::<ByCdks>(many, 2048, 1).is_err(),

@@ -17,6 +17,7 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
     let mut setup = OverSimple::new(shape, 30, 2);
     let params = setup.client.params().clone();
     let sizes = params.describe().sizes;
+
     for number in 0..3 {
         assert_eq!(setup.client.next_ticket(&setup.state), Some(number));
         let answer = setup.send_ahead();
@@ -29,6 +30,7 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
         setup.client.hold(&mut setup.state, number, answer).unwrap();
         setup.reload();
     }
+
     let bytes = <State as Wire<ZipParams<Columns<Short>>>>::encode(&setup.state, &params);
     let cut =
         <State as Wire<ZipParams<Columns<Short>>>>::decode(&params, &bytes[..bytes.len() - 1]);
@@ -42,6 +44,7 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
         sizes.online as usize
     );
     assert_eq!(setup.client.next_number(&setup.state), Some(SENT_AHEAD + 1));
+
     // It needs neither keys nor a ticket.
     let answer = setup.server.answer(Session::anonymous(), &query).unwrap();
     let bytes = answer.encode(&params);
@@ -62,6 +65,7 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
         .update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress)
         .unwrap();
     setup.client = ZipClient::new(params, setup.server.public().clone()).unwrap();
+
     assert_eq!(
         (
             setup.client.held(&setup.state),
@@ -69,6 +73,7 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
         ),
         (0, Some(3))
     );
+
     let (secret, query) = setup.ask(33);
     assert!(query.offsets.is_some() && query.number == 3);
     assert_eq!(
@@ -81,6 +86,7 @@ fn a_key_sent_ahead_serves_one_query_of_one_version() {
 fn whole_and_halved_queries_are_answered_together() {
     let mut setup = OverDouble::new(Shape::new(500, 3).unwrap(), 20, 2);
     let params = setup.client.params().clone();
+
     let answer = setup.send_ahead();
     setup.client.hold(&mut setup.state, 0, answer).unwrap();
     let (online, first) = setup.ask(123);
@@ -89,6 +95,7 @@ fn whole_and_halved_queries_are_answered_together() {
         .client
         .send_ahead(&mut setup.state, &mut setup.rng)
         .unwrap();
+
     let tickets = [1, 2].map(|number| {
         setup
             .server
@@ -99,6 +106,7 @@ fn whole_and_halved_queries_are_answered_together() {
         keys: Some(&setup.keys),
         ticket,
     };
+
     let batch = vec![
         (session(None), &first),
         (session(Some(&tickets[0])), &second),
@@ -109,6 +117,7 @@ fn whole_and_halved_queries_are_answered_together() {
         let bytes = answer.encode(&params);
         (bytes.len(), ZipAnswer::decode(&params, &bytes).unwrap())
     });
+
     let online_words = 2 * params.base.figures().online_words;
     let (length, answer) = answers.next().unwrap();
     assert_eq!(length, online_words + params.compression.words_bytes());
@@ -116,12 +125,14 @@ fn whole_and_halved_queries_are_answered_together() {
         setup.client.extract(online, answer).unwrap(),
         [setup.records.get(123).unwrap()]
     );
+
     let (length, answer) = answers.next().unwrap();
     assert_eq!(length, online_words + params.compression.joined_bytes());
     assert_eq!(
         setup.client.extract(whole, answer).unwrap(),
         [setup.records.get(321).unwrap()]
     );
+
     setup
         .client
         .hold(&mut setup.state, 2, answers.next().unwrap().1)
@@ -132,6 +143,7 @@ fn whole_and_halved_queries_are_answered_together() {
         setup.client.extract(secret, answer).unwrap(),
         [setup.records.get(7).unwrap()]
     );
+
     assert!(params.describe().security.is_none());
 }
 
@@ -139,6 +151,7 @@ fn whole_and_halved_queries_are_answered_together() {
 fn an_answer_is_held_once_and_for_its_own_key() {
     let mut setup = OverSimple::new(Shape::of_bytes(300, 8).unwrap(), 30, 1);
     let answers = [setup.send_ahead(), setup.send_ahead()];
+
     let words = ZipAnswer {
         online: Vec::new(),
         product: Product::Words(Vec::new()),
@@ -150,6 +163,7 @@ fn an_answer_is_held_once_and_for_its_own_key() {
             .unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{error}");
     }
+
     let [first, second] = answers;
     let again = setup.copy_of(&first);
     setup.client.hold(&mut setup.state, 0, first).unwrap();
@@ -166,6 +180,7 @@ fn an_answer_is_held_once_and_for_its_own_key() {
         setup.client.extract(secret, joined),
         Err(Error::Malformed { .. })
     ));
+
     assert_eq!(query.number, 0);
     let words = setup.server.answer(Session::anonymous(), &query).unwrap();
     setup.ask(2);
@@ -182,6 +197,7 @@ fn keys_whose_answers_never_come_are_given_up() {
     let params = setup.client.params().clone();
     let length =
         |state: &State| <State as Wire<ZipParams<Columns<Short>>>>::encode(state, &params).len();
+
     for _ in 0..70 {
         setup
             .client
@@ -189,6 +205,7 @@ fn keys_whose_answers_never_come_are_given_up() {
             .unwrap();
     }
     let most = length(&setup.state);
+
     setup
         .client
         .send_ahead(&mut setup.state, &mut setup.rng)

@@ -68,6 +68,7 @@ impl<B: Base> Setup<B> {
         let server = ZipServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = ZipClient::new(params, server.public().clone()).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+
         Self {
             records,
             server,
@@ -93,6 +94,7 @@ impl<B: Base> Setup<B> {
             keys: Some(&self.keys),
             ticket: Some(&ticket),
         };
+
         self.server.answer(session, query).unwrap()
     }
 
@@ -103,6 +105,7 @@ impl<B: Base> Setup<B> {
             .send_ahead(&mut self.state, &mut self.rng)
             .unwrap();
         assert!(query.parts.is_none());
+
         let params = self.client.params();
         let bytes = query.encode(params);
         assert_eq!(
@@ -135,6 +138,7 @@ fn noise_over_simple_is_as_computed() {
         if !zeros {
             rng.fill_bytes(records.packed_mut());
         }
+
         let mut setup = OverSimple::of_records(records, 20, key_bits, rng);
         let params = setup.client.params().clone();
         let mut squares = 0.0;
@@ -142,6 +146,7 @@ fn noise_over_simple_is_as_computed() {
         let columns = params.base.layout.columns;
         let bits = params.base.budget.query_bits;
         let predicted = over_simple::LEVEL.deviation(columns, 1280, bits);
+
         for index in [0, 399, 57] {
             let (secret, query) = setup.ask(index);
             let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
@@ -151,9 +156,11 @@ fn noise_over_simple_is_as_computed() {
             );
             squares += rows.iter().map(|(_, d)| f64::from(*d).powi(2)).sum::<f64>();
             count += rows.len() as f64;
+
             let record = setup.client.extract(secret, setup.answer(&query)).unwrap();
             assert_eq!(record, [setup.records.get(index).unwrap()]);
         }
+
         let measured = (squares / count).sqrt();
         let ratio = measured / predicted;
         assert!(
@@ -170,6 +177,7 @@ fn a_row_without_words_decodes() {
     let mut records = RecordBuffer::zeroed(shape);
     records.packed_mut().fill(128);
     let mut setup = OverSimple::of_records(records, 4, 3, ChaCha20Rng::from_seed([1; 32]));
+
     let (secret, query) = setup.ask(9);
     let answer = setup.answer(&query);
     assert_eq!(
@@ -195,12 +203,14 @@ fn noise_over_double_is_as_computed() {
             let compression = deviation(0).powi(2);
             ((all - compression) * (36.95f64 / 64.0).powi(2) + compression).sqrt()
         };
+
         let (secret, query) = setup.ask(units * columns - 1);
         let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
         assert!(
             rows.iter()
                 .all(|(_, distance)| *distance <= params.base.budget.bound)
         );
+
         let squares: f64 = rows
             .iter()
             .map(|(_, distance)| f64::from(*distance).powi(2))
@@ -210,6 +220,7 @@ fn noise_over_double_is_as_computed() {
             (0.85..1.15).contains(&ratio),
             "{units} units: {ratio} times {predicted}"
         );
+
         let record = setup.client.extract(secret, setup.answer(&query)).unwrap();
         assert_eq!(record, [setup.records.get(units * columns - 1).unwrap()]);
     }
@@ -225,6 +236,7 @@ fn an_update_over_double_equals_a_setup_of_the_changed_records() {
                 record: vec![i as u8],
             })
             .collect();
+
         let server = setup
             .server
             .update(&changes, &mut setup.rng, &NoProgress)
@@ -232,10 +244,12 @@ fn an_update_over_double_equals_a_setup_of_the_changed_records() {
         changes
             .iter()
             .for_each(|change| setup.records.set(change.index, &change.record).unwrap());
+
         let params = server.params.clone();
         let seed = server.public.seed;
         let again =
             ZipServer::with_seed(params.clone(), seed, &setup.records, &NoProgress).unwrap();
+
         assert!(
             server.stored.first.database.tiles()[..] == again.stored.first.database.tiles()[..]
         );
@@ -246,6 +260,7 @@ fn an_update_over_double_equals_a_setup_of_the_changed_records() {
             server.public.digest == again.public.digest
                 && server.public.digest != setup.server.public.digest
         );
+
         setup.client = ZipClient::new(params, server.public().clone()).unwrap();
         setup.server = server;
         let last = changes.last().unwrap();

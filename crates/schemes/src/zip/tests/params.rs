@@ -36,9 +36,11 @@ fn choices_fit_their_goals() {
             traffic(&least) <= traffic(&balanced) + 1000
                 && traffic(&least) <= traffic(&fast) + 1000
         );
+
         let seconds = |one: &Description| one.work.answer.core_seconds(&Rates::BUILT_IN);
         assert!(seconds(&fast) <= 1.02 * seconds(&least).min(seconds(&balanced)));
     }
+
     for (records, bits) in [(1 << 30, 8), (1_000_003, 16), (1 << 20, 1), (99_991, 64)] {
         let [least, balanced, fast] =
             Goal::ALL.map(|goal| described::<Levels<Standard>>(records, bits, goal));
@@ -69,6 +71,7 @@ fn a_gibibyte_has_the_sizes_of_the_table() {
     let sizes = described::<Columns<Standard>>(1 << 16, 1 << 17, Goal::MinCommunication).sizes;
     assert!(sizes.query + sizes.answer < 575 << 10, "{sizes:?}");
     assert!(sizes.keys < 500, "{sizes:?}");
+
     // With a held ticket, an answer is half as long.
     let sizes = described::<Columns<Standard>>(1 << 16, 1 << 17, Goal::Balanced).sizes;
     assert!(
@@ -94,12 +97,15 @@ fn extremes_are_accepted_or_refused_with_a_reason() {
     let double = [(1 << 38, 1), (1, 1), (1 << 30, 64)];
     let double =
         double.map(|(records, bits)| described::<Levels<Standard>>(records, bits, Goal::Balanced));
+
     for description in simple.into_iter().chain(double) {
         assert!(description.failure_log2 <= -40.0, "{description:?}");
         assert!(description.security.unwrap().bits >= 128.0);
     }
+
     let error = OverSimple::choose(Shape::new(1 << 40, 1 << 21).unwrap(), Goal::Balanced);
     assert!(matches!(error, Err(Error::Parameters { .. })));
+
     for (records, bits) in [(9, 65), (1 << 40, 8)] {
         assert!(OverDouble::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).is_err());
     }
@@ -115,10 +121,12 @@ fn the_largest_and_the_smallest_matrix_decode() {
         1,
     )
     .unwrap();
+
     assert!(
         params.describe().failure_log2 <= -40.0 && params.base.budget.bound < 128,
         "{params:?}"
     );
+
     for (bytes, units, columns) in [
         (8, MAX_SIDE, 64),
         (8, 64, MAX_SIDE),
@@ -128,10 +136,12 @@ fn the_largest_and_the_smallest_matrix_decode() {
         let shape = Shape::of_bytes(units * columns, bytes).unwrap();
         let params = OverDouble::new(shape, units, 1).unwrap();
         let Budget { query_bits, bound } = params.base.budget;
+
         assert!(
             params.describe().failure_log2 <= -40.0 && bound < 256,
             "{params:?}"
         );
+
         let deviation = |bits| over_double::LEVEL.deviation(units as usize, 1280, bits);
         assert!(query_bits == 1 || deviation(query_bits - 1) > deviation(query_bits));
     }
@@ -168,11 +178,13 @@ fn packed_keys_are_shorter_and_answers_longer() {
         rows: 1 << 14,
         ..compression(key_bits).unwrap()
     };
+
     let sizes: Vec<_> = (1..=4)
         .map(of)
         .map(|c| (c.plaintexts(), c.ciphertexts()))
         .collect();
     assert_eq!(sizes, [(1280, 86), (640, 173), (427, 261), (320, 349)]);
+
     for key_bits in [0, MAX_KEY_BITS + 1] {
         let error = compression(key_bits).unwrap_err();
         assert!(matches!(error, Error::Parameters { .. }), "{error}");

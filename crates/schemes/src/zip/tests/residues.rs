@@ -14,6 +14,7 @@ fn number(digits: usize, seed: u64) -> Vec<u16> {
             .rotate_left((i * 7 % 64) as u32)
             ^ (i * i)
     };
+
     (0..digits as u64)
         .map(|i| if seed == 0 { 0xffff } else { word(i) as u16 })
         .collect()
@@ -36,6 +37,7 @@ fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
     } else {
         times(&times(a, 1 << (bits % 64 / 2)), 1 << (bits % 64 / 2))
     };
+
     out.extend(low);
     out
 }
@@ -57,12 +59,14 @@ fn products_are_those_of_wide_integers() {
         let numbers: Vec<Vec<u16>> = (0..rows * columns)
             .map(|i| at(i / columns, i % columns))
             .collect();
+
         let mut matrix = vec![0; dimensions.residues(system.system.primes().len())];
         let digits_at = |row: usize, column: usize| &numbers[row * columns + column][..];
         let (even, odd): (BTreeSet<_>, BTreeSet<_>) = (0..rows).partition(|row| row % 2 == 0);
         for rows in [even, odd] {
-            system.fill(dimensions, &rows, digits_at, (&mut matrix, &NoProgress));
+            system.fill(dimensions, &rows, digits_at, &mut matrix, &NoProgress);
         }
+
         let vectors: Vec<Vec<Vec<u16>>> = [0, 1000]
             .map(|base| {
                 (0..columns)
@@ -70,8 +74,10 @@ fn products_are_those_of_wide_integers() {
                     .collect()
             })
             .into();
+
         let halves: Vec<_> = vectors.iter().map(|vector| system.vector(vector)).collect();
         let products = system.products(dimensions, &matrix, &halves);
+
         for (vector, products) in vectors.iter().zip(&products) {
             for (row, product) in products.iter().enumerate() {
                 let mut expected = vec![0; product.len()];
@@ -90,6 +96,7 @@ fn primes_are_enough_and_no_more() {
         (primes_for(6139), primes_for(6141), primes_for(6142)),
         (192, 192, 193)
     );
+
     let system = Residues::new(100, 1);
     let product: f64 = system
         .system
@@ -98,6 +105,7 @@ fn primes_are_enough_and_no_more() {
         .map(|prime| f64::from(*prime).log2())
         .sum();
     assert!(product > 102.0 && system.system.primes().len() == 4);
+
     assert!(
         Residues::new(6139, 1)
             .system

@@ -21,6 +21,7 @@ fn difference_of_keys(first: &ZipQuery, second: &ZipQuery) -> Vec<u32> {
             .map(lowest)
             .collect::<Vec<_>>()
     };
+
     let differences = lowest(first).into_iter().zip(lowest(second));
     differences
         .map(|(a, b)| i32::from(a.wrapping_sub(b) as i16) as u32)
@@ -48,6 +49,7 @@ fn two_queries_under_one_number_reveal_both_indices() {
         difference.iter().all(|bit| [0, 1, u32::MAX].contains(bit)),
         "differences of bits"
     );
+
     let base = &params.base;
     let length = base.layout.columns;
     let bits = base.budget.query_bits;
@@ -63,17 +65,20 @@ fn two_queries_under_one_number_reveal_both_indices() {
         LOG2_Q,
         &mut setup.rng,
     );
+
     let [first, second] = [first, second].map(|query| query.parts.unwrap().remove(0));
     let words = first.iter().zip(&second).zip(&product);
     let rest = words.map(|((a, b), product)| {
         (a.wrapping_sub(*b) << (LOG2_Q - bits)).wrapping_sub(*product) as i32
     });
+
     let half = 1 << (LEVEL.log2_delta() - 1);
     let large: Vec<(u64, bool)> = (0..)
         .zip(rest)
         .filter(|(_, rest)| rest.abs() > half)
         .map(|(column, rest)| (column, rest > 0))
         .collect();
+
     let column = |index| base.layout.place(index).column;
     let mut expected = [(column(321), true), (column(45), false)];
     expected.sort_unstable();

@@ -17,6 +17,7 @@ fn rows_fill_a_modulus_and_leave_room_for_their_products() {
             .zip(1..)
             .all(|(rows, t)| rows * t + t - 1 <= 191)
     );
+
     assert_eq!((rows_each(512, 1280, 1), rows_each(256, 1280, 8)), (31, 1));
 }
 
@@ -55,6 +56,7 @@ fn slots_are_words_and_back() {
 fn multiplied(hints: &[Vec<u32>], key: &[u32], t: usize) -> (Vec<u16>, Vec<RowSums>) {
     let plaintexts = key.len().div_ceil(t);
     let mut exponents = vec![vec![0u16; hints.len() * t]; plaintexts];
+
     let write = |(row, hint): (usize, &Vec<u32>)| {
         RowSums::write(
             hint,
@@ -64,6 +66,7 @@ fn multiplied(hints: &[Vec<u32>], key: &[u32], t: usize) -> (Vec<u16>, Vec<RowSu
         )
     };
     let sums = hints.iter().enumerate().map(write).collect();
+
     let mut totals = vec![0u64; (hints.len() + 1) * t];
     for (exponent, bits) in exponents.iter().zip(key.chunks(t)) {
         for (slot, digit) in exponent.iter().enumerate() {
@@ -72,6 +75,7 @@ fn multiplied(hints: &[Vec<u32>], key: &[u32], t: usize) -> (Vec<u16>, Vec<RowSu
             }
         }
     }
+
     let mut carry = 0;
     let carried = totals.iter().map(|total| {
         let value = total + carry;
@@ -87,23 +91,27 @@ fn rows_decode_from_the_highest_of_their_slots() {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         (0..count).map(|_| rng.next_u32()).collect::<Vec<u32>>()
     };
+
     for t in 1..=MAX_KEY_BITS {
         let n = 1280;
         let hints: Vec<Vec<u32>> = (0..5).map(|row| random(row, n)).collect();
         let key: Vec<u32> = random(9, n).iter().map(|word| word >> 31).collect();
         let (slots, sums) = multiplied(&hints, &key, t);
         let weights = Weights::of(&key, t);
+
         for (row, hint) in hints.iter().enumerate() {
             let inner = hint
                 .iter()
                 .zip(&key)
                 .fold(0u32, |sum, (h, s)| sum.wrapping_add(h.wrapping_mul(*s)));
             let message = 37 * row as u32;
+
             let b = inner.wrapping_add(message << 24);
             let before = row.checked_sub(1).map(|before| sums[before]);
             let value = slots[row * t + t - 1].wrapping_add(word(b, sums[row], before));
             let (found, distance) = decode(weights.phase(value, row == 0), 8);
-            // Seven units are a deviation, 128 a half of what messages are apart.
+
+            // Seven units are a deviation, 128 half of the distance of messages.
             assert!(
                 u32::from(found) == message && distance < 50,
                 "{t}, row {row}: {found}, {distance}"
@@ -121,6 +129,7 @@ fn phases_decode_to_the_messages_they_were_made_of() {
             (message, noise.unsigned_abs() as u16)
         );
     }
+
     assert_eq!(
         (decode(512 * 100 - 200, 7), decode(65_500, 7)),
         ((100, 200), (0, 36))

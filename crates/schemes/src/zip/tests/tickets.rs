@@ -21,6 +21,7 @@ fn every_number_has_its_own_masks_and_offsets() {
         queries.iter().map(|query| query.number).collect::<Vec<_>>(),
         [0, 1, 2]
     );
+
     let mut offsets: Vec<&Vec<u16>> = queries
         .iter()
         .flat_map(|query| query.offsets.as_ref().unwrap())
@@ -39,6 +40,7 @@ fn tickets_follow_a_change_of_the_database() {
         server.ticket(keys, 5, &NoProgress).unwrap()
     };
     let old = ticket(&setup.server, &setup.keys);
+
     let change = Change {
         index: 33,
         record: vec![1, 2, 3, 4, 5, 6, 7, 8],
@@ -48,6 +50,7 @@ fn tickets_follow_a_change_of_the_database() {
         .update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress)
         .unwrap();
     setup.records.set(33, &change.record).unwrap();
+
     let seed = server.public.seed;
     let again = ZipServer::with_seed(server.params.clone(), seed, &setup.records, &NoProgress)
         .unwrap()
@@ -62,6 +65,7 @@ fn tickets_follow_a_change_of_the_database() {
     );
     assert!(server.hint.sums.bytes() == again.sums.bytes(), "their sums");
     assert!(server.hint.digest == again.digest && server.hint.digest != setup.server.hint.digest);
+
     let kept: usize = {
         let fresh = ticket(&server, &setup.keys).ciphertexts;
         old.ciphertexts
@@ -70,15 +74,18 @@ fn tickets_follow_a_change_of_the_database() {
             .filter(|(old, new)| old == new)
             .count()
     };
+
     assert!(
         kept > 0 && kept < old.ciphertexts.len(),
         "{kept} of {} stay",
         old.ciphertexts.len()
     );
+
     let followed = server
         .follow((&setup.server, old), &setup.keys, 5, &NoProgress)
         .unwrap();
     assert!(followed.ciphertexts == ticket(&server, &setup.keys).ciphertexts);
+
     setup.server = server;
     let (secret, query) = setup.ask(33);
     let answer = setup.answer(&query);
@@ -96,8 +103,10 @@ fn sessions_of_others_are_refused() {
     let ticket = setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap();
     let late = setup.server.ticket(&setup.keys, 1, &NoProgress).unwrap();
     let stranger = setup.server.ticket(&others, 0, &NoProgress).unwrap();
+
     let answer = |keys, ticket| setup.server.answer(Session { keys, ticket }, &query);
     let keys = Some(&setup.keys);
+
     assert!(matches!(
         answer(None, Some(&ticket)),
         Err(Error::Session { .. })
@@ -115,17 +124,19 @@ fn sessions_of_others_are_refused() {
         answer(Some(&others), Some(&ticket)),
         Err(Error::Malformed { .. })
     ));
+
     assert!(answer(keys, Some(&ticket)).is_ok());
 }
 
-/// Changes of few rows are multiplied into a ticket, and those of many make its ciphertexts anew: the
-/// result is the same.
+/// Changes of few rows are multiplied into a ticket, and changes of many rows make its ciphertexts
+/// anew: the result is the same.
 #[test]
 fn tickets_follow_few_and_many_rows_alike() {
     for (key_bits, records) in [(1, 1), (1, 3), (1, 15), (2, 1), (4, 1)] {
         // A column has 30 records of one byte: rows are single bytes.
         let mut setup = OverSimple::new(Shape::of_bytes(300, 1).unwrap(), 30, key_bits);
         let old = setup.server.ticket(&setup.keys, 5, &NoProgress).unwrap();
+
         let changes: Vec<Change> = (0..records)
             .map(|i| Change {
                 index: 2 * i,
@@ -136,20 +147,24 @@ fn tickets_follow_few_and_many_rows_alike() {
             .server
             .update(&changes, &mut setup.rng, &NoProgress)
             .unwrap();
+
         let stages = Stages::default();
         let followed = server
             .follow((&setup.server, old), &setup.keys, 5, &stages)
             .unwrap();
         let fresh = server.ticket(&setup.keys, 5, &NoProgress).unwrap();
+
         assert!(
             followed.ciphertexts == fresh.ciphertexts,
             "{records} records, {key_bits} key bits"
         );
+
         let stages = stages.0.into_inner().unwrap();
         assert!(
             stages.iter().any(|stage| stage == "difference") != (records == 15),
             "{records}: {stages:?}"
         );
+
         setup.client = ZipClient::new(server.params.clone(), server.public().clone()).unwrap();
         setup.server = server;
         let (secret, query) = setup.ask(0);
@@ -191,6 +206,7 @@ fn malformed_keys_are_refused_with_a_reason() {
         bytes[0] = 0x43;
         with(&bytes)
     };
+
     let cases = [
         ("m + 1", number(1)),
         ("m − 1", number(-1)),
@@ -204,12 +220,14 @@ fn malformed_keys_are_refused_with_a_reason() {
         ),
         ("a prime", prime),
     ];
+
     for (what, bytes) in cases {
         let error = <Keys as Wire<ZipParams<Columns<Short>>>>::decode(params, &bytes)
             .map(drop)
             .unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{what}: {error}");
     }
+
     for length in [0, good.len() - 1, good.len() + 1] {
         let mut bytes = good.clone();
         bytes.resize(length, 0);
