@@ -17,6 +17,7 @@
 //! | snapshot → the same version, signed again or cosigned | [`sign()`], [`attach`] |
 //! | snapshot file ↔ object store | [`remote`] |
 //! | set for private intersection ↔ file | [`psi`] |
+//! | connections to PostgreSQL | [`postgres`] |
 //!
 //! A snapshot contains everything needed for serving, with a checksum for every section. It is
 //! published atomically: the file appears under its name complete or not at all.
@@ -26,6 +27,7 @@ mod delta;
 mod error;
 mod file;
 mod follow;
+pub mod postgres;
 pub mod psi;
 mod publish;
 pub mod remote;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use papir_postgres::Login;
+use papir_store::postgres::Login;
 
 /// Settings of the client registry. Quotas apply to each database separately.
 #[derive(Clone, Debug, PartialEq, Eq)]

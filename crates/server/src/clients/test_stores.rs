@@ -33,7 +33,7 @@ impl TestStore {
     #[cfg(all(unix, feature = "postgres"))]
     pub(super) fn shared() -> Self {
         use super::config::{PostgresConfig, RegistryPlace};
-        use papir_postgres::Login;
+        use papir_store::postgres::Login;
         use papir_testkit::postgres::{PASSWORD, Server};
 
         let server = Server::start("");

@@ -1,6 +1,6 @@
 //! Options of following a source.
 
-use papir_postgres::Login;
+use crate::postgres::Login;
 
 use crate::update::UpdateOptions;
 

@@ -1,6 +1,6 @@
 //! Errors of a build without the features for Parquet, SQLite, PostgreSQL and object stores.
 
-use papir_postgres::Login;
+use papir_store::postgres::Login;
 use papir_store::remote::{Location, Settings};
 use papir_store::{FollowOptions, Follower, SlotOptions, UpdateOptions};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use papir_core::{NoProgress, Progress};
-use papir_postgres::Login;
+use papir_store::postgres::Login;
 use papir_store::{
     BuildOptions, Earlier, FollowOptions, Follower, MergeOptions, OnBadRow, RollbackOptions,
     SlotOptions, Step, UpdateOptions, build, merge, rollback, update,

@@ -29,7 +29,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-paillier", &["papir-kernels", "papir-ring"]),
     ("papir-core", &[]),
     ("papir-cuda", &["papir-core"]),
-    ("papir-postgres", &[]),
     ("papir-checkpoint", &["papir-core"]),
     (
         // kernels: a scheme scans its database itself.
@@ -59,7 +58,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-checkpoint",
             "papir-schemes",
             "papir-lookup",
-            "papir-postgres",
         ],
     ),
     ("papir-protocol", &[]),
@@ -81,7 +79,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-schemes",
             "papir-lookup",
             "papir-store",
-            "papir-postgres",
             "papir-protocol",
         ],
     ),

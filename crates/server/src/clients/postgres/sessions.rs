@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use papir_postgres::{Connector, Login};
+use papir_store::postgres::{Connector, Login};
 use postgres::{Client, IsolationLevel, Transaction};
 use r2d2::{HandleError, ManageConnection, Pool, PooledConnection};
 
@@ -238,8 +238,8 @@ impl From<postgres::Error> for StoreError {
     }
 }
 
-impl From<papir_postgres::Error> for StoreError {
-    fn from(error: papir_postgres::Error) -> Self {
+impl From<papir_store::postgres::Error> for StoreError {
+    fn from(error: papir_store::postgres::Error) -> Self {
         Self::other(error.to_string())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use papir_core::Version;
-use papir_postgres::Login;
+use papir_store::postgres::Login;
 use postgres::types::{ToSql, Type};
 use postgres::{Row as Found, Transaction};
 

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use papir_core::Error as CoreError;
-use papir_postgres::Connector;
+use crate::postgres::Connector;
 use postgres::Client;
 
 use super::arrived::{Arrived, REPLACED};

@@ -4,9 +4,9 @@ use postgres::config::SslMode;
 use postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::address;
-use crate::error::Result;
-use crate::login::Login;
+use super::address;
+use super::error::Result;
+use super::login::Login;
 
 /// Connects to a server.
 pub struct Connector {
@@ -19,7 +19,7 @@ impl Connector {
     /// Reads the address, the password file and the certificates of a login.
     ///
     /// # Errors
-    /// [`crate::Error`] for an address that cannot be parsed, names no host or has a password, and
+    /// [`super::Error`] for an address that cannot be parsed, names no host or has a password, and
     /// for files that cannot be read.
     pub fn new(login: &Login) -> Result<Self> {
         let config = address::parse(login)?;

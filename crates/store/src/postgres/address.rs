@@ -12,9 +12,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::{Error, Result};
-use crate::login::Login;
-use crate::pass_file;
+use super::error::{Error, Result};
+use super::login::Login;
+use super::pass_file;
 
 /// Timeout of a connection attempt to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -7,20 +7,23 @@
 //! | `address` | addresses, with defaults |
 //! | `pass_file` | password files of PostgreSQL's clients |
 //!
-//! Without the feature `connect`, there are only logins.
+//! A password never comes from an address, TLS is required except to this machine, and a server's
+//! certificate is always verified.
+//!
+//! Without the feature `postgres`, there are only logins.
 
-#[cfg(feature = "connect")]
+#[cfg(feature = "postgres")]
 mod address;
-#[cfg(feature = "connect")]
+#[cfg(feature = "postgres")]
 mod connector;
-#[cfg(feature = "connect")]
+#[cfg(feature = "postgres")]
 mod error;
 mod login;
-#[cfg(feature = "connect")]
+#[cfg(feature = "postgres")]
 mod pass_file;
 
-#[cfg(feature = "connect")]
+#[cfg(feature = "postgres")]
 pub use connector::Connector;
-#[cfg(feature = "connect")]
+#[cfg(feature = "postgres")]
 pub use error::{Error, Result};
 pub use login::Login;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use super::error::{Error, Result};
 
 /// Longest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
