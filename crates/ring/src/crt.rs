@@ -14,7 +14,7 @@ use crate::rns::product_mod;
 /// point). It is exact for numbers well below P/2; see [`Lift::SLACK`].
 #[derive(Debug, Clone)]
 pub struct Lift {
-    primes: Vec<Prime>,
+    primes: Vec<PrimeConstants>,
     /// P/p modulo m for each p.
     cofactors: Vec<u32>,
     /// P modulo m.
@@ -24,7 +24,7 @@ pub struct Lift {
 
 /// Constants of one prime p.
 #[derive(Debug, Clone, Copy)]
-struct Prime {
+struct PrimeConstants {
     modulus: Modulus,
     /// (P/p)⁻¹ mod p.
     inverse: u32,
@@ -75,7 +75,7 @@ impl Lift {
     pub fn new(primes: &[u32], target: Modulus) -> Self {
         let constants = primes.iter().map(|&prime| {
             let cofactor = product_of_others(primes, prime, prime);
-            Prime {
+            PrimeConstants {
                 modulus: Modulus::new(prime),
                 inverse: inverse_mod(cofactor.into(), prime.into()) as u32,
                 reciprocal: f64::from(prime).recip(),
@@ -112,7 +112,7 @@ impl Lift {
     /// # Panics
     /// If the lengths differ, or there is no such prime.
     pub fn add_all(&self, sums: &mut Sums, index: usize, residues: &[u16]) {
-        let Prime {
+        let PrimeConstants {
             modulus, inverse, ..
         } = self.primes[index];
         let share = Share::new(modulus.value(), inverse, self.cofactors[index]);
@@ -130,7 +130,7 @@ impl Lift {
     /// Adds the residue modulo the prime at `index`.
     #[inline]
     fn add(&self, sum: &mut Sum, index: usize, residue: u32) {
-        let Prime {
+        let PrimeConstants {
             modulus,
             inverse,
             reciprocal,

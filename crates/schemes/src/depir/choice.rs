@@ -106,8 +106,8 @@ impl Choice {
         chunks: usize,
         tables: Tables,
     ) -> Result<(Self, Tabulation)> {
-        let offers: Vec<Offer> = Self::possible(entries)
-            .filter_map(|choice| Offer::new(choice, tables, chunks))
+        let offers: Vec<TabledChoice> = Self::possible(entries)
+            .filter_map(|choice| TabledChoice::new(choice, tables, chunks))
             .collect();
 
         let short = offers.iter().filter(|offer| offer.bytes <= CHOSEN_BYTES);
@@ -217,13 +217,13 @@ impl Choice {
 }
 
 /// A choice with its tables.
-struct Offer {
+struct TabledChoice {
     choice: Choice,
     tabulation: Tabulation,
     bytes: u64,
 }
 
-impl Offer {
+impl TabledChoice {
     /// The choice with the tables that an operator asks for; `None` if no tables are short enough.
     fn new(choice: Choice, tables: Tables, chunks: usize) -> Option<Self> {
         let tabulation = tables.of(choice.simplex, chunks)?;

@@ -188,7 +188,7 @@ struct Change {
 }
 
 /// A gadget and the variance that it adds.
-struct Added {
+struct AddedNoise {
     variance: f64,
     gadget: GadgetParams,
 }
@@ -230,7 +230,7 @@ impl Frame<'_> {
     }
 
     /// The packing gadget that adds least to one pack.
-    fn keys(&self, widths: &Widths) -> Option<Added> {
+    fn keys(&self, widths: &Widths) -> Option<AddedNoise> {
         let switches = (self.layout.degree - 2) as f64;
         let [y_g, y_h] = [Y_G, Y_H].map(|place| widths[place] as usize);
         least(self.packing, |one| {
@@ -239,7 +239,7 @@ impl Frame<'_> {
     }
 
     /// The RGSW gadget that adds least to one product.
-    fn point(&self, widths: &Widths) -> Option<Added> {
+    fn point(&self, widths: &Widths) -> Option<AddedNoise> {
         least(self.rgsw, |one| one.variance[widths[RGSW] as usize])
     }
 
@@ -409,8 +409,8 @@ impl Frame<'_> {
 }
 
 /// The gadget of the least variance.
-fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<Added> {
-    let all = gadgets.iter().map(|one| Added {
+fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<AddedNoise> {
+    let all = gadgets.iter().map(|one| AddedNoise {
         variance: variance(one),
         gadget: one.gadget,
     });
@@ -418,6 +418,6 @@ fn least(gadgets: &[Rounded], variance: impl Fn(&Rounded) -> f64) -> Option<Adde
 }
 
 /// The variance that a gadget adds; infinite without one.
-fn variance(least: Option<Added>) -> f64 {
+fn variance(least: Option<AddedNoise>) -> f64 {
     least.map_or(f64::INFINITY, |least| least.variance)
 }

@@ -46,7 +46,7 @@ pub(super) struct Masks<'a> {
 }
 
 /// Keys of a client and its ticket for a query.
-pub(super) struct Caller<'a> {
+pub(super) struct TicketHolder<'a> {
     pub(super) keys: &'a Keys,
     pub(super) ticket: &'a Ticket,
 }
@@ -281,7 +281,7 @@ impl CompressedHint {
     pub(super) fn join(
         &self,
         compression: &Compression,
-        caller: Caller<'_>,
+        caller: TicketHolder<'_>,
         words: &[u16],
         products: &[Vec<u64>],
     ) -> Result<Vec<Vec<u64>>> {

@@ -29,7 +29,7 @@ const BYTES_READ: f64 = 8000.0;
 pub struct ZipPir<B>(PhantomData<fn() -> B>);
 
 /// Parameters that a search compares.
-struct Candidate {
+struct CostedHeight {
     cost: f64,
     height: u64,
     key_bits: usize,
@@ -93,7 +93,7 @@ impl<B: Base> ZipParams<B> {
     ) -> Result<Self> {
         let Target { goal, failure } = target.into();
         let (least, most) = B::heights(&shape)?.into_inner();
-        let mut best = Candidate {
+        let mut best = CostedHeight {
             cost: f64::INFINITY,
             height: most,
             key_bits: key_bits.unwrap_or(1),
@@ -108,7 +108,7 @@ impl<B: Base> ZipParams<B> {
                 let Some(base) = base else { continue };
                 let cost = Self::compressed(base, &compression).cost(goal);
                 if cost < best.cost {
-                    best = Candidate {
+                    best = CostedHeight {
                         cost,
                         height,
                         key_bits,

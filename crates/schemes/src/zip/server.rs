@@ -8,7 +8,7 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::base::{Base, Changed, Selected};
-use super::hint::{Caller, CompressedHint, Masks};
+use super::hint::{CompressedHint, Masks, TicketHolder};
 use super::params::{ZipParams, ZipPir};
 use super::wire::{Keys, Product, Public, Ticket, ZipAnswer, ZipQuery};
 use crate::shared::messages::load_seed;
@@ -190,7 +190,7 @@ impl<B: Base> ZipServer<B> {
     /// words are zeros.
     fn answer_one(
         &self,
-        caller: Option<Caller<'_>>,
+        caller: Option<TicketHolder<'_>>,
         rows: Option<Selected>,
         product: Option<Vec<Vec<u64>>>,
     ) -> Result<ZipAnswer> {
@@ -259,7 +259,7 @@ impl<B: Base> ZipServer<B> {
 fn check<'a, B: Base>(
     session: &Session<'a, ZipPir<B>>,
     query: &ZipQuery,
-) -> Result<Option<Caller<'a>>> {
+) -> Result<Option<TicketHolder<'a>>> {
     if query.offsets.is_none() {
         return Ok(None);
     }
@@ -281,5 +281,5 @@ fn check<'a, B: Base>(
         ));
     }
 
-    Ok(Some(Caller { keys, ticket }))
+    Ok(Some(TicketHolder { keys, ticket }))
 }

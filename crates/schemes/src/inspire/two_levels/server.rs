@@ -151,7 +151,7 @@ impl scheme::Server<Inspire2> for Server {
             touched[(unit % layout.blocks as u64) as usize] = true;
         }
 
-        let setup = Setup {
+        let setup = LevelSetup {
             params,
             seed,
             packings,
@@ -214,7 +214,7 @@ impl scheme::Server<Inspire2> for Server {
 }
 
 /// Parameters of a setup, its public seed, and the packings under it.
-struct Setup<'a> {
+struct LevelSetup<'a> {
     params: &'a Params,
     seed: &'a Seed,
     packings: &'a Packings,
@@ -257,7 +257,7 @@ impl Server {
         })?;
 
         let packings = Packings::new(&params, &seed)?;
-        let setup = Setup {
+        let setup = LevelSetup {
             params: &params,
             seed: &seed,
             packings: &packings,
@@ -273,14 +273,14 @@ impl Server {
     /// Prepares the wanted packs of the first level, and the second level, from the words of D. The
     /// material already holds the other packs of the first level.
     fn pack(
-        setup: Setup<'_>,
+        setup: LevelSetup<'_>,
         tiles: Blob,
         material: Material,
         wanted: &[bool],
         scratch: &mut dyn Scratch,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let Setup {
+        let LevelSetup {
             params,
             seed,
             packings,
