@@ -6,7 +6,7 @@ The Markdown in docs/ is written for GitHub. These hooks make the same files wor
   links below the repository's address (`extra.repository`), or plain text if there is no address.
 - Some files of the root are pages of the site (`ROOT_PAGES`).
 - A line with a link to a section and `<!-- on the site: the section -->` becomes that section.
-- `decisions/` in the navigation stands for all decisions, with a list of their titles.
+- `decisions/` in the navigation stands for all decisions, after their list by subject.
 """
 
 import posixpath
@@ -26,7 +26,7 @@ ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 # The start page has the README's sections.
-ALIASES = {"README.md": "index.md", "docs/decisions": "decisions/index.md"}
+ALIASES = {"README.md": "index.md", "docs/decisions": "decisions/README.md"}
 DECISIONS = "decisions/"
 # Pages whose tables need the width of the table of contents.
 WIDE = {"capacity.md", "compare.md", "costs.md", "notes/all-schemes.md"}
@@ -48,9 +48,6 @@ def on_files(files, config):
     for source, page in ROOT_PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=for_site(text, "", page, config)))
-    lines = ["# Decisions", "", "Each decision records the problem, the choice and its reasons.", ""]
-    lines += [f"- [{title_of(path)}]({path.name})" for path in decisions()]
-    files.append(File.generated(config, DECISIONS + "index.md", content="\n".join(lines) + "\n"))
     return files
 
 
@@ -89,16 +86,12 @@ def expanded(item):
 
 def whole(value):
     if value == DECISIONS:
-        return [DECISIONS + "index.md"] + [DECISIONS + path.name for path in decisions()]
+        return [DECISIONS + "README.md"] + [DECISIONS + path.name for path in decisions()]
     return [expanded(item) for item in value] if isinstance(value, list) else value
 
 
 def decisions():
     return sorted((ROOT / DOCS / DECISIONS).glob("[0-9]*.md"))
-
-
-def title_of(path):
-    return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
 def section(found, folder, page, config):

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod dependencies;
+mod documents;
 mod graph;
 mod graph_tests;
 mod modules;
