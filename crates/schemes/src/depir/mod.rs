@@ -8,6 +8,15 @@
 //! the simplex is the i-th entry, modulo t. A query encrypts the points of up to n indices, one in
 //! each slot, in m ciphertexts b + a·Y. The answer is f of them, a polynomial of degree D in Y.
 //!
+//! ```text
+//! setup    f ← interpolate(entries at the points of the simplex), total degree D, modulo t
+//!          with tables: its values modulo small primes, tabulated
+//! query    (b₁ + a₁·Y, …, b_m + a_m·Y) ← ASHE(points of up to n indices, one in each slot)
+//! answer   f(b₁ + a₁·Y, …, b_m + a_m·Y): a polynomial of degree D in Y
+//!          by its values at D + 1 points of Y, modulo each prime; switch to a smaller modulus
+//! extract  substitute s for Y, reduce modulo t: the entry of each slot
+//! ```
+//!
 //! | the paper | function |
 //! |---|---|
 //! | total-degree interpolation (section 6, Appendix B) | [`interpolation`] |

@@ -7,6 +7,18 @@
 //! under LWE; the server packs the selected coefficients into t RLWE encryptions (InspiRING) and
 //! evaluates the polynomial at the client's point, an RGSW encryption of a unit monomial.
 //!
+//! ```text
+//! setup    D′ ← encode(whitened records)      a column is a polynomial through t ring elements
+//!          packs ← InspiRING.prepare(D′·A)    half of the packing depends on no query
+//! query    b ← LWE_s(the column), y ← RGSW_s(X^point), k ← packing key of s
+//!          masks are public: only bodies are sent
+//! answer   b′ ← D′·b                          all queries in one pass over the database
+//!          c ← InspiRING(b′, packs, k)        t RLWE encryptions of the column's elements
+//!          r ← EvalPoly(c, y)                 the column's polynomial at the client's point
+//!          switch r to a smaller modulus
+//! extract  decrypt r under s, which is consumed; remove the whitening
+//! ```
+//!
 //! | paper | here |
 //! |---|---|
 //! | Algorithm 7, ENCODEDB | [`encode`] |

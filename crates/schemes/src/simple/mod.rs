@@ -10,6 +10,13 @@
 //! scheme with q = 2³²; the answer is D times the query; the hint D·A depends on the database
 //! alone.
 //!
+//! ```text
+//! setup    D ← records as bytes, a record in one column; hint ← D·A, rounded
+//! query    q ← A·s + e + Δ·(unit vector of the column)
+//! answer   a ← D·q, rounded                   all queries in one pass over the database
+//! extract  a − hint·s, rounded to multiples of Δ: the bytes of the column
+//! ```
+//!
 //! | the paper, figure 2 | function |
 //! |---|---|
 //! | `Setup` | [`server::SimpleServer`]'s `setup`; the hint by [`papir_lattice::lwe32::MaskProducts`] |

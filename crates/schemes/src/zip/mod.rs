@@ -8,6 +8,15 @@
 //! expand from a seed, plus their difference from s, which the query contains. The product with the
 //! random part is a [`ticket`](wire::Ticket), valid for one query.
 //!
+//! ```text
+//! register  keys ← Paillier modulus, seed of the encryptions of random numbers ρ₁, ρ₂, …
+//! setup     as in the scheme below; the hint H stays with the server
+//! ticket    t ← Enc(H·ρᵢ)                     in idle time, before a query
+//! query     q ← the scheme's query under a fresh s; the difference s − ρᵢ
+//! answer    a ← D·q; Enc(a − H·s), from a, the difference and t: many rows in one ciphertext
+//! extract   decrypt: the phases of a; round them
+//! ```
+//!
 //! | the paper | here |
 //! |---|---|
 //! | Algorithm 5, `Setup` | [`client::ZipClient`]'s `register` |
