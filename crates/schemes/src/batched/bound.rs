@@ -28,7 +28,8 @@ const NEGLIGIBLE: f64 = -60.0;
 const LOG_Z: (f64, f64) = (-40.0, 120.0);
 /// Most steps of the search. It mostly takes three.
 const MOST_STEPS: usize = 32;
-/// A step in ln z that changes no digit of a bound: near the minimum a bound changes with its square.
+/// A step in ln z that changes no digit of a bound: near the minimum a bound changes with its
+/// square.
 const LAST_STEP: f64 = 1e-6;
 
 /// log₂ of a bound on the probability that `capacity` of `records` records find no places; −∞ if
@@ -60,6 +61,8 @@ pub(super) fn least_width(
     let holds =
         |width| placement_log2(capacity, Buckets { functions, width }, records) <= bound.log2();
     let most = most_width(capacity, records);
+
+    // Doubles the width until the bound holds.
     let mut below = 0;
     let mut above = 1;
     while !holds(above) {
@@ -68,6 +71,8 @@ pub(super) fn least_width(
         }
         (below, above) = (above, (2 * above).min(most));
     }
+
+    // Wider groups fail less, so the least width is between the last two.
     while above - below > 1 {
         let middle = below.midpoint(above);
         if holds(middle) {
@@ -76,10 +81,11 @@ pub(super) fn least_width(
             below = middle;
         }
     }
+
     Some(above)
 }
 
-/// The widest groups considered.
+/// Largest width that is considered.
 pub(super) fn most_width(capacity: usize, records: u64) -> usize {
     usize::try_from(records)
         .unwrap_or(usize::MAX)
@@ -93,7 +99,7 @@ struct Group {
     shares: Vec<f64>,
 }
 
-/// A bound on the inner sum, in logarithms, and where it is.
+/// A bound on the inner sum, in logarithms, and its place.
 struct Bound {
     log_z: f64,
     value: f64,
@@ -123,8 +129,8 @@ impl Group {
 
     /// The least w·ln F_t(z) − t·ln z, up to [`LAST_STEP`]. Every value of it is a valid bound.
     ///
-    /// It is convex in ln z, so that Newton's steps lead to its minimum, where w·E(x) = t. A step out
-    /// of the range in which the minimum lies is replaced by the middle of the range.
+    /// It is convex in ln z, so that Newton's steps lead to its minimum, where w·E(x) = t. A step
+    /// out of the range in which the minimum lies is replaced by the middle of the range.
     fn least(&self, t: usize, start: f64) -> Bound {
         let functions = self.functions as f64;
         let wanted = t as f64;
@@ -168,8 +174,7 @@ impl Group {
         let power = (t + 1) as f64;
         let term = |i: usize| self.choices[i] + power * self.shares[i] + (i + 1) as f64 * log_z;
 
-        let rises = |i: usize| term(i + 1) > term(i);
-        let largest = partition_point(most - 1, rises);
+        let largest = partition_point(most - 1, |i| term(i + 1) > term(i));
         let peak = term(largest);
 
         let weight = |i: usize| {
@@ -218,8 +223,9 @@ fn log_sum(terms: &[f64]) -> f64 {
     if largest == f64::NEG_INFINITY {
         return largest;
     }
-    let below = terms.iter().map(|term| term - largest);
+
     // Most terms are far below the largest, and their powers took most of the time of a plan.
+    let below = terms.iter().map(|term| term - largest);
     largest
         + below
             .filter(|below| *below > NEGLIGIBLE)

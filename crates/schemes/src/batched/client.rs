@@ -26,6 +26,7 @@ pub struct BatchedSecret<S: Bucket> {
 impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
     fn new(params: BatchedParams<S>, public: BatchedPublic<S>) -> Result<Self> {
         let code = Code::new(params.shape().records(), params.buckets, &public.seed);
+
         let mut groups: Vec<S::Client> = Vec::with_capacity(public.groups.len());
         for public in public.groups {
             let client = match groups.first() {
@@ -34,6 +35,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             };
             groups.push(client?);
         }
+
         Ok(Self {
             params,
             code,
@@ -59,13 +61,16 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             indices,
             self.params.capacity,
         )?;
+
+        // Drawn together, so that the queries share a secret if the scheme supports it.
         let places = self.places_vartime(indices);
         let indices = self.indices(&places);
         let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?
             .into_iter()
             .unzip();
-        let bucket = |place: &Option<Place>| place.map(|place| place.bucket);
-        let chosen = Zeroizing::new(places.iter().map(bucket).collect());
+
+        let buckets = places.iter().map(|place| place.map(|place| place.bucket));
+        let chosen = Zeroizing::new(buckets.collect());
         Ok((
             BatchedSecret {
                 groups: secrets,
@@ -83,14 +88,18 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             .groups
             .iter()
             .zip(groups.into_iter().zip(answer.groups));
+
+        // All answers are opened before the first error is returned: the work is always the same.
         let opened: Vec<Result<Vec<Record>>> = answers
             .map(|(client, (secret, answer))| client.extract(secret, answer))
             .collect();
         let records: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_>>()?;
+
         let records: Vec<Record> = records.into_iter().flatten().collect();
         let expected = self.params.groups() * self.params.parts();
         Error::check_length("the number of a batch's records", records.len(), expected)?;
         let records = Zeroizing::new(records);
+
         let lost = chosen.iter().filter(|bucket| bucket.is_none()).count();
         if lost > 0 {
             let reason = format!(
@@ -99,6 +108,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             );
             return Err(BatchedParams::<S>::unfit(reason));
         }
+
         Ok(chosen
             .iter()
             .flatten()
@@ -112,13 +122,9 @@ impl<S: Bucket> BatchedClient<S> {
     fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
         let parts = self.params.parts() as u64;
         let records = self.params.part_records();
-        let firsts = || (0..parts).map(|part| part * records).collect();
-        let mut indices = Zeroizing::new(
-            self.groups
-                .iter()
-                .map(|_| firsts())
-                .collect::<Vec<Vec<u64>>>(),
-        );
+        let firsts: Vec<u64> = (0..parts).map(|part| part * records).collect();
+
+        let mut indices = Zeroizing::new(vec![firsts; self.groups.len()]);
         for place in places.iter().flatten() {
             let (group, index) = self.params.in_group(*place);
             indices[group][place.bucket % self.params.parts()] = index;
@@ -132,21 +138,26 @@ impl<S: Bucket> BatchedClient<S> {
         let mut distinct = Zeroizing::new(indices.to_vec());
         distinct.sort_unstable();
         distinct.dedup();
-        let copies =
-            |&index: &u64| Zeroizing::new(self.code.places_vartime(index).collect::<Vec<_>>());
-        let copies: Vec<Zeroizing<Vec<Place>>> = distinct.iter().map(copies).collect();
-        let buckets =
-            |copies: &Zeroizing<Vec<Place>>| copies.iter().map(|place| place.bucket).collect();
-        let candidates: Zeroizing<Vec<Vec<usize>>> =
-            Zeroizing::new(copies.iter().map(buckets).collect());
+
+        let copies: Vec<Zeroizing<Vec<Place>>> = distinct
+            .iter()
+            .map(|&index| Zeroizing::new(self.code.places_vartime(index).collect::<Vec<_>>()))
+            .collect();
+        let buckets: Vec<Vec<usize>> = copies
+            .iter()
+            .map(|copies| copies.iter().map(|place| place.bucket).collect())
+            .collect();
+        let candidates = Zeroizing::new(buckets);
         let chosen = place_vartime(&candidates, self.params.bucket_count());
-        let place = |index: &u64| {
+
+        // Equal indices share a place: a bucket answers one query of a batch.
+        let places = indices.iter().map(|index| {
             let record = distinct.binary_search(index).unwrap_or_default();
             copies[record]
                 .iter()
                 .copied()
                 .find(|place| Some(place.bucket) == chosen[record])
-        };
-        Zeroizing::new(indices.iter().map(place).collect())
+        });
+        Zeroizing::new(places.collect())
     }
 }

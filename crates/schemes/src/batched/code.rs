@@ -53,11 +53,13 @@ pub(super) struct Code {
 
 impl Code {
     pub(super) fn new(records: u64, buckets: Buckets, seed: &Seed) -> Self {
-        let permutation = |number| Permutation::new(seed, number, records);
+        let permutations = (0..buckets.functions)
+            .map(|number| Permutation::new(seed, number, records))
+            .collect();
         Self {
             records,
             buckets,
-            permutations: (0..buckets.functions).map(permutation).collect(),
+            permutations,
         }
     }
 
@@ -106,10 +108,12 @@ impl Permutation {
         let mut bytes = [0; 8 * ROUNDS];
         seed.expand("batched/permutation", number as u64)
             .fill(&mut bytes);
+
         let mut keys = [0; ROUNDS];
         for (key, bytes) in keys.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *key = u64::from_le_bytes(*bytes);
         }
+
         Self {
             count,
             low_bits: bits / 2,
@@ -142,6 +146,7 @@ impl Permutation {
         let high_mask = (1 << self.high_bits) - 1;
         let mut low = value & low_mask;
         let mut high = value >> self.low_bits;
+
         for (round, key) in keys {
             if round % 2 == 0 {
                 low ^= mix(high ^ key) & low_mask;
@@ -149,6 +154,7 @@ impl Permutation {
                 high ^= mix(low ^ key) & high_mask;
             }
         }
+
         high << self.low_bits | low
     }
 }
@@ -167,6 +173,7 @@ pub(super) fn place_vartime(
     for record in 0..candidates.len() {
         augment(candidates, &mut holder, record);
     }
+
     let mut chosen = Zeroizing::new(vec![None; candidates.len()]);
     for (bucket, record) in holder.iter().enumerate() {
         if let Some(record) = record {
@@ -183,6 +190,8 @@ fn augment(candidates: &[Vec<usize>], holder: &mut [Option<usize>], record: usiz
     // Each record is queued at most once: it is reached through the bucket that it holds.
     let mut waiting = Zeroizing::new(Vec::with_capacity(candidates.len()));
     waiting.push(record);
+
+    // Breadth first: the shortest path moves the fewest records.
     let mut next = 0;
     while let Some(&asking) = waiting.get(next) {
         next += 1;
@@ -212,6 +221,7 @@ fn shift(
             .iter()
             .copied()
             .find(|&other| holder[other] == Some(record));
+
         holder[bucket] = Some(record);
         match left {
             Some(other) => bucket = other,

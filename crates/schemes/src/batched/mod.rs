@@ -8,6 +8,14 @@
 //! asks every bucket for one record, wanted or not. The server processes buckets of w databases'
 //! size instead of k databases.
 //!
+//! ```text
+//! setup    w copies of each record, one in a bucket of each group; a database of the scheme a bucket
+//! query    a matching: for each wanted record one copy, no two in one bucket
+//!          a query to every bucket, for the copy or for any record
+//! answer   every bucket answers its query
+//! extract  the answers of the matched buckets, in the order of the wanted records
+//! ```
+//!
 //! | paper (Angel et al.) | here |
 //! |---|---|
 //! | `Encode` (4.2) | [`server`], `code`: by permutations, so that a client needs no table of places |

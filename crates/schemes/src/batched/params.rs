@@ -46,12 +46,12 @@ pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never
         1
     }
 
-    /// Records of a group's part, for a bucket with this many.
+    /// Records of a group's part, for a bucket of `records` records.
     fn part_records(_params: &Self::Params, records: u64) -> u64 {
         records
     }
 
-    /// Parameters worth comparing for groups of buckets of this shape, for batches within a bound.
+    /// Parameters worth comparing for groups of buckets of a shape, within a failure bound.
     ///
     /// # Errors
     /// The errors of [`Parameters::candidates`].
@@ -128,54 +128,58 @@ impl<S: Bucket> BatchedParams<S> {
     /// The best parameters for batches of up to `capacity` records.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the
-    /// scheme below.
+    /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], and the errors of
+    /// the scheme below.
     pub fn for_capacity(shape: Shape, target: impl Into<Target>, capacity: usize) -> Result<Self> {
         let capacity = checked(capacity)?;
         let Target { goal, failure } = target.into();
+
         Self::best_of(shape, capacity, Target { goal, failure }, |bucket| {
             S::groups_of(bucket, failure)
         })
     }
 
-    /// The best parameters with groups of buckets by this rule.
+    /// Finds the best parameters with the groups that `groups_of` gives for a bucket.
     fn best_of(
         shape: Shape,
         capacity: usize,
         Target { goal, failure }: Target,
         groups_of: impl Fn(Shape) -> Result<Vec<S::Params>>,
     ) -> Result<Self> {
-        let (fit, errors): (Vec<_>, Vec<_>) =
-            Self::of_capacity(shape, capacity, failure, groups_of)
-                .into_iter()
-                .partition(Result::is_ok);
-        let none = || Self::unfit(format!("no buckets for batches of {capacity}"));
-        best(fit.into_iter().flatten(), |params| params.score(goal)).ok_or_else(|| {
-            errors
-                .into_iter()
-                .find_map(Result::err)
-                .unwrap_or_else(none)
-        })
+        let mut fit = Vec::new();
+        let mut first_error = None;
+        for params in Self::of_capacity(shape, capacity, failure, groups_of) {
+            match params {
+                Ok(params) => fit.push(params),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+
+        if let Some(params) = best(fit, |params| params.score(goal)) {
+            return Ok(params);
+        }
+        let none = format!("no buckets for batches of {capacity}");
+        Err(first_error.unwrap_or_else(|| Self::unfit(none)))
     }
 
     /// All numbers of copies within the bound, with all parameters of the scheme below for their
-    /// buckets, and the errors of those that do not fit.
+    /// buckets. Parameters that do not fit give an error.
     fn of_capacity(
         shape: Shape,
         capacity: usize,
         failure: FailureBound,
         groups_of: impl Fn(Shape) -> Result<Vec<S::Params>>,
     ) -> Vec<Result<Self>> {
-        // One record needs one copy. With one copy each, two records soon share a bucket.
-        let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
-        let width = |functions| {
-            least_width(capacity, functions, shape.records(), failure)
-                .map(|width| (functions, width))
-        };
         let mut all = Vec::new();
-        for (functions, width) in functions.filter_map(width) {
+
+        // One record needs one copy. With one copy each, two records soon share a bucket.
+        for functions in capacity.min(2)..=MOST_FUNCTIONS.min(capacity) {
+            let Some(width) = least_width(capacity, functions, shape.records(), failure) else {
+                continue;
+            };
             let buckets = Buckets { functions, width };
             let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits());
+
             match of_bucket.and_then(&groups_of) {
                 Ok(groups) => {
                     all.extend(
@@ -187,20 +191,13 @@ impl<S: Bucket> BatchedParams<S> {
                 Err(error) => all.push(Err(error)),
             }
         }
+
         all
     }
 
     fn new(shape: Shape, capacity: usize, buckets: Buckets, inner: S::Params) -> Result<Self> {
         let placement_log2 = placement_log2(capacity, buckets, shape.records());
         let failure = inner.describe().failure_bound;
-        // Negated, so that NaN is refused.
-        let holds = placement_log2 <= failure.log2();
-        if !holds {
-            let reason = format!(
-                "{capacity} records find no places with probability 2^{placement_log2:.1}, above {failure}"
-            );
-            return Err(Self::unfit(reason));
-        }
         let params = Self {
             shape,
             capacity,
@@ -208,30 +205,62 @@ impl<S: Bucket> BatchedParams<S> {
             placement_log2,
             inner,
         };
-        let records = params.part_records().saturating_mul(params.parts() as u64);
-        let found = params.inner.shape();
-        let expected = Shape::new(records, shape.record_bits())?;
+
+        params.check_placement(failure)?;
+        params.check_groups()?;
+        params.check_query()?;
+        check_failure(S::BATCHED_NAME, params.failure_log2(), failure)?;
+
+        Ok(params)
+    }
+
+    /// Checks the probability that a batch finds no places.
+    fn check_placement(&self, failure: FailureBound) -> Result<()> {
+        let capacity = self.capacity;
+        let placement_log2 = self.placement_log2;
+
+        // NaN is not below any bound, and is refused.
+        if placement_log2 <= failure.log2() {
+            return Ok(());
+        }
+
+        let reason = format!(
+            "{capacity} records find no places with probability 2^{placement_log2:.1}, above {failure}"
+        );
+        Err(Self::unfit(reason))
+    }
+
+    /// Checks that groups have the records of their buckets, and are not mostly empty.
+    fn check_groups(&self) -> Result<()> {
+        let parts = self.parts();
+        let buckets = self.bucket_count();
+
+        let records = self.part_records().saturating_mul(parts as u64);
+        let found = self.inner.shape();
+        let expected = Shape::new(records, self.shape.record_bits())?;
         if found != expected {
             return Err(Self::unfit(format!(
                 "groups of buckets of {found:?} for {expected:?}"
             )));
         }
-        if params.parts() > params.bucket_count().next_power_of_two() {
-            let parts = params.parts();
-            let buckets = params.bucket_count();
+
+        if parts > buckets.next_power_of_two() {
             return Err(Self::unfit(format!(
                 "groups of {parts} for {buckets} buckets, mostly empty"
             )));
         }
-        if params.query_bytes() > MAX_QUERY_BYTES {
-            let reason = format!(
-                "a query of {} bytes, above {MAX_QUERY_BYTES}",
-                params.query_bytes()
-            );
-            return Err(Self::unfit(reason));
+        Ok(())
+    }
+
+    /// Checks the length of a query.
+    fn check_query(&self) -> Result<()> {
+        let bytes = self.query_bytes();
+        if bytes > MAX_QUERY_BYTES {
+            return Err(Self::unfit(format!(
+                "a query of {bytes} bytes, above {MAX_QUERY_BYTES}"
+            )));
         }
-        check_failure(S::BATCHED_NAME, params.failure_log2(), failure)?;
-        Ok(params)
+        Ok(())
     }
 
     /// Parameters with these buckets in groups of at most `parts`, without the bound: for tests.
@@ -247,6 +276,7 @@ impl<S: Bucket> BatchedParams<S> {
             .into_iter()
             .rfind(|inner| S::parts(inner) <= parts);
         let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets"))?;
+
         Ok(Self {
             shape,
             capacity,
@@ -271,7 +301,7 @@ impl<S: Bucket> BatchedParams<S> {
         self.bucket_count().div_ceil(self.parts())
     }
 
-    /// Records of each part of a group. Those beyond a bucket's are zero.
+    /// Records of each part of a group. Records beyond a bucket's are zero.
     pub(super) fn part_records(&self) -> u64 {
         S::part_records(&self.inner, self.buckets.records(self.shape.records()))
     }
@@ -281,7 +311,7 @@ impl<S: Bucket> BatchedParams<S> {
         self.buckets.records(self.shape.records())
     }
 
-    /// The group of a place, and the index there.
+    /// The group of a place, and its index in the group.
     pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
         let group = place.bucket / self.parts();
         let part = place.bucket % self.parts();
@@ -312,9 +342,12 @@ impl<S: Bucket> BatchedParams<S> {
     fn sizes(&self) -> Sizes {
         let one = self.inner.describe().sizes;
         let count = self.groups() as u64;
+
+        // A message has its parameters and the shared part of a query once, not for each group.
         let parameters = 8 + self.inner.encode().len();
         let public = payload(one.public) - parameters;
         let shared = S::Query::shared(&self.inner).len() as u64;
+
         Sizes {
             public: sealed(8 + self.encode().len() + SEED_BYTES + public * self.groups()),
             hint: one.hint * count,
@@ -330,6 +363,7 @@ impl<S: Bucket> BatchedParams<S> {
     fn work(&self) -> Work {
         let one = self.inner.describe().work;
         let count = self.groups();
+
         Work {
             setup: repeated(&one.setup, count),
             query: repeated(&one.query, count),
@@ -355,10 +389,12 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
-            other => {
-                let groups = |bucket| Ok(vec![S::Params::with_choice(bucket, other)?]);
-                Self::best_of(shape, default_capacity(shape), Target::default(), groups)
-            }
+            other => Self::best_of(
+                shape,
+                default_capacity(shape),
+                Target::default(),
+                |bucket| Ok(vec![S::Params::with_choice(bucket, other)?]),
+            ),
         }
     }
 
@@ -399,7 +435,9 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
                 format!("2^{:.1}", self.placement_log2),
             ),
         ];
+
         parameters.extend(one.parameters);
+
         Description {
             scheme: S::BATCHED_NAME,
             privacy: S::PRIVACY,
@@ -428,11 +466,13 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
+
         writer.u64(self.shape.records()).u32(self.capacity as u32);
         writer
             .u8(self.buckets.functions as u8)
             .u32(self.buckets.width as u32);
         writer.raw(&self.inner.encode());
+
         writer.finish()
     }
 
@@ -442,12 +482,15 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         let capacity = checked(reader.u32()? as usize)?;
         let functions = usize::from(reader.u8()?);
         let width = reader.u32()? as usize;
+
+        // Checked before `new`, whose time grows with the width.
         let widest = most_width(capacity, records);
         if !(1..=MOST_FUNCTIONS).contains(&functions) || !(1..=widest).contains(&width) {
             let found = format!("{functions} times {width} buckets for {records} records");
             let expected = format!("1 to {MOST_FUNCTIONS} times 1 to {widest}");
             return Err(Error::malformed("parameters of batches", found, expected));
         }
+
         let inner = S::Params::decode(reader.rest())?;
         let shape = Shape::new(records, inner.shape().record_bits())?;
         Self::new(shape, capacity, Buckets { functions, width }, inner)
@@ -462,6 +505,7 @@ fn checked(capacity: usize) -> Result<usize> {
     if (1..=MAX_CAPACITY).contains(&capacity) {
         return Ok(capacity);
     }
+
     let expected = format!("1 to {MAX_CAPACITY}");
     Err(Error::out_of_bounds(
         "the number of records of a batch",

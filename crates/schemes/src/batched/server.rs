@@ -37,13 +37,16 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::BATCHED_NAME, params.shape(), records)?;
+
         // Copies are read in random order, each record several times.
         let mut packed = vec![0; params.shape().total_bytes() as usize];
         records.read_packed(0, params.shape().records(), &mut packed)?;
         let records = RecordBuffer::from_packed(params.shape(), packed)?;
+
         let seed = Seed::random(rng);
         let inner = &params.inner;
         let code = Code::new(params.shape().records(), params.buckets, &seed);
+
         progress.stage("prepare buckets", params.groups() as u64);
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
@@ -53,6 +56,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
                 params: &params,
                 group,
             };
+            // A batch has one secret, so that the groups reuse the masks of the first one's keys.
             let server = match groups.first() {
                 None => S::Server::setup(inner.clone(), &copies, rng, &NoProgress),
                 Some(first) => {
@@ -62,6 +66,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             groups.push(server?);
             progress.advance(1);
         }
+
         Ok(Self::of_groups(params, seed, code, groups))
     }
 
@@ -80,14 +85,15 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         progress: &dyn Progress,
     ) -> Result<Vec<BatchedAnswer<S>>> {
         progress.stage("answer", self.groups.len() as u64);
-        let of_group = |(group, server): (usize, &S::Server)| {
+        let answers = parallel::try_map(self.groups.iter().enumerate(), |(group, server)| {
             let queries = batch
                 .iter()
                 .map(|(_, query)| (Session::anonymous(), &query.groups[group]));
             // Groups run in parallel, so only the whole has progress stages.
             server.answer_many(queries.collect(), &NoProgress)
-        };
-        let answers = parallel::try_map(self.groups.iter().enumerate(), of_group)?;
+        })?;
+
+        // From answers of each group to the groups of each answer.
         let mut batches: Vec<BatchedAnswer<S>> = batch
             .iter()
             .map(|_| BatchedAnswer {
@@ -95,22 +101,24 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             })
             .collect();
         for of_group in answers {
-            batches
-                .iter_mut()
-                .zip(of_group)
-                .for_each(|(batch, answer)| batch.groups.push(answer));
+            for (batch, answer) in batches.iter_mut().zip(of_group) {
+                batch.groups.push(answer);
+            }
         }
+
         Ok(batches)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
+
         let mut update = Counts::new();
         for (server, changes) in self.groups.iter().zip(self.by_group(changes)) {
             if !changes.is_empty() {
                 update = update.and(server.update_cost(&changes)?.update);
             }
         }
+
         Ok(UpdateEstimate {
             update,
             setup: self.params.describe().work.setup,
@@ -125,12 +133,14 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
+
         progress.stage("update buckets", self.groups.len() as u64);
         let mut groups = Vec::with_capacity(self.groups.len());
         for (server, changes) in self.groups.iter().zip(self.by_group(changes)) {
             groups.push(server.update(&changes, rng, &NoProgress)?);
             progress.advance(1);
         }
+
         Ok(Self::of_groups(
             self.params.clone(),
             self.public.seed,
@@ -152,6 +162,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             .iter()
             .map(|server| server.on_device(device))
             .collect::<Result<_>>()?;
+
         Ok(Self::of_groups(
             self.params.clone(),
             self.public.seed,
@@ -165,42 +176,22 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let shape = self.params.shape();
         if count == 0 || count < shape.records() / MANY {
-            let record = |index| {
-                self.code
-                    .places_vartime(index)
-                    .next()
-                    .map(|place| self.record(place))
-            };
-            return read_each(&shape, (first, count), out, |index| {
-                record(index).transpose()
-            });
+            return read_each(&shape, (first, count), out, |index| self.first_copy(index));
         }
-        check_read(&shape, first, count, out.len())?;
-        let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
-        for bucket in 0..self.params.buckets.width {
-            let copies = self.bucket(bucket)?;
-            for position in 0..copies.shape().records() {
-                let index = self.code.record_at(Place { bucket, position });
-                if let Some(at) = index
-                    .and_then(|index| index.checked_sub(first))
-                    .filter(|at| *at < count)
-                {
-                    packed.set(at, &copies.get(position)?)?;
-                }
-            }
-        }
-        out.copy_from_slice(packed.packed());
-        Ok(())
+        self.read_buckets(first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(HEADER, &[&self.public.seed.0])?;
-        let mut groups = self.groups.iter().enumerate();
-        groups.try_for_each(|(group, server)| server.save(&mut GroupSink { sink, group }))
+        for (group, server) in self.groups.iter().enumerate() {
+            server.save(&mut GroupSink { sink, group })?;
+        }
+        Ok(())
     }
 
     fn load(params: BatchedParams<S>, source: &dyn SectionSource) -> Result<Self> {
         let seed = load_seed(source, HEADER)?;
+
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
             let inner = params.inner.clone();
@@ -210,6 +201,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
                 Some(first) => S::Server::load_sharing_keys(first, inner, &source)?,
             });
         }
+
         let code = Code::new(params.shape().records(), params.buckets, &seed);
         Ok(Self::of_groups(params, seed, code, groups))
     }
@@ -221,6 +213,7 @@ impl<S: Bucket> BatchedServer<S> {
             seed,
             groups: groups.iter().map(|one| one.public().clone()).collect(),
         };
+
         Self {
             params,
             public,
@@ -229,12 +222,13 @@ impl<S: Bucket> BatchedServer<S> {
         }
     }
 
-    /// The record whose copy has this position in a bucket; `None` if there is none. Places are public.
+    /// The record whose copy has this position in a bucket; `None` if there is none. Places are
+    /// public.
     pub fn record_at(&self, bucket: usize, position: u64) -> Option<u64> {
-        let exists = bucket < self.params.bucket_count() && position < self.params.bucket_records();
-        exists
-            .then(|| self.code.record_at(Place { bucket, position }))
-            .flatten()
+        if bucket >= self.params.bucket_count() || position >= self.params.bucket_records() {
+            return None;
+        }
+        self.code.record_at(Place { bucket, position })
     }
 
     /// Changes of each group's records.
@@ -252,11 +246,34 @@ impl<S: Bucket> BatchedServer<S> {
         all
     }
 
+    /// Reads a range of records from the first group's buckets, one bucket after the other.
+    fn read_buckets(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let shape = self.params.shape();
+        check_read(&shape, first, count, out.len())?;
+
+        let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
+        for bucket in 0..self.params.buckets.width {
+            let copies = self.bucket(bucket)?;
+            for position in 0..copies.shape().records() {
+                let Some(index) = self.code.record_at(Place { bucket, position }) else {
+                    continue;
+                };
+                if (first..first + count).contains(&index) {
+                    packed.set(index - first, &copies.get(position)?)?;
+                }
+            }
+        }
+
+        out.copy_from_slice(packed.packed());
+        Ok(())
+    }
+
     /// Reads all records of a bucket.
     fn bucket(&self, bucket: usize) -> Result<RecordBuffer> {
         let records = self.params.buckets.records(self.params.shape().records());
         let shape = Shape::new(records, self.params.shape().record_bits())?;
         let mut packed = vec![0; shape.total_bytes() as usize];
+
         // Buckets start at whole bytes in their group.
         let (group, first) = self.params.in_group(Place {
             bucket,
@@ -266,8 +283,16 @@ impl<S: Bucket> BatchedServer<S> {
         RecordBuffer::from_packed(shape, packed)
     }
 
+    /// Reads the first copy of a record.
+    fn first_copy(&self, index: u64) -> Result<Option<Record>> {
+        match self.code.places_vartime(index).next() {
+            Some(place) => Ok(Some(self.record(place)?)),
+            None => Ok(None),
+        }
+    }
+
     /// Reads the record at a place.
-    fn record(&self, place: Place) -> Result<Vec<u8>> {
+    fn record(&self, place: Place) -> Result<Record> {
         let (group, index) = self.params.in_group(place);
         let source = GroupRecords::<S> {
             server: &self.groups[group],
@@ -310,11 +335,15 @@ impl<S: Bucket> Copies<'_, S> {
         if bucket >= self.params.bucket_count() {
             return Ok(None);
         }
-        let record = self.code.record_at(Place {
+
+        let place = Place {
             bucket,
             position: index % of_part,
-        });
-        record.map(|index| self.records.get(index)).transpose()
+        };
+        match self.code.record_at(place) {
+            Some(record) => Ok(Some(self.records.get(record)?)),
+            None => Ok(None),
+        }
     }
 }
 

@@ -61,6 +61,7 @@ fn check_batches<S: Bucket>(
     let sizes = params.describe().sizes;
     let last = records.shape().records() - 1;
     let sent = |bytes: &[u8]| (bytes.len() + envelope::OVERHEAD) as u64;
+
     let mut asked = 0;
     for indices in [
         vec![last],
@@ -77,12 +78,14 @@ fn check_batches<S: Bucket>(
             .unwrap()
             .encode(params);
         assert_eq!(sent(&answer), sizes.answer);
+
         // Fewer buckets than the bound requires: some batches find no places, which only the client
         // sees.
         let Ok(found) = client.extract(secret, BatchedAnswer::decode(params, &answer).unwrap())
         else {
             continue;
         };
+
         let expected: Vec<_> = indices
             .iter()
             .map(|&index| records.get(index).unwrap())
@@ -158,6 +161,7 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     let server = prepared::<InspireInParts>(&sample(40, 24), 4, &mut rng);
     let client = client_of(&server);
     let batches = [0, 1].map(|_| client.query(None, &[3], &mut rng).unwrap().1);
+
     let params = &server.params().inner;
     let encoded = batches.map(|batch| {
         batch
@@ -166,11 +170,13 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
             .map(|one| one.encode(params))
             .collect::<Vec<_>>()
     });
+
     let shared = <InspireInParts as Scheme>::Query::shared(params);
     assert!(!shared.is_empty() && encoded[0].len() == 3);
     for query in &encoded[0][1..] {
         assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);
     }
+
     // Each batch has a fresh secret.
     assert_ne!(encoded[0][0][shared.clone()], encoded[1][0][shared.clone()]);
     let mut selectors: Vec<_> = encoded
@@ -209,9 +215,11 @@ fn batches_without_places_are_asked_as_others_and_fail_at_the_end() {
         functions: 3,
         width: 1,
     };
+
     let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, buckets, 1).unwrap();
     let server = BatchedServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = client_of(&server);
+
     let lengths = [&[1, 2, 3][..], &[1, 2, 3, 4]].map(|indices| {
         let (secret, query) = client.query(None, indices, &mut rng).unwrap();
         let length = query.encode(server.params()).len();
@@ -228,6 +236,7 @@ fn batches_without_places_are_asked_as_others_and_fail_at_the_end() {
         }
         length
     });
+
     assert_eq!(lengths[0], lengths[1]);
     let refused = client.query(None, &[0; 6], &mut rng).err().unwrap();
     assert_eq!(refused.code(), "batch_size");
@@ -255,9 +264,11 @@ fn every_full_batch_of_many_finds_places_under_the_bound() {
 fn parameters_round_trip_and_weak_ones_are_refused() {
     let shape = Shape::new(1 << 16, 64).unwrap();
     let params = BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, 32).unwrap();
+
     let decoded = BatchedParams::<Simple>::decode(&params.encode()).unwrap();
     assert_eq!(decoded.encode(), params.encode());
     assert_eq!(decoded.describe().limits.batch, 32);
+
     let wide = BatchedParams::<Simple>::unbounded(
         shape,
         4,
@@ -274,11 +285,13 @@ fn parameters_round_trip_and_weak_ones_are_refused() {
             .code(),
         "malformed"
     );
+
     for capacity in [0, params::MAX_CAPACITY + 1] {
         let error =
             BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, capacity).unwrap_err();
         assert_eq!(error.code(), "out_of_bounds");
     }
+
     let weak = BatchedParams::<Simple>::unbounded(
         shape,
         64,
@@ -299,6 +312,7 @@ fn every_place_is_a_copy_of_the_record_that_finds_it() {
     {
         let buckets = Buckets { functions, width };
         let code = Code::new(records, buckets, &Seed([3; 32]));
+
         let mut copies = 0;
         for bucket in 0..buckets.count() {
             for position in 0..buckets.records(records) {
@@ -310,6 +324,7 @@ fn every_place_is_a_copy_of_the_record_that_finds_it() {
                 assert!(code.places_vartime(record).any(|found| found == place));
             }
         }
+
         assert_eq!(copies, records * functions as u64);
     }
 }
@@ -452,6 +467,7 @@ fn widths_are_least_and_known() {
             placement_log2(capacity, of(functions, width - 1), MANY) > FailureBound::DEFAULT.log2()
         );
     }
+
     assert_eq!(least_width(64, 2, 1000, FailureBound::DEFAULT), None);
     // Not beyond the records, and not before them.
     assert!(least_width(16, 4, 10, FailureBound::DEFAULT).is_some_and(|width| width <= 10));

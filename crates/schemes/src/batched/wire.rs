@@ -60,12 +60,15 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
                 expected,
             });
         };
+
         let parts = equal_parts("the public parts of buckets", rest, count)?;
         let groups: Vec<S::Public> = parts
             .iter()
             .map(|part| S::Public::decode(&params.inner, part))
             .collect::<Result<_>>()?;
+
         check_distinct(groups.iter().flat_map(S::seeds).collect())?;
+
         Ok(Self {
             seed: Seed(*seed),
             groups,
@@ -107,14 +110,15 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
         Error::check_length("a query of a batch", bytes.len(), params.query_bytes())?;
         let shared = S::Query::shared(&params.inner);
         let (common, rest) = bytes.split_at(shared.len());
-        let one = |part: &[u8]| {
+
+        let mut groups = Vec::with_capacity(params.groups());
+        for part in equal_parts("the queries of buckets", rest, params.groups())? {
             let (before, after) = part.split_at(shared.start);
-            S::Query::decode(&params.inner, &[before, common, after].concat())
-        };
-        let parts = equal_parts("the queries of buckets", rest, params.groups())?;
-        Ok(Self {
-            groups: parts.into_iter().map(one).collect::<Result<_>>()?,
-        })
+            let query = [before, common, after].concat();
+            groups.push(S::Query::decode(&params.inner, &query)?);
+        }
+
+        Ok(Self { groups })
     }
 }
 
@@ -129,10 +133,12 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("an answer of a batch", bytes.len(), params.answer_bytes())?;
         let parts = equal_parts("the answers of buckets", bytes, params.groups())?;
-        let one = |part: &&[u8]| S::Answer::decode(&params.inner, part);
-        Ok(Self {
-            groups: parts.iter().map(one).collect::<Result<_>>()?,
-        })
+        let groups = parts
+            .iter()
+            .map(|part| S::Answer::decode(&params.inner, part))
+            .collect::<Result<_>>()?;
+
+        Ok(Self { groups })
     }
 }
 

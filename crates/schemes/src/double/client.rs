@@ -50,13 +50,17 @@ impl Client<Double> for DoubleClient {
         let DoubleParams {
             layout, bits, lwe, ..
         } = &self.params;
+
         let place = layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
+
+        // Two secrets: the levels must not share one.
         let keys = [(); 2].map(|()| lwe.key(&mut rng).to_vec());
         let secret = DoubleSecret {
             keys,
             slot: place.slot,
         };
+
         let column = UnitVector {
             selected: place.column,
             length: layout.columns,
@@ -67,6 +71,7 @@ impl Client<Double> for DoubleClient {
             length: layout.units,
             log2_delta: SECOND.log2_delta,
         };
+
         let masks = [
             first_masks(self.public.seed),
             second_masks(self.public.seed),
@@ -75,6 +80,7 @@ impl Client<Double> for DoubleClient {
             first: lwe.encrypt(&masks[0], &secret.keys[0], column, bits.first, &mut rng),
             second: lwe.encrypt(&masks[1], &secret.keys[1], unit, bits.second, &mut rng),
         };
+
         Ok((secret, query))
     }
 
@@ -94,9 +100,11 @@ impl DoubleClient {
     pub(super) fn phases(&self, key: &[u32], answer: &DoubleAnswer) -> Result<Zeroizing<Vec<u32>>> {
         let mask = self.params.bits.mask;
         let body = self.params.bits.body;
+
         let mut phases = Zeroizing::new(Vec::with_capacity(answer.bodies.len()));
         let mut wide = Vec::new();
         let mut row = vec![0; N];
+
         for packed in self.public.hint.chunks_exact(self.params.hint_row_bytes()) {
             bits::unpack(packed, mask, N, &mut wide)
                 .map_err(|error| Error::malformed("double's hint", error, "whole rows"))?;
@@ -105,10 +113,12 @@ impl DoubleClient {
                 .for_each(|(word, &wide)| *word = wide as u32);
             phases.push(dot(&row, key));
         }
+
         phases.extend(answer.masks.chunks_exact(N).map(|row| dot(row, key)));
         for (phase, &value) in phases.iter_mut().zip(&answer.bodies) {
             *phase = (value << (LOG2_Q - body)).wrapping_sub(*phase << (LOG2_Q - mask));
         }
+
         Ok(phases)
     }
 
@@ -120,13 +130,15 @@ impl DoubleClient {
         answer: &DoubleAnswer,
     ) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let phases = self.phases(key, answer)?;
+
         let mut worst = 0;
-        let decode_one = |&phase: &u32| {
+        let digits = phases.iter().map(|&phase| {
             let (value, distance) = decode(phase, SECOND.log2_delta);
             worst = worst.max(distance);
             (value as u8).wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1)
-        };
-        let digits = Zeroizing::new(phases.iter().map(decode_one).collect());
+        });
+        let digits = Zeroizing::new(digits.collect());
+
         Ok((digits, worst))
     }
 }
@@ -151,7 +163,7 @@ pub(crate) fn decode_unit(
 pub(super) struct UnitDigits {
     pub(super) mask: Digits,
     pub(super) body: Digits,
-    /// Digits of all hint rows; those of the answers follow.
+    /// Digits of all hint rows; the digits of the answers follow.
     pub(super) rows: usize,
 }
 
@@ -166,17 +178,20 @@ pub(super) fn join_unit<D>(
     let bytes = masks
         .chunks_exact(N * mask.count)
         .zip(bodies.chunks_exact(body.count));
+
     let mut worst = 0;
-    let decode_byte = |(masks, bodies): (&[D], &[D])| {
+    let mut unit = Zeroizing::new(Vec::with_capacity(bytes.len()));
+    for (masks, bodies) in bytes {
         let row = masks
             .chunks_exact(mask.count)
             .map(|digits| mask.join_leading(digits.iter().map(value)));
         let row = Zeroizing::new(row.collect::<Vec<_>>());
         let body = body.join_leading(bodies.iter().map(value));
+
         let (value, distance) = decode(body.wrapping_sub(dot(&row, key)), FIRST.log2_delta);
         worst = worst.max(distance);
-        (value as u8).wrapping_add(BYTE_CENTRE)
-    };
-    let unit = Zeroizing::new(bytes.map(decode_byte).collect());
+        unit.push((value as u8).wrapping_add(BYTE_CENTRE));
+    }
+
     (unit, worst)
 }

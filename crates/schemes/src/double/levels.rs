@@ -3,9 +3,10 @@
 //! The first is SimplePIR over bytes, the second SimplePIR over digits of the first one's hint and
 //! answers.
 //!
-//! In an update, each changed row of D needs its row of D·A₁ again. Each changed digit is a rank-one
-//! update of the second level's hint; if many changed, the product is computed again. Database,
-//! digits and hint are copied once, since the old version still answers, and A₁ is transformed once.
+//! In an update, each changed row of D needs its row of D·A₁ again. Each changed digit is a
+//! rank-one update of the second level's hint; if many changed, the product is computed again.
+//! Database, digits and hint are copied once, since the old version still answers, and A₁ is
+//! transformed once.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -101,13 +102,14 @@ impl FirstLevel {
         multiply(lwe, &self.products(lwe), &self.database, progress)
     }
 
-    /// The rows of D·A₁ of these units, B rows of n words for each.
+    /// The rows of D·A₁ of some units, B rows of n words for each.
     pub(crate) fn hint_rows(&self, lwe: &LweParams, layout: &Layout, units: &[usize]) -> Vec<u32> {
         let products = self.products(lwe);
         let bytes = layout.unit_layout.unit_bytes;
         let rows = units
             .iter()
             .flat_map(|unit| unit * bytes..(unit + 1) * bytes);
+
         parallel::map(rows, |row| {
             row_products(lwe, &products, &self.database, row)
         })
@@ -125,29 +127,26 @@ impl FirstLevel {
         answers
     }
 
-    /// The level after changes, and the units that changed in any column; `None` if no byte differs.
-    ///
-    /// # Errors
-    /// The errors of [`Layout::change`].
+    /// The level after changes, and the units that changed in any column; `None` if no byte
+    /// differs.
     pub(crate) fn change(
         &self,
         layout: &Layout,
         changes: &[Change],
     ) -> Result<Option<(Self, Vec<usize>)>> {
-        let changed = layout.change(&self.database, changes)?;
-        Ok(changed.map(|(database, differences)| {
-            let units = differences
-                .iter()
-                .map(|difference| difference.row / layout.unit_layout.unit_bytes);
-            let units: BTreeSet<usize> = units.collect();
-            (
-                Self {
-                    database,
-                    masks: self.masks,
-                },
-                units.into_iter().collect(),
-            )
-        }))
+        let Some((database, differences)) = layout.change(&self.database, changes)? else {
+            return Ok(None);
+        };
+
+        let units: BTreeSet<usize> = differences
+            .iter()
+            .map(|difference| difference.row / layout.unit_layout.unit_bytes)
+            .collect();
+        let first = Self {
+            database,
+            masks: self.masks,
+        };
+        Ok(Some((first, units.into_iter().collect())))
     }
 }
 
@@ -179,9 +178,6 @@ pub(crate) struct SecondLevel {
 
 impl SecondLevel {
     /// The second level over the hint of the first, rows × n words.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for a hint of another layout.
     pub(crate) fn new(
         lwe: &LweParams,
         layout: &Layout,
@@ -191,21 +187,15 @@ impl SecondLevel {
     ) -> Result<Self> {
         let digits = split_hint(layout, hint, progress);
         let products = MaskProducts::new(lwe, masks, layout.units, CENTRE);
+
         progress.stage("hint", digits.rows() as u64);
         let masks = multiply(lwe, &products, &digits, progress);
-        Self::from_parts(
-            lwe,
-            layout,
-            digits,
-            products,
-            BlobSlice::new(masks.into(), "double's masks")?,
-        )
+        let masks = BlobSlice::new(masks.into(), "double's masks")?;
+
+        Self::from_parts(lwe, layout, digits, products, masks)
     }
 
-    /// A second level from its parts.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for masks that are not n words a row of digits.
+    /// A second level from its parts. Masks must be n words for each row of digits.
     pub(crate) fn from_parts(
         lwe: &LweParams,
         layout: &Layout,
@@ -218,6 +208,7 @@ impl SecondLevel {
             masks.bytes().len(),
             4 * lwe.n() * digit_rows(layout),
         )?;
+
         Ok(Self {
             unit_bytes: layout.unit_layout.unit_bytes,
             digits,
@@ -236,28 +227,27 @@ impl SecondLevel {
         firsts: &[Vec<u32>],
     ) -> Vec<Ciphertexts> {
         let offline = self.digits.products(queries, bits, CENTRE);
-        let ciphertexts = |((query, first), mut bodies): ((&&[u32], &Vec<u32>), Vec<u32>)| {
+
+        let mut ciphertexts = Vec::with_capacity(queries.len());
+        for ((query, first), mut bodies) in queries.iter().zip(firsts).zip(offline) {
             let online = self.online_digits(first);
             bodies.extend(online.iter().map(|digits| centred_dot(digits, query)));
             bodies.iter_mut().for_each(|body| *body <<= LOG2_Q - bits);
+
             let masks = parallel::map(&online, |digits| self.products.of_row(lwe, digits));
-            Ciphertexts {
+            ciphertexts.push(Ciphertexts {
                 bodies,
                 masks: masks.concat(),
-            }
-        };
-        queries
-            .iter()
-            .zip(firsts)
-            .zip(offline)
-            .map(ciphertexts)
-            .collect()
+            });
+        }
+        ciphertexts
     }
 
-    /// The digits of first answers: for each byte of a unit and each digit, those of all units.
+    /// The digits of first answers: a row of all units for each byte of a unit and each digit.
     fn online_digits(&self, first: &[u32]) -> Vec<Vec<u8>> {
         let mut digits =
             vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
+
         for (row, &word) in first.iter().enumerate() {
             let columns = digits
                 .chunks_exact_mut(BODY.count)
@@ -266,30 +256,36 @@ impl SecondLevel {
                 column.push(digit);
             }
         }
+
         digits
     }
 
-    /// The level with the digits of these units from their new rows of D·A₁.
-    ///
-    /// # Errors
-    /// Does not fail for a second level of this layout and encryption.
+    /// The level after changes: `encryption` has its parameters and A₂, `changed` the changed units
+    /// and their new rows of D·A₁. Does not fail for a second level of this layout and encryption.
     pub(crate) fn change(
         &self,
-        (lwe, masks): (&LweParams, &Masks),
+        encryption: (&LweParams, &Masks),
         layout: &Layout,
-        (units, hint): (&[usize], &[u32]),
+        changed: (&[usize], &[u32]),
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let (lwe, masks) = encryption;
+        let (units, hint) = changed;
+
+        // The old version still answers, so that this one changes copies.
         let mut sums = few(layout, units.len()).then(|| AlignedBytes::copy_of(self.masks.bytes()));
         let mut tiles = AlignedBytes::copy_of(self.digits.tiles());
         let bytes = tiles.bytes_mut();
         let mut digits = vec![0; digit_rows(layout)];
         let mut mask = vec![0; lwe.n()];
+
         for (&unit, words) in units.iter().zip(hint.chunks_exact(self.unit_bytes * N)) {
             split_words(words, &mut digits);
             if sums.is_some() {
                 masks.row(unit, &mut mask);
             }
+
+            // A digit that changes by x adds x times the unit's row of A₂ to its row of masks.
             for (row, &digit) in digits.iter().enumerate() {
                 let old = &mut bytes[self.digits.position(row, unit)];
                 let difference = i32::from(digit) - i32::from(*old);
@@ -304,6 +300,7 @@ impl SecondLevel {
             }
             progress.advance(1);
         }
+
         let digits = ByteMatrix::new(digits.len(), layout.units, tiles.into());
         let sums = sums.unwrap_or_else(|| {
             progress.stage("hint", digits.rows() as u64);
@@ -329,6 +326,7 @@ fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMat
     let rows = digit_rows(layout);
     let columns = layout.units;
     let words = layout.unit_layout.unit_bytes * N;
+
     progress.stage("digits", columns as u64);
     let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
     let Ok(()) = write_columns(tiles.bytes_mut(), rows, columns, |unit, out| {
@@ -336,6 +334,7 @@ fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMat
         progress.advance(1);
         Ok::<(), Infallible>(())
     });
+
     ByteMatrix::new(rows, columns, tiles.into())
 }
 

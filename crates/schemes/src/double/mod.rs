@@ -10,6 +10,14 @@
 //! columns are the rows of D, and a second encrypted unit vector selects one. The client downloads
 //! the hint of that database once; its size depends on n, not on D.
 //!
+//! ```text
+//! setup    D ← records as bytes; H₁ ← D·A₁; D₂ ← digits of H₁; hint ← D₂·A₂
+//! query    q₁ ← A₁·s₁ + e₁ + Δ·(unit vector of the column), q₂ the same for the row under A₂, s₂
+//! answer   a₁ ← D·q₁                          all queries in one pass over the database
+//!          (digits of H₁ and a₁)·q₂, and (digits of a₁)·A₂: what is known only now
+//! extract  remove s₂: the digits of the row of H₁ and of a₁; remove s₁: the record
+//! ```
+//!
 //! | the paper | function |
 //! |---|---|
 //! | `Setup` | [`server::DoubleServer`]'s `setup`; D·A₁, its digits and their hint in `levels` |

@@ -3,9 +3,9 @@
 //! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the
 //! query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
 //! parameter); the query's fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance
-//! (4ᵏ + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is
-//! known before the secret s is drawn; the rounding |β| of the body. Each sum is subgaussian, and
-//! they count as independent, though rᶜ and ρⁱ both follow from A. All but β together are
+//! (4ᵏ + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which
+//! is known before the secret s is drawn; the rounding |β| of the body. Each sum is subgaussian,
+//! and they count as independent, though rᶜ and ρⁱ both follow from A. All but β together are
 //! subgaussian with
 //!
 //! deviation² = w²·(σ² + (4ᵏ + 2)/12)·count + σ²·n·4ᵗ/4,
@@ -86,6 +86,7 @@ impl Level {
         } else {
             2f64.powi(mask as i32 - 1)
         };
+
         let errors = word * word * (SIGMA * SIGMA + rounding_square(query)) * count as f64;
         (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
     }
@@ -101,6 +102,7 @@ impl Level {
     ) -> Option<u32> {
         let deviations = Tails::Gaussian.deviations(coefficients as f64, tail_log2(failure));
         let bound = deviation * deviations + f64::from((1u32 << body) >> 1);
+
         let limit = FILL * f64::from(1 << (self.log2_delta - 1));
         (bound <= limit).then(|| bound.ceil() as u32)
     }
@@ -123,19 +125,17 @@ pub(crate) fn first_bound(layout: &Layout, query: u32, failure: FailureBound) ->
     )
 }
 
-fn second_bound(
-    layout: &Layout,
-    [query, mask, body]: [u32; 3],
-    failure: FailureBound,
-) -> Option<u32> {
-    let deviation = SECOND.deviation(layout.units, LOG2_Q - query, LOG2_Q - mask);
-    SECOND.bound(deviation, coefficients(layout), LOG2_Q - body, failure)
+/// Bound of the second level with these bits; `None` if the noise may be too large.
+fn second_bound(layout: &Layout, bits: &Bits, failure: FailureBound) -> Option<u32> {
+    let deviation = SECOND.deviation(layout.units, LOG2_Q - bits.second, LOG2_Q - bits.mask);
+    SECOND.bound(deviation, coefficients(layout), LOG2_Q - bits.body, failure)
 }
 
 /// Bounds that decoding accepts with these bits; `None` if the noise may be too large.
 pub(super) fn bounds(layout: &Layout, bits: &Bits, failure: FailureBound) -> Option<Bounds> {
     let first = first_bound(layout, bits.first, failure)?;
-    let second = second_bound(layout, [bits.second, bits.mask, bits.body], failure)?;
+    let second = second_bound(layout, bits, failure)?;
+
     Some(Bounds {
         first,
         second,
@@ -145,29 +145,37 @@ pub(super) fn bounds(layout: &Layout, bits: &Bits, failure: FailureBound) -> Opt
 
 /// The bits with the least traffic: query, answer, and a share of the hint.
 pub(super) fn choose(layout: &Layout, failure: FailureBound) -> Option<Bits> {
-    let fits = |query, mask, body| second_bound(layout, [query, mask, body], failure).is_some();
     let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query, failure).is_some())?;
+
+    // Query, mask and body share the noise of the second level: fewer bits of one take more of
+    // another.
+    let mut candidates = Vec::new();
+    for second in 1..=LOG2_Q {
+        for mask in 1..=LOG2_Q {
+            let mut with_body = (1..=LOG2_Q).map(|body| Bits {
+                first,
+                second,
+                mask,
+                body,
+            });
+            candidates.extend(with_body.find(|bits| second_bound(layout, bits, failure).is_some()));
+        }
+    }
+    candidates
+        .into_iter()
+        .min_by_key(|bits| traffic(layout, bits))
+}
+
+/// Bits that the second level sends: query, answer, and a share of the hint.
+fn traffic(layout: &Layout, bits: &Bits) -> u64 {
     let masks = layout.unit_layout.unit_bytes * N * (BODY.count + MASK.count * N / HINT_QUERIES);
-    let traffic = |bits: &Bits| {
-        let parts = [
-            (bits.second, layout.units),
-            (bits.mask, masks),
-            (bits.body, coefficients(layout)),
-        ];
-        parts
-            .into_iter()
-            .map(|(bits, words)| u64::from(bits) * words as u64)
-            .sum::<u64>()
-    };
-    let pairs = (1..=LOG2_Q).flat_map(|query| (1..=LOG2_Q).map(move |mask| (query, mask)));
-    let with_body = |(second, mask)| {
-        let body = (1..=LOG2_Q).find(|&body| fits(second, mask, body))?;
-        Some(Bits {
-            first,
-            second,
-            mask,
-            body,
-        })
-    };
-    pairs.filter_map(with_body).min_by_key(traffic)
+    let parts = [
+        (bits.second, layout.units),
+        (bits.mask, masks),
+        (bits.body, coefficients(layout)),
+    ];
+    parts
+        .into_iter()
+        .map(|(bits, words)| u64::from(bits) * words as u64)
+        .sum()
 }

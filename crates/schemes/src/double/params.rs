@@ -17,8 +17,7 @@ use super::levels::{BODY, DIGIT_BITS, MASK, coefficients, digit_rows};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND};
 use crate::shared::byte_matrix::{Layout, Limits};
 use crate::shared::messages::{
-    SEED_BYTES, read_all, read_bytes, read_failure, read_shape, write_bytes, write_failure,
-    write_shape,
+    SEED_BYTES, read_bytes, read_failure, read_shape, write_bytes, write_failure, write_shape,
 };
 use crate::shared::parameters::{
     best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
@@ -60,6 +59,7 @@ pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
             expected,
         ));
     }
+
     let bytes = bits.div_ceil(8);
     Ok(Units {
         shape: *shape,
@@ -97,12 +97,16 @@ pub(crate) fn work(layout: &Layout) -> Work {
         ..
     } = layout;
     let all = coefficients(layout);
+
+    // Both levels in the same terms: matrix bytes and row groups, and bytes of the products.
     let matrices = [(*rows, *columns), (digit_rows(layout), *units)];
     let [database, digits] =
         matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
     let [first, second] = matrices.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
+
     let online = BODY.count * layout.unit_layout.unit_bytes;
     let words = 2 * columns + (2 + online) * units + all;
+
     Work {
         setup: Counts::new()
             .with(Operation::Encode8, database.0, 1)
@@ -162,7 +166,9 @@ impl DoubleParams {
                 ));
             }
         }
+
         let bounds = noise::bounds(&layout, &bits, failure).ok_or_else(|| too_noisy(&layout))?;
+
         Ok(Self {
             layout,
             bits,
@@ -205,6 +211,7 @@ impl DoubleParams {
     fn sizes(&self) -> Sizes {
         let layout = &self.layout;
         let hint = self.hint_bytes();
+
         Sizes {
             public: sealed_public(self.encode().len(), SEED_BYTES + hint),
             hint: hint as u64,
@@ -225,6 +232,7 @@ impl DoubleParams {
             SECOND.deviation(layout.units, LOG2_Q - bits.second, LOG2_Q - bits.mask),
         ];
         let [first, second] = deviations.map(|deviation| format!("{:.2}", deviation.log2()));
+
         vec![
             ("n", N.to_string()),
             ("log2 q", LOG2_Q.to_string()),
@@ -259,8 +267,10 @@ impl Parameters for DoubleParams {
         let Target { goal, failure } = target.into();
         let unit_layout = units_of(&shape)?;
         let all = unit_layout.units();
-        let (word, byte) = costs(goal);
+        let Costs { word, byte } = costs(goal);
         let unit = word + byte * (unit_layout.unit_bytes * N * MASK.count) as f64;
+
+        // Neither side may exceed the limit of the noise.
         let least = all.div_ceil(MAX_SIDE);
         let most = all.min(MAX_SIDE);
         if least > most {
@@ -268,16 +278,18 @@ impl Parameters for DoubleParams {
                 "{all} units: at most {MAX_SIDE} columns of as many"
             )));
         }
+
+        // Near the height at which columns and units cost as much; whole tiles decide between them.
         let ideal = (all as f64 * word / unit).sqrt() as u64;
-        let heights = heights_near(ideal, least..=most);
-        let layouts = heights
+        let layouts = heights_near(ideal, least..=most)
             .map(|units| layout_of(&shape, units))
             .collect::<Result<Vec<_>>>()?;
-        let cost = |layout: &Layout| {
+        let cheapest = best(layouts, |layout| {
             let read = byte * matrix_bytes(layout.rows, layout.columns) as f64;
             read + word * layout.columns as f64 + unit * layout.units as f64
-        };
-        let units = best(layouts, cost).map_or(least, |layout| layout.units as u64);
+        });
+
+        let units = cheapest.map_or(least, |layout| layout.units as u64);
         Self::failing_less(shape, units, failure)
     }
 
@@ -316,50 +328,58 @@ impl Parameters for DoubleParams {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        write_shape(&mut writer, self.shape());
-        writer.u64(self.layout.units as u64);
         let Bits {
             first,
             second,
             mask,
             body,
         } = self.bits;
+
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.shape());
+        writer.u64(self.layout.units as u64);
         write_bytes(&mut writer, [first, second, mask, body]);
         write_failure(&mut writer, self.failure);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let read = |reader: &mut Reader<'_>| {
-            Ok((
-                read_shape(reader)?,
-                reader.u64()?,
-                read_bytes(reader)?,
-                read_failure(reader)?,
-            ))
+        let mut reader = Reader::new("double's parameters", bytes);
+        let shape = read_shape(&mut reader)?;
+        let units = reader.u64()?;
+        let [first, second, mask, body] = read_bytes(&mut reader)?;
+        let failure = read_failure(&mut reader)?;
+        reader.finish()?;
+
+        let layout = layout_of(&shape, units)?;
+        let bits = Bits {
+            first,
+            second,
+            mask,
+            body,
         };
-        let (shape, units, [first, second, mask, body], failure) =
-            read_all("double's parameters", bytes, read)?;
-        Self::with_bits(
-            layout_of(&shape, units)?,
-            Bits {
-                first,
-                second,
-                mask,
-                body,
-            },
-            failure,
-        )
+        Self::with_bits(layout, bits, failure)
     }
 }
 
-/// Cost under a goal, in nanoseconds, of a word of the query and of a byte that the server reads: a
-/// word of about 26 bits is sent at 10 Mbit/s, or only made and parsed; a core reads 25 GB/s.
-fn costs(goal: Goal) -> (f64, f64) {
-    match goal {
-        Goal::MinCommunication => (2600.0, 0.0),
-        Goal::Balanced => (2600.0, 0.04),
-        Goal::MinTime => (2.0, 0.04),
-    }
+/// Costs of a query, in nanoseconds.
+struct Costs {
+    /// Cost of a word of the query.
+    word: f64,
+    /// Cost of a byte that the server reads.
+    byte: f64,
+}
+
+/// Costs under a goal: a word of about 26 bits is sent at 10 Mbit/s, or only made and parsed; a
+/// core reads 25 GB/s.
+fn costs(goal: Goal) -> Costs {
+    let word = match goal {
+        Goal::MinCommunication | Goal::Balanced => 2600.0,
+        Goal::MinTime => 2.0,
+    };
+    let byte = match goal {
+        Goal::MinCommunication => 0.0,
+        Goal::Balanced | Goal::MinTime => 0.04,
+    };
+    Costs { word, byte }
 }

@@ -3,7 +3,7 @@
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Blob, BlobSlice, Change, Progress, Records, Result};
+use papir_core::{Blob, BlobSlice, Change, Progress, Records, Result, Sizes};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, MaskProducts, N, round};
 use papir_ring::prg::Seed;
@@ -60,10 +60,13 @@ impl Server<Double> for DoubleServer {
     ) -> Result<Vec<DoubleAnswer>> {
         let queries: Vec<&DoubleQuery> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
+
         progress.stage("first_level", count);
         let firsts = self.first_level(&queries);
+
         progress.stage("second_level", count);
         let seconds = self.second_level(&queries, &firsts);
+
         progress.stage("round", count);
         Ok(seconds
             .iter()
@@ -72,29 +75,8 @@ impl Server<Double> for DoubleServer {
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let layout = &self.params.layout;
-        let hint = |rows, columns| {
-            Counts::new().with(
-                Operation::HintProduct8,
-                transformed_bytes(rows, columns) as f64,
-                rows,
-            )
-        };
         estimate(&self.params, changes, |sizes| {
-            let rows = digit_rows(layout);
-            let units = layout.changed_units(changes);
-            let second = hint(rows, layout.units);
-            if from_scratch(layout, units) {
-                let copy = Counts::new().with(Operation::Copy, sizes.database as f64, 1);
-                return hint(layout.rows, layout.columns).and(second).and(copy);
-            }
-            // A row of n words is added to, instead of multiplied with a key.
-            let added = Counts::new().with(Operation::DecryptRow, units as f64 * rows as f64, 1);
-            let second = if few(layout, units) { added } else { second };
-            let first = hint(units * layout.unit_layout.unit_bytes, layout.columns);
-            first
-                .and(second)
-                .with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+            self.update_work(changes, sizes)
         })
     }
 
@@ -108,12 +90,14 @@ impl Server<Double> for DoubleServer {
         let DoubleParams { layout, lwe, .. } = &self.params;
         let params = self.params.clone();
         let seed = self.public.seed;
+
         let Some((first, units)) = self.first.change(layout, changes)? else {
             return Ok(self.clone());
         };
         if from_scratch(layout, units.len()) {
             return Self::prepare(params, seed, first, progress);
         }
+
         progress.stage("update", units.len() as u64);
         let hint = first.hint_rows(lwe, layout, &units);
         let second = self.second.change(
@@ -122,6 +106,7 @@ impl Server<Double> for DoubleServer {
             (&units, &hint),
             progress,
         )?;
+
         Ok(Self::assemble(params, seed, first, second))
     }
 
@@ -145,15 +130,39 @@ impl Server<Double> for DoubleServer {
             seed,
             load_matrix(source, DATABASE, layout.rows, layout.columns)?,
         );
+
         let digits = load_matrix(source, DIGITS, digit_rows(layout), layout.units)?;
         let masks = BlobSlice::new(source.get(MASKS)?, "double's masks")?;
         let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, CENTRE);
         let second = SecondLevel::from_parts(&params.lwe, layout, digits, products, masks)?;
+
         Ok(Self::assemble(params, seed, first, second))
     }
 }
 
 impl DoubleServer {
+    /// Work of an update.
+    fn update_work(&self, changes: &[Change], sizes: &Sizes) -> Counts {
+        let layout = &self.params.layout;
+        let rows = digit_rows(layout);
+        let units = layout.changed_units(changes);
+
+        let second = hint_work(rows, layout.units);
+        if from_scratch(layout, units) {
+            let first = hint_work(layout.rows, layout.columns);
+            let copy = Counts::new().with(Operation::Copy, sizes.database as f64, 1);
+            return first.and(second).and(copy);
+        }
+
+        // A row of n words is added to, instead of multiplied with a key.
+        let added = Counts::new().with(Operation::DecryptRow, units as f64 * rows as f64, 1);
+        let second = if few(layout, units) { added } else { second };
+        let first = hint_work(units * layout.unit_layout.unit_bytes, layout.columns);
+        first
+            .and(second)
+            .with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+    }
+
     /// Prepares the second level.
     fn prepare(
         params: DoubleParams,
@@ -180,10 +189,12 @@ impl DoubleServer {
         for row in second.masks.chunks_exact(N) {
             pack(&rounded(row, bits), bits, &mut hint);
         }
+
         let public = DoublePublic {
             seed,
             hint: Blob::copy_of(&hint),
         };
+
         Self {
             params,
             public,
@@ -223,6 +234,15 @@ impl DoubleServer {
             bodies: rounded(&ciphertexts.bodies, self.params.bits.body),
         }
     }
+}
+
+/// Work of a product of `rows` rows with all masks.
+fn hint_work(rows: usize, columns: usize) -> Counts {
+    Counts::new().with(
+        Operation::HintProduct8,
+        transformed_bytes(rows, columns) as f64,
+        rows,
+    )
 }
 
 /// The leading `bits` of words, rounded to nearest.

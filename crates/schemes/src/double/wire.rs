@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! public   seed (32), hint: 3·n·B rows of n words of mask bits
-//! query    a word of first query bits for each column; one of second query bits for each unit of a column
+//! query    a word of first query bits for each column; one of second query bits for each unit of a
+//!          column
 //! answer   2·B masks of n words of mask bits; (3·n + 2)·B bodies of body bits
 //! ```
 

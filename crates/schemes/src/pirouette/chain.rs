@@ -57,12 +57,12 @@ pub const RESPONSE_DEGREE: usize = 1024;
 pub const LOG2_P: u32 = 8;
 /// Exponents of X: 2d, one turn.
 pub(super) const ORDER: u32 = 2 * DEGREE as u32;
-/// Outputs of one rotation for a bit: this many neighbouring coefficients stand for one step.
+/// Outputs of one rotation for a bit: the neighbouring coefficients that stand for one step.
 pub(crate) const OUTPUTS: usize = 8;
 /// log₂ of the number of values of the digit that rotates a box.
 pub(super) const LOG2_DIGIT: u32 = 4;
-/// Key switches from a rotated box to its selectors: a trace to the digit's places, then an expansion of
-/// these.
+/// Key switches from a rotated box to its selectors: a trace to the digit's places, then an
+/// expansion of these.
 pub(super) const BOX_SWITCHES: u32 = LOG2_DEGREE - LOG2_DIGIT + (1 << LOG2_DIGIT) - 1;
 /// log₂ q of the query.
 pub(super) const LOG2_QUERY: u32 = 32;
@@ -175,6 +175,28 @@ pub(crate) struct ShortParams {
     pub(crate) gadget: Gadget,
 }
 
+impl ShortParams {
+    fn new(
+        scheme: &'static str,
+        rlwe: &RlweParams,
+        switch: SwitchParams,
+        gadget: GadgetParams,
+    ) -> Result<Self> {
+        let error = Gaussian::new(switch.sigma).map_err(refused(scheme))?;
+
+        Ok(Self {
+            switch,
+            error,
+            gadget: with_table(scheme, rlwe, gadget)?,
+        })
+    }
+}
+
+/// A gadget with its table for a ring.
+fn with_table(scheme: &'static str, params: &RlweParams, gadget: GadgetParams) -> Result<Gadget> {
+    Gadget::new(params.ring(), gadget).map_err(refused(scheme))
+}
+
 /// The common parameters with their tables.
 #[derive(Debug)]
 pub struct Chain {
@@ -191,56 +213,46 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Returns the chain for a parameter set, which is built once.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] if the constants of this module are inconsistent or
-    /// insecure.
+    /// Returns the chain for a parameter set, which is built once. An error if the constants of
+    /// this module are inconsistent or insecure.
     pub(crate) fn get<T: ParameterSet>(grain: Grain) -> Result<Arc<Self>> {
         type Chains = BTreeMap<([usize; 2], Grain), Arc<Chain>>;
         static CHAINS: Mutex<Chains> = Mutex::new(BTreeMap::new());
+
+        // Locked until the chain is there, so that it is built once.
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (T::DIMENSIONS, grain);
         if let Some(chain) = chains.get(&place) {
             return Ok(Arc::clone(chain));
         }
+
         let chain = Arc::new(Self::new::<T>(grain)?);
         chains.insert(place, Arc::clone(&chain));
         Ok(chain)
     }
 
     fn new<T: ParameterSet>(grain: Grain) -> Result<Self> {
-        let ring = |degree, prime| Ring::new(degree, prime).map_err(refused(T::NAME));
-        let rlwe = ring(DEGREE, PRIME)?;
-        let response = ring(RESPONSE_DEGREE, RESPONSE_PRIME)?;
+        let rlwe = Ring::new(DEGREE, PRIME).map_err(refused(T::NAME))?;
+        let response = Ring::new(RESPONSE_DEGREE, RESPONSE_PRIME).map_err(refused(T::NAME))?;
         let rlwe =
             RlweParams::over(rlwe, Secret::Ternary, RECORD_SIGMA).map_err(refused(T::NAME))?;
         let response = RlweParams::over(response, Secret::ErrorLike, RESPONSE_SIGMA)
             .map_err(refused(T::NAME))?;
+
         let [bits, digits] = [0, 1].map(|i| SwitchParams {
             dimension: T::DIMENSIONS[i],
             ..SHORT[i]
         });
-        let gadget = |params: &RlweParams, gadget| {
-            Gadget::new(params.ring(), gadget).map_err(refused(T::NAME))
-        };
-        let short = |switch: SwitchParams, params| -> Result<ShortParams> {
-            let error = Gaussian::new(switch.sigma).map_err(refused(T::NAME))?;
-            Ok(ShortParams {
-                switch,
-                error,
-                gadget: gadget(&rlwe, params)?,
-            })
-        };
         let weakest = match T::PRIVACY {
             Privacy::Private => weakest(T::NAME, [&bits, &digits], [&rlwe, &response])?,
             Privacy::NotPrivate(_) => None,
         };
+
         Ok(Self {
-            bits: short(bits, grain.bits())?,
-            digits: short(digits, DIGITS_GADGET)?,
-            conversion: gadget(&rlwe, grain.conversion())?,
-            ring_switch: gadget(&response, RING_SWITCH)?,
+            bits: ShortParams::new(T::NAME, &rlwe, bits, grain.bits())?,
+            digits: ShortParams::new(T::NAME, &rlwe, digits, DIGITS_GADGET)?,
+            conversion: with_table(T::NAME, &rlwe, grain.conversion())?,
+            ring_switch: with_table(T::NAME, &response, RING_SWITCH)?,
             query_error: Gaussian::new(QUERY_SIGMA).map_err(refused(T::NAME))?,
             rlwe,
             response,
@@ -276,43 +288,46 @@ impl Chain {
     }
 }
 
-/// Weakest security estimate of everything published.
-///
-/// # Errors
-/// [`papir_core::Error::Parameters`] under 128 bits.
+/// Weakest security estimate of everything published. An error under 128 bits.
 fn weakest(
     scheme: &'static str,
     short: [&SwitchParams; 2],
     rings: [&RlweParams; 2],
 ) -> Result<Option<&'static Row>> {
-    let estimate = |params: &SwitchParams| {
-        let SwitchParams {
-            dimension,
-            log2_q,
-            sigma,
-            ..
-        } = *params;
-        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma)
-            .map_err(refused(scheme))
-    };
-    let own = |params: &RlweParams| {
-        params
-            .security()
-            .ok_or_else(|| refused(scheme)("a ring without an estimate"))
-    };
     // Queries are under the ring's key, but at 2³², where a sample is weaker than at q.
     let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
     let all = [
         query.map_err(refused(scheme))?,
         // Rotation keys, automorphisms, s².
-        own(rings[0])?,
+        ring_estimate(scheme, rings[0])?,
         // Switches to the short keys.
-        estimate(short[0])?,
-        estimate(short[1])?,
+        short_estimate(scheme, short[0])?,
+        short_estimate(scheme, short[1])?,
         // Switch to the response ring, answers.
-        own(rings[1])?,
+        ring_estimate(scheme, rings[1])?,
     ];
+
     Ok(all.into_iter().min_by(|a, b| a.matzov.total_cmp(&b.matzov)))
+}
+
+/// Security estimate of samples under a short key.
+fn short_estimate(scheme: &'static str, params: &SwitchParams) -> Result<&'static Row> {
+    let SwitchParams {
+        dimension,
+        log2_q,
+        sigma,
+        ..
+    } = *params;
+
+    security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma)
+        .map_err(refused(scheme))
+}
+
+/// Security estimate of samples in a ring.
+fn ring_estimate(scheme: &'static str, params: &RlweParams) -> Result<&'static Row> {
+    params
+        .security()
+        .ok_or_else(|| refused(scheme)("a ring without an estimate"))
 }
 
 /// x/2 modulo an odd q.

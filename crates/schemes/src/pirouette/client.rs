@@ -58,6 +58,7 @@ impl<S: Path> RetrievalClient<S> {
         let mut rng = SecretRng::new(rng);
         let state = State::generate(&self.params, kept, &mut rng)?;
         let keys = Keys::generate(&self.params, &state.0, seed, &mut rng);
+
         Ok(Some((state, keys)))
     }
 }
@@ -98,30 +99,34 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
             scheme: S::NAME,
             what: "client state",
         })?;
+
         let location = Box::new(self.params.layout().unit_layout.location(indices[0], 1));
         let query = S::ask(&self.params, state, location.unit, rng);
-        Ok((
-            RetrievalSecret {
-                secrets: Arc::clone(&state.0),
-                location,
-            },
-            query,
-        ))
+
+        let secret = RetrievalSecret {
+            secrets: Arc::clone(&state.0),
+            location,
+        };
+        Ok((secret, query))
     }
 
     /// Takes the same time whether the answer decodes or not.
     fn extract(&self, secret: RetrievalSecret, answer: RetrievalAnswer) -> Result<Vec<Record>> {
         let (mut item, distance) = decrypt(&self.params, &secret, &answer);
         self.public.remove(secret.location.unit, &mut item);
-        let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
+
+        // Selected before the check: an answer that does not decode takes no less time.
         let record = self
             .params
             .layout()
             .unit_layout
             .select(&item, secret.location.slot);
+
+        let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
         if distance as f64 > DECODING_PART * half as f64 {
             return Err(Error::NotDecodable);
         }
+
         Ok(vec![record])
     }
 }
@@ -138,22 +143,21 @@ pub(super) fn decrypt<P: RetrievalParams>(
         .masks
         .chunks_exact(RESPONSE_DEGREE)
         .zip(answer.bodies.chunks_exact(span));
+
+    // The final length: growing would leave copies behind.
     let mut item = Zeroizing::new(Vec::with_capacity(answer.bodies.len()));
     let mut worst = 0;
+
     for (mask, body) in planes {
         for (i, &body) in body.iter().enumerate() {
-            let phase = phase(
-                bits,
-                &secret.secrets.response,
-                mask,
-                i * (RESPONSE_DEGREE / span),
-                body,
-            );
+            let index = i * (RESPONSE_DEGREE / span);
+            let phase = phase(bits, &secret.secrets.response, mask, index, body);
             let (message, distance) = bits.nearest(phase, LOG2_P);
             item.push(message as u8);
             worst = worst.max(distance);
         }
     }
+
     (item, worst)
 }
 
@@ -167,18 +171,20 @@ pub(crate) fn encrypt<P: RetrievalParams>(
     // A fresh mask for every query under a key.
     let mut seed = Seed([0; 32]);
     rng.fill_bytes(&mut seed.0[..params.seed_bytes()]);
+
     let mut error = Zeroizing::new(vec![0; 1]);
     params
         .chain()
         .query_error
         .fill(&mut SecretRng::new(rng), &mut error);
+
     let mask = PirouetteQuery::mask(&seed);
-    let product = |(&a, &s): (&u32, &i32)| a.wrapping_mul(s as u32);
     let inner = mask
         .iter()
         .zip(state.0.ring.coefficients())
-        .map(product)
+        .map(|(&a, &s)| a.wrapping_mul(s as u32))
         .fold(0, u32::wrapping_add);
+
     let message = (item as u32) << (LOG2_QUERY - params.layout().index_bits() - 1);
     PirouetteQuery {
         seed,
@@ -190,21 +196,22 @@ pub(crate) fn encrypt<P: RetrievalParams>(
 fn phase(bits: ResponseBits, key: &SecretKey, mask: &[u64], index: usize, body: u64) -> u64 {
     let (low, high) = mask.split_at(index + 1);
     let (first, rest) = key.coefficients().split_at(index + 1);
-    let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
-    let positive = low
-        .iter()
-        .rev()
-        .zip(first)
-        .map(product)
-        .fold(0, u64::wrapping_add);
-    let negative = high
-        .iter()
-        .rev()
-        .zip(rest)
-        .map(product)
-        .fold(0, u64::wrapping_add);
+
+    // X^d is −1: products of the higher coefficients wrap around with a change of sign.
+    let positive = reversed_product(low, first);
+    let negative = reversed_product(high, rest);
+
     (body << (bits.a - bits.b))
         .wrapping_add(positive)
         .wrapping_sub(negative)
         & ((1 << bits.a) - 1)
+}
+
+/// Inner product of a reversed mask and a key, modulo 2⁶⁴.
+fn reversed_product(mask: &[u64], key: &[i32]) -> u64 {
+    mask.iter()
+        .rev()
+        .zip(key)
+        .map(|(&a, &s)| a.wrapping_mul(i64::from(s) as u64))
+        .fold(0, u64::wrapping_add)
 }

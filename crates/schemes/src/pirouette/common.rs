@@ -25,8 +25,8 @@ use crate::shared::parameters::{
 };
 
 /// Parameters of `pirouette` and `respire`, and the databases that they describe. In format 1
-/// records are not whitened, and no bound on their noise holds for all records. In format 2 the ring
-/// has two primes.
+/// records are not whitened, and no bound on their noise holds for all records. In format 2 the
+/// ring has two primes.
 pub(crate) const FORMATS: Formats = Formats {
     what: "a database of pirouette or respire",
     oldest: 3,
@@ -34,11 +34,8 @@ pub(crate) const FORMATS: Formats = Formats {
     renew: "build it again from its source: `papir build …`",
 };
 
-/// Reads the number before parameters and returns the rest. Those of format 1 have `unnumbered`
-/// bytes and no number.
-///
-/// # Errors
-/// [`papir_core::Error::Format`] for a format that is not read, and [`papir_core::Error::Length`].
+/// Reads the number before parameters and returns the rest. Parameters of format 1 have
+/// `unnumbered` bytes and no number.
 pub(crate) fn numbered<'a>(
     formats: &Formats,
     bytes: &'a [u8],
@@ -48,6 +45,7 @@ pub(crate) fn numbered<'a>(
         formats.check(1)?;
         return Ok(bytes);
     }
+
     let mut reader = Reader::new(formats.what, bytes);
     formats.check(reader.u32()?)?;
     reader.raw(bytes.len() - size_of::<u32>())
@@ -75,10 +73,8 @@ pub struct Common {
 }
 
 impl Common {
-    /// The compact form with the shortest answers that decode.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Parameters`] if the noise exceeds the decoding limit.
+    /// The compact form with the shortest answers that decode. An error if the noise exceeds the
+    /// decoding limit.
     pub(crate) fn new(
         scheme: &'static str,
         shape: Shape,
@@ -87,13 +83,12 @@ impl Common {
         gate: Gadget,
         noise: &Noise,
     ) -> Result<Self> {
-        let (answer_bits, failure_log2) = noise
-            .answer_bits(&chain, layout.planes * layout.span)
-            .ok_or_else(|| {
-                refused(scheme)(format!(
-                    "the noise of {layout:?} exceeds the decoding limit"
-                ))
-            })?;
+        let found = noise.answer_bits(&chain, layout.planes * layout.span);
+        let Some((answer_bits, failure_log2)) = found else {
+            let reason = format!("the noise of {layout:?} exceeds the decoding limit");
+            return Err(refused(scheme)(reason));
+        };
+
         Ok(Self {
             shape,
             chain,
@@ -124,6 +119,32 @@ impl Common {
         own: Vec<(&'static str, String)>,
         work: Work,
     ) -> Description {
+        let mut parameters = self.parameters();
+        parameters.extend(own);
+
+        let limits = Limits {
+            records: self.layout.most_records(),
+            client_keys: true,
+            ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord)
+        };
+
+        Description {
+            scheme,
+            privacy,
+            shape: self.shape,
+            sizes,
+            // The weakest of everything published.
+            security: self.chain.weakest.map(security),
+            failure_log2: self.failure_log2,
+            failure_bound: FailureBound::DEFAULT,
+            limits,
+            parameters,
+            work,
+        }
+    }
+
+    /// Names and values for a description.
+    fn parameters(&self) -> Vec<(&'static str, String)> {
         let ring = self.chain.ring();
         let gate = &self.gate;
         let answer = self.answer_bits;
@@ -135,7 +156,8 @@ impl Common {
             planes,
             ..
         } = self.layout;
-        let mut parameters = vec![
+
+        vec![
             ("N", DEGREE.to_string()),
             ("log2 Q", format!("{:.2}", (ring.modulus() as f64).log2())),
             ("N1", RESPONSE_DEGREE.to_string()),
@@ -149,33 +171,10 @@ impl Common {
                 format!("{} of {} bits", gate.levels(), gate.params().log_base),
             ),
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
-        ];
-        parameters.extend(own);
-        let shape = self.shape;
-        let failure_log2 = self.failure_log2;
-        let limits = Limits {
-            records: self.layout.most_records(),
-            client_keys: true,
-            ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord)
-        };
-        // The weakest of everything published.
-        let security = self.chain.weakest.map(security);
-        let failure_bound = FailureBound::DEFAULT;
-        Description {
-            scheme,
-            privacy,
-            shape,
-            sizes,
-            security,
-            failure_log2,
-            failure_bound,
-            limits,
-            parameters,
-            work,
-        }
+        ]
     }
 
-    /// Work of retrieving polynomials' items, given that of a query and of its selection.
+    /// Work of retrieving polynomials' items, given the work of a query and of its selection.
     pub(crate) fn work(&self, query: Counts, selection: Counts) -> Work {
         let layout = &self.layout;
         let planes = self.layout.planes;
@@ -185,10 +184,12 @@ impl Common {
         } else {
             COMPACT
         };
+
         let first = (planes * layout.rows * columns) as f64 * transform;
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
         let products = first + gates * external(&self.gate);
         let words = planes as f64 * layout.span as f64;
+
         // Groups of columns are processed one after another, by tasks of several columns each.
         let tasks = columns.min(1 << LOG2_GROUP).div_ceil(SHARE);
         Work {
@@ -235,8 +236,8 @@ pub trait RetrievalParams: Parameters {
         self.seed_bytes() + 4
     }
 
-    /// Bytes of messages, envelopes included, from those of keys; and of a database and what is
-    /// kept besides.
+    /// Bytes of messages, envelopes included, from the bytes of keys; and of a database and what
+    /// is kept besides.
     fn sizes(&self, keys: usize, [database, material]: [u64; 2]) -> Sizes {
         Sizes {
             public: sealed_public(self.encode().len(), Self::PUBLIC_BYTES),
@@ -265,9 +266,11 @@ pub trait RetrievalParams: Parameters {
     }
 }
 
-/// The gadget of gates with this many digits and log₂ of their base, for the ring's q of 50 bits.
-pub(crate) fn gate_params((levels, log_base): (usize, u32)) -> Option<GadgetParams> {
+/// The gadget of gates of `levels` digits of `log_base` bits, for the ring's q of 50 bits; `None`
+/// for digits that do not fit.
+pub(crate) fn gate_params(levels: usize, log_base: u32) -> Option<GadgetParams> {
     let drop = LOG2_Q.checked_sub(log_base.checked_mul(levels as u32)?)?;
+
     Some(GadgetParams {
         levels,
         log_base,
@@ -275,20 +278,18 @@ pub(crate) fn gate_params((levels, log_base): (usize, u32)) -> Option<GadgetPara
     })
 }
 
-/// The same with its table.
-///
-/// # Errors
-/// [`papir_core::Error::Parameters`] for digits that do not fit q.
+/// The same with its table. An error for digits that do not fit q.
 pub(crate) fn gate_gadget(
     scheme: &'static str,
     chain: &Chain,
     gate: (usize, u32),
 ) -> Result<Gadget> {
-    let params = gate_params(gate).ok_or_else(|| refused(scheme)(format!("digits of {gate:?}")))?;
+    let params = gate_params(gate.0, gate.1)
+        .ok_or_else(|| refused(scheme)(format!("digits of {gate:?}")))?;
     Gadget::new(chain.ring(), params).map_err(refused(scheme))
 }
 
-/// Cost of an external product under this gadget, in those of two digits.
+/// Cost of an external product under this gadget, in external products of two digits.
 pub(crate) fn external(gadget: &Gadget) -> f64 {
     (gadget.levels() + 1) as f64 / 3.0
 }
@@ -310,7 +311,7 @@ pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6,
 /// Reason that no failure probability below 2⁻⁴⁰ is proved.
 const EXPECTATIONS: &str = "errors of keys are counted by their expected variances";
 
-/// The part of a label for the seeds of queries: nothing for those of 32 bytes.
+/// The part of a label for the seeds of queries: nothing for seeds of 32 bytes.
 pub(crate) fn seeds(seed_bytes: usize) -> &'static str {
     if seed_bytes == 16 {
         ", seeds of 16 B"
@@ -325,35 +326,38 @@ pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
         .record_bytes()
         .clamp(LEAST_SPAN, RESPONSE_DEGREE)
         .next_power_of_two();
+
     (0..)
         .map(move |shift| least << shift)
         .take_while(|&span| span <= RESPONSE_DEGREE)
 }
 
-/// Returns the parameters of least cost.
-///
-/// # Errors
-/// The last error if there are errors only, and [`papir_core::Error::Parameters`] for a failure
-/// bound other than the default.
+/// Returns the parameters of least cost. The last error if there are errors only, and an error for
+/// a failure bound other than the default.
 pub(crate) fn best<P: Parameters>(
     scheme: &'static str,
     target: Target,
     choices: impl Iterator<Item = Result<P>>,
 ) -> Result<P> {
     let Target { goal, failure } = target;
-    let cost = |params: &P| {
-        let Description { sizes, work, .. } = params.describe();
-        let seconds = work.answer.core_seconds(&Rates::BUILT_IN);
-        // Prefers the faster of equally short messages.
-        let tie = if goal == Goal::MinCommunication {
-            seconds * 1e-3
-        } else {
-            0.0
-        };
-        score(goal, (sizes.query + sizes.answer) as f64, seconds) + tie
-    };
-    let best =
-        parameters::best(successes(choices)?, cost).ok_or_else(|| refused(scheme)("no items"))?;
+    let best = parameters::best(successes(choices)?, |params| cost(goal, params))
+        .ok_or_else(|| refused(scheme)("no items"))?;
+
     check_default_only(scheme, best.describe().failure_log2, failure, EXPECTATIONS)?;
     Ok(best)
+}
+
+/// Cost of parameters for a goal.
+fn cost<P: Parameters>(goal: Goal, params: &P) -> f64 {
+    let Description { sizes, work, .. } = params.describe();
+    let seconds = work.answer.core_seconds(&Rates::BUILT_IN);
+
+    // Prefers the faster of equally short messages.
+    let tie = if goal == Goal::MinCommunication {
+        seconds * 1e-3
+    } else {
+        0.0
+    };
+
+    score(goal, (sizes.query + sizes.answer) as f64, seconds) + tie
 }

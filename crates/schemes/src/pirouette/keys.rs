@@ -68,6 +68,8 @@ impl State {
 impl<P: RetrievalParams> Wire<P> for State {
     fn encode(&self, _params: &P) -> Vec<u8> {
         let keys = [&self.0.ring, &self.0.response];
+
+        // The final length: growing would leave copies of the keys behind.
         let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
         bytes.extend(
             keys.into_iter()
@@ -79,22 +81,31 @@ impl<P: RetrievalParams> Wire<P> for State {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         Error::check_length(STATE, bytes.len(), DEGREE + RESPONSE_DEGREE)?;
-        let coefficients =
-            |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
         let (ring, response) = bytes.split_at(DEGREE);
-        let bound = params.chain().response.error().bound();
-        let within = |bytes: &[u8], bound| bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound);
+        let chain = params.chain();
+
+        let bound = chain.response.error().bound();
         if !(within(ring, 1) && within(response, bound)) {
             let found = "a coefficient outside of its key's range";
             let expected = format!("a ternary key, and one of coefficients up to {bound}");
             return Err(Error::malformed(STATE, found, expected));
         }
-        let chain = params.chain();
+
         Ok(Self(Arc::new(Secrets {
             ring: SecretKey::from_coefficients(&chain.rlwe, coefficients(ring)),
             response: SecretKey::from_coefficients(&chain.response, coefficients(response)),
         })))
     }
+}
+
+/// Coefficients of a key, one from each byte.
+fn coefficients(bytes: &[u8]) -> Zeroizing<Vec<i32>> {
+    Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect())
+}
+
+/// True if the absolute values of all coefficients are at most `bound`.
+fn within(bytes: &[u8], bound: i32) -> bool {
+    bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound)
 }
 
 /// A group of ring encryptions.
@@ -107,18 +118,28 @@ pub(super) enum Part {
     RingSwitch,
 }
 
+/// Source of a part's masks.
+struct Place {
+    label: &'static str,
+    /// Position under the label.
+    position: usize,
+    /// Number of masks.
+    rows: usize,
+}
+
 impl Part {
-    /// All parts of keys with this many short ones, in the order of their bytes.
+    /// All parts of keys with `shorts` short ones, in the order of their bytes.
     pub(super) fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
-        let count = |which: usize| {
+        let [bits, digits] = [0, 1].map(|which| {
             if which < shorts {
                 chain.short(which).switch.dimension
             } else {
                 0
             }
-        };
-        let bits = (0..count(0)).map(Self::Bit);
-        let digits = (0..count(1)).map(Self::Digit);
+        });
+
+        let bits = (0..bits).map(Self::Bit);
+        let digits = (0..digits).map(Self::Digit);
         let steps = (0..LOG2_DEGREE as usize).map(Self::Galois);
         bits.chain(digits)
             .chain(steps)
@@ -126,27 +147,31 @@ impl Part {
             .collect()
     }
 
-    /// Source of its masks: label, position under that label, and number of rows.
-    fn place(self, chain: &Chain) -> (&'static str, usize, usize) {
-        match self {
+    /// Source of its masks.
+    fn place(self, chain: &Chain) -> Place {
+        let (label, position, rows) = match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
-            Self::Digit(i) => (
-                "pirouette/rotation-digits",
-                i,
-                2 * chain.digits.gadget.levels(),
-            ),
+            Self::Digit(i) => {
+                let rows = 2 * chain.digits.gadget.levels();
+                ("pirouette/rotation-digits", i, rows)
+            }
             Self::Galois(step) => ("pirouette/automorphism", step, chain.conversion.levels()),
             Self::Square => ("pirouette/square", 0, chain.conversion.levels()),
-            Self::RingSwitch => (
-                "pirouette/ring-switch",
-                0,
-                RING_PARTS * chain.ring_switch.levels(),
-            ),
+            Self::RingSwitch => {
+                let rows = RING_PARTS * chain.ring_switch.levels();
+                ("pirouette/ring-switch", 0, rows)
+            }
+        };
+
+        Place {
+            label,
+            position,
+            rows,
         }
     }
 
     pub(super) fn rows(self, chain: &Chain) -> usize {
-        self.place(chain).2
+        self.place(chain).rows
     }
 
     /// Ring, and bits to which elements are rounded.
@@ -158,12 +183,17 @@ impl Part {
     }
 
     pub(super) fn masks(self, chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
-        let (label, place, rows) = self.place(chain);
+        let Place {
+            label,
+            position,
+            rows,
+        } = self.place(chain);
+
         masks_from(
             self.ring(chain).0.ring(),
             seed,
             label,
-            place * rows..(place + 1) * rows,
+            position * rows..(position + 1) * rows,
         )
     }
 
@@ -184,10 +214,12 @@ impl Part {
         let masks = self.masks(chain, seed);
         let rlwe = &chain.rlwe;
         let ring_key = &own.secrets.ring;
+
         let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
             let bodies = |key| rotation::bodies(rlwe, ring_key, key, index, &masks, gadget, rng);
             own.short.get(which).map(bodies).unwrap_or_default()
         };
+
         let bodies = match self {
             Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
             Self::Digit(i) => bit(1, i, &chain.digits.gadget, rng),
@@ -201,6 +233,7 @@ impl Part {
                 ring_switch::bodies(params, source, target, &masks, &chain.ring_switch, rng)
             }
         };
+
         let mut packed = Vec::with_capacity(self.packed_bytes(chain));
         pack(
             &round_elements(params.ring(), key_bits, bodies),
@@ -214,21 +247,15 @@ impl Part {
     fn expand(self, chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Rows> {
         let (params, key_bits) = self.ring(chain);
         let ring = params.ring();
-        let mut reader = Reader::new(WHAT, packed);
-        let words = unpack(
-            &mut reader,
-            WHAT,
-            key_bits,
-            self.rows(chain) * ring.degree(),
-        )?;
-        let bodies = lift_elements(ring, key_bits, &words)
+
+        let count = self.rows(chain) * ring.degree();
+        let words = unpack(&mut Reader::new(WHAT, packed), WHAT, key_bits, count)?;
+
+        let bodies: Vec<Poly<Values>> = lift_elements(ring, key_bits, &words)
             .into_iter()
-            .map(|body| ring.forward(body));
-        Ok(Rows::new(
-            ring,
-            &self.masks(chain, seed),
-            &bodies.collect::<Vec<_>>(),
-        ))
+            .map(|body| ring.forward(body))
+            .collect();
+        Ok(Rows::new(ring, &self.masks(chain, seed), &bodies))
     }
 }
 
@@ -241,21 +268,28 @@ struct Own<'a> {
 /// Labels of the switches' masks.
 const SWITCH_LABELS: [&str; 2] = ["pirouette/switch-bits", "pirouette/switch-digits"];
 
-/// Bytes of packed keys with this many short ones, envelope excluded.
+/// Bytes of packed keys with `shorts` short ones, envelope excluded.
 pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
-    let switch = |params: &SwitchParams| packed_len(DEGREE * params.levels(), params.log2_q);
-    let switches = (0..shorts).map(|which| switch(&chain.short(which).switch));
+    let switches = (0..shorts).map(|which| packed_switch_bytes(&chain.short(which).switch));
     let parts = Part::all(chain, shorts)
         .into_iter()
         .map(|part| part.packed_bytes(chain));
+
     SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
 }
 
-/// Bytes of such keys expanded, as a server computes with them.
+/// Bytes of a packed switch to a short key.
+fn packed_switch_bytes(params: &SwitchParams) -> usize {
+    packed_len(DEGREE * params.levels(), params.log2_q)
+}
+
+/// Bytes of expanded keys with `shorts` short ones, as a server computes with them.
 pub(crate) fn expanded_bytes(chain: &Chain, shorts: usize) -> usize {
     let switches = (0..shorts).map(|which| SwitchKey::bytes(&chain.short(which).switch, DEGREE));
-    let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring(), part.rows(chain));
-    let parts = Part::all(chain, shorts).into_iter().map(rows);
+    let parts = Part::all(chain, shorts)
+        .into_iter()
+        .map(|part| Rows::bytes(part.ring(chain).0.ring(), part.rows(chain)));
+
     switches.sum::<usize>() + parts.sum::<usize>()
 }
 
@@ -278,45 +312,56 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Expands packed keys with this many short ones.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for keys of another number of short ones.
+    /// Expands packed keys with `shorts` short ones.
     fn expand(chain: &Chain, shorts: usize, packed: &[u8]) -> Result<Self> {
         Error::check_length(WHAT, packed.len(), packed_bytes(chain, shorts))?;
         let mut reader = Reader::new(WHAT, packed);
         let seed = Seed(reader.array()?);
-        let mut switches = Vec::with_capacity(shorts);
-        for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(shorts) {
-            let params = chain.short(which).switch;
-            let bodies = unpack_u32(&mut reader, WHAT, params.log2_q, DEGREE * params.levels())?;
-            switches.push(SwitchKey::new(params, &seed, label, &bodies));
+        let switches = read_switches(chain, shorts, &seed, &mut reader)?;
+
+        let mut places = Vec::new();
+        for part in Part::all(chain, shorts) {
+            places.push((part, reader.raw(part.packed_bytes(chain))?));
         }
-        let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
-        let places = Part::all(chain, shorts)
-            .into_iter()
-            .map(place)
-            .collect::<Result<Vec<_>>>()?;
         let mut rows = parallel::try_map(places, |(part, bytes)| part.expand(chain, &seed, bytes))?;
-        let mut last = || rows.pop().unwrap_or_default();
-        let ring_switch = last();
-        let square = last();
+
+        // Rows are in the order of the parts, whose last two are these.
+        let ring_switch = rows.pop().unwrap_or_default();
+        let square = rows.pop().unwrap_or_default();
+
         let mut rows = rows.into_iter();
-        let short = |(which, switch)| {
+        let mut short_keys = Vec::with_capacity(shorts);
+        for (which, switch) in switches.into_iter().enumerate() {
             let short = chain.short(which);
             let bits = rows.by_ref().take(short.switch.dimension).collect();
-            ShortKey {
-                switch,
-                rotation: RotationKey::new(bits, short.gadget.clone()),
-            }
-        };
+            let rotation = RotationKey::new(bits, short.gadget.clone());
+            short_keys.push(ShortKey { switch, rotation });
+        }
+
         Ok(Self {
-            shorts: switches.into_iter().enumerate().map(short).collect(),
+            shorts: short_keys,
             galois: GaloisKeys::new(rows.collect(), chain.conversion.clone()),
             square: SquareKey::new(square, chain.conversion.clone()),
             ring_switch: Arc::new(RingSwitchKey::new(ring_switch, chain.ring_switch.clone())),
         })
     }
+}
+
+/// Reads the switches to the short keys.
+fn read_switches(
+    chain: &Chain,
+    shorts: usize,
+    seed: &Seed,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<SwitchKey>> {
+    let mut switches = Vec::with_capacity(shorts);
+    for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(shorts) {
+        let params = chain.short(which).switch;
+        let bodies = unpack_u32(reader, WHAT, params.log2_q, DEGREE * params.levels())?;
+        switches.push(SwitchKey::new(params, seed, label, &bodies));
+    }
+
+    Ok(switches)
 }
 
 /// The expanded keys of the clients that queried last, of all databases of a process.
@@ -338,11 +383,13 @@ impl Keys {
     ) -> Self {
         let chain = params.chain();
         let source = secrets.ring.coefficients();
-        let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
         let own = Own {
             secrets,
-            short: (0..P::SHORTS).map(key).collect(),
+            short: (0..P::SHORTS)
+                .map(|which| BinaryKey::generate(chain.short(which).switch.dimension, rng))
+                .collect(),
         };
+
         let mut packed = Vec::with_capacity(packed_bytes(chain, P::SHORTS));
         packed.extend_from_slice(&seed.0);
         for (which, key) in own.short.iter().enumerate() {
@@ -351,13 +398,17 @@ impl Keys {
             let bodies = switch_bodies(&short.switch, &seed, label, source, key, &short.error, rng);
             pack(&bodies, short.switch.log2_q, &mut packed);
         }
+
         // Each part has a generator of its own, so that threads share the work.
         let mut parts: Vec<_> = Part::all(chain, P::SHORTS)
             .into_iter()
             .map(|part| (part, SecretRng::new(rng)))
             .collect();
-        let generate = |(part, rng): &mut (Part, SecretRng)| part.generate(chain, &own, &seed, rng);
-        packed.append(&mut parallel::map(&mut parts, generate).concat());
+        let bodies = parallel::map(&mut parts, |(part, rng)| {
+            part.generate(chain, &own, &seed, rng)
+        });
+        packed.append(&mut bodies.concat());
+
         Self::of(packed)
     }
 
@@ -377,13 +428,14 @@ impl Keys {
         RECENT.room(expanded_bytes(params.chain(), P::SHORTS))
     }
 
-    /// Splits a batch into parts of at most this many clients, in order.
+    /// Splits a batch into parts of at most `clients` clients, in order.
     pub(super) fn parts<'a, 'b, Q>(
         batch: &'b [(&'a Self, Q)],
         clients: usize,
     ) -> Vec<&'b [(&'a Self, Q)]> {
         let mut parts = Vec::new();
         let mut rest = batch;
+
         while !rest.is_empty() {
             let mut seen: Vec<*const Self> = Vec::new();
             let taken = rest.iter().take_while(|(keys, _)| {
@@ -392,26 +444,29 @@ impl Keys {
                 }
                 seen.len() <= clients
             });
+
             let (part, later) = rest.split_at(taken.count());
             parts.push(part);
             rest = later;
         }
+
         parts
     }
 
     /// The expanded keys: kept ones, or expanded now.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for keys of other parameters.
     pub(super) fn expanded<P: RetrievalParams>(&self, params: &P) -> Result<Arc<Evaluation>> {
         let kept = self.place().upgrade();
+
         // Without the lock: a thread that waits for others in the expansion may meanwhile answer
         // another query of the same client.
-        let expand = || Evaluation::expand(params.chain(), P::SHORTS, &self.packed).map(Arc::new);
-        let kept = kept.map_or_else(expand, Ok)?;
-        *self.place() = Arc::downgrade(&kept);
-        RECENT.touch(&kept, expanded_bytes(params.chain(), P::SHORTS));
-        Ok(kept)
+        let keys = match kept {
+            Some(keys) => keys,
+            None => Arc::new(Evaluation::expand(params.chain(), P::SHORTS, &self.packed)?),
+        };
+
+        *self.place() = Arc::downgrade(&keys);
+        RECENT.touch(&keys, expanded_bytes(params.chain(), P::SHORTS));
+        Ok(keys)
     }
 }
 

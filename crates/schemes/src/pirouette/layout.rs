@@ -49,20 +49,9 @@ impl Layout {
     /// # Errors
     /// [`papir_core::Error::Parameters`] for an invalid span or too many items.
     pub fn new(scheme: &'static str, shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
-        if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
-            let expected = format!("a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}");
-            return Err(refused(scheme)(format!(
-                "items of {span} bytes: expected {expected}"
-            )));
-        }
+        check_span(scheme, shape, span)?;
+
         let planes = shape.record_bytes().div_ceil(span);
-        if planes > 1 && span < RESPONSE_DEGREE {
-            let reason = format!(
-                "records of {} bytes in items of {span}",
-                shape.record_bytes()
-            );
-            return Err(refused(scheme)(reason));
-        }
         let unit_layout = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
         let polys = unit_layout.units().div_ceil(1 << log2_slots);
@@ -70,6 +59,7 @@ impl Layout {
             .div_ceil(1 << log2_rows)
             .next_power_of_two()
             .trailing_zeros();
+
         let found = log2_rows + log2_columns + log2_slots;
         if found > MOST_INDEX_BITS {
             let expected =
@@ -78,6 +68,7 @@ impl Layout {
                 "{found} bits of an item's number: expected {expected}"
             )));
         }
+
         let rows = polys.div_ceil(1 << log2_columns) as usize;
         Ok(Self {
             unit_layout,
@@ -91,9 +82,6 @@ impl Layout {
     }
 
     /// [`Layout::new`] with a row for each polynomial.
-    ///
-    /// # Errors
-    /// The errors of [`Layout::new`].
     pub(crate) fn in_one_column(scheme: &'static str, shape: Shape, span: usize) -> Result<Self> {
         // With one row, the columns are the polynomials, rounded up to a power of two.
         let log2_polys = Self::new(scheme, shape, span, 0)?.log2_columns;
@@ -156,9 +144,6 @@ impl Layout {
 
     /// Reads the items of polynomial `index`, one after the other, with zeros beyond the last
     /// record.
-    ///
-    /// # Errors
-    /// Errors of the source.
     pub(crate) fn items(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
         let mut items = vec![0; self.slots() * self.unit_layout.unit_bytes];
         self.unit_layout
@@ -171,6 +156,7 @@ impl Layout {
         let slots = self.slots();
         let span = self.span;
         let mut polys = vec![0; self.planes * DEGREE];
+
         for (slot, item) in items.chunks_exact(self.unit_layout.unit_bytes).enumerate() {
             for (part, poly) in item.chunks_exact(span).zip(polys.chunks_exact_mut(DEGREE)) {
                 part.iter()
@@ -178,6 +164,7 @@ impl Layout {
                     .for_each(|(&byte, out)| *out = byte);
             }
         }
+
         polys
     }
 
@@ -186,11 +173,14 @@ impl Layout {
         let poly = item as usize / self.slots();
         let slot = item as usize % self.slots();
         let plane = self.polys() * DEGREE;
-        let part = |p: usize| {
+
+        let mut bytes = Vec::with_capacity(self.planes * self.span);
+        for p in 0..self.planes {
             let poly = &database[p * plane + poly * DEGREE..][..DEGREE];
-            poly[slot..].iter().step_by(self.slots()).copied()
-        };
-        (0..self.planes).flat_map(part).collect()
+            bytes.extend(poly[slot..].iter().step_by(self.slots()).copied());
+        }
+
+        bytes
     }
 
     /// Writes an item's bytes in all planes.
@@ -198,6 +188,7 @@ impl Layout {
         let poly = item as usize / self.slots();
         let slot = item as usize % self.slots();
         let plane = self.polys() * DEGREE;
+
         for (p, part) in bytes.chunks_exact(self.span).enumerate() {
             let poly = &mut database[p * plane + poly * DEGREE..][..DEGREE];
             poly[slot..]
@@ -207,4 +198,23 @@ impl Layout {
                 .for_each(|(out, &byte)| *out = byte);
         }
     }
+}
+
+/// Checks the bytes of an item.
+fn check_span(scheme: &'static str, shape: Shape, span: usize) -> Result<()> {
+    if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
+        let expected = format!("a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}");
+        return Err(refused(scheme)(format!(
+            "items of {span} bytes: expected {expected}"
+        )));
+    }
+
+    // Records of several items need the longest items.
+    let bytes = shape.record_bytes();
+    if bytes > span && span < RESPONSE_DEGREE {
+        let reason = format!("records of {bytes} bytes in items of {span}");
+        return Err(refused(scheme)(reason));
+    }
+
+    Ok(())
 }

@@ -3,6 +3,17 @@
 //! A query is one LWE encryption of an index whose mask is a seed: 36 bytes. With the client's
 //! evaluation keys, uploaded once, the server converts it to the selection of a record.
 //!
+//! ```text
+//! register  evaluation keys of a fresh secret: blind rotation, circuit bootstrapping, ring switch
+//! setup     records, whitened, as polynomials in columns and slots
+//! query     b ← LWE(index), its mask from a seed: 36 bytes
+//! answer    phase 0: RGSW of the lower bits, rotations by them; a one-hot vector of the top bits
+//!           phase 1: Σ polynomial · selector for each column, in one pass over the database
+//!           phase 2: gates by RGSW select the column
+//!           phase 3: gates select the slot; ModSwitch, RingSwitch
+//! extract   decrypt; remove the whitening
+//! ```
+//!
 //! | the paper | module |
 //! |---|---|
 //! | Setup (evk) | [`keys`], over the parameters of [`chain`] |
@@ -13,15 +24,14 @@
 //! | shared with Respire | [`common`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
-//! | phase 0 as printed, for comparison | [`trial`] |
 //!
 //! Differences from the paper (decision 20): all bits except the top four are extracted one at a
-//! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and circuit
-//! bootstrapping (the paper: 3/5 rotations a bit, and one more for each RGSW). The first dimension's
-//! one-hot vector comes from rotations of a box by the top bits instead of a tree of RGSW products,
-//! so its noise is that of fresh bootstrapping and a coefficient of the database holds a byte. The
-//! query is under the ring's own key, so it is lifted to the ring's modulus without a key switch.
-//! Records are whitened by a public stream ([`whitening`]).
+//! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and
+//! circuit bootstrapping (the paper: 3/5 rotations a bit, and one more for each RGSW). The first
+//! dimension's one-hot vector comes from rotations of a box by the top bits instead of a tree of
+//! RGSW products, so its noise is the noise of fresh bootstrapping and a coefficient of the
+//! database holds a byte. The query is under the ring's own key, so it is lifted to the ring's
+//! modulus without a key switch. Records are whitened by a public stream ([`whitening`]).
 
 pub mod chain;
 pub mod client;

@@ -2,11 +2,15 @@
 //!
 //! | quantity | taken as |
 //! |---|---|
-//! | weights of the ring's, the response and the short keys | bounds: heavier keys are drawn again |
-//! | bytes of the database | uniform and independent of the errors: they are whitened ([`super::whitening`]) |
+//! | weights of all keys | bounds: heavier keys are drawn again |
+//! | bytes of the database | uniform and independent of the errors |
 //! | digits and rounding errors of masks and bodies | uniform and independent |
 //! | errors of keys and queries | Gaussian; their variances are expectations |
-//! | errors that a trace leaves in several coefficients | correlated: an energy, and a bound on the variance of any combination |
+//! | errors that a trace leaves in several coefficients | correlated |
+//!
+//! The keys are the ring's, the response ring's and the short ones. Bytes of the database are
+//! whitened ([`super::whitening`]). Correlated errors count with an energy and with a bound on the
+//! variance of any combination.
 //!
 //! The failure probability is over all of these ([`papir_lattice::noise::Products`]): over keys,
 //! queries, and the stream of the database, which is drawn after its records were chosen. Decision
@@ -93,6 +97,7 @@ impl Constants {
         expanded: u32,
     ) -> Self {
         let trace = ring.trace(conversion, LOG2_DEGREE as usize, expanded as usize);
+
         Self {
             energy: single + trace.energy,
             largest: single + trace.largest,
@@ -108,12 +113,15 @@ impl Retrieved {
         conversion: GadgetParams,
         gate: GadgetParams,
         count: u32,
-        (first, origin): (f64, Constants),
+        first: f64,
+        origin: Constants,
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
         let rows = ring.scheme_switch(conversion, origin.energy);
+
         let energy = f64::from(count) * gate.levels as f64 * origin.energy;
         let products = Products::of_errors(ring.digit_times_key(gate) / q2, energy, origin.largest);
+
         Self {
             rows: Gate {
                 keyed: rows.keyed / q2,
@@ -131,24 +139,22 @@ impl Retrieved {
         ring: &Setting,
         conversion: GadgetParams,
         gate: GadgetParams,
-        [rows, columns, slots]: [u32; 3],
-        (selector, origin): (Constants, Constants),
+        dimensions: [u32; 3],
+        selector: Constants,
+        origin: Constants,
     ) -> Self {
+        let [rows, columns, slots] = dimensions;
         let q2 = ring.modulus * ring.modulus;
+
         // Whitened bytes are uniform from −128 to 127.
         let energy = 2f64.powi(rows as i32) * selector.energy;
         let first = Products::of_errors(digit(LOG2_P) / q2, energy, selector.largest);
-        let picked = Self::picked(
-            ring,
-            conversion,
-            gate,
-            columns + slots,
-            (first.total(), origin),
-        );
-        let products = [first, picked.products[1]];
+
+        let count = columns + slots;
+        let picked = Self::picked(ring, conversion, gate, count, first.total(), origin);
         Self {
             selector: selector.energy / q2,
-            products,
+            products: [first, picked.products[1]],
             ..picked
         }
     }
@@ -164,6 +170,7 @@ impl Retrieved {
             terms: (first.total() + gates.total()) / variance,
             variance,
         };
+
         Self {
             products: [Products::default(), joint],
             ..self
@@ -173,10 +180,10 @@ impl Retrieved {
     /// Variance of an answer's phase, with the response ring's noise and rounding to these bits.
     fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
         let q2 = response.modulus * response.modulus;
+
         // Both halves of the larger key multiply the rounded mask.
         let rounded = (DEGREE as f64 * TERNARY + 1.0) * rounding(1.0) / q2;
         let switch = 2.0 * response.key_switch(ring_switch) / q2;
-        let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
         let sent = response.degree as f64 * RESPONSE_WEIGHT * step(bits.a) + step(bits.b);
         self.first + self.gates + rounded + switch + sent
     }
@@ -189,10 +196,8 @@ impl Retrieved {
         coefficients: usize,
         bits: ResponseBits,
     ) -> f64 {
-        self.beyond_log2(
-            DECODING_PART / 2f64.powi(LOG2_P as i32 + 1),
-            (chain, coefficients, bits),
-        )
+        let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
+        self.beyond_log2(threshold, chain, coefficients, bits)
     }
 
     /// log₂ of the probability that the error of one of `coefficients` of an answer with these bits
@@ -200,17 +205,22 @@ impl Retrieved {
     pub(super) fn beyond_log2(
         &self,
         threshold: f64,
-        (chain, coefficients, bits): (&Chain, usize, ResponseBits),
+        chain: &Chain,
+        coefficients: usize,
+        bits: ResponseBits,
     ) -> f64 {
         let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
-        let rest = variance
-            - self
-                .products
-                .iter()
-                .map(|products| products.total())
-                .sum::<f64>();
+        let of_products: f64 = self.products.iter().map(|products| products.total()).sum();
+
+        // The products have tails of their own, so their part is not counted as Gaussian.
+        let rest = variance - of_products;
         failure_log2_with_products(threshold, rest, &self.products, coefficients as f64)
     }
+}
+
+/// Variance, in turns², of the error of rounding to these bits.
+fn step(bits: u32) -> f64 {
+    rounding(2f64.powi(-(bits as i32)))
 }
 
 /// The noise from the query to the item.
@@ -233,16 +243,22 @@ impl Noise {
             dimensions,
         } = *input;
         let [rows, columns, slots] = dimensions;
+        let conversion = gadgets.conversion;
+
         let rotation = ring.rotation(gadgets.bits, short[0].dimension);
         let box_rotation = ring.rotation(gadgets.digits, short[1].dimension);
         let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
+
         // The trace keeps one coefficient of a rotation's error.
-        let selector = Constants::new(&ring, gadgets.conversion, box_rotation * boxes, LOG2_DIGIT);
-        let origin = Constants::new(&ring, gadgets.conversion, rotation, 0);
+        let selector = Constants::new(&ring, conversion, box_rotation * boxes, LOG2_DIGIT);
+        let origin = Constants::new(&ring, conversion, rotation, 0);
+        let retrieved = Retrieved::new(&ring, conversion, gate, dimensions, selector, origin);
+
         let relative = rotation / (ring.modulus * ring.modulus);
         let index = rows + columns + slots;
         let found = index - LOG2_DIGIT;
-        let bits = bits_failure_log2((&ring, &short[0]), gate, [index, found], relative);
+        let bits = bits_failure_log2(&ring, &short[0], gate, index, found, relative);
+
         // A digit: the remaining query, and half turns for up to τ bits. With its sign it has 2⁵
         // values.
         let left = fresh() + f64::from(found + rows - LOG2_DIGIT) * relative;
@@ -250,14 +266,9 @@ impl Noise {
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
         let digits =
             Tails::Gaussian.failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
+
         Self {
-            retrieved: Retrieved::new(
-                &ring,
-                gadgets.conversion,
-                gate,
-                dimensions,
-                (selector, origin),
-            ),
+            retrieved,
             index_failure_log2: (bits.exp2() + digits.exp2()).log2(),
         }
     }
@@ -269,59 +280,81 @@ impl Noise {
         chain: &Chain,
         coefficients: usize,
     ) -> Option<(ResponseBits, f64)> {
-        let failure = |bits: ResponseBits| {
-            let answer = self.retrieved.failure_log2(chain, coefficients, bits);
-            (answer.exp2() + self.index_failure_log2.exp2()).log2()
-        };
-        let fits = |bits: ResponseBits| failure(bits) <= FailureBound::DEFAULT.log2();
-        if !fits(ResponseBits {
+        let longest = ResponseBits {
             a: MOST_BITS,
             b: MOST_BITS,
-        }) {
+        };
+        if !self.closes(chain, coefficients, longest) {
             return None;
         }
-        // More bits of the mask never fail more often, so the fewest are found by bisection.
-        let of_body = |b: u32| {
-            let mut few = b;
-            let mut enough = MOST_BITS;
-            while few < enough {
-                let a = (few + enough) / 2;
-                if fits(ResponseBits { a, b }) {
-                    enough = a
-                } else {
-                    few = a + 1
-                }
-            }
-            Some(ResponseBits { a: few, b }).filter(|bits| fits(*bits))
-        };
-        let sent = |bits: &ResponseBits| {
-            bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients
-        };
+
         let best = (LOG2_P + 2..=MOST_BITS)
-            .filter_map(of_body)
-            .min_by_key(sent)?;
-        Some((best, failure(best)))
+            .filter_map(|b| self.with_fewest_of_mask(chain, coefficients, b))
+            .min_by_key(|bits| {
+                bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients
+            })?;
+        Some((best, self.failure_log2(chain, coefficients, best)))
+    }
+
+    /// Returns the fewest bits of the mask with which answers with `b` bits of the body decode.
+    fn with_fewest_of_mask(
+        &self,
+        chain: &Chain,
+        coefficients: usize,
+        b: u32,
+    ) -> Option<ResponseBits> {
+        // More bits of the mask never fail more often, so the fewest are found by bisection.
+        let mut few = b;
+        let mut enough = MOST_BITS;
+        while few < enough {
+            let a = (few + enough) / 2;
+            if self.closes(chain, coefficients, ResponseBits { a, b }) {
+                enough = a
+            } else {
+                few = a + 1
+            }
+        }
+
+        // If none decode, the bisection ends at the most bits.
+        let found = ResponseBits { a: few, b };
+        self.closes(chain, coefficients, found).then_some(found)
+    }
+
+    /// True if answers with these bits fail at most as often as the bound allows.
+    fn closes(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> bool {
+        self.failure_log2(chain, coefficients, bits) <= FailureBound::DEFAULT.log2()
+    }
+
+    /// log₂ of the probability that the index is misread or an answer with these bits does not
+    /// decode.
+    fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
+        let answer = self.retrieved.failure_log2(chain, coefficients, bits);
+        (answer.exp2() + self.index_failure_log2.exp2()).log2()
     }
 }
 
 /// log₂ of the probability that one of the `found` lowest bits of an index of `index` bits is
 /// misread, from the variance of a rotation in turns².
 pub(crate) fn bits_failure_log2(
-    (ring, short): (&Setting, &SwitchParams),
+    ring: &Setting,
+    short: &SwitchParams,
     gate: GadgetParams,
-    [index, found]: [u32; 2],
+    index: u32,
+    found: u32,
     rotation: f64,
 ) -> f64 {
     let direct = direct_subtractions(gate.levels);
+
     // The exponent of bit j: the query and all subtractions of much earlier bits, times
     // 2^(index − j); subtractions of the last bits have weight 1.
-    let bit = |j: u32| {
+    let mut worst: f64 = 0.0;
+    for j in 0..found {
         let recent = j.min(direct);
         let shifted = fresh() + f64::from(j - recent) * rotation;
-        shifted * 4f64.powi((index - j) as i32) + f64::from(recent) * rotation
-    };
-    let worst = (0..found).map(bit).fold(0.0, f64::max);
+        worst = worst.max(shifted * 4f64.powi((index - j) as i32) + f64::from(recent) * rotation);
+    }
     let exponent = worst + ring.switch(short, f64::from(ORDER) / OUTPUTS as f64);
+
     // A bit is half a turn.
     Tails::Gaussian.failure_log2(0.25 - rounding_bias(short), exponent, f64::from(found))
 }

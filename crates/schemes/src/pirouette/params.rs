@@ -63,6 +63,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
             seed_bytes,
             form,
         } = literal;
+
         if tau > 4 || !(1..OUTPUTS).contains(&gate.0) || !SEED_BYTES.contains(&seed_bytes) {
             let expected = format!(
                 "tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes",
@@ -72,11 +73,13 @@ impl<T: ParameterSet> PirouetteParams<T> {
                 "{literal:?}: expected {expected}"
             )));
         }
+
         let chain = Chain::get::<T>(Grain::Coarse)?;
         let layout = Layout::new(T::NAME, shape, span, LOG2_DIGIT + tau)?;
         let gate = gate_gadget(T::NAME, &chain, gate)?;
         let noise = Noise::compute(&noise::input(&chain, &layout, gate.params()));
         let common = Common::new(T::NAME, shape, chain, layout, gate, &noise)?;
+
         Ok(Self {
             literal,
             common: Common { form, ..common },
@@ -88,44 +91,50 @@ impl<T: ParameterSet> PirouetteParams<T> {
     pub fn selection(&self) -> Counts {
         let chain = self.chain();
         let k = self.layout().index_bits();
-        let rotation =
-            |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
-        let boxes = 1 << self.literal.tau;
         let switch = key_switch(&chain.conversion);
-        let traces = f64::from(LOG2_DEGREE) * switch + switch;
+
+        let bits = f64::from(k - LOG2_DIGIT) * rotation(&chain.bits);
+
+        let boxes = 1usize << self.literal.tau;
         let expansion = f64::from(BOX_SWITCHES) * switch;
+        let rotated = boxes as f64 * (rotation(&chain.digits) + expansion);
+
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
+        let traces = f64::from(LOG2_DEGREE) * switch + switch;
+
         Counts::new()
-            .with(
-                Operation::WideProduct,
-                f64::from(k - LOG2_DIGIT) * rotation(&chain.bits),
-                1,
-            )
-            .with(
-                Operation::WideProduct,
-                boxes as f64 * (rotation(&chain.digits) + expansion),
-                boxes,
-            )
+            .with(Operation::WideProduct, bits, 1)
+            .with(Operation::WideProduct, rotated, boxes)
             .with(Operation::WideProduct, digits as f64 * traces, digits)
     }
 
-    /// Work of decrypting AES-128 blocks under encryption, estimated from the number of rotations: for
-    /// Respire after transciphering (T-Respire), which papir does not implement.
+    /// Work of decrypting AES-128 blocks under encryption, estimated from the number of rotations:
+    /// for Respire after transciphering (T-Respire), which papir does not implement.
     ///
-    /// A block has 160 S-boxes. Each of an S-box's 8 bits becomes a gate of four digits, by one rotation
-    /// and a trace for each digit; these gates then look the result up in one polynomial, which is not
-    /// counted. The 16 S-boxes of a round are independent, and so are the blocks.
+    /// A block has 160 S-boxes. Each of an S-box's 8 bits becomes a gate of four digits, by one
+    /// rotation and a trace for each digit; these gates then look the result up in one polynomial,
+    /// which is not counted. The 16 S-boxes of a round are independent, and so are the blocks.
     pub fn transciphering(&self, blocks: usize) -> Counts {
         const ROUNDS: usize = 10;
+
         let chain = self.chain();
         let together = blocks * 16 * 8;
         let bits = (ROUNDS * together) as f64;
-        let rotation = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digit = f64::from(LOG2_DEGREE + 1) * key_switch(&chain.conversion);
+
         Counts::new()
-            .with(Operation::WideProduct, bits * rotation, together)
+            .with(
+                Operation::WideProduct,
+                bits * rotation(&chain.bits),
+                together,
+            )
             .with(Operation::WideProduct, bits * 4.0 * digit, 4 * together)
     }
+}
+
+/// Cost of a rotation by a short key, in external products of two digits.
+fn rotation(short: &ShortParams) -> f64 {
+    short.switch.dimension as f64 * external(&short.gadget)
 }
 
 impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
@@ -144,7 +153,7 @@ impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
 impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     /// Spans from the record's length on, all numbers of boxes, and all gadgets of gates. Least
     /// time needs seven times the memory. Least communication has seeds of 16 bytes, which repeat
-    /// after some 2⁶⁴ queries under one key, as those of 32 bytes do.
+    /// after some 2⁶⁴ queries under one key, as seeds of 32 bytes do.
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
         let goal = target.goal;
@@ -158,21 +167,24 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
         } else {
             32
         };
-        let choices = spans(shape).flat_map(|span| (0..=4).map(move |tau| (span, tau)));
-        let choices = choices.flat_map(|(span, tau)| GATES.map(move |gate| (span, tau, gate)));
-        let made = choices.map(|(span, tau, gate)| {
-            Self::new(
-                shape,
-                Literal {
+
+        let mut literals = Vec::new();
+        for span in spans(shape) {
+            for tau in 0..=4 {
+                literals.extend(GATES.map(|gate| Literal {
                     span,
                     tau,
                     gate,
                     seed_bytes,
                     form,
-                },
-            )
-        });
-        best(T::NAME, target, made)
+                }));
+            }
+        }
+
+        let choices = literals
+            .into_iter()
+            .map(|literal| Self::new(shape, literal));
+        best(T::NAME, target, choices)
     }
 
     fn label(&self) -> String {
@@ -183,6 +195,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
             ""
         };
         let seeds = seeds(self.literal.seed_bytes);
+
         format!(
             "{rows} rows, {} columns, items of {span} B{form}{seeds}",
             self.layout().columns()
@@ -201,6 +214,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
             Form::Fast => [self.layout().transformed_bytes(), bytes],
         };
         let sizes = self.sizes(packed_bytes(chain, Self::SHORTS), stored);
+
         let own = vec![
             ("n", chain.bits.switch.dimension.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
@@ -209,6 +223,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
                 expanded_bytes(chain, Self::SHORTS).to_string(),
             ),
         ];
+
         // One inner product. Keys are made once and not counted.
         let query = Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1);
         let work = self.common.work(query, self.selection());
@@ -216,9 +231,6 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        writer.u32(FORMATS.written);
-        write_shape(&mut writer, self.common.shape);
         let Literal {
             span,
             tau,
@@ -226,6 +238,10 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
             seed_bytes,
             form,
         } = self.literal;
+
+        let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
+        write_shape(&mut writer, self.common.shape);
         writer
             .u32(span as u32)
             .u32(tau)
@@ -243,15 +259,11 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
                 let shape = read_shape(reader)?;
                 let span = reader.u32()? as usize;
                 let tau = reader.u32()?;
-                Ok((
-                    shape,
-                    span,
-                    tau,
-                    (reader.u32()? as usize, reader.u32()?),
-                    reader.array()?,
-                ))
+                let gate = (reader.u32()? as usize, reader.u32()?);
+                Ok((shape, span, tau, gate, reader.array()?))
             },
         )?;
+
         let form = match form {
             0 => Form::Compact,
             1 => Form::Fast,
@@ -260,15 +272,14 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
                 return Err(refused(T::NAME)(reason));
             }
         };
-        Self::new(
-            shape,
-            Literal {
-                span,
-                tau,
-                gate,
-                seed_bytes: seed_bytes.into(),
-                form,
-            },
-        )
+
+        let literal = Literal {
+            span,
+            tau,
+            gate,
+            seed_bytes: seed_bytes.into(),
+            form,
+        };
+        Self::new(shape, literal)
     }
 }

@@ -42,27 +42,31 @@ pub(super) fn select<T: ParameterSet>(
     let layout = params.layout();
     let count = batch.len() as u64;
     let index = layout.index_bits();
-    let gates = layout.log2_columns + layout.log2_slots;
     let plan = Plan {
         index,
         found: index - LOG2_DIGIT,
-        gates,
+        gates: layout.log2_columns + layout.log2_slots,
     };
     let finders: Vec<Finder<'_>> = batch
         .iter()
         .map(|(keys, _)| Finder::new(params, keys))
         .collect();
+
     progress.stage("bits", count);
     let bits = parallel::map(finders.iter().zip(batch), |(finder, (_, query))| {
         finder.bits(query.lwe(), plan)
     });
+
     progress.stage("gates", count);
-    let found = || finders.iter().zip(&bits);
-    let gates = parallel::map(found(), |(finder, bits)| finder.gates(bits));
+    let gates = parallel::map(finders.iter().zip(&bits), |(finder, bits)| {
+        finder.gates(bits)
+    });
+
     progress.stage("selectors", count);
-    let selectors = parallel::map(found(), |(finder, bits)| {
+    let selectors = parallel::map(finders.iter().zip(&bits), |(finder, bits)| {
         finder.selectors(bits, layout.rows)
     });
+
     gates
         .into_iter()
         .zip(selectors)
@@ -95,12 +99,12 @@ impl Left {
     /// The next bit as half a turn.
     fn shifted(&self, shift: u32) -> Lwe {
         let mut bit = self.lwe.shifted(shift);
-        let own = self
-            .recent
-            .iter()
-            .enumerate()
-            .filter_map(|(age, parts)| parts.get(age));
-        own.for_each(|part| bit.add_shifted(part, 0));
+        for (age, parts) in self.recent.iter().enumerate() {
+            if let Some(part) = parts.get(age) {
+                bit.add_shifted(part, 0);
+            }
+        }
+
         bit
     }
 
@@ -124,6 +128,7 @@ impl Left {
         while !self.recent.is_empty() {
             self.settle();
         }
+
         self.lwe
     }
 }
@@ -160,9 +165,8 @@ impl<'a> Finder<'a> {
 
     /// Extracts bits from the lowest up, with one rotation each.
     pub(super) fn bits(&self, query: Lwe, plan: Plan) -> Bits {
-        let levels = self.gate.levels();
-        let places = plan.index + 1;
-        let direct = direct_subtractions(levels) as usize;
+        let ring = self.ring();
+        let direct = direct_subtractions(self.gate.levels()) as usize;
         let mut gates = Vec::new();
         let mut halves = Vec::new();
         let mut left = Left {
@@ -170,31 +174,48 @@ impl<'a> Finder<'a> {
             recent: VecDeque::new(),
             direct,
         };
+
         for place in 0..plan.found {
-            // For the next bits the bit's present weight; for all later ones its weight in the
-            // query.
-            let mut outputs: Vec<u64> = (2..)
-                .take(direct)
-                .map(|log2| self.minus_turns(log2))
-                .collect();
-            outputs.push(self.minus_turns(places - place));
-            match place < plan.gates {
-                true => outputs.extend((0..levels).map(|i| self.gate.factor(i))),
-                false => outputs.push(self.turns(1)),
-            }
-            let bit = self.rotate_bit(&left.shifted(places - 1 - place), &outputs);
-            let extract = |output| Lwe::extract(self.ring(), &bit, output);
-            left.subtract((0..=direct).map(extract).collect());
-            match place < plan.gates {
-                true => gates.push(bit),
-                false => halves.push(extract(direct + 1)),
+            let shifted = left.shifted(plan.index - place);
+            let bit = self.rotate_bit(&shifted, &self.outputs(plan, place));
+
+            let multiples = (0..=direct).map(|output| Lwe::extract(ring, &bit, output));
+            left.subtract(multiples.collect());
+
+            if place < plan.gates {
+                gates.push(bit);
+            } else {
+                halves.push(Lwe::extract(ring, &bit, direct + 1));
             }
         }
+
         Bits {
             gates,
             halves,
             rest: left.all(),
         }
+    }
+
+    /// Multiples of the bit at `place` that its rotation returns: to subtract it, then the digits
+    /// of its gate or half a turn.
+    fn outputs(&self, plan: Plan, place: u32) -> Vec<u64> {
+        let levels = self.gate.levels();
+        let direct = direct_subtractions(levels) as usize;
+
+        // For the next bits the bit's present weight; for all later ones its weight in the query.
+        let mut outputs: Vec<u64> = (2..)
+            .take(direct)
+            .map(|log2| self.minus_turns(log2))
+            .collect();
+        outputs.push(self.minus_turns(plan.index + 1 - place));
+
+        if place < plan.gates {
+            outputs.extend((0..levels).map(|i| self.gate.factor(i)));
+        } else {
+            outputs.push(self.turns(1));
+        }
+
+        outputs
     }
 
     /// round(q/2^log2_parts), for 1 to 63.
@@ -214,23 +235,25 @@ impl<'a> Finder<'a> {
         let ring = self.ring();
         let q = self.ring().modulus();
         let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
+
         // −output/2 around phase 0 and +output/2 around half a turn; adding output/2 gives 0 or
         // output.
-        let table = |i: usize| {
-            if i < DEGREE / 2 {
-                (q - halved(i % OUTPUTS)) % q
-            } else {
-                halved(i % OUTPUTS)
-            }
-        };
+        let table: Vec<u64> = (0..DEGREE)
+            .map(|i| {
+                if i < DEGREE / 2 {
+                    (q - halved(i % OUTPUTS)) % q
+                } else {
+                    halved(i % OUTPUTS)
+                }
+            })
+            .collect();
+
         let mut accumulator = Rlwe::zero(ring);
-        accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
-        let exponents = self.keys.shorts[0]
-            .switch
-            .exponents(lwe, ORDER, OUTPUTS as u32);
-        self.keys.shorts[0]
-            .rotation
-            .rotate(ring, &mut accumulator, &exponents);
+        accumulator.b = ring.from_words(&table);
+        let short = &self.keys.shorts[0];
+        let exponents = short.switch.exponents(lwe, ORDER, OUTPUTS as u32);
+        short.rotation.rotate(ring, &mut accumulator, &exponents);
+
         let rest: Vec<u64> = (0..DEGREE)
             .map(|i| if i < OUTPUTS { halved(i) } else { 0 })
             .collect();
@@ -244,6 +267,7 @@ impl<'a> Finder<'a> {
         let ring = self.ring();
         let levels = self.gate.levels();
         let first = direct_subtractions(levels) as usize + 1;
+
         parallel::map(&bits.gates, |bit| {
             let levels = parallel::map(0..levels, |level| self.isolated(bit, first + level));
             self.keys.square.rgsw(ring, levels)
@@ -253,13 +277,11 @@ impl<'a> Finder<'a> {
     /// An encryption of one coefficient as a constant.
     pub(super) fn isolated(&self, rlwe: &Rlwe, coefficient: usize) -> Rlwe {
         let ring = self.ring();
+        let exponent = (ORDER as usize - coefficient) % ORDER as usize;
+
         let mut constant = Rlwe::zero(ring);
-        rotate(
-            ring,
-            rlwe,
-            (ORDER as usize - coefficient) % ORDER as usize,
-            &mut constant,
-        );
+        rotate(ring, rlwe, exponent, &mut constant);
+
         let mut constant = self.divided_by_degree(&constant);
         self.keys
             .galois
@@ -272,6 +294,7 @@ impl<'a> Finder<'a> {
         let ring = self.ring();
         let q = self.ring().modulus();
         let inverse = (0..LOG2_DEGREE).fold(1, |x, _| half_modulo(x, q));
+
         Rlwe {
             a: ring.scale(&rlwe.a, inverse),
             b: ring.scale(&rlwe.b, inverse),
@@ -282,16 +305,17 @@ impl<'a> Finder<'a> {
     fn selectors(&self, bits: &Bits, rows: usize) -> Rows {
         let ring = self.ring();
         let tau = bits.halves.len();
+
         let boxes = parallel::map(0..1usize << tau, |chi| self.rotate_box(bits, chi));
-        let expand = |t: usize| {
+        let columns = parallel::map(0..1usize << tau, |t| {
             let mut sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
             self.keys.galois.trace(ring, &mut sum, LOG2_BOX as usize);
             self.keys.galois.expand(ring, sum, LOG2_BOX as usize)
-        };
-        let columns = parallel::map(0..1usize << tau, expand);
+        });
+
         // Row r has digit r/2^τ and bits r mod 2^τ.
-        let row = |r: usize| columns[r % (1 << tau)][r >> tau].clone();
-        Rows::of(ring, (0..rows).map(row).collect())
+        let rows = (0..rows).map(|r| columns[r % (1 << tau)][r >> tau].clone());
+        Rows::of(ring, rows.collect())
     }
 
     /// (−1)^⟨χ, bits⟩ · q/(p·2^τ) around the digit's place.
@@ -300,22 +324,26 @@ impl<'a> Finder<'a> {
         let q = self.ring().modulus();
         let scale = (q + (1 << (LOG2_P - 1))) >> LOG2_P;
         let height = (0..bits.halves.len()).fold(scale, |x, _| half_modulo(x, q));
-        let half = 1usize << (LOG2_BOX - 1);
+
         // X^(−i) is −X^(d − i).
-        let table = |i: usize| match i {
-            i if i < half => height,
-            i if i >= DEGREE - half => q - height,
-            _ => 0,
-        };
+        let half = 1usize << (LOG2_BOX - 1);
+        let table: Vec<u64> = (0..DEGREE)
+            .map(|i| match i {
+                i if i < half => height,
+                i if i >= DEGREE - half => q - height,
+                _ => 0,
+            })
+            .collect();
         let mut accumulator = Rlwe::zero(ring);
-        accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
+        accumulator.b = ring.from_words(&table);
+
         let mut lwe = bits.rest.clone();
-        let set = bits
-            .halves
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| chi >> i & 1 == 1);
-        set.for_each(|(_, half)| lwe.add_shifted(half, 0));
+        for (i, half) in bits.halves.iter().enumerate() {
+            if chi >> i & 1 == 1 {
+                lwe.add_shifted(half, 0);
+            }
+        }
+
         let digits = &self.keys.shorts[1];
         digits.rotation.rotate(
             ring,
@@ -335,5 +363,6 @@ fn signed_sum(ring: &Ring, boxes: &[Rlwe], t: usize) -> Rlwe {
             _ => sum.sub_assign(ring, part),
         }
     }
+
     sum
 }

@@ -48,9 +48,6 @@ pub struct Sections {
 
 impl Polynomials {
     /// Encodes records, whitened by a seed's stream.
-    ///
-    /// # Errors
-    /// Errors of the source.
     pub(crate) fn encode(
         common: &Common,
         seed: Seed,
@@ -60,16 +57,19 @@ impl Polynomials {
         let layout = &common.layout;
         let mut bytes = AlignedBytes::zeroed(layout.bytes() as usize);
         let plane = layout.polys() * DEGREE;
+
         progress.stage("encode", layout.polys() as u64);
         for index in 0..layout.polys() {
             let mut items = layout.items(records, index)?;
             whiten(&seed, index as u64, &mut items);
             let polys = layout.spread(&items);
+
             for (p, poly) in polys.chunks_exact(DEGREE).enumerate() {
                 bytes.bytes_mut()[p * plane + index * DEGREE..][..DEGREE].copy_from_slice(poly);
             }
             progress.advance(1);
         }
+
         Self::of(common, PublicSeed { seed }, bytes.into())
     }
 
@@ -78,26 +78,22 @@ impl Polynomials {
         &self.public
     }
 
-    /// Reads what [`Polynomials::save`] wrote.
-    ///
-    /// # Errors
-    /// Errors of the source, and [`Error::Length`] unless the lengths are the layout's.
+    /// Reads what [`Polynomials::save`] wrote. An error unless the lengths are the layout's.
     pub(crate) fn load(
         common: &Common,
         source: &dyn SectionSource,
         names: Sections,
     ) -> Result<Self> {
-        let get = |name, length: u64| {
-            let blob = source.get(name)?;
-            Error::check_length("the polynomials of a database", blob.len(), length as usize)?;
-            Ok::<_, Error>(blob)
-        };
         let layout = &common.layout;
-        let bytes = get(names.bytes, layout.bytes())?;
+        let bytes = read_section(source, names.bytes, layout.bytes())?;
         let values = match common.form {
             Form::Compact => None,
-            Form::Fast => Some(get(names.values, layout.transformed_bytes())?),
+            Form::Fast => {
+                let length = layout.transformed_bytes();
+                Some(read_section(source, names.values, length)?)
+            }
         };
+
         Ok(Self {
             public: PublicSeed {
                 seed: load_seed(source, names.seed)?,
@@ -107,16 +103,15 @@ impl Polynomials {
         })
     }
 
-    /// Writes the seed, the bytes, and the transforms if there are any.
-    ///
-    /// # Errors
-    /// Errors of the sink.
+    /// Writes the seed and the bytes, and in the fast form the transforms.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
         sink.put(names.seed, &[&self.public.seed.0])?;
         sink.put(names.bytes, &[&self.bytes])?;
-        self.values
-            .as_ref()
-            .map_or(Ok(()), |values| sink.put(names.values, &[values]))
+        if let Some(values) = &self.values {
+            sink.put(names.values, &[values])?;
+        }
+
+        Ok(())
     }
 
     fn of(common: &Common, public: PublicSeed, bytes: Blob) -> Result<Self> {
@@ -124,6 +119,7 @@ impl Polynomials {
             Form::Compact => None,
             Form::Fast => Some(transforms(common, &bytes).into()),
         };
+
         Ok(Self {
             public,
             bytes,
@@ -133,33 +129,29 @@ impl Polynomials {
 
     /// Applies changes in order under the same stream; equal to encoding the changed records, byte
     /// for byte.
-    ///
-    /// # Errors
-    /// No error for changes that fit the shape.
     pub(crate) fn update(
         &self,
         common: &Common,
         changes: &[Change],
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let layout = &common.layout;
         let mut bytes = AlignedBytes::copy_of(&self.bytes);
+
         progress.stage("change records", changes.len() as u64);
         for change in changes {
-            let layout = &common.layout;
-            let (number, _) = common.layout.unit_layout.locate(change.index);
+            let (number, _) = layout.unit_layout.locate(change.index);
             let mut item = self.item(layout, bytes.bytes_mut(), number);
             layout.unit_layout.set(&mut item, change)?;
             whiten(&self.public.seed, number, &mut item);
             layout.set_item(bytes.bytes_mut(), number, &item);
             progress.advance(1);
         }
+
         Self::of(common, self.public, bytes.into())
     }
 
     /// Reads records, as [`papir_core::scheme::Server::read_packed`].
-    ///
-    /// # Errors
-    /// The errors of [`papir_core::scheme::Server::read_packed`].
     pub(crate) fn read_packed(
         &self,
         layout: &Layout,
@@ -167,12 +159,9 @@ impl Polynomials {
         out: &mut [u8],
     ) -> Result<()> {
         read_each(&layout.unit_layout.shape, range, out, |index| {
-            let (item, slot) = layout.unit_layout.locate(index);
-            Ok(Some(
-                layout
-                    .unit_layout
-                    .select(&self.item(layout, &self.bytes, item), slot),
-            ))
+            let (number, slot) = layout.unit_layout.locate(index);
+            let item = self.item(layout, &self.bytes, number);
+            Ok(Some(layout.unit_layout.select(&item, slot)))
         })
     }
 
@@ -194,12 +183,20 @@ impl Polynomials {
     }
 }
 
+/// Reads a section of `length` bytes.
+fn read_section(source: &dyn SectionSource, name: &str, length: u64) -> Result<Blob> {
+    let blob = source.get(name)?;
+    Error::check_length("the polynomials of a database", blob.len(), length as usize)?;
+    Ok(blob)
+}
+
 /// Transforms all polynomials, column by column in each plane.
 fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
     let ring = common.chain.ring();
     let rows = common.layout.rows;
     let columns = common.layout.columns();
     let mut values = AlignedBytes::zeroed(common.layout.transformed_bytes() as usize);
+
     let places = values.bytes_mut().chunks_exact_mut(TRANSFORMED).enumerate();
     parallel::for_each(places, |(place, out)| {
         let column = place / rows;
@@ -207,11 +204,13 @@ fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
         let plane = column / columns;
         let column = column % columns;
         let poly = plane * rows * columns + row * columns + column;
+
         let mut words = Aligned::zeroed(DEGREE);
         wide::from_bytes_lazy(&mut words, &bytes[poly * DEGREE..][..DEGREE], ring.prime());
         ring.table().forward(&mut words);
         pack(out, &words);
     });
+
     values
 }
 
@@ -252,14 +251,17 @@ impl Plane<'_> {
 pub(super) fn columns(
     ring: &Ring,
     plane: Plane<'_>,
-    (columns, range): (usize, Range<usize>),
+    columns: usize,
+    range: Range<usize>,
     selectors: &[&Rows],
 ) -> Vec<Vec<Rlwe>> {
     let rows = selectors.first().map_or(0, |selectors| selectors.count());
-    let zero = || vec![[ring.zero::<Values>(), ring.zero::<Values>()]; range.len()];
-    let mut sums: Vec<Vec<[Poly<Values>; 2]>> = selectors.iter().map(|_| zero()).collect();
+    let zero = [ring.zero::<Values>(), ring.zero::<Values>()];
+    let mut sums = vec![vec![zero; range.len()]; selectors.len()];
     let mut block = Aligned::zeroed(BLOCK * DEGREE);
     let mut product = [ring.zero(), ring.zero()];
+
+    // The columns of a block of rows follow each other, so that its selectors stay in the cache.
     for first in (0..rows).step_by(BLOCK) {
         let count = BLOCK.min(rows - first);
         for (place, column) in range.clone().enumerate() {
@@ -267,39 +269,48 @@ pub(super) fn columns(
             for (row, out) in polys.chunks_exact_mut(DEGREE).enumerate() {
                 plane.transform(ring, [first + row, column], [rows, columns], out);
             }
+
             for (sums, selectors) in sums.iter_mut().zip(selectors) {
+                let sum = &mut sums[place];
                 add_products(
                     ring,
                     polys,
-                    (first, count),
+                    first..first + count,
                     selectors,
-                    &mut sums[place],
+                    sum,
                     &mut product,
                 );
             }
         }
     }
-    let rlwe = |[a, b]: [Poly<Values>; 2]| Rlwe {
-        a: ring.inverse(a),
-        b: ring.inverse(b),
-    };
+
     sums.into_iter()
-        .map(|sums| sums.into_iter().map(rlwe).collect())
+        .map(|sums| sums.into_iter().map(|sum| encryption(ring, sum)).collect())
         .collect()
 }
 
-/// `sum` += Σ polyᵢ·selector_{first + i}.
+/// An encryption from its mask and body in values.
+fn encryption(ring: &Ring, parts: [Poly<Values>; 2]) -> Rlwe {
+    let [a, b] = parts;
+    Rlwe {
+        a: ring.inverse(a),
+        b: ring.inverse(b),
+    }
+}
+
+/// `sum` += Σ polyᵢ·selector_{rows.start + i}.
 fn add_products(
     ring: &Ring,
     polys: &[u64],
-    (first, count): (usize, usize),
+    rows: Range<usize>,
     selectors: &Rows,
     sum: &mut [Poly<Values>; 2],
     product: &mut [Poly<Values>; 2],
 ) {
     let selectors = selectors
         .residues(ring, 0)
-        .map(|part| &part[first * DEGREE..(first + count) * DEGREE]);
+        .map(|part| &part[rows.start * DEGREE..rows.end * DEGREE]);
+
     let [a, b] = product;
     wide::dot_pair(
         [a.residues_mut(), b.residues_mut()],
@@ -307,6 +318,7 @@ fn add_products(
         selectors,
         ring.prime(),
     );
+
     sum.iter_mut()
         .zip(product)
         .for_each(|(sum, product)| ring.add_assign(sum, product));

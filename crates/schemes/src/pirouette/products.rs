@@ -6,8 +6,9 @@ use papir_core::Result;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::key_switch::masks_from;
 use papir_lattice::wide::{Gadget, Rlwe, Rows, Workspace};
-use papir_ring::CyclotomicRing;
 use papir_ring::prg::Seed;
+use papir_ring::wide::{Poly, Ring};
+use papir_ring::{Coefficients, CyclotomicRing};
 
 use super::chain::{Chain, Grain, LOG2_Q, ParameterSet, Standard};
 use crate::shared::parameters::refused;
@@ -25,8 +26,8 @@ pub struct Products {
 }
 
 impl Products {
-    /// Creates rows for this many gates, of 128 KiB each. With more than fit into caches, they are read
-    /// from memory like the keys of a blind rotation.
+    /// Creates rows for `gates` gates, of 128 KiB each. With more than fit into caches, they are
+    /// read from memory like the keys of a blind rotation.
     ///
     /// # Errors
     /// No error for the constants of this module.
@@ -38,8 +39,10 @@ impl Products {
             drop: LOG2_Q - LEVELS as u32 * LOG_BASE,
         };
         let gadget = Gadget::new(chain.ring(), params).map_err(refused(Standard::NAME))?;
+
         let masks = masks_from(chain.ring(), &Seed([0; 32]), "products", 0..2 * LEVELS);
         let rows = Rows::new(chain.ring(), &masks, &masks);
+
         Ok(Self {
             gates: vec![rows; gates.max(1)],
             chain,
@@ -47,18 +50,17 @@ impl Products {
         })
     }
 
-    /// Computes `times` external products one after another, starting at gate `start`, and returns a
-    /// word of the last.
+    /// Computes `times` external products one after another, starting at gate `start`, and returns
+    /// a word of the last.
     pub fn run(&self, start: usize, times: usize) -> u64 {
         let ring = self.chain.ring();
-        let uniform =
-            |stream| ring.inverse(ring.uniform(&mut Seed([1; 32]).expand("product", stream)));
         let mut work = Workspace::new(ring, 2 * LEVELS);
         let mut rlwe = Rlwe {
-            a: uniform(0),
-            b: uniform(1),
+            a: uniform(ring, 0),
+            b: uniform(ring, 1),
         };
         let mut product = Rlwe::zero(ring);
+
         for gate in self
             .gates
             .iter()
@@ -69,6 +71,12 @@ impl Products {
             work.external_product(ring, &self.gadget, &rlwe, gate, &mut product);
             std::mem::swap(&mut rlwe, &mut product);
         }
+
         ring.to_words(&rlwe.b).first().copied().unwrap_or_default()
     }
+}
+
+/// A uniform element, in coefficients.
+fn uniform(ring: &Ring, stream: u64) -> Poly<Coefficients> {
+    ring.inverse(ring.uniform(&mut Seed([1; 32]).expand("product", stream)))
 }

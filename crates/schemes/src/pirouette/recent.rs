@@ -1,7 +1,7 @@
 //! Values that were used last, up to a number of bytes.
 //!
-//! A client's expanded keys are several times as large as its keys as sent. A server keeps those of
-//! all clients as sent, and the expanded ones of the clients that queried last.
+//! A client's expanded keys are several times as large as its keys as sent. A server keeps the keys
+//! of all clients as sent, and the expanded ones of the clients that queried last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(super) struct Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// Keeps values of at most this many bytes together, and always the last one.
+    /// Keeps values of at most `most_bytes` bytes together, and always the last one.
     pub(super) const fn new(most_bytes: usize) -> Self {
         Self {
             most_bytes,
@@ -22,21 +22,23 @@ impl<T> Recent<T> {
         }
     }
 
-    /// Number of values of this many bytes that are kept together: at least one.
+    /// Number of values of `bytes` bytes that are kept together: at least one.
     pub(super) fn room(&self, bytes: usize) -> usize {
         (self.most_bytes / bytes.max(1)).max(1)
     }
 
-    /// Records a use of a value of this many bytes; drops the values used longest ago.
+    /// Records a use of a value of `bytes` bytes; drops the values used longest ago.
     pub(super) fn touch(&self, value: &Arc<T>, bytes: usize) {
         let mut dropped = Vec::new();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(other, _)| !Arc::ptr_eq(other, value));
         kept.push_back((Arc::clone(value), bytes));
+
         while kept.len() > 1 && kept.iter().map(|(_, bytes)| bytes).sum::<usize>() > self.most_bytes
         {
             dropped.extend(kept.pop_front());
         }
+
         // Large values are freed without the lock.
         drop(kept);
     }
@@ -50,25 +52,30 @@ mod tests {
     fn the_values_used_last_are_kept() {
         let recent = Recent::new(100);
         let values: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
+
         let kept = || {
             values
                 .iter()
                 .map(|value| Arc::strong_count(value) == 2)
                 .collect::<Vec<_>>()
         };
+
         for value in &values[..2] {
             recent.touch(value, 40);
         }
         assert_eq!(kept(), [true, true, false, false]);
+
         recent.touch(&values[0], 40);
         recent.touch(&values[2], 40);
         assert_eq!(kept(), [true, false, true, false]);
+
         recent.touch(&values[3], 1000);
         assert_eq!(
             kept(),
             [false, false, false, true],
             "one is kept however large it is"
         );
+
         assert_eq!([recent.room(30), recent.room(1000)], [3, 1]);
     }
 }

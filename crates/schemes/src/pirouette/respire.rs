@@ -17,9 +17,9 @@
 //! ```text
 //! query    seed of the mask (32), words of the body at multiples of the stride, packed
 //! ```
-//! Differences from the paper: the query path runs under Pirouette's parameters, not under Respire's
-//! own chain of moduli, so that answers and database are the same; only the coefficients of a query's
-//! body that carry a message are sent, rounded.
+//! Differences from the paper: the query path runs under Pirouette's parameters, not under
+//! Respire's own chain of moduli, so that answers and database are the same; only the coefficients
+//! of a query's body that carry a message are sent, rounded.
 
 use std::ops::RangeInclusive;
 
@@ -91,6 +91,7 @@ impl Path for Respire {
         let chain = params.chain();
         let stride = 1 << params.log2_stride();
         let ring = chain.ring();
+
         let mut message = Zeroizing::new(vec![0; DEGREE]);
         let values = selection(params, item);
         message
@@ -99,6 +100,7 @@ impl Path for Respire {
             .zip(values.iter())
             .for_each(|(out, &value)| *out = value);
         let message = Zeroizing::new(ring.forward(ring.from_words(&message)));
+
         let body = encrypt(
             &chain.rlwe,
             &state.0.ring,
@@ -106,6 +108,8 @@ impl Path for Respire {
             &message,
             &mut rng,
         );
+
+        // The trace of the expansion cancels the other coefficients.
         let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
         let body = ring.to_words(&ring.inverse(body));
         let body = body
@@ -113,6 +117,7 @@ impl Path for Respire {
             .step_by(stride)
             .map(|word| switch.down(word))
             .collect();
+
         RespireQuery { seed, body }
     }
 }
@@ -152,17 +157,12 @@ impl Wire<RespireParams> for RespireQuery {
     fn decode(params: &RespireParams, bytes: &[u8]) -> Result<Self> {
         let what = "respire's query";
         Error::check_length(what, bytes.len(), params.query_bytes())?;
+
         let mut reader = Reader::new(what, bytes);
         let seed = Seed(reader.array()?);
-        Ok(Self {
-            seed,
-            body: unpack(
-                &mut reader,
-                what,
-                params.literal.query_bits,
-                params.query_words(),
-            )?,
-        })
+        let bits = params.literal.query_bits;
+        let body = unpack(&mut reader, what, bits, params.query_words())?;
+        Ok(Self { seed, body })
     }
 }
 
@@ -176,41 +176,49 @@ fn mask(ring: &Ring, seed: &Seed) -> Poly<Values> {
 fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
     let layout = params.layout();
     let q = params.chain().ring().modulus();
-    let divided = |x: u64| (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q));
     let below = layout.log2_columns + layout.log2_slots;
     let row = item >> below;
-    let scale = divided((q + (1 << (LOG2_P - 1))) >> LOG2_P);
+    let scale = divided((q + (1 << (LOG2_P - 1))) >> LOG2_P, q);
+
     // The final length: growing would leave copies behind.
     let mut values = Zeroizing::new(Vec::with_capacity(params.query_words()));
     for r in 0..1u64 << layout.log2_rows {
         values.push(u64::conditional_select(&0, &scale, r.ct_eq(&row)));
     }
+
     for bit in 0..below {
         let set = (item >> bit & 1).ct_eq(&1);
         for level in 0..params.gate().levels() {
-            values.push(u64::conditional_select(
-                &0,
-                &divided(params.gate().factor(level)),
-                set,
-            ));
+            let factor = divided(params.gate().factor(level), q);
+            values.push(u64::conditional_select(&0, &factor, set));
         }
     }
+
     values
+}
+
+/// x/d modulo q.
+fn divided(x: u64, q: u64) -> u64 {
+    (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q))
 }
 
 /// Expands a query to selectors and gates.
 fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Selection {
     let ring = params.chain().ring();
     let steps = params.log2_stride() as usize;
+
     let mut encryption = encryption(params, query);
     keys.galois.trace(ring, &mut encryption, steps);
     let mut parts = keys.galois.expand(ring, encryption, steps);
+
+    // The rows come first, then each gate's digits.
     let mut digits = parts.split_off(1 << params.layout().log2_rows).into_iter();
     let bits = params.layout().log2_columns + params.layout().log2_slots;
     let gates: Vec<Vec<Rlwe>> = (0..bits)
         .map(|_| digits.by_ref().take(params.gate().levels()).collect())
         .collect();
     let gates = parallel::map(gates, |levels| keys.square.rgsw(ring, levels));
+
     parts.truncate(params.layout().rows);
     Selection {
         gates,
@@ -223,11 +231,13 @@ fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Se
 fn encryption(params: &RespireParams, query: &RespireQuery) -> Rlwe {
     let ring = params.chain().ring();
     let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
+
     let mut body = vec![0; DEGREE];
     let places = body.iter_mut().step_by(1 << params.log2_stride());
     places
         .zip(&query.body)
         .for_each(|(out, &word)| *out = switch.up(word));
+
     Rlwe {
         a: ring.inverse(mask(ring, &query.seed)),
         b: ring.from_words(&body),
@@ -274,6 +284,7 @@ impl RespireParams {
             gate,
             query_bits,
         } = literal;
+
         if !LOG2_ROWS.contains(&log2_rows)
             || !QUERY_BITS.contains(&query_bits)
             || !(1..=8).contains(&gate.0)
@@ -284,17 +295,49 @@ impl RespireParams {
                 "{literal:?}: expected {expected}"
             )));
         }
+
         let chain = Chain::get::<Standard>(Grain::Coarse)?;
         let layout = Layout::new(Respire::NAME, shape, span, log2_rows)?;
         let gate = gate_gadget(Respire::NAME, &chain, gate)?;
+
+        // Each message has a coefficient of its own.
         let found = coefficients(&layout, &gate);
         if found > DEGREE {
             let reason = format!("{found} coefficients of a query: expected at most {DEGREE}");
             return Err(refused(Respire::NAME)(reason));
         }
+
         let noise = noise(&chain, &layout, &gate, query_bits);
         let common = Common::new(Respire::NAME, shape, chain, layout, gate, &noise)?;
         Ok(Self { literal, common })
+    }
+
+    /// Parameters with the shortest words of a query for which the noise closes.
+    fn with_shortest_query(
+        shape: Shape,
+        span: usize,
+        log2_rows: u32,
+        gate: (usize, u32),
+    ) -> Result<Self> {
+        let longest = Literal {
+            span,
+            log2_rows,
+            gate,
+            query_bits: *QUERY_BITS.end(),
+        };
+
+        for query_bits in QUERY_BITS.step_by(4) {
+            let literal = Literal {
+                query_bits,
+                ..longest
+            };
+            if let Ok(params) = Self::new(shape, literal) {
+                return Ok(params);
+            }
+        }
+
+        // The reason why the longest words do not fit either.
+        Self::new(shape, longest)
     }
 
     /// Words of a query's body that are sent: coefficients at multiples of
@@ -313,6 +356,7 @@ impl RespireParams {
         let layout = self.layout();
         let chain = self.chain();
         let digits = (layout.log2_slots + layout.log2_columns) as usize * self.gate().levels();
+
         let switch = key_switch(&chain.conversion);
         self.query_words() as f64 * switch + digits as f64 * switch
     }
@@ -326,15 +370,18 @@ fn words(layout: &Layout, gate: &Gadget) -> usize {
 /// The noise from the query to the item.
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget, query_bits: u32) -> Noise {
     let ring = chain.setting();
+
     // A trace keeps one coefficient's error and multiplies it by d.
     let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
     let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
+
     let conversion = chain.conversion.params();
     let expanded = words(layout, gate).trailing_zeros();
     let made = Constants::new(&ring, conversion, fresh, expanded);
     let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
-    let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, (made, made))
-        .of_one_expansion();
+    let retrieved =
+        Retrieved::new(&ring, conversion, gate.params(), dimensions, made, made).of_one_expansion();
+
     // A query of ring encryptions is read without error.
     Noise {
         retrieved,
@@ -362,29 +409,13 @@ impl RetrievalParams for RespireParams {
 
 impl Parameters for RespireParams {
     fn choose(shape: Shape, target: impl Into<Target>) -> Result<Self> {
-        let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
-        let gates = |(span, log2_rows)| GATES.map(move |gate| (span, log2_rows, gate));
-        let made = |(span, log2_rows, gate)| {
-            // The fewest bits of the query whose noise closes.
-            let new = |query_bits| {
-                Self::new(
-                    shape,
-                    Literal {
-                        span,
-                        log2_rows,
-                        gate,
-                        query_bits,
-                    },
-                )
-            };
-            let closing = QUERY_BITS.step_by(4).find_map(|bits| new(bits).ok());
-            closing.map_or_else(|| new(*QUERY_BITS.end()), Ok)
-        };
-        best(
-            Respire::NAME,
-            target.into(),
-            spans(shape).flat_map(rows).flat_map(gates).map(made),
-        )
+        let choices = spans(shape).flat_map(|span| {
+            LOG2_ROWS.flat_map(move |log2_rows| {
+                GATES.map(move |gate| Self::with_shortest_query(shape, span, log2_rows, gate))
+            })
+        });
+
+        best(Respire::NAME, target.into(), choices)
     }
 
     fn label(&self) -> String {
@@ -404,9 +435,11 @@ impl Parameters for RespireParams {
             "query words",
             format!("{} of {} bits", self.query_words(), self.literal.query_bits),
         )];
+
         let query = Counts::new().with(Operation::Encrypt, 1.0, 1);
         let selection = Counts::new().with(Operation::WideProduct, self.selection(), 1);
         let work = self.common.work(query, selection);
+
         let sizes = self.sizes(
             packed_bytes(self.chain(), Self::SHORTS),
             [self.layout().bytes(), 0],
@@ -416,15 +449,16 @@ impl Parameters for RespireParams {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        writer.u32(FORMATS.written);
-        write_shape(&mut writer, self.common.shape);
         let Literal {
             span,
             log2_rows,
             gate,
             query_bits,
         } = self.literal;
+
+        let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
+        write_shape(&mut writer, self.common.shape);
         writer
             .u32(span as u32)
             .u32(log2_rows)
@@ -438,23 +472,21 @@ impl Parameters for RespireParams {
         let (shape, literal) = read_all(
             "respire's parameters",
             numbered(&FORMATS, bytes, UNNUMBERED)?,
-            |reader| {
-                let shape = read_shape(reader)?;
-                let span = reader.u32()? as usize;
-                let log2_rows = reader.u32()?;
-                let gate = (reader.u32()? as usize, reader.u32()?);
-                let query_bits = reader.u32()?;
-                Ok((
-                    shape,
-                    Literal {
-                        span,
-                        log2_rows,
-                        gate,
-                        query_bits,
-                    },
-                ))
-            },
+            read_parameters,
         )?;
         Self::new(shape, literal)
     }
+}
+
+/// Reads a shape and the free values.
+fn read_parameters(reader: &mut Reader<'_>) -> Result<(Shape, Literal)> {
+    let shape = read_shape(reader)?;
+    let literal = Literal {
+        span: reader.u32()? as usize,
+        log2_rows: reader.u32()?,
+        gate: (reader.u32()? as usize, reader.u32()?),
+        query_bits: reader.u32()?,
+    };
+
+    Ok((shape, literal))
 }

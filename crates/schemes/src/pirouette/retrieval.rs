@@ -40,42 +40,49 @@ impl Retrieval<'_> {
             log2_columns,
             ..
         } = self.common.layout;
-        // Phases 1 and 2 process groups of columns one after another.
+
+        // Columns are processed in groups one after another, so that a group stays in the cache.
         let log2_group = log2_columns.min(LOG2_GROUP);
-        let groups = 1 << (log2_columns - log2_group);
+        let groups = 1usize << (log2_columns - log2_group);
+
         // For each query, the groups of all planes.
         let mut folded: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::new()).collect();
-        for (plane, group) in
-            (0..planes).flat_map(|plane| (0..groups).map(move |group| (plane, group)))
-        {
-            progress.stage("first", 1);
-            let start = group << log2_group;
-            let columns = self.first(plane, start..start + (1 << log2_group), selections);
-            progress.stage("fold", 1);
-            for ((selection, columns), folded) in selections.iter().zip(columns).zip(&mut folded) {
-                folded.push(
-                    self.gates()
-                        .fold_in_parallel(self.column_gates(selection), columns),
-                );
+        for plane in 0..planes {
+            for group in 0..groups {
+                progress.stage("first", 1);
+                let start = group << log2_group;
+                let columns = self.first(plane, start..start + (1 << log2_group), selections);
+
+                progress.stage("fold", 1);
+                for ((selection, columns), folded) in
+                    selections.iter().zip(columns).zip(&mut folded)
+                {
+                    let gates = self.column_gates(selection);
+                    folded.push(self.gates().fold_in_parallel(gates, columns));
+                }
             }
         }
+
         progress.stage("rotate", selections.len() as u64);
-        let rotate = |selection: &Selection, groups: &[Rlwe]| {
-            let gates = &self.column_gates(selection)[log2_group as usize..];
-            let mut rlwe = self.gates().fold_in_parallel(gates, groups.to_vec());
-            self.gates().rotate(
-                &selection.gates[..self.common.layout.log2_slots as usize],
-                &mut rlwe,
-            );
-            rlwe
-        };
-        let planes = |(selection, folded): (&Selection, Vec<Rlwe>)| {
-            folded
+        let mut items = Vec::with_capacity(selections.len());
+        for (selection, folded) in selections.iter().zip(folded) {
+            let planes = folded
                 .chunks(groups)
-                .map(|groups| rotate(selection, groups))
-                .collect()
-        };
-        selections.iter().zip(folded).map(planes).collect()
+                .map(|groups| self.rotated(selection, groups, log2_group));
+            items.push(planes.collect());
+        }
+
+        items
+    }
+
+    /// Selects one of the folded groups of a plane, then rotates the slot to the front.
+    fn rotated(&self, selection: &Selection, groups: &[Rlwe], log2_group: u32) -> Rlwe {
+        let gates = &self.column_gates(selection)[log2_group as usize..];
+        let mut rlwe = self.gates().fold_in_parallel(gates, groups.to_vec());
+
+        let slots = &selection.gates[..self.common.layout.log2_slots as usize];
+        self.gates().rotate(slots, &mut rlwe);
+        rlwe
     }
 
     /// Phase 1: returns, for each query, the encryptions of some columns of a plane.
@@ -92,21 +99,23 @@ impl Retrieval<'_> {
             .map(|selection| &selection.selectors)
             .collect();
         let plane = self.polynomials.plane(plane, layout.polys());
-        let part = |offset: usize| {
+
+        let parts = parallel::map(0..columns.len().div_ceil(SHARE), |offset| {
             let first = columns.start + offset * SHARE;
             let range = first..(first + SHARE).min(columns.end);
-            polynomials::columns(ring, plane, (layout.columns(), range), &selectors)
-        };
-        let parts = parallel::map(0..columns.len().div_ceil(SHARE), part);
+            polynomials::columns(ring, plane, layout.columns(), range, &selectors)
+        });
+
         let mut all: Vec<Vec<Rlwe>> = selections
             .iter()
             .map(|_| Vec::with_capacity(columns.len()))
             .collect();
         for part in parts {
-            all.iter_mut()
-                .zip(part)
-                .for_each(|(all, mut part)| all.append(&mut part));
+            for (all, mut part) in all.iter_mut().zip(part) {
+                all.append(&mut part);
+            }
         }
+
         all
     }
 
@@ -160,6 +169,7 @@ impl<'a> Gates<'a> {
     /// names that neighbour.
     pub(super) fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
         let mut left = list.len();
+
         for gate in gates
             .iter()
             .take(left.next_power_of_two().trailing_zeros() as usize)
@@ -171,11 +181,13 @@ impl<'a> Gates<'a> {
                 list[pair] = zero_part;
                 self.choose(gate, &mut list[pair], &one_part);
             }
+
             if left % 2 == 1 {
                 list.swap(left / 2, left - 1);
             }
             left = left.div_ceil(2);
         }
+
         std::mem::take(&mut list[0])
     }
 
@@ -185,10 +197,10 @@ impl<'a> Gates<'a> {
         let gadget = self.gadget;
         let shares = list.chunks_mut(SHARE);
         let mut parts = parallel::map(shares, |share| Gates::new(ring, gadget).fold(gates, share));
-        self.fold(
-            &gates[SHARE.min(list.len()).trailing_zeros() as usize..],
-            &mut parts,
-        )
+
+        // The lowest gates were used within the shares.
+        let used = SHARE.min(list.len()).trailing_zeros() as usize;
+        self.fold(&gates[used..], &mut parts)
     }
 
     /// Multiplies by X^(−slot), with one gate for each bit of the slot.
@@ -214,14 +226,18 @@ pub(super) fn respond<P: RetrievalParams>(
         masks: Vec::new(),
         bodies: Vec::new(),
     };
+
     for plane in planes {
         let switched = key.switch(chain.ring(), small, plane);
-        let words = small.to_words(&switched.b).into_iter();
-        let item = words.step_by(RESPONSE_DEGREE / params.layout().span);
         answer.masks.append(&mut bits.mask(small, &switched.a));
-        answer
-            .bodies
-            .append(&mut bits.body(small, &item.collect::<Vec<_>>()));
+
+        // The item's bytes are at multiples of this distance; the others are not sent.
+        let words = small.to_words(&switched.b).into_iter();
+        let item: Vec<u64> = words
+            .step_by(RESPONSE_DEGREE / params.layout().span)
+            .collect();
+        answer.bodies.append(&mut bits.body(small, &item));
     }
+
     answer
 }

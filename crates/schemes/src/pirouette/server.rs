@@ -57,6 +57,7 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         check_source(S::NAME, params.shape(), records)?;
         let polynomials =
             Polynomials::encode(params.common(), Seed::random(rng), records, progress)?;
+
         Ok(Self {
             params,
             polynomials,
@@ -76,16 +77,21 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         batch: Vec<(Session<'_, S>, &S::Query)>,
         progress: &dyn Progress,
     ) -> Result<Vec<RetrievalAnswer>> {
-        let batch = batch
-            .into_iter()
-            .map(|(session, query)| Ok((session.require_keys()?, query)));
-        let batch = batch.collect::<Result<Vec<_>>>()?;
+        let mut keyed = Vec::with_capacity(batch.len());
+        for (session, query) in batch {
+            keyed.push((session.require_keys()?, query));
+        }
+
+        // In parts, so that the expanded keys of many clients are not in memory together.
         let mut selections = Vec::new();
         let mut switches = Vec::new();
-        for part in Keys::parts(&batch, Keys::clients_together(&self.params)) {
+        for part in Keys::parts(&keyed, Keys::clients_together(&self.params)) {
             progress.stage("expand keys", part.len() as u64);
-            let expanded = part.iter().map(|(keys, _)| keys.expanded(&self.params));
-            let expanded = expanded.collect::<Result<Vec<_>>>()?;
+            let mut expanded = Vec::with_capacity(part.len());
+            for (keys, _) in part {
+                expanded.push(keys.expanded(&self.params)?);
+            }
+
             let queries: Vec<_> = expanded
                 .iter()
                 .zip(part)
@@ -94,7 +100,9 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
             selections.append(&mut S::select(&self.params, &queries, progress));
             switches.extend(expanded.iter().map(|keys| Arc::clone(&keys.ring_switch)));
         }
+
         let items = self.retrieval().run(&selections, progress);
+
         progress.stage("switch", items.len() as u64);
         Ok(switches
             .iter()
@@ -109,12 +117,14 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
+
         let setup = self.params.describe().work.setup;
         let copied = if changes.is_empty() {
             0.0
         } else {
             self.params.layout().bytes() as f64
         };
+
         Ok(UpdateEstimate {
             update: Counts::new().with(Operation::Copy, copied, 1),
             setup,
@@ -128,6 +138,7 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
+
         let polynomials = self
             .polynomials
             .update(self.params.common(), changes, progress)?;

@@ -1,9 +1,9 @@
 //! Phase 0 alone: papir's, and the paper's under the same keys.
 //!
-//! The paper's phase 0 splits the index into digits and these into bits (Algorithms 1 to 3), makes an
-//! RGSW encryption of each bit (circuit bootstrapping), and builds the selectors from them by a tree
-//! (section 3.2). Its parameters are not used, because they are insecure or do not decrypt (decision
-//! 20). A trial takes the ring, the keys and the gadgets of papir instead, which close:
+//! The paper's phase 0 splits the index into digits and these into bits (Algorithms 1 to 3), makes
+//! an RGSW encryption of each bit (circuit bootstrapping), and builds the selectors from them by a
+//! tree (section 3.2). Its parameters are not used, because they are insecure or do not decrypt
+//! (decision 20). A trial takes the ring, the keys and the gadgets of papir instead, which close:
 //!
 //! | | paper | here |
 //! |---|---|---|
@@ -12,7 +12,8 @@
 //! | key for digits of 5 bits | n = 600, switch at 2⁴² (48.5 bits) | n = 840, switch at 2²⁰ |
 //! | key for circuit bootstrapping | n = 512 at 2¹², 127.5 bits | n = 648 at 2¹⁵ |
 //!
-//! The RGSW gadget (8 digits of 4 bits) and that of the selectors (2 digits of 4 bits) are the paper's.
+//! The gadgets of RGSW (8 digits of 4 bits) and of the selectors (2 digits of 4 bits) are the
+//! paper's.
 
 use std::sync::Arc;
 
@@ -53,8 +54,8 @@ pub const PRINTED_SWITCH: SwitchParams = SwitchParams {
 pub enum Tables {
     /// One rotation for each digit of an RGSW encryption (TFHE).
     Single,
-    /// One rotation for all digits of a bit, up to 8 (Wang et al., *Circuit Bootstrapping: Faster and
-    /// Smaller*, which the paper cites).
+    /// One rotation for all digits of a bit, up to 8 (Wang et al., *Circuit Bootstrapping: Faster
+    /// and Smaller*, which the paper cites).
     Together,
 }
 
@@ -93,7 +94,7 @@ pub struct Operations {
     pub bit_rotations: usize,
     /// Blind rotations under the longer key for digits.
     pub digit_rotations: usize,
-    /// External products, those of rotations included.
+    /// External products, also in rotations.
     pub external_products: usize,
     /// Products with one half of an RGSW encryption: automorphisms, and multiplications by s.
     pub key_switches: usize,
@@ -116,6 +117,7 @@ impl<T: ParameterSet> Trial<T> {
         let mut rng = SecretRng::new(rng);
         let state = State::generate(&params, None, &mut rng)?;
         let keys = Keys::generate(&params, &state.0, seed, &mut rng).expanded(&params)?;
+
         Ok(Self {
             params,
             state,
@@ -140,11 +142,13 @@ impl<T: ParameterSet> Trial<T> {
     pub fn run_printed(
         &self,
         query: &PirouetteQuery,
-        (split, tables): (Split, Tables),
+        variant: (Split, Tables),
         progress: &dyn Progress,
     ) -> Result<Printed> {
+        let (split, tables) = variant;
         let finder = Finder::new(&self.params, &self.keys);
         let (gate, levels) = self.gadgets(split)?;
+
         progress.stage("bits", split.index_bits().into());
         // The paper's message has no bit above the index's.
         let spare = self.params.layout().index_bits() + 1 - split.index_bits();
@@ -155,28 +159,45 @@ impl<T: ParameterSet> Trial<T> {
             rotation: &short.rotation,
         };
         let bits = rotator.decompose(&query.lwe().shifted(spare), split.digits, split.bits);
+
         progress.stage("gates", bits.len() as u64);
-        let to_gate = |bit: &Lwe| {
-            let factors: Vec<u64> = (0..gate.levels()).map(|i| gate.factor(i)).collect();
-            let rotated: Vec<(Rlwe, usize)> = match tables {
-                Tables::Single => {
-                    parallel::map(&factors, |&factor| (finder.rotate_bit(bit, &[factor]), 0))
-                }
-                Tables::Together => {
-                    let all = finder.rotate_bit(bit, &factors);
-                    (0..factors.len()).map(|i| (all.clone(), i)).collect()
-                }
-            };
-            let isolated = parallel::map(&rotated, |(rlwe, coefficient)| {
-                finder.isolated(rlwe, *coefficient)
-            });
-            self.keys.square.rgsw(finder.ring(), isolated)
-        };
-        let gates = parallel::map(&bits, to_gate);
+        let gates = parallel::map(&bits, |bit| {
+            self.circuit_bootstrap(&finder, &gate, tables, bit)
+        });
+
+        // The highest bits select the row.
         progress.stage("selectors", 1 << split.log2_rows);
         let rows = &gates[(split.index_bits() - split.log2_rows) as usize..];
         let selectors = selector::tree(finder.ring(), &gate, rows, &levels);
+
         Ok(Printed { gates, selectors })
+    }
+
+    /// Circuit bootstrapping: the RGSW encryption of a bit that is half a turn.
+    fn circuit_bootstrap(
+        &self,
+        finder: &Finder<'_>,
+        gate: &Gadget,
+        tables: Tables,
+        bit: &Lwe,
+    ) -> Rows {
+        let factors: Vec<u64> = (0..gate.levels()).map(|i| gate.factor(i)).collect();
+
+        // Each digit's encryption, with its coefficient.
+        let rotated: Vec<(Rlwe, usize)> = match tables {
+            Tables::Single => {
+                parallel::map(&factors, |&factor| (finder.rotate_bit(bit, &[factor]), 0))
+            }
+            Tables::Together => {
+                let all = finder.rotate_bit(bit, &factors);
+                (0..factors.len()).map(|i| (all.clone(), i)).collect()
+            }
+        };
+
+        let isolated = parallel::map(&rotated, |(rlwe, coefficient)| {
+            finder.isolated(rlwe, *coefficient)
+        });
+        self.keys.square.rgsw(finder.ring(), isolated)
     }
 
     /// Gadgets of the paper's gates and of its selectors.
@@ -187,6 +208,7 @@ impl<T: ParameterSet> Trial<T> {
             log2_rows,
             gate,
         } = split;
+
         let most = self.params.layout().index_bits();
         let fits = digits > 0 && (2..=8).contains(&bits) && (1..=OUTPUTS).contains(&gate.0);
         if !fits || split.index_bits() > most || log2_rows > split.index_bits() {
@@ -194,6 +216,7 @@ impl<T: ParameterSet> Trial<T> {
                 format!("digits of 2 to 8 bits, {most} in all, and 1 to {OUTPUTS} digits a gate");
             return Err(refused(T::NAME)(format!("{split:?}: expected {expected}")));
         }
+
         let chain = self.params.chain();
         let selectors = GadgetParams {
             levels: 2,
@@ -201,6 +224,7 @@ impl<T: ParameterSet> Trial<T> {
             drop: LOG2_Q - 8,
         };
         let selectors = Gadget::new(chain.ring(), selectors).map_err(refused(T::NAME))?;
+
         Ok((gate_gadget(T::NAME, chain, gate)?, selectors))
     }
 
@@ -210,12 +234,10 @@ impl<T: ParameterSet> Trial<T> {
         let levels = self.params.gate().levels();
         let boxes = 1usize << (layout.log2_rows - LOG2_DIGIT);
         let gates = (layout.log2_columns + layout.log2_slots) as usize;
+
         let rotations = [(layout.index_bits() - LOG2_DIGIT) as usize, boxes];
-        self.counted(
-            rotations,
-            0,
-            gates * levels * self.conversions() + boxes * BOX_SWITCHES as usize,
-        )
+        let key_switches = gates * levels * self.conversions() + boxes * BOX_SWITCHES as usize;
+        self.counted(rotations, 0, key_switches)
     }
 
     /// Operations of the paper's phase 0. The last digit needs one rotation, the others three.
@@ -226,6 +248,7 @@ impl<T: ParameterSet> Trial<T> {
             Tables::Single => gates * levels,
             Tables::Together => gates,
         };
+
         let tree = 2 * ((1 << split.log2_rows) - 1);
         let rotations = [rotations, 3 * (split.digits as usize - 1) + 1];
         self.counted(rotations, tree, gates * levels * self.conversions())
@@ -240,6 +263,7 @@ impl<T: ParameterSet> Trial<T> {
         let [bit_rotations, digit_rotations] = rotations;
         let [bits, digits] = self.dimensions();
         let external_products = bit_rotations * bits + digit_rotations * digits + products;
+
         Operations {
             bit_rotations,
             digit_rotations,
@@ -277,52 +301,66 @@ impl<T: ParameterSet> Trial<T> {
     pub fn item(&self, selection: &Selection) -> Option<u64> {
         let ring = self.params.chain().ring();
         let low = self.bits(&selection.gates, self.params.gate())?;
+
         let scale = (ring.modulus() + (1 << (LOG2_P - 1))) >> LOG2_P;
         let count = selection.selectors.count();
         let row = one_hot(
             (0..count).map(|r| self.constant(&self.phase(&selection.selectors, r), scale)),
         )?;
+
         Some((row as u64) << selection.gates.len() | low)
     }
 
-    /// The item that the paper's phase 0 selected; `None` unless gates and selectors encrypt one item.
+    /// The item that the paper's phase 0 selected; `None` unless gates and selectors encrypt one
+    /// item.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for sizes that the keys do not support.
     pub fn printed_item(&self, split: Split, printed: &Printed) -> Result<Option<u64>> {
         let (gate, levels) = self.gadgets(split)?;
-        let ring = self.params.chain().ring();
-        let secret = &self.state.0.ring;
-        let selector = |rows: &Vec<Rlwe>| {
-            let bits = rows.iter().zip(0..).map(|(row, level)| {
-                self.constant(
-                    &ring.to_centred(&row.phase(ring, secret)),
-                    levels.factor(level),
-                )
-            });
-            // All digits of a selector encrypt the same bit.
-            let bits: Vec<bool> = bits.collect::<Option<_>>()?;
-            bits.iter().all(|bit| *bit == bits[0]).then_some(bits[0])
-        };
         let index = self.bits(&printed.gates, &gate);
-        let row = one_hot(printed.selectors.iter().map(selector));
+        let row = one_hot(
+            printed
+                .selectors
+                .iter()
+                .map(|rows| self.selector(rows, &levels)),
+        );
+
         let above = split.index_bits() - split.log2_rows;
         Ok(index.filter(|index| row.is_some_and(|row| row as u64 == index >> above)))
     }
 
+    /// The bit that a selector of the paper encrypts; `None` unless all its digits do.
+    fn selector(&self, rows: &[Rlwe], levels: &Gadget) -> Option<bool> {
+        let ring = self.params.chain().ring();
+        let secret = &self.state.0.ring;
+
+        let mut bits = Vec::with_capacity(rows.len());
+        for (level, row) in rows.iter().enumerate() {
+            let phase = ring.to_centred(&row.phase(ring, secret));
+            bits.push(self.constant(&phase, levels.factor(level))?);
+        }
+
+        bits.iter().all(|bit| *bit == bits[0]).then_some(bits[0])
+    }
+
     /// The number whose bits the gates encrypt, the lowest first.
     fn bits(&self, gates: &[Rows], gadget: &Gadget) -> Option<u64> {
+        let mut number = 0;
+        for gate in gates.iter().rev() {
+            number = 2 * number + u64::from(self.bit(gate, gadget)?);
+        }
+
+        Some(number)
+    }
+
+    /// The bit that a gate encrypts: read from its row of m, then compared with its row of s·m.
+    fn bit(&self, gate: &Rows, gadget: &Gadget) -> Option<bool> {
         let top = gadget.levels() - 1;
-        let bit = |gate: &Rows| {
-            let bit =
-                self.constant(&self.phase(gate, gadget.levels() + top), gadget.factor(top))?;
-            self.is_keyed(&self.phase(gate, top), bit, gadget.factor(top))
-                .then_some(bit)
-        };
-        gates
-            .iter()
-            .rev()
-            .try_fold(0, |number, gate| Some(2 * number + u64::from(bit(gate)?)))
+        let bit = self.constant(&self.phase(gate, gadget.levels() + top), gadget.factor(top))?;
+
+        self.is_keyed(&self.phase(gate, top), bit, gadget.factor(top))
+            .then_some(bit)
     }
 
     /// A row's message plus error, centred.
@@ -330,6 +368,7 @@ impl<T: ParameterSet> Trial<T> {
         let ring = self.params.chain().ring();
         let secret = &self.state.0.ring;
         let d = ring.degree();
+
         let [a, b] = rows
             .residues(ring, 0)
             .map(|part| ring.inverse(Poly::from_residues(&part[row * d..][..d])));
@@ -341,19 +380,25 @@ impl<T: ParameterSet> Trial<T> {
         let scale = scale as i64;
         let first = *phase.first()?;
         let bit = first > scale / 2;
-        let near =
-            |(i, &x): (usize, &i64)| (x - if i == 0 && bit { scale } else { 0 }).abs() < scale / 4;
-        phase.iter().enumerate().all(near).then_some(bit)
+
+        let near = phase.iter().enumerate().all(|(i, &x)| {
+            let expected = if i == 0 && bit { scale } else { 0 };
+            (x - expected).abs() < scale / 4
+        });
+        near.then_some(bit)
     }
 
     /// True if a phase is near s·bit·`scale`.
     fn is_keyed(&self, phase: &[i64], bit: bool, scale: u64) -> bool {
         let scale = scale as i64;
-        let expected = |s: i32| if bit { i64::from(s) * scale } else { 0 };
+
         phase
             .iter()
             .zip(self.state.0.ring.coefficients())
-            .all(|(x, &s)| (x - expected(s)).abs() < scale / 4)
+            .all(|(x, &s)| {
+                let expected = if bit { i64::from(s) * scale } else { 0 };
+                (x - expected).abs() < scale / 4
+            })
     }
 }
 

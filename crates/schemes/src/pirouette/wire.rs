@@ -37,7 +37,6 @@ impl PirouetteQuery {
 
     /// The encryption on the torus.
     pub(super) fn lwe(&self) -> Lwe {
-        let lift = |word: u32| u64::from(word) << (u64::BITS - LOG2_QUERY);
         Lwe {
             a: Self::mask(&self.seed).into_iter().map(lift).collect(),
             b: lift(self.body),
@@ -56,15 +55,22 @@ impl<P: RetrievalParams> Wire<P> for PirouetteQuery {
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's query", bytes.len(), params.query_bytes())?;
+
         let mut reader = Reader::new("pirouette's query", bytes);
         let mut seed = Seed([0; 32]);
         let length = params.seed_bytes();
         seed.0[..length].copy_from_slice(reader.raw(length)?);
+
         Ok(Self {
             seed,
             body: reader.u32()?,
         })
     }
+}
+
+/// Lifts a word modulo 2³² to the torus.
+fn lift(word: u32) -> u64 {
+    u64::from(word) << (u64::BITS - LOG2_QUERY)
 }
 
 /// RLWE encryptions of an item's planes in the response ring, switched to few bits.
@@ -88,6 +94,7 @@ impl<P: RetrievalParams> Wire<P> for RetrievalAnswer {
         let common = params.common();
         let layout = params.layout();
         Error::check_length(what, bytes.len(), common.answer_parts().iter().sum())?;
+
         let bits = common.answer_bits;
         let mut reader = Reader::new(what, bytes);
         Ok(Self {

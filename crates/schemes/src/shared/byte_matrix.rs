@@ -16,8 +16,8 @@ use super::units::Units;
 /// A matrix of bytes and the blob that holds it.
 pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
 
-/// Layout of the matrix. A column is a stack of units, each in neighbouring rows, so that it holds a
-/// run of the database; a record is in one column.
+/// Layout of the matrix. A column is a stack of units, each in neighbouring rows, so that it holds
+/// a run of the database; a record is in one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in units.
@@ -58,10 +58,8 @@ pub(crate) struct Difference {
 }
 
 impl Layout {
-    /// A matrix with `units` units in each column.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] for a matrix beyond the limits, or no unit in a column.
+    /// A matrix with `units` units in each column. Gives [`Error::OutOfBounds`] beyond the limits,
+    /// and for no unit in a column.
     pub(crate) fn new(unit_layout: Units, units: u64, limits: &Limits) -> Result<Self> {
         let all = unit_layout.units();
         let unit_bytes = unit_layout.unit_bytes as u64;
@@ -74,18 +72,12 @@ impl Layout {
                 expected,
             ));
         }
+
         let rows = units.saturating_mul(unit_bytes);
         let columns = all.div_ceil(units);
-        let most_rows = limits.rows;
-        let most_columns = limits.columns;
-        for (what, found, most) in [
-            ("the number of rows", rows, most_rows),
-            ("the number of columns", columns, most_columns),
-        ] {
-            if found > most {
-                return Err(Error::out_of_bounds(what, found, format!("at most {most}")));
-            }
-        }
+        check_side("the number of rows", rows, limits.rows)?;
+        check_side("the number of columns", columns, limits.columns)?;
+
         Ok(Self {
             unit_layout,
             units: units as usize,
@@ -115,9 +107,6 @@ impl Layout {
     }
 
     /// Reads all records, column by column.
-    ///
-    /// # Errors
-    /// The errors of the source.
     pub(crate) fn encode(
         &self,
         records: &dyn Records,
@@ -125,6 +114,7 @@ impl Layout {
     ) -> Result<ByteMatrix> {
         let rows = self.rows;
         let columns = self.columns;
+
         progress.stage("encode", columns as u64);
         let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
         write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
@@ -132,32 +122,34 @@ impl Layout {
             self.unit_layout
                 .read(records, (column * self.units) as u64, &mut out[..rows])
         })?;
+
         Ok(ByteMatrix::new(rows, columns, tiles.into()))
     }
 
     /// The matrix after changes in order, and the bytes that differ; `None` if no byte differs.
-    ///
-    /// # Errors
-    /// The errors of [`check_changes`].
     pub(crate) fn change(
         &self,
         matrix: &ByteMatrix,
         changes: &[Change],
     ) -> Result<Option<(ByteMatrix, Vec<Difference>)>> {
         check_changes(&self.unit_layout.shape, changes)?;
+
         let mut tiles = AlignedBytes::copy_of(matrix.tiles());
         let bytes = tiles.bytes_mut();
         let mut differences = Vec::new();
+
         for change in changes {
             let Place { column, unit, .. } = self.place(change.index);
             let column = column as usize;
             let first = unit as usize * self.unit_layout.unit_bytes;
             let rows = first..first + self.unit_layout.unit_bytes;
+
             let mut unit: Vec<u8> = rows
                 .clone()
                 .map(|row| bytes[matrix.position(row, column)])
                 .collect();
             self.unit_layout.set(&mut unit, change)?;
+
             for (row, new) in rows.zip(unit) {
                 let byte = &mut bytes[matrix.position(row, column)];
                 if new != *byte {
@@ -170,14 +162,15 @@ impl Layout {
                 }
             }
         }
-        let changed = || ByteMatrix::new(self.rows, self.columns, tiles.into());
-        Ok((!differences.is_empty()).then(|| (changed(), differences)))
+
+        if differences.is_empty() {
+            return Ok(None);
+        }
+        let changed = ByteMatrix::new(self.rows, self.columns, tiles.into());
+        Ok(Some((changed, differences)))
     }
 
     /// Reads a range of records, first and count, packed.
-    ///
-    /// # Errors
-    /// The errors of [`Records::read_packed`].
     pub(crate) fn read_packed(
         &self,
         matrix: &ByteMatrix,
@@ -190,7 +183,9 @@ impl Layout {
     }
 
     /// The record at a secret (unit, slot) of a column. Reads the whole column.
-    pub(crate) fn select(&self, (unit, slot): (u64, u64), column: &[u8]) -> Record {
+    pub(crate) fn select(&self, place: (u64, u64), column: &[u8]) -> Record {
+        let (unit, slot) = place;
+
         let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
         for (i, other) in (0u64..).zip(column.chunks_exact(self.unit_layout.unit_bytes)) {
             let mask = i.ct_eq(&unit).unwrap_u8().wrapping_neg();
@@ -199,14 +194,20 @@ impl Layout {
                 .zip(other)
                 .for_each(|(out, byte)| *out |= byte & mask);
         }
+
         self.unit_layout.select(&bytes, slot)
     }
 }
 
+/// Checks rows or columns against their limit.
+fn check_side(what: &'static str, found: u64, most: u64) -> Result<()> {
+    if found > most {
+        return Err(Error::out_of_bounds(what, found, format!("at most {most}")));
+    }
+    Ok(())
+}
+
 /// Reads a matrix from its section.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
 pub(crate) fn load_matrix(
     source: &dyn SectionSource,
     section: &'static str,
@@ -218,7 +219,7 @@ pub(crate) fn load_matrix(
     Ok(ByteMatrix::new(rows, columns, tiles))
 }
 
-/// [`ByteMatrix::products`] by the device that holds the matrix, if there is one.
+/// [`ByteMatrix::products`], by a device if it holds the matrix.
 pub(crate) fn held_products(
     matrix: &ByteMatrix,
     held: &Held,
@@ -229,11 +230,14 @@ pub(crate) fn held_products(
     if held.is_nowhere() {
         return matrix.products(queries, bits, centre);
     }
+
     let vectors: Vec<Vec<u64>> = queries
         .iter()
         .map(|query| query.iter().map(|&x| x.into()).collect())
         .collect();
     let vectors: Vec<&[u64]> = vectors.iter().map(Vec::as_slice).collect();
+
+    // A device that fails reports it itself; the answer is the same without it.
     match held.products(&vectors, bits) {
         Some(products) => matrix.products_from(&products, queries, centre),
         None => matrix.products(queries, bits, centre),

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use papir_core::Result;
 use papir_core::device::{Device, HeldMatrix, Tiles, Words};
 
-/// The copy of a matrix in the memory of a device, if there is one. A clone shares it.
+/// The copy of a matrix in the memory of a device, or none. A clone shares it.
 #[derive(Clone, Default)]
 pub(crate) struct Held(Option<Arc<dyn HeldMatrix>>);
 
 impl Held {
-    /// Copies the tiles of a matrix to a device.
-    ///
-    /// # Errors
-    /// The device's, and [`papir_core::Error::Length`] if the tiles are not whole row groups.
+    /// Copies the tiles of a matrix to a device. Tiles that are not whole row groups give
+    /// [`papir_core::Error::Length`].
     pub(crate) fn on(
         device: &dyn Device,
         words: Words,
@@ -28,8 +26,8 @@ impl Held {
         self.0.is_none()
     }
 
-    /// The products of the matrix and vectors modulo 2^`bits`; `None` if no device holds the matrix, or
-    /// the device fails, which it reports itself.
+    /// The products of the matrix and vectors modulo 2^`bits`; `None` if no device holds the
+    /// matrix, or the device fails, which it reports itself.
     pub(crate) fn products(&self, vectors: &[&[u64]], bits: u32) -> Option<Vec<Vec<u64>>> {
         self.0.as_ref()?.products(vectors, bits).ok()
     }

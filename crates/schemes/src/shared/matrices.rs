@@ -16,11 +16,8 @@ use zeroize::Zeroizing;
 /// multiple of 4, so that pairs and quads of columns are written whole.
 pub(crate) const BLOCK_COLUMNS: usize = 64;
 
-/// Fills the zeroed words of a matrix with the columns that `column` gives, each of at least as many words
-/// as the matrix has rows.
-///
-/// # Errors
-/// The errors of `column`.
+/// Fills the zeroed words of a matrix with the columns that `column` gives, each of at least as
+/// many words as the matrix has rows.
 pub(crate) fn encode_columns(
     tiles: &mut AlignedBytes,
     columns: usize,
@@ -32,16 +29,15 @@ pub(crate) fn encode_columns(
     })
 }
 
-/// Returns the matrix of columns whose bytes `column` gives, for all rows.
-///
-/// # Errors
-/// The errors of `column`.
+/// Returns the matrix of columns whose bytes `column` gives, for all rows; `sides` are its rows and
+/// columns.
 pub(crate) fn store_columns(
     storage: Storage,
-    (rows, columns): (usize, usize),
+    sides: (usize, usize),
     progress: &dyn Progress,
     column: impl Fn(usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<AlignedBytes> {
+    let (rows, columns) = sides;
     let mut tiles = AlignedBytes::zeroed(storage.matrix_bytes(rows, columns) as usize);
     fill(columns, progress, column, |first, contents| {
         storage.write_columns(tiles.bytes_mut(), columns, first, contents);
@@ -49,7 +45,8 @@ pub(crate) fn store_columns(
     Ok(tiles)
 }
 
-/// Passes all columns that `column` gives to `write`, which writes adjacent ones from a first column on.
+/// Passes all columns that `column` gives to `write`, which writes adjacent ones from a first
+/// column on.
 fn fill<T: Send>(
     columns: usize,
     progress: &dyn Progress,
@@ -71,6 +68,7 @@ fn fill<T: Send>(
 pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
     stream.seek(position);
+
     let mut mask = Zeroizing::new(vec![0; bytes.len()]);
     stream.fill(&mut mask);
     bytes
@@ -144,6 +142,7 @@ impl Selector<'_> {
             self.scale,
             rng,
         );
+
         let switch = PowerSwitch::new(self.rlwe.ring().modulus(), self.bits);
         bodies.into_iter().map(|body| switch.down(body)).collect()
     }

@@ -17,31 +17,21 @@ pub(crate) fn pack<T: Copy + Into<u64>>(words: &[T], width: u32, bytes: &mut Vec
     bytes.append(&mut packed);
 }
 
-/// Reads `count` words of `width` bits.
-///
-/// # Errors
-/// [`Error::Length`], or [`Error::Malformed`] if the padding bits are not zero.
+/// Reads `count` words of `width` bits. Padding bits that are not zero give [`Error::Malformed`].
 pub(crate) fn unpack(
     reader: &mut Reader<'_>,
     what: &'static str,
     width: u32,
     count: usize,
 ) -> Result<Vec<u64>> {
+    let packed = reader.raw(bits::packed_len(count, width))?;
     let mut words = Vec::new();
-    bits::unpack(
-        reader.raw(bits::packed_len(count, width))?,
-        width,
-        count,
-        &mut words,
-    )
-    .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
+    bits::unpack(packed, width, count, &mut words)
+        .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
     Ok(words)
 }
 
 /// [`unpack`] for words of at most 32 bits.
-///
-/// # Errors
-/// The errors of [`unpack`].
 pub(crate) fn unpack_u32(
     reader: &mut Reader<'_>,
     what: &'static str,
@@ -55,9 +45,6 @@ pub(crate) fn unpack_u32(
 }
 
 /// Reads a message with `read` and checks that nothing is left.
-///
-/// # Errors
-/// Errors of `read`, and [`Error::Length`].
 pub(crate) fn read_all<T>(
     what: &'static str,
     bytes: &[u8],
@@ -80,7 +67,7 @@ pub fn write_shape(writer: &mut Writer, shape: Shape) {
 /// Reads what [`write_shape`] wrote.
 ///
 /// # Errors
-/// [`Error::Length`], or as [`Shape::new`].
+/// [`Error::Length`], and the errors of [`Shape::new`].
 pub fn read_shape(reader: &mut Reader<'_>) -> Result<Shape> {
     Shape::new(reader.u64()?, reader.u64()?)
 }
@@ -92,11 +79,8 @@ pub(crate) fn write_failure(writer: &mut Writer, failure: FailureBound) {
     }
 }
 
-/// Reads what [`write_failure`] wrote, to the end.
-///
-/// # Errors
-/// [`Error::Length`] for more than a byte, [`Error::OutOfBounds`] for a bound that does not exist
-/// or is the default.
+/// Reads what [`write_failure`] wrote, to the end. Gives [`Error::OutOfBounds`] for a bound that
+/// does not exist or is the default, which has no byte.
 pub(crate) fn read_failure(reader: &mut Reader<'_>) -> Result<FailureBound> {
     match *reader.rest() {
         [] => Ok(FailureBound::DEFAULT),
@@ -124,9 +108,6 @@ pub(crate) fn write_ring(writer: &mut Writer, rlwe: &RlweLiteral) {
 }
 
 /// Reads what [`write_ring`] wrote.
-///
-/// # Errors
-/// [`Error::Length`].
 pub(crate) fn read_ring(reader: &mut Reader<'_>) -> Result<RlweLiteral> {
     Ok(RlweLiteral {
         degree: reader.u32()? as usize,
@@ -141,9 +122,6 @@ pub(crate) fn write_bytes<const N: usize>(writer: &mut Writer, values: [u32; N])
 }
 
 /// Reads what [`write_bytes`] wrote.
-///
-/// # Errors
-/// [`Error::Length`].
 pub(crate) fn read_bytes<const N: usize>(reader: &mut Reader<'_>) -> Result<[u32; N]> {
     Ok(reader.array::<N>()?.map(u32::from))
 }
@@ -185,9 +163,6 @@ impl<P> Wire<P> for PublicSeed {
 }
 
 /// Reads the section of a seed.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
 pub(crate) fn load_seed(source: &dyn SectionSource, section: &'static str) -> Result<Seed> {
     read_all(section, &source.get(section)?, |reader| {
         Ok(Seed(reader.array()?))

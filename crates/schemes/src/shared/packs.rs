@@ -33,10 +33,8 @@ impl Names {
         refused(self.scheme)(error)
     }
 
-    /// Expands a client's packing key from the words of a query; `bits` has the bits of each matrix.
-    ///
-    /// # Errors
-    /// [`Error::Parameters`] for a key of another packing.
+    /// Expands a client's packing key from the words of a query; `bits` has the bits of each
+    /// matrix. A key of another packing gives [`Error::Parameters`].
     pub(crate) fn online_key<P: RingPacking>(
         self,
         packing: &P,
@@ -73,11 +71,8 @@ impl<P: RingPacking> Clone for PreparedPacks<P> {
 }
 
 impl<P: RingPacking> PreparedPacks<P> {
-    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`.
-    ///
-    /// # Errors
-    /// Errors of `scratch`, and of the packing, which random masks do not cause;
-    /// [`Error::Malformed`] for found residues that are not reduced.
+    /// Finds packs in `scratch`, or prepares them from their masks in memory of `scratch`. Found
+    /// residues that are not reduced give [`Error::Malformed`]; random masks cause no error.
     pub(crate) fn prepare(
         names: Names,
         packing: &P,
@@ -88,17 +83,17 @@ impl<P: RingPacking> PreparedPacks<P> {
         if let Some(found) = Self::find(names, packing, packs, scratch)? {
             return Ok(found);
         }
+
         let mut words = scratch.zeroed(names.words, packing.words(packs) * size_of::<P::Word>())?;
         let packs = packing
             .prepare_all(packs, masks, words.slice_mut())
-            .map_err(|e| names.refused(e))?;
-        let words = BlobSlice::new(words.into(), names.words)?;
-        let held = Held::default();
+            .map_err(|error| names.refused(error))?;
+
         Ok(Self {
             names,
-            words,
+            words: BlobSlice::new(words.into(), names.words)?,
             packs,
-            held,
+            held: Held::default(),
         })
     }
 
@@ -109,12 +104,16 @@ impl<P: RingPacking> PreparedPacks<P> {
         packs: usize,
         scratch: &dyn Scratch,
     ) -> Result<Option<Self>> {
-        let part = |name, bytes| Ok(scratch.find(name)?.filter(|part| part.len() == bytes));
-        let words = part(names.words, packing.words(packs) * size_of::<P::Word>())?;
-        let residues = part(names.packs, packs * 4 * pack_residues(packing))?;
+        let word_bytes = packing.words(packs) * size_of::<P::Word>();
+        let residue_bytes = packs * 4 * pack_residues(packing);
+
+        // Parts of other lengths are of other parameters.
+        let words = find_part(scratch, names.words, word_bytes)?;
+        let residues = find_part(scratch, names.packs, residue_bytes)?;
         let (Some(words), Some(residues)) = (words, residues) else {
             return Ok(None);
         };
+
         let packs = read_packs(packing, residues.slice_of(names.packs)?, names.packs)?;
         Ok(Some(Self {
             names,
@@ -128,20 +127,20 @@ impl<P: RingPacking> PreparedPacks<P> {
     pub(crate) fn into_pieces(self) -> [Piece; 2] {
         let residues: Vec<&[u32]> = self.packs.iter().flat_map(residues).collect();
         let residues = Blob::copy_of(bytemuck::cast_slice(&residues.concat()));
+
         [
-            (self.names.words, self.words.into_blob()),
-            (self.names.packs, residues),
+            Piece {
+                part: self.names.words.to_owned(),
+                bytes: self.words.into_blob(),
+            },
+            Piece {
+                part: self.names.packs.to_owned(),
+                bytes: residues,
+            },
         ]
-        .map(|(part, bytes)| Piece {
-            part: part.to_owned(),
-            bytes,
-        })
     }
 
     /// Prepares the wanted packs again and copies the others.
-    ///
-    /// # Errors
-    /// The errors of [`Self::prepare`].
     pub(crate) fn refresh(
         &self,
         packing: &P,
@@ -152,6 +151,8 @@ impl<P: RingPacking> PreparedPacks<P> {
         let mut words = AlignedBytes::zeroed(self.words.bytes().len());
         let slots = packing.slots();
         let unit_words = packing.unit_words();
+
+        // A unit with all packs wanted is written whole below: only the others need the old words.
         let units = words.slice_mut::<P::Word>().chunks_exact_mut(unit_words);
         let units = units.zip(self.words.chunks_exact(unit_words)).enumerate();
         parallel::for_each(units, |(unit, (new, old))| {
@@ -160,26 +161,25 @@ impl<P: RingPacking> PreparedPacks<P> {
                 new.copy_from_slice(old);
             }
         });
-        let fresh = packing.prepare_where(self.packs.len(), wanted, masks, words.slice_mut());
-        let fresh = fresh.map_err(|error| names.refused(error))?;
+
+        let fresh = packing
+            .prepare_where(self.packs.len(), wanted, masks, words.slice_mut())
+            .map_err(|error| names.refused(error))?;
         let packs = fresh
             .into_iter()
             .zip(&self.packs)
             .map(|(new, old)| new.unwrap_or_else(|| old.clone()));
-        let words = BlobSlice::new(words.into(), names.words)?;
-        let held = Held::default();
+
         Ok(Self {
             names,
-            words,
+            words: BlobSlice::new(words.into(), names.words)?,
             packs: packs.collect(),
-            held,
+            held: Held::default(),
         })
     }
 
-    /// Packs the bodies for each key, in one pass over the words.
-    ///
-    /// # Errors
-    /// [`PackingError::Key`] for a key of another packing.
+    /// Packs the bodies for each key, in one pass over the words. A key of another packing gives
+    /// [`PackingError::Key`].
     pub(crate) fn pack(
         &self,
         packing: &P,
@@ -200,9 +200,6 @@ impl<P: RingPacking> PreparedPacks<P> {
     }
 
     /// Writes both sections.
-    ///
-    /// # Errors
-    /// The sink's.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(self.names.words, &[self.words.bytes()])?;
         let parts: Vec<&[u8]> = self
@@ -214,18 +211,17 @@ impl<P: RingPacking> PreparedPacks<P> {
         sink.put(self.names.packs, &parts)
     }
 
-    /// Reads these of all packs, whole units of them, from what [`Self::save`] wrote.
-    ///
-    /// # Errors
-    /// [`Error::Length`], or [`Error::Malformed`] for residues that are not reduced.
+    /// Reads packs from the sections of [`Self::save`]: a range in whole units, beside the number
+    /// of all. Residues that are not reduced give [`Error::Malformed`].
     pub(crate) fn load(
         names: Names,
         packing: &P,
-        (packs, all): (Range<usize>, usize),
+        packs: (Range<usize>, usize),
         source: &dyn SectionSource,
     ) -> Result<Self> {
-        let words = load_words(packing, names.words, (packs.clone(), all), source)?;
-        let packs = load_packs(names, packing, (packs, all), source)?;
+        let words = load_words(packing, names.words, packs.clone(), source)?;
+        let packs = load_packs(names, packing, packs, source)?;
+
         Ok(Self {
             names,
             words,
@@ -241,9 +237,6 @@ impl<P: RingPacking> PreparedPacks<P> {
 
 impl<P: MatrixPacking> PreparedPacks<P> {
     /// The same packs, whose words a device holds too.
-    ///
-    /// # Errors
-    /// The device's.
     pub(crate) fn on_device(&self, packing: &P, device: &dyn Device) -> Result<Self> {
         let columns = matrix_columns(packing);
         Ok(Self {
@@ -253,9 +246,6 @@ impl<P: MatrixPacking> PreparedPacks<P> {
     }
 
     /// [`Self::pack`], with the products of the device that holds the words.
-    ///
-    /// # Errors
-    /// The errors of [`Self::pack`].
     pub(crate) fn pack_on_device(
         &self,
         packing: &P,
@@ -277,16 +267,14 @@ pub(crate) fn matrix_columns(packing: &impl RingPacking) -> usize {
     packing.setup().gadget().levels() * packing.setup().ring().degree()
 }
 
-/// Reads the words of these of all packs, whole units of them.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
+/// Reads the words of a range of packs, in whole units, beside the number of all.
 pub(crate) fn load_words<P: RingPacking>(
     packing: &P,
     section: &'static str,
-    (packs, all): (Range<usize>, usize),
+    packs: (Range<usize>, usize),
     source: &dyn SectionSource,
 ) -> Result<BlobSlice<P::Word>> {
+    let (packs, all) = packs;
     let bytes = |packs| packing.words(packs) * size_of::<P::Word>();
     ranged(
         source,
@@ -296,16 +284,14 @@ pub(crate) fn load_words<P: RingPacking>(
     )
 }
 
-/// Reads masks and last digits of these of all packs.
-///
-/// # Errors
-/// The errors of [`PreparedPacks::load`].
+/// Reads masks and last digits of a range of packs, beside the number of all.
 pub(crate) fn load_packs<P: RingPacking>(
     names: Names,
     packing: &P,
-    (packs, all): (Range<usize>, usize),
+    packs: (Range<usize>, usize),
     source: &dyn SectionSource,
 ) -> Result<Vec<Preprocessed>> {
+    let (packs, all) = packs;
     let bytes = 4 * pack_residues(packing);
     let range = packs.start * bytes..packs.end * bytes;
     let residues = ranged::<u32>(source, names.packs, range, all * bytes)?;
@@ -314,17 +300,17 @@ pub(crate) fn load_packs<P: RingPacking>(
 
 /// Packed encryptions: masks known in advance and the bodies of one query.
 pub(crate) fn encryptions(ring: &Ring, packs: &[Preprocessed], bodies: &Bodies) -> Vec<Rlwe> {
-    let encryption = |(i, pack): (usize, &Preprocessed)| Rlwe {
-        a: pack.a.clone(),
-        b: bodies.poly(ring, i),
-    };
-    packs.iter().enumerate().map(encryption).collect()
+    packs
+        .iter()
+        .enumerate()
+        .map(|(i, pack)| Rlwe {
+            a: pack.a.clone(),
+            b: bodies.poly(ring, i),
+        })
+        .collect()
 }
 
 /// Reads a section of numbers, `expected` bytes long.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
 pub(crate) fn sized<T: bytemuck::AnyBitPattern>(
     source: &dyn SectionSource,
     name: &'static str,
@@ -334,9 +320,6 @@ pub(crate) fn sized<T: bytemuck::AnyBitPattern>(
 }
 
 /// Reads a part of a section of numbers, `expected` bytes long.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
 pub(crate) fn ranged<T: bytemuck::AnyBitPattern>(
     source: &dyn SectionSource,
     name: &'static str,
@@ -345,6 +328,12 @@ pub(crate) fn ranged<T: bytemuck::AnyBitPattern>(
 ) -> Result<BlobSlice<T>> {
     Error::check_length(name, source.length(name)?, expected)?;
     BlobSlice::new(source.get_range(name, bytes)?, name)
+}
+
+/// Finds a part of this length.
+fn find_part(scratch: &dyn Scratch, name: &str, bytes: usize) -> Result<Option<Blob>> {
+    let found = scratch.find(name)?;
+    Ok(found.filter(|part| part.len() == bytes))
 }
 
 /// Residues of a pack's mask and last digits.
@@ -363,18 +352,21 @@ fn read_packs<P: RingPacking>(
 ) -> Result<Vec<Preprocessed>> {
     let ring = packing.setup().ring();
     check_residues(residues, ring, name)?;
-    let pack = |words: &[u32]| {
-        let mut polys = words.chunks_exact(2 * ring.degree());
-        let a = Poly::from_residues(polys.next().unwrap_or_default());
-        Preprocessed {
-            a,
-            last: polys.map(Poly::from_residues).collect(),
-        }
-    };
+
     Ok(residues
         .chunks_exact(pack_residues(packing))
-        .map(pack)
+        .map(|pack| read_pack(ring, pack))
         .collect())
+}
+
+/// The mask and last digits with these residues.
+fn read_pack(ring: &Ring, residues: &[u32]) -> Preprocessed {
+    let mut polys = residues.chunks_exact(2 * ring.degree());
+    let a = Poly::from_residues(polys.next().unwrap_or_default());
+    Preprocessed {
+        a,
+        last: polys.map(Poly::from_residues).collect(),
+    }
 }
 
 /// All residues must be reduced: the kernels rely on it.

@@ -43,10 +43,7 @@ pub(crate) fn best<T>(all: impl IntoIterator<Item = T>, score: impl Fn(&T) -> f6
     all.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)))
 }
 
-/// Returns the candidates that succeeded.
-///
-/// # Errors
-/// The last error if there are errors only.
+/// Returns the candidates that succeeded, or the last error if there are errors only.
 pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut successes = Vec::new();
     let mut last = None;
@@ -56,6 +53,7 @@ pub(crate) fn successes<T>(all: impl IntoIterator<Item = Result<T>>) -> Result<V
             Err(error) => last = Some(error),
         }
     }
+
     match last {
         Some(error) if successes.is_empty() => Err(error),
         _ => Ok(successes),
@@ -72,9 +70,8 @@ pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Itera
 
 /// Whole numbers from `least` to `most`, `per_octave` for each doubling.
 pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
-    let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64;
     let mut numbers: Vec<u64> = (0..)
-        .map(scale)
+        .map(|i: i32| (least as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
         .take_while(|&number| number <= most)
         .collect();
     numbers.dedup();
@@ -103,10 +100,7 @@ pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error 
 }
 
 /// Checks the failure probability of an answer, given as log₂, against the bound that the
-/// parameters were chosen for.
-///
-/// # Errors
-/// [`Error::Parameters`] above the bound and for NaN.
+/// parameters were chosen for. NaN gives [`Error::Parameters`] too.
 pub(crate) fn check_failure(
     scheme: &'static str,
     failure_log2: f64,
@@ -122,9 +116,6 @@ pub(crate) fn check_failure(
 
 /// Checks that a scheme whose noise is bounded for the default only is asked for no less. `found`
 /// is log₂ of the failure probability of its answers.
-///
-/// # Errors
-/// [`Error::Parameters`] with both and the reason.
 pub(crate) fn check_default_only(
     scheme: &'static str,
     found: f64,
@@ -134,6 +125,7 @@ pub(crate) fn check_default_only(
     if bound.is_default() {
         return Ok(());
     }
+
     let asked =
         format!("a failure probability of {bound} was asked for, and 2^{found:.1} is computed");
     Err(refused(scheme)(format!(
@@ -229,21 +221,20 @@ pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
 }
 
 /// Predicts the cost of an update, which is nothing without changes.
-///
-/// # Errors
-/// The errors of [`check_changes`].
 pub(crate) fn estimate(
     params: &impl Parameters,
     changes: &[Change],
     update: impl FnOnce(&Sizes) -> Counts,
 ) -> Result<UpdateEstimate> {
     check_changes(&params.shape(), changes)?;
+
     let description = params.describe();
     let update = if changes.is_empty() {
         Counts::new()
     } else {
         update(&description.sizes)
     };
+
     Ok(UpdateEstimate {
         update,
         setup: description.work.setup,

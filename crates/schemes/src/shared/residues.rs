@@ -7,7 +7,7 @@
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, pow_mod};
 
-/// The primes of a system, the powers that take digits to residues, and what takes residues back.
+/// Primes, the powers that take digits to residues, and the cofactors that take residues back.
 #[derive(Clone)]
 pub struct System {
     primes: Vec<u32>,
@@ -34,15 +34,20 @@ impl System {
             .iter()
             .map(|prime| divided(&product, *prime).0)
             .collect();
-        let inverses = primes.iter().zip(&cofactors).map(|(prime, cofactor)| {
-            inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32
-        });
-        let inverses = inverses.collect();
+        let inverses = primes
+            .iter()
+            .zip(&cofactors)
+            .map(|(prime, cofactor)| {
+                inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32
+            })
+            .collect();
+
         let cofactors = cofactors.into_iter().chain([product]).collect();
         let reciprocals = primes
             .iter()
             .map(|prime| f64::from(*prime).recip())
             .collect();
+
         Self {
             powers: powers(&primes, digits, bits, |_| 1),
             primes,
@@ -90,6 +95,7 @@ impl System {
         let tile = &powers[part * self.digits * ROWS..][..numbers[0].len() * ROWS];
         let [first, second] = &mut sums;
         mat32::accumulate(tile, numbers[0], numbers[1], first, second);
+
         sums.map(|sums| {
             let mut residues = [0; ROWS];
             let primes = self
@@ -109,6 +115,7 @@ impl System {
         let Some((product, cofactors)) = self.cofactors.split_last() else {
             return Vec::new();
         };
+
         let mut sum = vec![0; product.len() + 1];
         let mut quotient = 0f64;
         let primes = self.primes.iter().zip(&self.inverses).zip(cofactors);
@@ -117,6 +124,7 @@ impl System {
             quotient += f64::from(factor) / f64::from(*prime);
             add_times(&mut sum, cofactor, factor);
         }
+
         subtract_times(&mut sum, product, (quotient + 1e-6).floor() as u32);
         sum
     }
@@ -135,6 +143,7 @@ fn remainder(sum: i64, prime: u32, reciprocal: f64) -> u32 {
 /// first·2^(bits·c) modulo each prime, centred, for c below `digits`, in row groups of primes.
 fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32) -> Vec<i32> {
     let mut tiles = vec![0; primes.len().div_ceil(ROWS) * digits * ROWS];
+
     for (i, &prime) in primes.iter().enumerate() {
         let tile = &mut tiles[i / ROWS * digits * ROWS..][..digits * ROWS];
         let base = pow_mod(2, u64::from(bits), u64::from(prime));
@@ -144,6 +153,7 @@ fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32
             power = power * base % u64::from(prime);
         }
     }
+
     tiles
 }
 
@@ -210,9 +220,11 @@ mod tests {
             let p = i64::from(prime);
             let near = |k: i64| [k * p - 1, k * p, k * p + 1];
             let most = (1 << 61) / p;
+
             let sums = [0, 1, 2, 1 << 20, most / 3, most]
                 .into_iter()
                 .flat_map(|k| near(k).into_iter().chain(near(-k)));
+
             for sum in sums.chain([1 << 61, -(1 << 61), 0x0123_4567_89ab_cdef]) {
                 let expected = sum.rem_euclid(p) as u32;
                 assert_eq!(

@@ -20,13 +20,21 @@ pub fn check_source(scheme: &'static str, shape: Shape, records: &dyn Records) -
     if found == shape {
         return Ok(());
     }
-    let words = |s: Shape| format!("{} records of {} bits", s.records(), s.record_bits());
     let reason = format!(
         "chosen for {}, the source has {}",
-        words(shape),
-        words(found)
+        named(shape),
+        named(found)
     );
     Err(Error::Parameters { scheme, reason })
+}
+
+/// A shape in words.
+fn named(shape: Shape) -> String {
+    format!(
+        "{} records of {} bits",
+        shape.records(),
+        shape.record_bits()
+    )
 }
 
 /// Records read at a time; a multiple of 8, so that every read starts on a whole byte.
@@ -35,7 +43,7 @@ const READ_RECORDS: u64 = 1 << 12;
 /// Copies all records of a source of this shape.
 ///
 /// # Errors
-/// The errors of [`check_source`], and those of the source.
+/// The errors of [`check_source`] and of the source.
 pub fn copy(
     scheme: &'static str,
     shape: Shape,
@@ -43,17 +51,20 @@ pub fn copy(
     progress: &dyn Progress,
 ) -> Result<Blob> {
     check_source(scheme, shape, records)?;
+
     progress.stage("copy records", shape.records());
     let mut packed = AlignedBytes::zeroed(shape.total_bytes() as usize);
     let parts = packed
         .bytes_mut()
         .chunks_mut((READ_RECORDS * shape.record_bits() / 8) as usize);
+
     for (i, part) in parts.enumerate() {
         let first = i as u64 * READ_RECORDS;
         let count = READ_RECORDS.min(shape.records() - first);
         records.read_packed(first, count, part)?;
         progress.advance(count);
     }
+
     Ok(packed.into())
 }
 
@@ -63,10 +74,12 @@ pub fn copy(
 /// The errors of [`check_changes`].
 pub fn change(shape: Shape, packed: &[u8], changes: &[Change]) -> Result<Blob> {
     check_changes(&shape, changes)?;
+
     let mut buffer = RecordBuffer::from_packed(shape, packed.to_vec())?;
     for change in changes {
         buffer.set(change.index, &change.record)?;
     }
+
     Ok(Blob::copy_of(buffer.packed()))
 }
 
@@ -87,22 +100,23 @@ pub fn load(shape: Shape, source: &dyn SectionSource, section: &str) -> Result<B
 /// Columns that are decoded together, to bound the memory beside the output.
 const BLOCK_COLUMNS: u64 = 64;
 
-/// Reads records back, as [`papir_core::Records::read_packed`] does. `decode` returns the bytes of
-/// a column: `units` units and any padding. Columns are in the order of their units.
-///
-/// # Errors
-/// The errors of [`papir_core::Records::read_packed`].
+/// Reads a range of records back, first and count, as [`papir_core::Records::read_packed`] does.
+/// `decode` returns the bytes of a column: `units` units and any padding. Columns are in the order
+/// of their units.
 pub(crate) fn read_columns(
     unit_layout: &Units,
     units: u64,
-    (first, count): (u64, u64),
+    range: (u64, u64),
     out: &mut [u8],
     decode: impl Fn(usize) -> Vec<u8> + Sync,
 ) -> Result<()> {
+    let (first, count) = range;
     check_read(&unit_layout.shape, first, count, out.len())?;
+
     let end = first + count;
     let records = units * unit_layout.per_unit;
     let mut packer = Packer::new(out);
+
     let mut next = first / records;
     let last = end.div_ceil(records);
     while next < last && count > 0 {
@@ -115,30 +129,32 @@ pub(crate) fn read_columns(
         }
         next += BLOCK_COLUMNS;
     }
+
     Ok(())
 }
 
-/// Reads records one by one, as [`papir_core::Records::read_packed`] does. `record` returns each,
-/// or `None` for zeros.
-///
-/// # Errors
-/// The errors of [`papir_core::Records::read_packed`], and those of `record`.
+/// Reads a range of records one by one, first and count, as [`papir_core::Records::read_packed`]
+/// does. `record` returns each, or `None` for zeros.
 pub(crate) fn read_each(
     shape: &Shape,
-    (first, count): (u64, u64),
+    range: (u64, u64),
     out: &mut [u8],
     record: impl Fn(u64) -> Result<Option<Record>>,
 ) -> Result<()> {
+    let (first, count) = range;
     check_read(shape, first, count, out.len())?;
+    // A shape of no records does not exist.
     if count == 0 {
         return Ok(());
     }
+
     let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
     for i in 0..count {
         if let Some(record) = record(first + i)? {
             packed.set(i, &record)?;
         }
     }
+
     out.copy_from_slice(packed.packed());
     Ok(())
 }
@@ -147,9 +163,11 @@ pub(crate) fn read_each(
 fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
     let bits = unit_layout.shape.record_bits();
     let unit_bits = 8 * unit_layout.unit_bytes as u64;
+
     let mut next = wanted.start;
     while next < wanted.end {
         let (unit, slot) = unit_layout.locate(next);
+
         // Without gaps, a run of records is one of bits.
         let run = match (
             unit_layout.stored_bits == bits,
@@ -159,6 +177,7 @@ fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &
             (true, false) => (unit_layout.per_unit - slot).min(wanted.end - next),
             (false, _) => 1,
         };
+
         packer.put(
             column,
             unit * unit_bits + slot * unit_layout.stored_bits,
@@ -184,6 +203,8 @@ impl<'a> Packer<'a> {
     /// Appends `bits` bits of a string from position `from`.
     fn put(&mut self, source: &[u8], from: u64, bits: u64) {
         let mut done = 0;
+
+        // Whole bytes are copied where both strings are at one.
         if from.is_multiple_of(8) && self.written.is_multiple_of(8) {
             let start = (from / 8) as usize;
             let to = (self.written / 8) as usize;
@@ -191,6 +212,7 @@ impl<'a> Packer<'a> {
             self.out[to..to + bytes].copy_from_slice(&source[start..start + bytes]);
             done = bits / 8 * 8;
         }
+
         while done < bits {
             let taken = (bits - done).min(56);
             self.or(
@@ -199,6 +221,7 @@ impl<'a> Packer<'a> {
             );
             done += taken;
         }
+
         self.written += bits;
     }
 

@@ -23,6 +23,7 @@ fn units_hold_whole_records() {
         );
         assert_eq!(unit_layout.units(), 1000u64.div_ceil(per_unit));
     }
+
     let error = Units::new(Shape::new(9, 257).unwrap(), 32)
         .unwrap_err()
         .to_string();
@@ -37,16 +38,19 @@ fn records_are_read_set_and_selected() {
     for bits in [1, 3, 8, 13, 64, 250] {
         let shape = Shape::new(613, bits).unwrap();
         let mut records = RecordBuffer::zeroed(shape);
+
         let value = |i: u64| {
             let bytes: Vec<u8> = (0..32).map(|k| (i * 31 + k * 7) as u8).collect();
             extract_bits(&bytes, 0, bits)
         };
         (0..613).for_each(|i| records.set(i, &value(i)).unwrap());
         let unit_layout = Units::new(shape, 32).unwrap();
+
         for index in [0, 1, 300, 611, 612] {
             let (unit, slot) = unit_layout.locate(index);
             let mut bytes = vec![0; 32];
             unit_layout.read(&records, unit, &mut bytes).unwrap();
+
             assert_eq!(
                 unit_layout.select(&bytes, slot),
                 value(index),
@@ -61,6 +65,7 @@ fn records_are_read_set_and_selected() {
                     },
                 )
                 .unwrap();
+
             assert_eq!(unit_layout.select(&bytes, slot), value(index + 1));
             if slot > 0 {
                 assert_eq!(unit_layout.select(&bytes, slot - 1), value(index - 1));
@@ -77,6 +82,7 @@ fn units_give_back_what_was_read_into_them() {
             .map(|i| (i * 151 + i * i / 7) as u8)
             .collect();
         let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+
         let unit_layout = Units::new(shape, 32).unwrap();
         let decode = |column: usize| {
             let mut bytes = vec![0; 3 * 32 + 5];
@@ -85,6 +91,7 @@ fn units_give_back_what_was_read_into_them() {
                 .unwrap();
             bytes
         };
+
         for (first, count) in [
             (0, 613),
             (0, 1),
@@ -98,18 +105,22 @@ fn units_give_back_what_was_read_into_them() {
             let length = (count * bits).div_ceil(8) as usize;
             let mut found = vec![0xFF; length];
             let mut expected = vec![0; length];
+
             records.read_packed(first, count, &mut expected).unwrap();
             read_columns(&unit_layout, 3, (first, count), &mut found, decode).unwrap();
+
             assert!(
                 found == expected,
                 "{bits} bits, {count} records from {first}"
             );
         }
+
         let read = |range, out: &mut [u8]| {
             read_columns(&unit_layout, 3, range, out, decode)
                 .unwrap_err()
                 .code()
         };
+
         assert_eq!(read((608, 6), &mut [0; 300]), "index_out_of_range");
         assert_eq!(
             read((0, 8), &mut vec![0; bits as usize + 1]),
@@ -135,6 +146,7 @@ fn digits_make_the_word() {
                     .all(|&digit| (-half..half).contains(&i32::from(digit))),
                 "{split:?}"
             );
+
             let modulo = |digit: &i16| i32::from(*digit).rem_euclid(2 * half) as u32;
             let joined = digits.join(split.iter().map(|digit| digits.uncentred(modulo(digit))));
             assert_eq!(joined, word, "{digits:?}");
@@ -168,13 +180,16 @@ fn digits_stand_for_the_rounded_word() {
                 split.iter().all(|&digit| digit < 2 * limit as u64),
                 "{word:#x}: {split:?}"
             );
+
             let centred: Vec<i16> = digits.split_centred(digits.leading(word)).collect();
             let in_range = |&digit: &i16| (-limit..limit).contains(&i32::from(digit));
             assert!(centred.iter().all(in_range), "{centred:?}");
+
             let modulo = |digit: &i16| i32::from(*digit).rem_euclid(2 * limit) as u32;
             let uncentred = centred.iter().map(|digit| digits.uncentred(modulo(digit)));
             let joined = digits.join_leading(uncentred);
             assert_eq!(joined, digits.join_leading(split.into_iter()));
+
             let error = i64::from(word.wrapping_sub(joined) as i32);
             assert!(
                 (-half..=half).contains(&error),

@@ -18,16 +18,14 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Units of `unit_bytes` bytes.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] for records longer than a unit.
+    /// Units of `unit_bytes` bytes. Records longer than a unit give [`Error::OutOfBounds`].
     pub(crate) fn new(shape: Shape, unit_bytes: usize) -> Result<Self> {
         let bits = shape.record_bits();
         let capacity = 8 * unit_bytes as u64;
         let padded = bits.next_multiple_of(8);
         let tight = capacity / bits / 8 * 8;
         let loose = capacity / padded;
+
         if loose == 0 {
             let expected = format!("at most {capacity}, a unit of {unit_bytes} bytes");
             return Err(Error::out_of_bounds(
@@ -36,11 +34,13 @@ impl Units {
                 expected,
             ));
         }
+
         let (stored_bits, per_unit) = if tight > loose {
             (bits, tight)
         } else {
             (padded, loose)
         };
+
         Ok(Self {
             shape,
             unit_bytes,
@@ -61,9 +61,6 @@ impl Units {
 
     /// Reads the records of adjacent units from `first` on, each in its slot, into zeroed bytes of
     /// whole units, up to the last record. Reads the source once.
-    ///
-    /// # Errors
-    /// Errors of the source.
     pub(crate) fn read(&self, records: &dyn Records, first: u64, out: &mut [u8]) -> Result<()> {
         let units = (out.len() / self.unit_bytes) as u64;
         let start = first * self.per_unit;
@@ -71,6 +68,7 @@ impl Units {
         if count == 0 {
             return Ok(());
         }
+
         let bits = self.shape.record_bits();
         if self.per_unit * bits == 8 * self.unit_bytes as u64 {
             return records.read_packed(
@@ -79,11 +77,13 @@ impl Units {
                 &mut out[..(count * bits).div_ceil(8) as usize],
             );
         }
+
         // The source is read from a byte boundary: 8 records always end on one.
         let aligned = start / 8 * 8;
         let skipped = start - aligned;
         let mut packed = vec![0; ((skipped + count) * bits).div_ceil(8) as usize];
         records.read_packed(aligned, skipped + count, &mut packed)?;
+
         for (i, unit) in (0..).zip(out.chunks_exact_mut(self.unit_bytes)) {
             let taken = self.per_unit.min(count.saturating_sub(i * self.per_unit));
             self.place(&packed, skipped + i * self.per_unit, taken, unit);
@@ -98,6 +98,7 @@ impl Units {
             copy_bits(packed, from * bits, count * bits, unit);
             return;
         }
+
         for i in 0..count {
             copy_bits(
                 packed,
@@ -125,22 +126,18 @@ impl Units {
         selected
     }
 
-    /// Writes a changed record to its slot in its unit.
-    ///
-    /// # Errors
-    /// No error for a change that fits the shape.
+    /// Writes a changed record to its slot in its unit. Does not fail for a change that fits the
+    /// shape.
     pub(crate) fn set(&self, unit: &mut [u8], change: &Change) -> Result<()> {
         self.set_slot(unit, self.locate(change.index).1, &change.record)
     }
 
     /// Writes a record to a slot of a unit.
-    ///
-    /// # Errors
-    /// The errors of [`Units::set`].
     pub(crate) fn set_slot(&self, unit: &mut [u8], slot: u64, record: &[u8]) -> Result<()> {
         let shape = Shape::new(self.per_unit, self.stored_bits)?;
         let used = &mut unit[..shape.total_bytes() as usize];
         let mut records = RecordBuffer::from_packed(shape, used.to_vec())?;
+
         // Bits beyond the record's length are ignored, also if the record is padded to whole bytes.
         let record = extract_bits(record, 0, self.shape.record_bits());
         records.set(slot, &record)?;
@@ -154,10 +151,12 @@ fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
     let offset = (start / 8) as usize;
     let shift = start % 8;
     let byte = |i: usize| packed.get(offset + i).map_or(0, |&byte| u16::from(byte));
+
     let out = &mut out[..bits.div_ceil(8) as usize];
     for (i, out) in out.iter_mut().enumerate() {
         *out = ((byte(i) | byte(i + 1) << 8) >> shift) as u8;
     }
+
     if let (Some(last), 1..) = (out.last_mut(), bits % 8) {
         *last &= (1 << (bits % 8)) - 1;
     }
@@ -201,16 +200,17 @@ pub(crate) struct Placed<'a> {
     pub(crate) change: &'a Change,
 }
 
-/// Sorts changes by column; those of one column keep their order.
+/// Sorts changes by column. Changes of one column keep their order.
 pub(crate) fn by_column(changes: &[Change], column: impl Fn(u64) -> usize) -> Vec<Placed<'_>> {
-    let place = |change: &Change| column(change.index);
     let mut placed: Vec<_> = changes
         .iter()
         .map(|change| Placed {
-            column: place(change),
+            column: column(change.index),
             change,
         })
         .collect();
+
+    // A stable sort: the last change of a record is the one that counts.
     placed.sort_by_key(|placed| placed.column);
     placed
 }

@@ -121,16 +121,19 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             literal,
             ..
         } = &self.params;
+
         let place = layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
         let first = Box::new(FirstSecret {
             key: lwe.key(&mut rng),
             slot: place.slot,
         });
+
         let secret = Secret {
             key: SecretKey::generate(selection.rlwe(), &mut rng),
             first,
         };
+
         let column = UnitVector {
             selected: place.column,
             length: layout.columns,
@@ -144,9 +147,11 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             literal.first_bits,
             &mut rng,
         );
+
         let second = self
             .selection
             .query(selection, &secret.key, place.unit as u32, &mut rng);
+
         Ok((secret, Query { first, second }))
     }
 
@@ -158,6 +163,8 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             first_bound,
             ..
         } = &self.params;
+
+        // Both levels are opened in full before either may refuse: the time tells nothing.
         let opened = answer.with_masks(&self.masks).open(selection, &secret.key);
         let mask = literal.digits.of_mask();
         let body = literal.digits.of_body();
@@ -166,8 +173,11 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             body,
             rows: selection.counts.rows,
         };
-        let uncentred = |&digit: &u32| mask.uncentred(digit);
-        let (unit, distance) = join_unit(digits, &secret.first.key, &opened.words, uncentred);
+        let (unit, distance) =
+            join_unit(digits, &secret.first.key, &opened.words, |&digit: &u32| {
+                mask.uncentred(digit)
+            });
+
         if !opened.decodes || distance > *first_bound {
             return Err(Error::NotDecodable);
         }

@@ -124,10 +124,14 @@ pub struct DigitShape {
 impl DigitShape {
     /// Returns true if the widths are valid and no word has more digits than bits.
     pub(super) fn fits(&self) -> bool {
-        let fits = |count: usize| {
-            (1..=LOG2_Q as usize).contains(&count.saturating_mul(self.bits as usize))
-        };
-        (1..=MAX_DIGIT_BITS).contains(&self.bits) && fits(self.mask) && fits(self.body)
+        (1..=MAX_DIGIT_BITS).contains(&self.bits)
+            && self.word_holds(self.mask)
+            && self.word_holds(self.body)
+    }
+
+    /// Returns true if a word has bits for `count` digits.
+    fn word_holds(&self, count: usize) -> bool {
+        (1..=LOG2_Q as usize).contains(&count.saturating_mul(self.bits as usize))
     }
 
     /// Digits of a word of the hint.
@@ -189,6 +193,7 @@ impl Literal {
 pub(super) fn first_bound(layout: &Layout, frame: &Frame, bits: u32) -> Option<u32> {
     let mask = frame.digits.of_mask().dropped_bits();
     let body = frame.digits.of_body().dropped_bits();
+
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - bits, mask);
     FIRST.bound(
         deviation,
@@ -205,6 +210,7 @@ pub(super) fn selection<V: Variant>(layout: &Layout, frame: &Frame) -> Selection
         capacity,
         failure,
     } = *frame;
+
     Selection {
         ring: SelectionRing::ERROR_LIKE,
         storage: Storage::Words,
@@ -231,19 +237,21 @@ pub(super) fn fewest_bits<V: Variant>(
     frame: Frame,
 ) -> Result<Option<Literal>> {
     let layout = layout_of(&shape, units)?;
+
     let first = (1..=LOG2_Q).find(|&bits| first_bound(&layout, &frame, bits).is_some());
-    let bits = first.and_then(|first| {
-        Some((
-            first,
-            selection::<V>(&layout, &frame).choose::<V::Family>()?,
-        ))
-    });
+    let Some(first_bits) = first else {
+        return Ok(None);
+    };
+    let Some(bits) = selection::<V>(&layout, &frame).choose::<V::Family>() else {
+        return Ok(None);
+    };
+
     let Frame {
         digits,
         capacity,
         failure,
     } = frame;
-    Ok(bits.map(|(first_bits, bits)| Literal {
+    Ok(Some(Literal {
         shape,
         units,
         digits,
@@ -255,24 +263,21 @@ pub(super) fn fewest_bits<V: Variant>(
 }
 
 /// The best of all digits and capacities with these numbers of units.
-///
-/// # Errors
-/// [`papir_core::Error::OutOfBounds`] for a number of units that does not fit,
-/// [`papir_core::Error::Parameters`] if the noise is too large for all.
 pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> Result<Literal> {
     let Target { goal, failure } = target;
-    let capacities = V::Family::capacities(RlweLiteral::DEFAULT.degree);
+
+    let mut frames = Vec::new();
+    for capacity in V::Family::capacities(RlweLiteral::DEFAULT.degree) {
+        frames.extend(DIGITS.map(|digits| Frame {
+            digits,
+            capacity,
+            failure,
+        }));
+    }
+
     let mut best: Option<(f64, Literal)> = None;
     for &units in units {
-        for (&capacity, digits) in capacities
-            .iter()
-            .flat_map(|capacity| DIGITS.map(|digits| (capacity, digits)))
-        {
-            let frame = Frame {
-                digits,
-                capacity,
-                failure,
-            };
+        for &frame in &frames {
             let Some(literal) = fewest_bits::<V>(shape, units, frame)? else {
                 continue;
             };
@@ -282,20 +287,22 @@ pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], target: Target) -> R
             }
         }
     }
-    let too_noisy = || refused(V::NAME)(format!("{shape:?}: the noise exceeds the decoding limit"));
-    best.map(|(_, literal)| literal).ok_or_else(too_noisy)
+
+    match best {
+        Some((_, literal)) => Ok(literal),
+        None => Err(refused(V::NAME)(format!(
+            "{shape:?}: the noise exceeds the decoding limit"
+        ))),
+    }
 }
 
-/// Numbers of units of a column that are worth comparing.
-///
-/// # Errors
-/// The errors of [`units_of`], and [`papir_core::Error::OutOfBounds`] if there would be too many
-/// columns.
+/// Numbers of units of a column that are worth comparing. Fails if there would be too many columns.
 pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
     let all = units_of(shape)?.units();
     let least = all.div_ceil(MAX_SIDE);
     let most = all.min(MAX_SIDE);
     layout_of(shape, least)?;
+
     let mut units = scaled(least, most, PER_OCTAVE);
     units.push(most);
     units.dedup();
@@ -310,9 +317,11 @@ fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
         Goal::Balanced => (8e-7, 1.0),
         Goal::MinTime => (5e-10, 1.0),
     };
+
     let selection = selection::<V>(layout, &literal.frame());
     let first = layout.columns * literal.first_bits as usize;
     let sent = (first + selection.message_bits::<V::Family>(&literal.bits)) as f64 / 8.0;
+
     let database = matrix_bytes(layout.rows, layout.columns) as f64;
     let second = selection.rough_seconds::<V::Family>(literal.bits.gadget);
     byte * sent + work * (database / READ_RATE + second)

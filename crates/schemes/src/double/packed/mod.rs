@@ -1,9 +1,10 @@
 //! DoublePIR with a packed second level: YPIR and InsPIRe₀.
 //!
-//! Clients download no hint, or masks of a few KiB. YPIR (Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent
-//! Preprocessing*, USENIX Security 2024, ePrint 2024/270) packs by CDKS. InsPIRe₀ (Mahdavi, Patel,
-//! Seo, Yeo 2025, section 4) packs by InspiRING: Algorithm 1 for packs of d, and PartialInspiRING
-//! (Algorithm 2) for packs of γ ≤ d/2, with one key-switching matrix instead of two.
+//! Clients download no hint, or masks of a few KiB. YPIR (Menon, Wu, *YPIR: High-Throughput
+//! Single-Server PIR with Silent Preprocessing*, USENIX Security 2024, ePrint 2024/270) packs by
+//! CDKS. InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4) packs by InspiRING: Algorithm 1 for
+//! packs of d, and PartialInspiRING (Algorithm 2) for packs of γ ≤ d/2, with one key-switching
+//! matrix instead of two.
 //!
 //! The first level is DoublePIR's: an encrypted unit vector selects a column of the matrix D of
 //! bytes. The second level is over the packing ring: digits of the hint D·A₁ are a matrix of words

@@ -53,21 +53,24 @@ impl<V: Variant> Params<V> {
             ..
         } = literal;
         let frame = literal.frame();
+
         let layout = layout_of(&shape, units)?;
         check_digits::<V>(digits, capacity)?;
         if !(1..=LOG2_Q).contains(&first_bits) {
             let what = "the bits of a first query's word";
             return Err(Error::out_of_bounds(what, first_bits.into(), "1 to 32"));
         }
-        let first_bound = first_bound(&layout, &frame, first_bits).ok_or_else(|| {
+
+        let Some(first_bound) = first_bound(&layout, &frame, first_bits) else {
             let noise = format!(
                 "the noise of {} columns in {first_bits} bits",
                 layout.columns
             );
-            refused(V::NAME)(format!("{noise} exceeds the limit"))
-        })?;
+            return Err(refused(V::NAME)(format!("{noise} exceeds the limit")));
+        };
         let selection = SelectionParams::new(V::NAME, selection::<V>(&layout, &frame), bits)?;
         let lwe = LweParams::new().map_err(unfit(V::NAME))?;
+
         Ok(Self {
             literal,
             layout,
@@ -110,10 +113,13 @@ impl<V: Variant> Params<V> {
             capacity,
             failure: FailureBound::DEFAULT,
         };
-        let literal = fewest_bits::<V>(shape, units, frame)?;
-        let too_noisy =
-            || refused(V::NAME)(format!("{digits:?} in packs of {capacity} do not decode"));
-        Self::new(literal.ok_or_else(too_noisy)?)
+
+        match fewest_bits::<V>(shape, units, frame)? {
+            Some(literal) => Self::new(literal),
+            None => Err(refused(V::NAME)(format!(
+                "{digits:?} in packs of {capacity} do not decode"
+            ))),
+        }
     }
 
     /// The values.
@@ -149,10 +155,12 @@ impl<V: Variant> Params<V> {
         let selection = &self.selection.counts;
         let hint = transformed_bytes(rows, columns) as f64;
         let words = (2 * columns + selection.singles * selection.columns) as f64;
+
         let setup = Counts::new().with(Operation::Encode8, database, 1);
         let first = Counts::new().with(Operation::Select8, database, groups);
         let query = Counts::new().with(Operation::EncryptColumn, columns as f64, 1);
         let extract = Counts::new().with(Operation::Decrypt, selection.packs() as f64, 1);
+
         Work {
             setup: self
                 .selection
@@ -177,6 +185,7 @@ impl<V: Variant> Params<V> {
         let digits = literal.digits;
         let dropped = digits.of_mask().dropped_bits();
         let first = FIRST.deviation(layout.columns, LOG2_Q - literal.first_bits, dropped);
+
         let mut values = vec![
             ("n", N.to_string()),
             ("log2 q of the first level", LOG2_Q.to_string()),
@@ -195,6 +204,7 @@ impl<V: Variant> Params<V> {
                 format!("{:.2}", first.log2()),
             ),
         ];
+
         values.extend(self.selection.values());
         values
     }
@@ -204,6 +214,7 @@ impl<V: Variant> Params<V> {
         let rows = [Some(self.lwe.security()), self.selection.rlwe().security()]
             .into_iter()
             .flatten();
+
         rows.min_by(|a, b| a.matzov.total_cmp(&b.matzov))
             .map(security)
     }
@@ -287,6 +298,7 @@ impl<V: Variant> Parameters for Params<V> {
             bits,
             failure,
         } = self.literal;
+
         let mut writer = Writer::new();
         write_shape(&mut writer, shape);
         writer
@@ -295,6 +307,7 @@ impl<V: Variant> Parameters for Params<V> {
             .u8(digits.mask as u8)
             .u8(digits.body as u8);
         writer.u32(capacity as u32).u8(first_bits as u8);
+
         bits.write(&mut writer, V::MASKS);
         write_failure(&mut writer, failure);
         writer.finish()
@@ -310,10 +323,12 @@ impl<V: Variant> Parameters for Params<V> {
             mask: mask.into(),
             body: body.into(),
         };
+
         let capacity = reader.u32()? as usize;
         let first_bits = reader.u8()?.into();
         let bits = SelectionBits::read(&mut reader, V::MASKS)?;
         let failure = read_failure(&mut reader)?;
+
         Self::new(Literal {
             shape,
             units,

@@ -63,18 +63,24 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
+
         progress.stage("first_level", queries.len() as u64);
         let firsts = self.first_level(&queries);
+
         let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
-        let online = || parallel::map(&firsts, |first| split_answer(&self.params, first));
-        self.second
-            .answers(&seconds, "second_level", online, progress)
+        self.second.answers(
+            &seconds,
+            "second_level",
+            || parallel::map(&firsts, |first| split_answer(&self.params, first)),
+            progress,
+        )
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         let Params {
             layout, selection, ..
         } = &self.params;
+
         estimate(&self.params, changes, |sizes| {
             let rows = layout.changed_units(changes) * layout.unit_layout.unit_bytes;
             let bytes = transformed_bytes(rows, layout.columns) as f64;
@@ -94,19 +100,21 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         let Some((first, units)) = self.first.change(layout, changes)? else {
             return Ok(self.clone());
         };
+
         progress.stage("update", units.len() as u64);
         let hint = first.hint_rows(lwe, layout, &units);
+        let unit_hints = hint.chunks_exact(layout.unit_layout.unit_bytes * N);
+
+        // A copy: the old version still answers from its matrix.
         let mut tiles = AlignedBytes::copy_of(self.second.tiles());
         let words = tiles.slice_mut();
-        for (&unit, hint) in units
-            .iter()
-            .zip(hint.chunks_exact(layout.unit_layout.unit_bytes * N))
-        {
+        for (&unit, hint) in units.iter().zip(unit_hints) {
             for (row, digit) in column(&self.params, hint).into_iter().enumerate() {
                 words[place(layout.units, row, unit)] = digit;
             }
             progress.advance(1);
         }
+
         let second = self.second.replace(&self.public.seed, tiles, progress)?;
         Ok(Self::of(
             self.params.clone(),
@@ -135,6 +143,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
             seed,
             load_matrix(source, DATABASE, layout.rows, layout.columns)?,
         );
+
         let second = PackedMatrix::load(&params.selection, &seed, source)?;
         Ok(Self::of(params, seed, first, second))
     }
@@ -167,12 +176,14 @@ impl<V: Variant> Server<V> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(V::NAME, params.shape(), records)?;
+
         let first = FirstLevel::new(seed, params.layout.encode(records, progress)?);
         let tiles = split_hint(
             &params,
             first.hint(&params.lwe, progress).slice_mut(),
             progress,
         )?;
+
         let second = PackedMatrix::prepare(&params.selection, &seed, tiles, progress)?;
         Ok(Self::of(params, seed, first, second))
     }
@@ -184,8 +195,8 @@ impl<V: Variant> Server<V> {
         self.first.answers(&values, self.params.literal.first_bits)
     }
 
-    /// The second level: the digits of the hint, a row for each digit of each word of a unit's rows,
-    /// and of the first answers, which are made online.
+    /// The second level: the digits of the hint, a row for each digit of each word of a unit's
+    /// rows, and of the first answers, which are made online.
     pub fn second(&self) -> &PackedMatrix<V::Family> {
         &self.second
     }
@@ -200,22 +211,22 @@ fn split_hint<V: Variant>(
 ) -> Result<AlignedBytes> {
     let units = params.layout.units;
     let words = params.layout.unit_layout.unit_bytes * N;
+
     progress.stage("digits", units as u64);
     let mut tiles =
         AlignedBytes::zeroed(matrix_bytes(params.selection.matrix_rows(), units) as usize);
-    let of_unit = |unit: usize| Ok(column(params, &hint[unit * words..][..words]));
-    encode_columns(&mut tiles, units, progress, of_unit)?;
+    encode_columns(&mut tiles, units, progress, |unit| {
+        Ok(column(params, &hint[unit * words..][..words]))
+    })?;
+
     Ok(tiles)
 }
 
-/// One column: of the B·n words of a unit, padding rows included.
+/// One column: the digits of the B·n words of a unit, padding rows included.
 fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
+    let digits = params.literal.digits.of_mask();
     let mut column = Vec::with_capacity(params.selection.matrix_rows());
-    column.extend(
-        words
-            .iter()
-            .flat_map(|&word| split(params.literal.digits.of_mask(), word)),
-    );
+    column.extend(words.iter().flat_map(|&word| split(digits, word)));
     column.resize(params.selection.matrix_rows(), 0);
     column
 }
@@ -226,6 +237,7 @@ pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Ve
     let units = params.layout.units;
     let bytes = params.layout.unit_layout.unit_bytes;
     let digits = params.literal.digits.of_body();
+
     let mut rows = vec![0; params.selection.counts.singles * units];
     for (place, &word) in answer.iter().enumerate() {
         let unit = place / bytes;

@@ -69,10 +69,12 @@ fn extreme_records(shape: Shape) -> RecordBuffer {
 fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
     let q = params.selection.rlwe().ring().modulus() as i128;
     let scale = params.selection.scale() as i128;
+
     let error = |(&phase, &digit): (&u64, &i16)| {
         let error = (i128::from(phase) - i128::from(digit) * scale).rem_euclid(q);
         (if error > q / 2 { error - q } else { error }) as f64
     };
+
     phases.iter().zip(digits).map(error).collect()
 }
 
@@ -87,6 +89,7 @@ fn packed_errors<V: Variant>(
     let ring = server.params.selection.rlwe().ring();
     let packed = packed(server, query);
     let counts = params.selection.counts;
+
     let phase = |pack: usize| {
         let phase = server
             .second
@@ -97,16 +100,19 @@ fn packed_errors<V: Variant>(
     let phases: Vec<u64> = (0..counts.sent_packs::<V::Family>())
         .flat_map(phase)
         .collect();
+
     let unit = params.layout.place(index).unit as usize;
     let units = params.layout.units;
     let tiles: &[i16] = bytemuck::cast_slice(server.second.tiles());
     let rows = (0..counts.rows).map(|row| tiles[place(units, row, unit)]);
     let singles = split_answer(params, &server.first_level(&[query])[0]);
     let singles = singles.chunks_exact(units).map(|row| row[unit]);
+
     let digits: Vec<i16> = rows
         .chain(singles)
         .take(counts.sent_rows::<V::Family>())
         .collect();
+
     errors(params, &phases, &digits)
 }
 
@@ -114,6 +120,7 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
     let records = extreme_records(Shape::of_bytes(512 * 2048, 1).unwrap());
     let params = Params::<V>::with_digits(records.shape(), 2048, digits, capacity).unwrap();
     let (server, client, mut rng) = setup(&records, params);
+
     let mut all = Vec::new();
     let mut singles = Vec::new();
     for i in 0..4 {
@@ -123,6 +130,7 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
         singles.extend(errors.split_off(server.params.selection.counts.rows));
         all.extend(errors);
     }
+
     let mut noise = server.params.selection.noise();
     assert!(
         singles
@@ -134,6 +142,7 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
     noise.packing /= if singles.is_empty() { 1.0 } else { 2.0 };
     // Uniform digits have a third of the largest one's square, and a little.
     let uniform = noise.selection * (1.0 + 2.0 / 4f64.powi(digits.bits as i32)) / 3.0;
+
     let moments = Moments::of(all);
     println!(
         "{} of {capacity}: 2^{:.2}; predicted 2^{:.2} for uniform digits (packing 2^{:.2}), bound 2^{:.2}",
@@ -143,6 +152,7 @@ fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: us
         noise.packing.log2() / 2.0,
         (noise.selection + noise.packing).log2() / 2.0,
     );
+
     moments.assert_within(uniform + noise.packing, 0.15, 1.6);
     assert!(
         moments.log2_max
@@ -180,16 +190,19 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let records = extreme_records(Shape::new(3000, 24).unwrap());
     let params = Params::<ByInspiring>::with_digits(records.shape(), 60, SEVEN, 1024).unwrap();
     let (server, client, mut rng) = setup(&records, params);
+
     let (secret, query) = client.query(None, &[1234], &mut rng).unwrap();
     let firsts = server.first_level(&[&query]);
     let packed = packed(&server, &query);
     assert_eq!((packed.singles.len(), packed.added.len()), (6, 0));
+
     let answer = server
         .second
         .round(&packed)
         .with_masks(&server.public.masks);
     let opened = answer.open(&server.params.selection, secret.key());
     assert!(opened.decodes);
+
     let row = server.params.layout.place(1234).unit as usize * 3;
     let mut hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = hint.slice_mut();
@@ -201,6 +214,7 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
         .iter()
         .flat_map(|&word| split(SEVEN.of_body(), word));
     let expected: Vec<u32> = masks.chain(bodies).map(modulo).collect();
+
     assert!(
         *opened.words == expected,
         "digits of the wrong unit, or noise"
@@ -213,12 +227,14 @@ fn noise_of_the_first_level_is_within_its_bound() {
     let records = extreme_records(Shape::of_bytes(512 * 4096, 1).unwrap());
     let params = Params::<ByInspiring>::with_digits(records.shape(), 512, SEVEN, 1024).unwrap();
     let (server, client, mut rng) = setup(&records, params);
+
     let mut hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let mask = SEVEN.of_mask();
     let modulo = |digit: i16| mask.uncentred(digit.rem_euclid(128) as u32);
     let digits = |word: u32| split(mask, word).map(modulo).collect::<Vec<_>>();
     let rounded = |word: &u32| mask.join_leading(digits(*word).into_iter());
+
     let mut errors = Vec::new();
     let bits = server.params.literal.first_bits;
     for i in 0..8 {
@@ -234,6 +250,7 @@ fn noise_of_the_first_level_is_within_its_bound() {
             errors.push(f64::from(phase.wrapping_sub(expected) as i32));
         }
     }
+
     let bound = FIRST.deviation(4096, 32 - bits, mask.dropped_bits());
     let moments = Moments::of(errors);
     println!(
@@ -241,6 +258,7 @@ fn noise_of_the_first_level_is_within_its_bound() {
         bound.log2(),
         moments.deviation().log2()
     );
+
     moments.assert_within(bound * bound, 0.0, 4.0);
     assert!(moments.log2_max < f64::from(server.params.first_bound).log2());
 }
@@ -294,6 +312,7 @@ fn a_query_is_two_encrypted_unit_vectors() {
         .iter()
         .map(|&entry| switch.up(entry))
         .collect();
+
     let mut phases = Vec::new();
     for (block, bodies) in lifted.chunks(d).enumerate() {
         let mut words = bodies.to_vec();
@@ -306,6 +325,7 @@ fn a_query_is_two_encrypted_unit_vectors() {
         .phase(ring, secret.key());
         phases.extend_from_slice(&ring.to_words(&phase)[..bodies.len()]);
     }
+
     let unit: Vec<i16> = (0..3000).map(|i| i16::from(i == 2222)).collect();
     let step = ring.modulus() as f64 / 2f64.powi(selection.bits().query as i32);
     let expected = rlwe.error().sigma().powi(2) + rounding(step);
@@ -320,12 +340,14 @@ fn all_masks<V: Variant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
         .columns
         .div_ceil(selection.rlwe().ring().degree());
     let selector = (0..blocks).map(|i| block_mask(selection.rlwe(), seed, SELECTOR, i));
+
     let packing = selection.packing(seed).unwrap();
     let keys = packing
         .setup()
         .switches()
         .iter()
         .flat_map(|switch| switch.masks.clone());
+
     selector
         .chain(keys)
         .map(|mask| mask.residues().to_vec())
@@ -365,8 +387,10 @@ fn secrets_are_fresh() {
         },
     )
     .unwrap();
+
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let secrets = [0, 1, 2].map(|_| client.query(None, &[7], &mut rng).unwrap().0);
+
     for (i, secret) in secrets.iter().enumerate() {
         assert!(secret.first_key().iter().any(|&word| word != 0));
         for other in &secrets[..i] {
@@ -408,21 +432,25 @@ fn an_update_is_the_setup_of_the_changed_records() {
                 .set(i, &changed(rng.next_u64() % 1000, &shape).record)
                 .unwrap()
         });
+
         let params = Params::<ByInspiring>::with_digits(shape, units, SEVEN, 1024).unwrap();
         let (server, _, mut rng) = setup(&records, params.clone());
         let before = saved(&server);
+
         let same = Change {
             index: 5,
             record: records.get(5).unwrap(),
         };
         let unchanged = server.update(&[same], &mut rng, &NoProgress).unwrap();
         assert!(saved(&unchanged) == before, "{bits} bits: nothing changed");
+
         let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3]
             .map(|index| changed(index, &shape))
             .into();
         changes
             .iter()
             .for_each(|change| records.set(change.index, &change.record).unwrap());
+
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let fresh = Server::prepare(params, server.public.seed, &records, &NoProgress).unwrap();
         assert!(
@@ -441,6 +469,7 @@ fn assert_family_is_right<F: Family>(params: &SelectionParams<F>) {
     let selection = params.counts;
     let gadget = params.bits().gadget;
     let packing = params.packing(&Seed([1; 32])).unwrap();
+
     assert_eq!(
         packing.shape().elements(),
         selection.key_elements::<F>(gadget)

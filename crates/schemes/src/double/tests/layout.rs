@@ -17,6 +17,7 @@ fn units_hold_what_fits_the_bytes_of_a_record() {
         (64, 1, 8),
     ] {
         let layout = layout_of(&Shape::new(100, bits).unwrap(), 5).unwrap();
+
         assert_eq!(
             (layout.unit_layout.per_unit, layout.unit_layout.unit_bytes),
             (records, bytes),
@@ -49,6 +50,7 @@ fn units_and_their_records_are_the_packed_ones() {
             .collect();
         let records = RecordBuffer::from_packed(shape, bytes).unwrap();
         let matrix = layout.encode(&records, &NoProgress).unwrap();
+
         let unit_at = |index| {
             let place = layout.place(index);
             let bytes = layout.unit_layout.unit_bytes;
@@ -58,6 +60,7 @@ fn units_and_their_records_are_the_packed_ones() {
                 place.slot,
             )
         };
+
         for index in 0..97 {
             let (unit, slot) = unit_at(index);
             let expected = extract_bits(records.packed(), index * bits, bits);
@@ -67,6 +70,7 @@ fn units_and_their_records_are_the_packed_ones() {
                 "{bits}: {index}"
             );
         }
+
         let mut changed = vec![u8::MAX; layout.unit_layout.unit_bytes];
         let five = extract_bits(&5u64.to_le_bytes(), 0, bits);
         let last = layout.unit_layout.per_unit - 1;
@@ -75,6 +79,7 @@ fn units_and_their_records_are_the_packed_ones() {
             .set_slot(&mut changed, last, &five)
             .unwrap();
         assert_eq!(layout.unit_layout.select(&changed, last), five);
+
         let zeros = |bytes: &[u8]| {
             bytes
                 .iter()

@@ -72,6 +72,7 @@ fn first_noise(
     column: usize,
 ) -> Vec<f64> {
     let answers = server.first_level(&[query]).remove(0);
+
     let rounded = |words: &[u32]| {
         words
             .iter()
@@ -84,13 +85,16 @@ fn first_noise(
             })
             .collect::<Vec<_>>()
     };
+
     let phase = |(mask, body): (&[u32], &u32)| body.wrapping_sub(dot(&rounded(mask), key));
     let phases: Vec<u32> = hint.chunks_exact(N).zip(&answers).map(phase).collect();
+
     let database = &server.first.database;
     let byte = |row| u32::from(database.tiles()[database.position(row, column)]);
     let expected: Vec<u32> = (0..database.rows())
         .map(|row| byte(row).wrapping_sub(128) << FIRST.log2_delta)
         .collect();
+
     differences(&phases, &expected)
 }
 
@@ -98,6 +102,7 @@ fn first_noise(
 fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: usize) -> Vec<f64> {
     let firsts = server.first_level(&[query]);
     let ciphertexts = server.second_level(&[query], &firsts).remove(0);
+
     let dropped = LOG2_Q - server.params.bits.mask;
     let rounded = |row: &[u32]| {
         row.iter()
@@ -109,11 +114,13 @@ fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: u
         .zip(&ciphertexts.bodies)
         .map(|(mask, body)| body.wrapping_sub(dot(&rounded(mask), key)))
         .collect();
+
     let digits = &server.second.digits;
     let digit = |row| u32::from(digits.tiles()[digits.position(row, unit)]);
     let expected: Vec<u32> = (0..digits.rows())
         .map(|row| digit(row).wrapping_sub(CENTRE.into()) << SECOND.log2_delta)
         .collect();
+
     differences(&phases, &expected)
 }
 
@@ -124,6 +131,7 @@ fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
     let hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = bytemuck::cast_slice(hint.as_ref());
     let bits = server.params.bits;
+
     let mut first = Vec::new();
     let mut second = Vec::new();
     for i in 0..8 {
@@ -143,10 +151,12 @@ fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
             place.unit as usize,
         ));
     }
+
     // Uniform rounding errors have a third of the bound's square.
     let bound = FIRST.deviation(4096, LOG2_Q - bits.first, MASK.dropped_bits());
     let errors = FIRST.deviation(4096, LOG2_Q - bits.first, 0);
     let expected = errors * errors + (bound * bound - errors * errors) / 3.0;
+
     let moments = Moments::of(first);
     println!(
         "first level: bound 2^{:.2}, measured 2^{:.2}",
@@ -175,9 +185,11 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let records = extreme_records(Shape::new(3000, 24).unwrap());
     let (server, client, mut rng) = setup(&records, 60, 10);
     let (secret, query) = client.query(None, &[1234], &mut rng).unwrap();
+
     let firsts = server.first_level(&[&query]);
     let ciphertexts = server.second_level(&[&query], &firsts).remove(0);
     assert_eq!(ciphertexts.masks.len(), 3 * BODY.count * N);
+
     let masks = server
         .offline_masks()
         .chunks_exact(N)
@@ -192,6 +204,7 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
             ((phase >> SECOND.log2_delta) as u8).wrapping_add(CENTRE) & 127
         })
         .collect();
+
     let row = server.params.layout.place(1234).unit as usize * 3;
     let hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = bytemuck::cast_slice(hint.as_ref());
@@ -204,11 +217,13 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
                 .flat_map(|&word| split(BODY, word)),
         )
         .collect();
+
     assert!(digits == expected, "digits of the wrong unit, or noise");
     assert_eq!(
         digits.len(),
         digit_rows(&server.params.layout) + 3 * BODY.count
     );
+
     let answer = server.round(&ciphertexts);
     assert_eq!(client.phases(key, &answer).unwrap().len(), digits.len());
 }
@@ -253,9 +268,11 @@ fn a_query_is_two_encrypted_unit_vectors() {
         seed: papir_ring::prg::Seed([4; 32]),
         hint: papir_core::Blob::copy_of(&[]),
     };
+
     let client = DoubleClient::new(params, public.clone()).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let (secret, query) = client.query(None, &[777 * 3000 + 2222], &mut rng).unwrap();
+
     let bits = client.params().bits;
     let levels = [
         (
@@ -273,6 +290,7 @@ fn a_query_is_two_encrypted_unit_vectors() {
             bits.second,
         ),
     ];
+
     for ((words, masks, selected, log2_delta, bits), key) in levels.into_iter().zip(&secret.keys) {
         let errors = query_errors(&words, &masks, key, selected, 1 << log2_delta);
         let rounding = (4f64.powi((LOG2_Q - bits) as i32) + 2.0) / 12.0;
@@ -289,11 +307,13 @@ fn a_query_is_two_encrypted_unit_vectors() {
 fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(100, 1).unwrap());
     let (server, client, mut rng) = setup(&records, 10, 3);
+
     let both = |rng: &mut ChaCha20Rng| {
         let (secret, _) = client.query(None, &[7], rng).unwrap();
         secret.keys.clone()
     };
     let keys: Vec<Vec<u32>> = (0..3).flat_map(|_| both(&mut rng)).collect();
+
     // Routes by which published programs gave their keys away: all zeros, or drawn from a generator
     // that the public seed starts.
     let from = |rng: &mut dyn CryptoRng| {
@@ -305,11 +325,13 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
             .collect::<Vec<_>>()
     };
     let public = || ChaCha20Rng::from_seed(server.public().seed.0);
+
     let guesses = [
         vec![0; N],
         from(&mut public()),
         from(&mut SecretRng::new(&mut public())),
     ];
+
     for (i, key) in keys.iter().enumerate() {
         assert!(
             keys[..i].iter().chain(&guesses).all(|other| other != key),
@@ -330,7 +352,8 @@ fn changed(index: u64, shape: &Shape) -> Change {
 
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
-    // With few changed units, the second level is updated; with more, it or both are prepared again.
+    // With few changed units, the second level is updated; with more, it or both are prepared
+    // again.
     let few: &[u64] = &[1499, 3, 701];
     let many: &[u64] = &[0, 1499, 700, 701, 700, 3];
     for (bits, units, indices) in [
@@ -345,6 +368,7 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let mut records = RecordBuffer::zeroed(shape);
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, units, 4);
+
         let changes: Vec<Change> = indices
             .iter()
             .map(|&index| changed(index, &shape))
@@ -352,14 +376,18 @@ fn an_update_is_the_setup_of_the_changed_records() {
         changes
             .iter()
             .for_each(|change| records.set(change.index, &change.record).unwrap());
+
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, units, 4);
+
         assert_eq!(updated.public.seed, fresh.public.seed);
+
         let tiles = |server: &DoubleServer| {
             [&server.first.database, &server.second.digits].map(|m| m.tiles().clone())
         };
         let [database, digits] = tiles(&updated);
         let [new_database, new_digits] = tiles(&fresh);
+
         assert!(*database == *new_database, "{bits} bits: database");
         assert!(*digits == *new_digits, "{bits} bits: digits");
         assert!(

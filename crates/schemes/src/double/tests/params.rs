@@ -27,10 +27,12 @@ fn choices_fit_their_goals() {
     ] {
         let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
         let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
+
         let traffic = |sizes: Sizes| sizes.query + sizes.answer;
         let work = |sizes: Sizes| sizes.database + sizes.material;
         assert!(traffic(least) <= traffic(balanced) && traffic(balanced) <= traffic(fast));
         assert!(work(fast) <= work(balanced) && work(balanced) <= work(least));
+
         let shape = Shape::new(records, bits).unwrap();
         let units = units_of(&shape).unwrap().units() as f64;
         let words = (least.query as f64 - 32.0) * 8.0 / 25.0;
@@ -57,11 +59,13 @@ fn a_gibibyte_costs_what_the_documentation_says() {
 fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
     let params = DoubleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
     let bytes = params.encode();
+
     assert_eq!(bytes.len(), SHAPE_BYTES + 8 + 4);
     assert_eq!(
         DoubleParams::decode(&bytes).unwrap().describe(),
         params.describe()
     );
+
     for (position, value) in [
         (24, 0),
         (25, 33),
@@ -88,8 +92,10 @@ fn extremes_are_taken_or_refused_with_a_reason() {
         );
         assert!(description.security.unwrap().bits >= 128.0);
     }
+
     let error = DoubleParams::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).unwrap_err();
     assert!(error.to_string().contains("at most 64"), "{error}");
+
     let error = DoubleParams::choose(Shape::new(1 << 40, 8).unwrap(), Goal::MinTime).unwrap_err();
     assert!(
         error.to_string().contains("at most 262144 columns"),
@@ -112,6 +118,7 @@ fn the_largest_and_the_smallest_matrix_decode() {
     ] {
         let layout = layout(bytes, units, columns);
         let bounds = bounds(&layout, &choose(&layout, DEFAULT).unwrap(), DEFAULT).unwrap();
+
         assert!(
             bounds.failure_log2 <= -40.0,
             "{layout:?}: {}",
@@ -157,12 +164,14 @@ fn fewer_bits_than_chosen_do_not_fit() {
             ..bits
         },
     ];
+
     assert!(
         fewer
             .iter()
             .all(|bits| bounds(&layout, bits, DEFAULT).is_none()),
         "{bits:?}"
     );
+
     assert!(
         bounds(
             &layout,

@@ -56,13 +56,25 @@ struct Parts {
     bodies: AlignedBytes,
 }
 
+/// A polynomial before encryption.
+struct Plain {
+    index: usize,
+    /// d bytes for each plane.
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+/// A polynomial of one plane, with the random bytes for its encryption.
+struct Place<'a> {
+    index: usize,
+    bytes: &'a [u8],
+    fresh: Zeroizing<[u8; FRESH_BYTES]>,
+}
+
 impl Ciphertexts {
     /// Encrypts records.
-    ///
-    /// # Errors
-    /// Errors of the source.
     pub(crate) fn encrypt(
-        (layout, rlwe): (&Layout, &RlweParams),
+        layout: &Layout,
+        rlwe: &RlweParams,
         key: &SecretKey,
         records: &dyn Records,
         rng: &mut dyn CryptoRng,
@@ -72,28 +84,28 @@ impl Ciphertexts {
         let planes = layout.planes;
         let mut parts = Parts::zeroed(polys * planes);
         progress.stage("encrypt", polys as u64);
+
+        // In batches, so that little plaintext is in memory at a time.
         for first in (0..polys).step_by(BATCH) {
             let batch = first..(first + BATCH).min(polys);
-            let plain = batch.clone().map(|index| {
-                Ok((
-                    index,
-                    Zeroizing::new(layout.spread(&layout.items(records, index)?)),
-                ))
-            });
-            let plain: Vec<(usize, Zeroizing<Vec<u8>>)> = plain.collect::<Result<_>>()?;
-            parts.fill((layout, rlwe), key, &plain, rng);
+            let mut plain = Vec::with_capacity(batch.len());
+            for index in batch.clone() {
+                let bytes = Zeroizing::new(layout.spread(&layout.items(records, index)?));
+                plain.push(Plain { index, bytes });
+            }
+
+            parts.fill(layout, rlwe, key, &plain, rng);
             progress.advance(batch.len() as u64);
         }
+
         parts.finish(layout)
     }
 
-    /// Reads what [`Ciphertexts::save`] wrote.
-    ///
-    /// # Errors
-    /// Errors of the source, and [`Error::Length`] unless the lengths are the layout's.
+    /// Reads what [`Ciphertexts::save`] wrote. An error unless the lengths are the layout's.
     pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
         let seeds = source.get(SEEDS)?;
         let bodies = source.get(BODIES)?;
+
         let count = layout.polys() * layout.planes;
         Error::check_length(
             "the seeds of encrypted records",
@@ -105,6 +117,7 @@ impl Ciphertexts {
             bodies.len(),
             count * BODY_BYTES,
         )?;
+
         Ok(Self {
             layout: layout.clone(),
             seeds,
@@ -113,9 +126,6 @@ impl Ciphertexts {
     }
 
     /// Writes seeds and bodies.
-    ///
-    /// # Errors
-    /// Errors of the sink.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(SEEDS, &[&self.seeds])?;
         sink.put(BODIES, &[self.bodies.bytes()])
@@ -132,32 +142,33 @@ impl Ciphertexts {
     pub(crate) fn lifted(&self, ring: &Ring, plane: usize, index: usize) -> Rlwe {
         let (mask, body) = self.parts(plane * self.layout.polys() + index);
         let step = (ring.modulus() + (1 << (LOG2_MODULUS - 1))) >> LOG2_MODULUS;
-        let lift = |words: &[u16]| ring.scale(&signed(ring, words), step);
+
         Rlwe {
-            a: lift(&mask),
-            b: lift(body),
+            a: ring.scale(&signed(ring, &mask), step),
+            b: ring.scale(&signed(ring, body), step),
         }
     }
 
     /// Decrypts polynomial `index`: d bytes for each plane.
     fn decrypt(&self, ring: &Ring, key: &SecretKey, index: usize) -> Zeroizing<Vec<u8>> {
+        // The final length: growing would leave copies behind.
         let mut plain = Zeroizing::new(Vec::with_capacity(self.layout.planes * DEGREE));
+
         for plane in 0..self.layout.planes {
             let (mask, body) = self.parts(plane * self.layout.polys() + index);
             let product = times_key(ring, &mask, key);
+
             let phase = body
                 .iter()
                 .zip(product.iter())
                 .map(|(&b, &product)| b.wrapping_add(product));
             plain.extend(phase.map(|phase| (phase.wrapping_add(1 << (SCALE - 1)) >> SCALE) as u8));
         }
+
         plain
     }
 
     /// Applies changes in order. Polynomials that hold them are encrypted again under fresh masks.
-    ///
-    /// # Errors
-    /// No error for changes that fit the shape.
     pub(crate) fn update(
         &self,
         rlwe: &RlweParams,
@@ -168,54 +179,66 @@ impl Ciphertexts {
     ) -> Result<Self> {
         let slots = self.layout.slots() as u64;
         let one = self.layout.of_one_poly();
-        let mut changed = std::collections::BTreeMap::new();
         progress.stage("change records", changes.len() as u64);
+
+        // Changes of one polynomial are collected, so that it is encrypted once.
+        let mut changed = std::collections::BTreeMap::new();
         for change in changes {
             let (item, _) = self.layout.unit_layout.locate(change.index);
             let index = (item / slots) as usize;
             let plain = changed
                 .entry(index)
                 .or_insert_with(|| self.decrypt(rlwe.ring(), key, index));
+
             let mut bytes = Zeroizing::new(one.item(plain, item % slots));
             self.layout.unit_layout.set(&mut bytes, change)?;
             one.set_item(plain, item % slots, &bytes);
             progress.advance(1);
         }
-        let changed: Vec<_> = changed.into_iter().collect();
+        let changed: Vec<Plain> = changed
+            .into_iter()
+            .map(|(index, bytes)| Plain { index, bytes })
+            .collect();
+
         let bodies = AlignedBytes::copy_of(self.bodies.bytes());
         let mut parts = Parts {
             seeds: AlignedBytes::copy_of(&self.seeds),
             bodies,
         };
-        parts.fill((&self.layout, rlwe), key, &changed, rng);
+        parts.fill(&self.layout, rlwe, key, &changed, rng);
         parts.finish(&self.layout)
     }
 
     /// Reads records, as [`papir_core::scheme::Server::read_packed`].
-    ///
-    /// # Errors
-    /// The errors of [`papir_core::scheme::Server::read_packed`].
     pub(crate) fn read_packed(
         &self,
-        (ring, key): (&Ring, &SecretKey),
+        ring: &Ring,
+        key: &SecretKey,
         range: (u64, u64),
         out: &mut [u8],
     ) -> Result<()> {
         let unit_layout = &self.layout.unit_layout;
         let slots = self.layout.slots() as u64;
         let one = self.layout.of_one_poly();
+
         // Neighbours share a polynomial, so the last one decrypted is kept.
-        let last = std::cell::RefCell::new((usize::MAX, Zeroizing::new(Vec::new())));
+        let last = std::cell::RefCell::new(Plain {
+            index: usize::MAX,
+            bytes: Zeroizing::new(Vec::new()),
+        });
+
         read_each(&unit_layout.shape, range, out, |index| {
             let (item, slot) = unit_layout.locate(index);
-            let poly = (item / slots) as usize;
+            let index = (item / slots) as usize;
+
             let mut last = last.borrow_mut();
-            if last.0 != poly {
-                *last = (poly, self.decrypt(ring, key, poly));
+            if last.index != index {
+                let bytes = self.decrypt(ring, key, index);
+                *last = Plain { index, bytes };
             }
-            Ok(Some(
-                unit_layout.select(&one.item(&last.1, item % slots), slot),
-            ))
+
+            let item = one.item(&last.bytes, item % slots);
+            Ok(Some(unit_layout.select(&item, slot)))
         })
     }
 }
@@ -231,25 +254,30 @@ impl Parts {
     /// that threads share the work.
     fn fill(
         &mut self,
-        (layout, rlwe): (&Layout, &RlweParams),
+        layout: &Layout,
+        rlwe: &RlweParams,
         key: &SecretKey,
-        plain: &[(usize, Zeroizing<Vec<u8>>)],
+        plain: &[Plain],
         rng: &mut dyn CryptoRng,
     ) {
-        let planes = |(index, bytes)| {
-            let planes = <[u8]>::chunks_exact(bytes, DEGREE).enumerate();
-            planes.map(move |(plane, bytes)| (plane * layout.polys() + index, bytes))
-        };
-        let all = plain
-            .iter()
-            .map(|(index, bytes)| (*index, bytes.as_slice()))
-            .flat_map(planes);
-        let all: Vec<_> = all.map(|place| (place, fresh(rng))).collect();
+        let mut places = Vec::with_capacity(plain.len() * layout.planes);
+        for plain in plain {
+            for (plane, bytes) in plain.bytes.chunks_exact(DEGREE).enumerate() {
+                places.push(Place {
+                    index: plane * layout.polys() + plain.index,
+                    bytes,
+                    fresh: fresh(rng),
+                });
+            }
+        }
+
         // Fresh bytes stay in their place, where they are erased: moves would leave copies behind.
-        let encryptions = parallel::map(&all, |&((index, bytes), ref fresh)| {
-            let (seed, mut rng) = randomness(fresh, index, bytes);
-            (index, seed, body(rlwe, key, &seed, bytes, &mut rng))
+        let encryptions = parallel::map(&places, |place| {
+            let (seed, mut rng) = randomness(&place.fresh, place.index, place.bytes);
+            let body = body(rlwe, key, &seed, place.bytes, &mut rng);
+            (place.index, seed, body)
         });
+
         for (index, seed, body) in encryptions {
             self.seeds.bytes_mut()[index * SEED_BYTES..][..SEED_BYTES].copy_from_slice(&seed.0);
             self.bodies.slice_mut::<u16>()[index * DEGREE..][..DEGREE].copy_from_slice(&body);
@@ -273,27 +301,29 @@ fn fresh(rng: &mut dyn CryptoRng) -> Zeroizing<[u8; FRESH_BYTES]> {
     fresh
 }
 
-/// The seed of the mask of the encryption at a place, and the generator of its errors: a pseudorandom
-/// function, keyed by fresh bytes, of the place and the plaintext. A restored machine may draw the same fresh
-/// bytes twice. Another plaintext then still gets another mask: under the same one, the difference of both
-/// could be read.
+/// The seed of the mask of the encryption at a place, and the generator of its errors: a
+/// pseudorandom function, keyed by fresh bytes, of the place and the plaintext. A restored machine
+/// may draw the same fresh bytes twice. Another plaintext then still gets another mask: under the
+/// same one, the difference of both could be read.
 fn randomness(fresh: &[u8; FRESH_BYTES], place: usize, plain: &[u8]) -> (Seed, SecretRng) {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     hasher
         .update(fresh)
         .update(&(place as u64).to_le_bytes())
         .update(plain);
+
     let mut mask = [0; SEED_BYTES];
     let mut errors = Zeroizing::new([0; FRESH_BYTES]);
     let mut output = hasher.finalize_xof();
     output.fill(&mut mask);
     output.fill(errors.as_mut_slice());
+
+    // Both would give the errors away.
     output.zeroize();
     hasher.zeroize();
-    (
-        Seed(mask),
-        SecretRng::derived(&errors, "pirouette/record errors"),
-    )
+
+    let rng = SecretRng::derived(&errors, "pirouette/record errors");
+    (Seed(mask), rng)
 }
 
 /// The mask of a seed.
@@ -329,15 +359,15 @@ fn body(
     let product = times_key(rlwe.ring(), &mask(seed), key);
     let mut errors = Zeroizing::new(vec![0; DEGREE]);
     rlwe.error().fill(rng, &mut errors);
-    let word = |((&byte, &error), &product): ((&u8, &i32), &u16)| {
-        (u16::from(byte) << SCALE)
-            .wrapping_add(error as u16)
-            .wrapping_sub(product)
-    };
+
     bytes
         .iter()
         .zip(errors.iter())
         .zip(product.iter())
-        .map(word)
+        .map(|((&byte, &error), &product)| {
+            (u16::from(byte) << SCALE)
+                .wrapping_add(error as u16)
+                .wrapping_sub(product)
+        })
         .collect()
 }

@@ -11,9 +11,9 @@
 //! | Query, Extract | [`crate::pirouette::client`] |
 //! | Answer | [`server`], on `crate::pirouette::phase0` and [`crate::pirouette::retrieval`] |
 //!
-//! Differences from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds,
-//! and lifted when they are read, so that a database takes twice its plain size (the paper: 28
-//! times). All bits of the index become gates; there are no digits, and fewer keys.
+//! Differences from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from
+//! seeds, and lifted when they are read, so that a database takes twice its plain size (the paper:
+//! 28 times). All bits of the index become gates; there are no digits, and fewer keys.
 //!
 //! The owner's key decrypts all records and all queries.
 

@@ -32,8 +32,7 @@ use crate::shared::parameters::refused;
 /// Cost of lifting an encryption and a gate's other work, in external products of two digits, as
 /// measured (decision 21).
 const LIFTING: f64 = 0.35;
-/// Digits of the gates' gadgets and log₂ of their bases. Those of two digits
-/// need the fine keys.
+/// Digits of the gates' gadgets and log₂ of their bases. Gadgets of two digits need the fine keys.
 const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
 
 /// Label for deriving the ring key.
@@ -92,9 +91,12 @@ impl KeyId {
         );
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         hasher.update(&bytes);
+
         let mut id = [0; 16];
         let mut output = hasher.finalize_xof();
         output.fill(&mut id);
+
+        // Both hold state derived from the key.
         output.zeroize();
         hasher.zeroize();
         Self(id)
@@ -115,14 +117,12 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// The same owner with a key.
-    ///
-    /// # Errors
-    /// [`Error::OwnerKey`] if the identifier is another key's.
+    /// The same owner with a key. An error if the identifier is another key's.
     fn with(&self, key: &OwnerKey, ring: &RlweParams) -> Result<Self> {
         let key =
             SecretKey::generate_light(ring, TERNARY, &mut SecretRng::derived(key.bytes(), LABEL));
         let found = KeyId::of(&key);
+
         match self.id {
             Some(id) if id != found => {
                 let found = format!("key {found}");
@@ -136,20 +136,22 @@ impl Owner {
         }
     }
 
-    /// The key.
-    ///
-    /// # Errors
-    /// [`Error::OwnerKey`] if it is missing.
+    /// The key. An error if it is missing.
     pub(super) fn key(&self) -> Result<&SecretKey> {
-        self.key.as_deref().ok_or_else(|| {
-            let expected = self.id.map_or("a key of its owner".to_owned(), |id| {
-                format!("its owner's key, {id}")
-            });
-            Error::OwnerKey {
-                found: "none".to_owned(),
-                expected,
-            }
-        })
+        self.key.as_deref().ok_or_else(|| self.missing())
+    }
+
+    /// The error of a missing key.
+    fn missing(&self) -> Error {
+        let expected = match self.id {
+            Some(id) => format!("its owner's key, {id}"),
+            None => "a key of its owner".to_owned(),
+        };
+
+        Error::OwnerKey {
+            found: "none".to_owned(),
+            expected,
+        }
     }
 }
 
@@ -163,16 +165,18 @@ impl fmt::Debug for Owner {
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
     let ring = chain.setting();
     let gadgets = gadgets_of(chain);
+    let gate = gate.params();
     let k = layout.index_bits();
+
     let rotation = ring.rotation(gadgets.bits, chain.bits.switch.dimension);
     let origin = Constants::new(&ring, gadgets.conversion, rotation, 0);
     let record = (RECORD_SIGMA / 2f64.powi(LOG2_MODULUS as i32)).powi(2);
-    let gate = gate.params();
+
     let short = &chain.bits.switch;
     let relative = rotation / (ring.modulus * ring.modulus);
     Noise {
-        retrieved: Retrieved::picked(&ring, gadgets.conversion, gate, k, (record, origin)),
-        index_failure_log2: bits_failure_log2((&ring, short), gate, [k, k], relative),
+        retrieved: Retrieved::picked(&ring, gadgets.conversion, gate, k, record, origin),
+        index_failure_log2: bits_failure_log2(&ring, short, gate, k, k, relative),
     }
 }
 
@@ -189,10 +193,12 @@ impl<T: ParameterSet> EncryptedParams<T> {
             seed_bytes,
             grain,
         } = literal;
+
         if !(1..OUTPUTS).contains(&gate.0) || !wire::SEED_BYTES.contains(&seed_bytes) {
             let expected = format!("1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(refused(name)(format!("{literal:?}: expected {expected}")));
         }
+
         // Records are under the ring's key, as queries are, but at 2¹⁶, where a sample is weaker
         // than at 2³².
         security::require_128(
@@ -202,6 +208,7 @@ impl<T: ParameterSet> EncryptedParams<T> {
             RECORD_SIGMA,
         )
         .map_err(refused(name))?;
+
         let chain = Chain::get::<T>(grain)?;
         let layout = Layout::in_one_column(name, shape, span)?;
         let gate = gate_gadget(name, &chain, gate)?;
@@ -224,18 +231,17 @@ impl<T: ParameterSet> EncryptedParams<T> {
     fn answering(&self) -> Counts {
         let chain = self.chain();
         let layout = self.layout();
+
         let rotations = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digits = layout.index_bits() as usize * self.gate().levels();
         let switch = key_switch(&chain.conversion);
         let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let gates = layout.planes * (layout.polys() + layout.log2_slots as usize);
         let gate = external(self.gate()) + LIFTING;
+
+        let bits = f64::from(layout.index_bits()) * rotations;
         Counts::new()
-            .with(
-                Operation::WideProduct,
-                f64::from(layout.index_bits()) * rotations,
-                1,
-            )
+            .with(Operation::WideProduct, bits, 1)
             .with(Operation::WideProduct, digits as f64 * traces, digits)
             .with(Operation::WideProduct, gates as f64 * gate, layout.polys())
     }
@@ -255,9 +261,11 @@ impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
 
     /// The owner's key, given or kept.
     fn ring_key(&self, kept: Option<&SecretKey>, _rng: &mut dyn CryptoRng) -> Result<SecretKey> {
-        let key = kept
-            .filter(|key| self.takes(key))
-            .map_or_else(|| self.owner.key(), Ok)?;
+        let key = match kept {
+            Some(key) if self.takes(key) => key,
+            _ => self.owner.key()?,
+        };
+
         let coefficients = Zeroizing::new(key.coefficients().to_vec());
         Ok(SecretKey::from_coefficients(
             &self.chain().rlwe,
@@ -279,21 +287,23 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         } else {
             32
         };
-        let choices =
-            spans(shape).flat_map(|span| [Grain::Coarse, Grain::Fine].map(|grain| (span, grain)));
-        let choices = choices.flat_map(|(span, grain)| GATES.map(move |gate| (span, grain, gate)));
-        let made = choices.map(|(span, grain, gate)| {
-            Self::new(
-                shape,
-                Literal {
+
+        let mut literals = Vec::new();
+        for span in spans(shape) {
+            for grain in [Grain::Coarse, Grain::Fine] {
+                literals.extend(GATES.map(|gate| Literal {
                     span,
                     gate,
                     seed_bytes,
                     grain,
-                },
-            )
-        });
-        best(T::ENCRYPTED.0, target, made)
+                }));
+            }
+        }
+
+        let choices = literals
+            .into_iter()
+            .map(|literal| Self::new(shape, literal));
+        best(T::ENCRYPTED.0, target, choices)
     }
 
     fn with_owner_key(mut self, key: &OwnerKey) -> Result<Self> {
@@ -307,12 +317,14 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         } else {
             ""
         };
+
         let layout = self.layout();
         let GadgetParams {
             levels, log_base, ..
         } = self.gate().params();
         let gates = format!("gates of {levels} digits of {log_base} bits{keys}");
         let seeds = seeds(self.literal.seed_bytes);
+
         format!(
             "{} polynomials, items of {} B, {gates}{seeds}",
             layout.polys(),
@@ -328,6 +340,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         let chain = self.chain();
         let stored = [BODY_BYTES, SEED_BYTES].map(|bytes| self.encryptions() * bytes as u64);
         let sizes = self.sizes(packed_bytes(chain, Self::SHORTS), stored);
+
         let own = vec![
             ("n", chain.bits.switch.dimension.to_string()),
             ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
@@ -341,6 +354,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
                 self.owner.id.map_or("none".to_owned(), |id| id.to_string()),
             ),
         ];
+
         let words = (self.layout().planes * self.layout().span) as f64;
         let work = Work {
             setup: Counts::new().with(Operation::Encrypt, self.encryptions() as f64, usize::MAX),
@@ -348,6 +362,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             answer: self.answering(),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         };
+
         let mut description = self
             .common
             .describe(T::ENCRYPTED.0, T::PRIVACY, sizes, own, work);
@@ -356,20 +371,22 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        writer.u32(FORMATS.written);
-        write_shape(&mut writer, self.common.shape);
         let Literal {
             span,
             gate,
             seed_bytes,
             grain,
         } = self.literal;
+
+        let mut writer = Writer::new();
+        writer.u32(FORMATS.written);
+        write_shape(&mut writer, self.common.shape);
         writer.u32(span as u32).u32(gate.0 as u32).u32(gate.1);
         // Zeros without a key.
         writer
             .raw(&[seed_bytes as u8, u8::from(grain == Grain::Fine)])
             .raw(&self.owner.id.map_or([0; 16], |id| id.0));
+
         writer.finish()
     }
 
@@ -384,6 +401,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
                 Ok((shape, span, gate, reader.array()?, reader.array()?))
             },
         )?;
+
         let grain = match grain {
             0 => Grain::Coarse,
             1 => Grain::Fine,
@@ -392,15 +410,15 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
                 return Err(refused(T::ENCRYPTED.0)(reason));
             }
         };
-        let params = Self::new(
-            shape,
-            Literal {
-                span,
-                gate,
-                seed_bytes: seed_bytes.into(),
-                grain,
-            },
-        )?;
+        let literal = Literal {
+            span,
+            gate,
+            seed_bytes: seed_bytes.into(),
+            grain,
+        };
+        let params = Self::new(shape, literal)?;
+
+        // Zeros stand for no key.
         let id = (id != [0; 16]).then_some(KeyId(id));
         Ok(Self {
             owner: Owner { id, key: None },

@@ -43,19 +43,21 @@ impl<T: ParameterSet> EncryptedServer<T> {
         let ring = self.params.chain().ring();
         let gadget = self.params.gate();
         let finder = Finder::new(&self.params, keys);
+
+        // All bits become gates: there are no digits.
         let index = layout.index_bits();
+        let plan = Plan {
+            index,
+            found: index,
+            gates: index,
+        };
         progress.stage("bits", 1);
-        let bits = finder.bits(
-            query.lwe(),
-            Plan {
-                index,
-                found: index,
-                gates: index,
-            },
-        );
+        let bits = finder.bits(query.lwe(), plan);
+
         progress.stage("gates", 1);
         let gates = finder.gates(&bits);
         let (slots, gates) = gates.split_at(layout.log2_slots as usize);
+
         progress.stage("fold", 1);
         let picker = Picker {
             ciphertexts: &self.ciphertexts,
@@ -64,11 +66,13 @@ impl<T: ParameterSet> EncryptedServer<T> {
             gates,
         };
         let mut planes: Vec<Rlwe> = (0..layout.planes).map(|plane| picker.pick(plane)).collect();
+
         progress.stage("rotate", 1);
         let mut work = Gates::new(ring, gadget);
-        planes
-            .iter_mut()
-            .for_each(|plane| work.rotate(slots, plane));
+        for plane in &mut planes {
+            work.rotate(slots, plane);
+        }
+
         planes
     }
 }
@@ -81,8 +85,12 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(T::ENCRYPTED.0, params.shape(), records)?;
-        let place = (params.layout(), &params.chain().rlwe);
-        let ciphertexts = Ciphertexts::encrypt(place, params.owner.key()?, records, rng, progress)?;
+
+        let layout = params.layout();
+        let rlwe = &params.chain().rlwe;
+        let key = params.owner.key()?;
+        let ciphertexts = Ciphertexts::encrypt(layout, rlwe, key, records, rng, progress)?;
+
         Ok(Self {
             params,
             ciphertexts,
@@ -102,13 +110,16 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         batch: Vec<(Session<'_, Encrypted<T>>, &PirouetteQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<RetrievalAnswer>> {
-        let answers = batch.into_iter().map(|(session, query)| {
+        let mut answers = Vec::with_capacity(batch.len());
+        for (session, query) in batch {
             let keys = session.require_keys()?.expanded(&self.params)?;
             let planes = self.planes(&keys, query, progress);
+
             progress.stage("switch", 1);
-            Ok(respond(&self.params, &keys.ring_switch, &planes))
-        });
-        answers.collect()
+            answers.push(respond(&self.params, &keys.ring_switch, &planes));
+        }
+
+        Ok(answers)
     }
 
     /// Always true: clients check that their key is this database's owner's.
@@ -118,6 +129,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
+
         let sizes = self.params.describe().sizes;
         let setup = self.params.describe().work.setup;
         let copied = if changes.is_empty() {
@@ -125,6 +137,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         } else {
             (sizes.database + sizes.material) as f64
         };
+
         // Each is decrypted, then encrypted.
         let encrypted = (2 * changes.len() * self.params.layout().planes) as f64;
         let update = Counts::new().with(Operation::Copy, copied, 1).with(
@@ -132,6 +145,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
             encrypted,
             changes.len(),
         );
+
         Ok(UpdateEstimate { update, setup })
     }
 
@@ -142,9 +156,11 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
+
         let rlwe = &self.params.chain().rlwe;
         let key = self.params.owner.key()?;
         let ciphertexts = self.ciphertexts.update(rlwe, key, changes, rng, progress)?;
+
         Ok(Self {
             params: self.params.clone(),
             ciphertexts,
@@ -153,8 +169,9 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 
     /// Needs the owner's key.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let key = (self.params.chain().ring(), self.params.owner.key()?);
-        self.ciphertexts.read_packed(key, (first, count), out)
+        let ring = self.params.chain().ring();
+        let key = self.params.owner.key()?;
+        self.ciphertexts.read_packed(ring, key, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -169,6 +186,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
                 "its owner's",
             ));
         }
+
         let ciphertexts = Ciphertexts::load(params.layout(), source)?;
         Ok(Self {
             params,
@@ -199,14 +217,18 @@ impl Picker<'_> {
         if level <= LOG2_SHARE {
             return self.alone(&mut Gates::new(self.ring, self.gadget), plane, first, level);
         }
+
+        // A half without polynomials is passed over, because no index names it.
         let [zero, one] = [first, first + (1 << (level - 1))];
         if one >= self.ciphertexts.layout.polys() {
             return self.shared(plane, zero, level - 1);
         }
+
         let (mut zero, one) = rayon::join(
             || self.shared(plane, zero, level - 1),
             || self.shared(plane, one, level - 1),
         );
+
         let gate = &self.gates[level as usize - 1];
         Gates::new(self.ring, self.gadget).choose(gate, &mut zero, &one);
         zero
@@ -220,12 +242,14 @@ impl Picker<'_> {
             let lifted = block.map(|index| self.ciphertexts.lifted(self.ring, plane, index));
             return work.fold(self.gates, &mut lifted.collect::<Vec<_>>());
         }
+
         let [zero, one] = [first, first + (1 << (level - 1))];
         let mut zero = self.alone(work, plane, zero, level - 1);
         if one < polys {
             let one = self.alone(work, plane, one, level - 1);
             work.choose(&self.gates[level as usize - 1], &mut zero, &one);
         }
+
         zero
     }
 }

@@ -74,6 +74,7 @@ fn noise_of_records_and_of_items_is_within_its_bound() {
         seed_bytes: 32,
         grain: Grain::Coarse,
     };
+
     items_are_within_their_bound(literal);
     items_are_within_their_bound(Literal {
         gate: (3, 7),
@@ -89,6 +90,7 @@ fn items_are_within_their_bound(literal: Literal) {
         .with_owner_key(&key(9))
         .unwrap();
     let records = random_records(shape);
+
     let server = set_up(params.clone(), &records);
     let ring = params.chain().ring();
     let layout = params.layout();
@@ -137,9 +139,11 @@ fn a_missing_or_wrong_key_is_refused() {
     let params = choose(300, 100);
     let records = random_records(params.shape());
     let refused = |error: Option<Error>| error.unwrap().to_string();
+
     let setup = EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress);
     let expected = "an encrypted database needs a key of its owner: found none";
     assert_eq!(refused(setup.err()), expected);
+
     let bound = params.clone().with_owner_key(&key(9)).unwrap();
     let id = bound.owner.id.unwrap();
     let server = set_up(bound.clone(), &records);
@@ -155,6 +159,7 @@ fn a_missing_or_wrong_key_is_refused() {
         index: 7,
         record: vec![1; 100],
     };
+
     assert_eq!(
         refused(served.read_packed(0, 1, &mut [0; 100]).err()),
         needs
@@ -163,6 +168,7 @@ fn a_missing_or_wrong_key_is_refused() {
         refused(served.update(&[change], &mut rng(4), &NoProgress).err()),
         needs
     );
+
     let client = RetrievalClient::<Encrypted>::new(known.clone(), EmptyPublic).unwrap();
     assert_eq!(refused(client.register(&mut rng(3)).err()), needs);
     let other = refused(known.clone().with_owner_key(&key(8)).err());
@@ -170,6 +176,7 @@ fn a_missing_or_wrong_key_is_refused() {
         other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "),
         "{other}"
     );
+
     let unnamed = EncryptedServer::<Standard>::load(params, &sections)
         .err()
         .unwrap()
@@ -179,6 +186,7 @@ fn a_missing_or_wrong_key_is_refused() {
     // A client with state queries without the key; state of another key is refused.
     let (_, mut state, keys) = register(bound);
     assert!(client.state_fits(&state));
+
     let (secret, query) = client.query(Some(&mut state), &[7], &mut rng(5)).unwrap();
     let answer = served
         .answer(
@@ -189,10 +197,12 @@ fn a_missing_or_wrong_key_is_refused() {
             &query,
         )
         .unwrap();
+
     assert_eq!(
         client.extract(secret, answer).unwrap(),
         [records.get(7).unwrap()]
     );
+
     let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
     assert!(!client.state_fits(&foreign));
 }
@@ -202,6 +212,7 @@ fn a_missing_or_wrong_key_is_refused() {
 fn masks_never_repeat() {
     let params = choose(300, 100).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
+
     let seeds = |server: &EncryptedServer<Standard>| {
         let mut sections = MemorySections::default();
         server.save(&mut sections).unwrap();
@@ -211,6 +222,7 @@ fn masks_never_repeat() {
             .map(<[u8]>::to_vec)
             .collect::<Vec<_>>()
     };
+
     let mut rng = rng(2);
     let first = EncryptedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
     let second = EncryptedServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
@@ -219,17 +231,20 @@ fn masks_never_repeat() {
         record: vec![1; 100],
     };
     let changed = first.update(&[change], &mut rng, &NoProgress).unwrap();
+
     let mut all: BTreeSet<Vec<u8>> = seeds(&first).into_iter().collect();
     assert_eq!(all.len(), params.layout().polys());
     assert!(
         seeds(&second).into_iter().all(|seed| all.insert(seed)),
         "a mask twice"
     );
+
     let fresh: Vec<_> = seeds(&changed)
         .into_iter()
         .filter(|seed| !all.contains(seed))
         .collect();
     assert_eq!(fresh.len(), 1, "of the polynomial that holds record 7");
+
     // A restored machine draws the same bytes for other records.
     let [one, two] = [1, 2].map(|byte| {
         let change = Change {
@@ -253,11 +268,13 @@ fn changed_records_come_back_and_others_stay() {
     let params = choose(50, 2500).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
     let server = set_up(params, &records);
+
     let changes = [3, 49, 3].map(|index| Change {
         index,
         record: vec![index as u8 + 1; 2500],
     });
     let changed = server.update(&changes, &mut rng(4), &NoProgress).unwrap();
+
     let mut out = vec![0; 50 * 2500];
     changed.read_packed(0, 50, &mut out).unwrap();
     for (index, found) in out.chunks_exact(2500).enumerate() {
@@ -283,6 +300,7 @@ fn the_noise_closes_for_databases_up_to_four_gibibytes() {
         for goal in Goal::ALL {
             let params =
                 Params::choose(Shape::of_bytes(1 << log2_records, bytes).unwrap(), goal).unwrap();
+
             let description = params.describe();
             assert!(description.failure_log2 <= -40.0);
             assert!(description.security.as_ref().unwrap().bits >= 128.0);
@@ -290,9 +308,11 @@ fn the_noise_closes_for_databases_up_to_four_gibibytes() {
                 description.sizes.answer < (6 << 10) * params.layout().planes as u64,
                 "{description:?}"
             );
+
             let plain = (params.layout().planes * params.layout().polys() * DEGREE) as u64;
             let stored = description.sizes.database + description.sizes.material;
             assert!(stored <= plain * 202 / 100, "{description:?}");
+
             let again = Params::decode(&params.encode()).unwrap();
             assert_eq!(again.describe(), description);
         }
@@ -304,6 +324,7 @@ fn the_noise_closes_for_databases_up_to_four_gibibytes() {
 fn large_databases_use_large_keys_and_small_ones_small_keys() {
     let [few, many] = [1 << 10, 1 << 20].map(|records| choose(records, 256));
     assert!(!few.label().contains("large keys") && many.label().contains("large keys"));
+
     let small_keys = Literal {
         grain: Grain::Coarse,
         ..many.literal
@@ -349,15 +370,18 @@ fn any_number_of_polynomials_is_folded() {
             .with_owner_key(&key(9))
             .unwrap();
         assert_eq!(params.layout().polys() as u64, records.div_ceil(2));
+
         let records = random_records(shape);
         let server =
             EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress).unwrap();
         let client = RetrievalClient::<Encrypted<Short>>::new(params, EmptyPublic).unwrap();
         let (mut state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
+
         for index in asked {
             let (secret, query) = client
                 .query(Some(&mut state), &[index], &mut rng(4))
                 .unwrap();
+
             let answer = server
                 .answer(
                     Session {
@@ -367,6 +391,7 @@ fn any_number_of_polynomials_is_folded() {
                     &query,
                 )
                 .unwrap();
+
             let found = client.extract(secret, answer).unwrap();
             assert!(
                 found == [records.get(index).unwrap()],
@@ -385,12 +410,14 @@ fn a_forgotten_client_registers_again_with_its_state() {
     let (_, kept, first) = register(bound.clone());
     let known = Params::decode(&bound.encode()).unwrap();
     let client = RetrievalClient::<Encrypted>::new(known.clone(), EmptyPublic).unwrap();
+
     let (again, second) = client.register_again(&kept, &mut rng(6)).unwrap().unwrap();
     assert!(client.state_fits(&again));
     assert!(
         first.encode(&known) != second.encode(&known),
         "other masks, other short keys"
     );
+
     let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
     let refused = client
         .register_again(&foreign, &mut rng(6))

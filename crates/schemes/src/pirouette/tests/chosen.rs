@@ -23,6 +23,7 @@ fn records<P: RetrievalParams>(
 ) -> RecordBuffer {
     let layout = params.layout();
     let signs = signs(traced);
+
     let polys = (0..layout.rows).flat_map(|row| {
         let signs = &signs[output(row)];
         // Coefficient 0 of D·e is D[0]·e[0] − Σ D[d − k]·e[k].
@@ -39,6 +40,7 @@ fn records<P: RetrievalParams>(
             .collect::<Vec<_>>()
     });
     let polys: Vec<u8> = polys.collect();
+
     let items = (layout.rows * layout.slots()) as u64;
     let packed = (0..items)
         .flat_map(|item| layout.item(&polys, item))
@@ -61,6 +63,7 @@ fn of_pirouette() -> Chosen<Pirouette> {
         seed_bytes: 32,
         form: Form::Compact,
     };
+
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
     let noise = Noise::compute(&input(
         params.chain(),
@@ -68,7 +71,9 @@ fn of_pirouette() -> Chosen<Pirouette> {
         params.gate().params(),
     ))
     .retrieved;
+
     let records = records(&params, (LOG2_DEGREE - LOG2_DIGIT) as usize, |row| row >> 2);
+
     Chosen {
         case: Case::of(params, records),
         noise,
@@ -83,6 +88,7 @@ fn of_respire() -> Chosen<Respire> {
         gate: (4, 6),
         query_bits: 48,
     };
+
     let params = RespireParams::new(shape, literal).unwrap();
     let noise = respire::noise(
         params.chain(),
@@ -91,7 +97,9 @@ fn of_respire() -> Chosen<Respire> {
         literal.query_bits,
     )
     .retrieved;
+
     let records = records(&params, params.log2_stride() as usize, |row| row);
+
     Chosen {
         case: Case::of(params, records),
         noise,
@@ -108,7 +116,9 @@ impl<S: Selecting> Chosen<S> {
             let errors = self.case.item_errors((i % rows * slots) as u64);
             errors.into_iter().map(|error| error * error).collect()
         };
+
         let all: Vec<Vec<f64>> = (0..queries).map(squares).collect();
+
         let computed = self.noise.first + self.noise.gates;
         check(
             "coefficient 0 of chosen records",
@@ -127,10 +137,12 @@ impl<S: Selecting> Chosen<S> {
         let common = self.case.client.params().common();
         let bits = common.answer_bits;
         let layout = common.layout.clone();
+
         let beyond = |limit: f64| {
             self.noise
-                .beyond_log2(limit, (&common.chain, layout.span, bits))
+                .beyond_log2(limit, &common.chain, layout.span, bits)
         };
+
         let mut low = 0.0;
         let mut high = 1.0 / 512.0;
         for _ in 0..60 {
@@ -141,11 +153,13 @@ impl<S: Selecting> Chosen<S> {
                 high = limit
             }
         }
+
         let limit = high * 2f64.powi(bits.a as i32);
         assert!(
             limit < DECODING_PART * 2f64.powi(bits.a as i32 - 9),
             "{limit}"
         );
+
         let mut largest = Vec::new();
         for i in 0..queries {
             let index = (i % layout.rows * layout.slots()) as u64;
@@ -157,6 +171,7 @@ impl<S: Selecting> Chosen<S> {
                 rng,
                 ..
             } = &mut self.case;
+
             let (secret, query) = client.query(Some(state), &[index], rng).unwrap();
             let answer = server
                 .answer(
@@ -167,17 +182,20 @@ impl<S: Selecting> Chosen<S> {
                     &query,
                 )
                 .unwrap();
+
             largest.push(decrypt(client.params(), &secret, &answer).1 as f64);
             assert_eq!(
                 client.extract(secret, answer).unwrap(),
                 [self.case.records.get(index).unwrap()]
             );
         }
+
         let failed = largest.iter().filter(|error| **error > limit).count();
         let worst = largest
             .iter()
             .fold(0.0f64, |worst, error| worst.max(*error))
             / limit;
+
         eprintln!(
             "Measured {failed} of {queries} answers above the limit, the worst {worst:.2} times it"
         );

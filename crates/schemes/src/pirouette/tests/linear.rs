@@ -40,8 +40,10 @@ fn images(first: usize, traced: usize) -> Vec<Vec<i64>> {
     let mut error = vec![0; DEGREE];
     error[1 << first] = 1;
     let mut parts: Vec<Vec<i64>> = vec![error];
+
     for step in 0..LOG2_DEGREE as usize {
         let image = |part: &Vec<i64>| automorphism(part, (DEGREE >> step) + 1);
+
         let odd: Vec<Vec<i64>> = match (step < traced, step > first) {
             (true, _) => Vec::new(),
             (false, true) => parts
@@ -50,6 +52,7 @@ fn images(first: usize, traced: usize) -> Vec<Vec<i64>> {
                 .collect(),
             (false, false) => parts.clone(),
         };
+
         if step > first {
             parts = parts
                 .iter()
@@ -71,6 +74,7 @@ pub(super) fn signs(traced: usize) -> Vec<Vec<i8>> {
             hit.for_each(|(sign, image)| *sign = image.signum() as i8);
         }
     }
+
     signs
 }
 
@@ -100,8 +104,10 @@ fn weighted(weights: &[f64], traced: usize) -> f64 {
     let pairs = |a: &[f64], b: &[f64], sign: f64| -> Vec<f64> {
         a.iter().zip(b).map(|(a, b)| a + sign * b).collect()
     };
+
     let mut parts = vec![weights.to_vec(); DEGREE >> traced];
     let mut variance = 0.0;
+
     for step in (0..LOG2_DEGREE as usize).rev() {
         let e = (DEGREE >> step) + 1;
         let half = if step < traced {
@@ -109,14 +115,18 @@ fn weighted(weights: &[f64], traced: usize) -> f64 {
         } else {
             parts.len() / 2
         };
+
         let odd = parts.split_off(half);
+
         for (i, part) in parts.iter_mut().enumerate() {
             // An expansion's step has the outputs x + x(X^e) + ε and
             // X^(−2^step)·(x − x(X^e) − ε).
             let odd = odd
                 .get(i)
                 .map_or(vec![0.0; DEGREE], |odd| transposed_division(odd, 1 << step));
+
             let switched = pairs(part, &odd, -1.0);
+
             variance += switched.iter().map(|weight| weight * weight).sum::<f64>();
             *part = pairs(
                 &pairs(part, &odd, 1.0),
@@ -136,10 +146,12 @@ fn the_mean_of_whitened_bytes_meets_no_sign_pattern() {
     let chain = Chain::get::<Standard>(Grain::Coarse).unwrap();
     let setting = chain.setting();
     let gadget = chain.conversion.params();
+
     for traced in [(LOG2_DEGREE - LOG2_DIGIT) as usize, 4] {
         let expanded = LOG2_DEGREE as usize - traced;
         let noise = setting.trace(gadget, LOG2_DEGREE as usize, expanded);
         let independent = noise.energy / setting.key_switch(gadget) * f64::from(1 << expanded);
+
         for coefficient in [0, 1, 7, 512, 1023, 1024, 1500, 2046, 2047] {
             let sign = |k: usize| if k <= coefficient { 1.0 } else { -1.0 };
             let found = weighted(&(0..DEGREE).map(sign).collect::<Vec<_>>(), traced) / independent;
@@ -158,14 +170,17 @@ fn chosen_signs_add_errors_up_within_the_largest_variance() {
     let chain = Chain::get::<Standard>(Grain::Coarse).unwrap();
     let setting = chain.setting();
     let gadget = chain.conversion.params();
+
     let noise = setting.trace(gadget, steps, 0);
     let [energy, largest] =
         [noise.energy, noise.largest].map(|noise| noise / setting.key_switch(gadget));
+
     let pattern: Vec<f64> = signs(steps)[0]
         .iter()
         .map(|&sign| f64::from(sign))
         .collect();
     let found = weighted(&pattern, steps);
+
     let most = DEGREE as f64 * largest;
     assert!(
         found <= most && found > 50.0 * energy,

@@ -60,6 +60,7 @@ impl<S: Selecting> Case<S> {
             RetrievalServer::<S>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = RetrievalClient::<S>::new(params, *server.public()).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+
         Self {
             records,
             server,
@@ -75,6 +76,7 @@ impl<S: Selecting> Case<S> {
             .client
             .query(Some(&mut self.state), &[index], &mut self.rng)
             .unwrap();
+
         let params = self.client.params();
         let keys = self.keys.expanded(params).unwrap();
         let batch = [(&*keys, &query)];
@@ -94,12 +96,15 @@ impl<S: Selecting> Case<S> {
             .run(&[selection], &NoProgress)
             .swap_remove(0)
             .swap_remove(0);
+
         let phase = self.errors(&found, &vec![0; DEGREE]);
+
         let layout = self.layout();
         let retrieval = self.server.retrieval();
         let Plane::Bytes(stored) = retrieval.polynomials.plane(0, layout.polys()) else {
             panic!("the compact form")
         };
+
         let stored = layout.of_one_plane().item(stored, item);
         let errors = phase
             .iter()
@@ -109,6 +114,7 @@ impl<S: Selecting> Case<S> {
                 let turns = phase - f64::from(byte as i8) / 256.0;
                 turns - turns.round()
             });
+
         errors.collect()
     }
 
@@ -175,6 +181,7 @@ fn noise_of_every_stage_is_within_its_bound() {
         seed_bytes: 32,
         form: Form::Compact,
     };
+
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
     let noise = Noise::compute(&input(
         params.chain(),
@@ -182,6 +189,7 @@ fn noise_of_every_stage_is_within_its_bound() {
         params.gate().params(),
     ))
     .retrieved;
+
     let layout = params.layout().clone();
     let mut case = Case::<Pirouette>::new(params.clone());
     assert_eq!(
@@ -193,19 +201,23 @@ fn noise_of_every_stage_is_within_its_bound() {
         ),
         (71, 7, 2, 5)
     );
+
     let q = params.chain().ring().modulus();
     let mut selectors = Vec::new();
     let mut rows = [Vec::new(), Vec::new()];
     let mut items = Vec::new();
+
     for index in [5555, 0, 8999, 3210] {
         let selection = case.select(index);
         let row = (index >> (layout.log2_columns + layout.log2_slots)) as usize;
+
         for r in 0..layout.rows {
             let value = if r == row { (q + 128) >> LOG2_P } else { 0 };
             selectors.push(energy(
                 &case.errors(&case.row(&selection.selectors, r), &constant(value)),
             ));
         }
+
         for (i, gate) in selection.gates.iter().enumerate() {
             let levels = params.gate().levels();
             for level in 0..levels {
@@ -217,12 +229,14 @@ fn noise_of_every_stage_is_within_its_bound() {
                 rows[0].push(energy(&case.errors(&case.row(gate, level), &keyed)));
             }
         }
+
         items.extend(
             case.item_errors(index)
                 .into_iter()
                 .map(|error| error * error),
         );
     }
+
     check("selectors", &selectors, noise.selector);
     check("rows of s·m", &rows[0], noise.rows.keyed);
     check("rows of m", &rows[1], noise.rows.plain);
@@ -246,17 +260,20 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
         };
         let mut case =
             Case::<Pirouette>::new(PirouetteParams::<Standard>::new(shape, literal).unwrap());
+
         for index in [0, records - 1] {
             let (secret, query) = case
                 .client
                 .query(Some(&mut case.state), &[index], &mut case.rng)
                 .unwrap();
             assert_eq!(query.encode(case.client.params()).len(), 20);
+
             let session = Session {
                 keys: Some(&case.keys),
                 ticket: None,
             };
             let answer = case.server.answer(session, &query).unwrap();
+
             let found = case.client.extract(secret, answer).unwrap();
             assert_eq!(
                 found,
@@ -279,14 +296,17 @@ fn queries_never_share_a_mask_even_after_a_restart() {
         },
     )
     .unwrap();
+
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, None, &mut rng).unwrap();
     let mut seeds = BTreeSet::new();
+
     for _ in 0..50 {
         for _ in 0..4 {
             let (_, query) = client.query(Some(&mut state), &[7], &mut rng).unwrap();
             assert!(seeds.insert(query.seed.0), "a mask twice");
         }
+
         let bytes = state.encode(&params);
         state = State::decode(&params, &bytes).unwrap();
         assert_eq!(*state.encode(&params), bytes);
@@ -302,10 +322,12 @@ fn no_two_masks_of_the_keys_are_equal() {
             .chain;
     let seed = Seed([5; 32]);
     let mut seen = BTreeSet::new();
+
     let parts = Part::all(&chain, 2);
     for mask in parts.iter().flat_map(|part| part.masks(&chain, &seed)) {
         assert!(seen.insert(mask.residues()[..8].to_vec()), "a mask twice");
     }
+
     assert_eq!(
         seen.len(),
         parts.iter().map(|part| part.rows(&chain)).sum::<usize>()
@@ -317,6 +339,7 @@ fn keys_and_states_of_other_lengths_are_refused() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
             .unwrap();
+
     let error = <Keys as Wire<PirouetteParams<Standard>>>::decode(&params, &[0; 100])
         .err()
         .unwrap()
@@ -325,21 +348,23 @@ fn keys_and_states_of_other_lengths_are_refused() {
         error.starts_with("evaluation keys has 100 bytes"),
         "{error}"
     );
+
     let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
     let mut state = state.encode(&params);
     assert!(<State as Wire<PirouetteParams<Standard>>>::decode(&params, &state[1..]).is_err());
+
     state[0] = 2;
     let error = <State as Wire<PirouetteParams<Standard>>>::decode(&params, &state)
         .err()
         .unwrap()
         .to_string();
     assert!(error.contains("expected a ternary key"), "{error}");
+
     state[0] = 1;
     state[DEGREE] = 127;
     assert!(<State as Wire<PirouetteParams<Standard>>>::decode(&params, &state).is_err());
 }
 
-/// Keys heavier than the noise assumes are never drawn, and clients that have one register again.
 /// Batches are split by clients, not by queries, and keep their order.
 #[test]
 fn parts_of_a_batch_have_as_many_clients_as_there_is_room() {
@@ -349,12 +374,14 @@ fn parts_of_a_batch_have_as_many_clients_as_there_is_room() {
         .map(|i| &keys[i])
         .zip(0..)
         .collect();
+
     let numbers = |clients| {
         let parts = Keys::parts(&batch, clients).into_iter();
         parts
             .map(|part| part.iter().map(|(_, number)| *number).collect())
             .collect::<Vec<Vec<usize>>>()
     };
+
     assert_eq!(numbers(3), [[0, 1, 2, 3, 4, 5, 6, 7]]);
     assert_eq!(numbers(2), [vec![0, 1, 2, 3], vec![4, 5, 6], vec![7]]);
     assert_eq!(
@@ -371,9 +398,12 @@ fn dropped_expansions_are_made_again() {
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
             .unwrap();
     let mut case = Case::<Pirouette>::new(params.clone());
+
     let first = case.keys.expanded(&params).unwrap();
     assert!(Arc::ptr_eq(&first, &case.keys.expanded(&params).unwrap()));
+
     *case.keys.place() = Weak::new();
+
     assert!(!Arc::ptr_eq(&first, &case.keys.expanded(&params).unwrap()));
     assert!(
         case.item_errors(2)
@@ -382,11 +412,13 @@ fn dropped_expansions_are_made_again() {
     );
 }
 
+/// Keys heavier than the noise assumes are never drawn, and clients that have one register again.
 #[test]
 fn clients_with_heavy_keys_register_again() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
             .unwrap();
+
     let client = RetrievalClient::<Pirouette>::new(
         params.clone(),
         PublicSeed {
@@ -394,15 +426,18 @@ fn clients_with_heavy_keys_register_again() {
         },
     )
     .unwrap();
+
     let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
     assert!(client.state_fits(&state));
     let bytes = state.encode(&params);
+
     let fits = |place: std::ops::Range<usize>, coefficient: u8| {
         let mut bytes = bytes.clone();
         bytes[place].fill(coefficient);
         let state = <State as Wire<PirouetteParams<Standard>>>::decode(&params, &bytes).unwrap();
         client.state_fits(&state)
     };
+
     assert!(fits(0..2, 1) && !fits(0..DEGREE, 1));
     assert!(fits(DEGREE..DEGREE + 2, 6) && !fits(DEGREE..DEGREE + 200, 20));
 }
@@ -420,6 +455,7 @@ fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
         for goal in Goal::ALL {
             let shape = Shape::of_bytes(1 << log2_records, bytes).unwrap();
             let params = PirouetteParams::<Standard>::choose(shape, goal).unwrap();
+
             let description = params.describe();
             assert!(
                 description.failure_log2 <= -40.0
@@ -429,10 +465,12 @@ fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
                 description.sizes.answer < (6 << 10) * params.layout().planes as u64,
                 "{description:?}"
             );
+
             let again = PirouetteParams::<Standard>::decode(&params.encode()).unwrap();
             assert_eq!(again.describe(), description);
         }
     }
+
     let huge =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
     let error = huge.err().unwrap().to_string();
@@ -447,7 +485,7 @@ fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     let cover = |levels: usize| {
         // Noise of digits above 17 bits would exceed their messages.
         let most = (LOG2_Q / levels as u32).min(17);
-        (most - 4..=most).filter_map(move |log_base| gate_params((levels, log_base)))
+        (most - 4..=most).filter_map(move |log_base| gate_params(levels, log_base))
     };
     levels.flat_map(cover).collect()
 }
@@ -470,16 +508,18 @@ fn work(chain: &Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     };
     let external = |gadget: GadgetParams| (gadget.levels + 1) as f64 / 3.0;
     let switch = |gadget: GadgetParams| (gadget.levels + 2) as f64 / 6.0;
+
     let choices = (4..=8).flat_map(|rows| {
         GATES
             .iter()
-            .filter_map(move |&gate| Some((rows, gate_params(gate)?)))
+            .filter_map(move |&gate| Some((rows, gate_params(gate.0, gate.1)?)))
     });
     let closing = choices.filter(|&choice| {
         let noise = Noise::compute(&input(choice));
         let bits = ResponseBits { a: 21, b: 13 };
         noise.index_failure_log2 < -41.0 && noise.retrieved.failure_log2(chain, 1024, bits) < -41.0
     });
+
     let cost = |(rows, gate): (u32, GadgetParams)| {
         let [bits, digits] =
             [&chain.bits, &chain.digits].map(|short| short.switch.dimension as f64);
@@ -490,6 +530,7 @@ fn work(chain: &Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
             + 2f64.powi((k - rows - 1) as i32) * external(gate)
             + 2f64.powi(k as i32 - 1) * COMPACT
     };
+
     closing.map(cost).min_by(f64::total_cmp)
 }
 
@@ -501,12 +542,14 @@ fn the_chain_has_the_smallest_keys_near_the_least_work() {
             .unwrap();
     let chain = params.common.chain.clone();
     let sizes = [18, 20, 23];
+
     let total = |gadgets| {
         sizes
             .into_iter()
             .map(|k| work(&chain, gadgets, k))
             .sum::<Option<f64>>()
     };
+
     let rotations = grid(2..=4);
     let switches = grid(3..=7);
     let mut closing: Vec<(f64, Gadgets)> = Vec::new();
@@ -523,16 +566,19 @@ fn the_chain_has_the_smallest_keys_near_the_least_work() {
             closing.extend(total(gadgets).map(|cost| (cost, gadgets)));
         }
     }
+
     let least = closing
         .iter()
         .map(|(cost, _)| *cost)
         .fold(f64::INFINITY, f64::min);
     closing.retain(|(cost, _)| *cost <= 1.05 * least);
+
     let smallest = closing
         .iter()
         .map(|(_, gadgets)| bodies(&chain, *gadgets))
         .min()
         .unwrap();
+
     let own = (
         total(gadgets_of(&chain)).unwrap(),
         bodies(&chain, gadgets_of(&chain)),
@@ -541,6 +587,7 @@ fn the_chain_has_the_smallest_keys_near_the_least_work() {
         "Measured {:.0} products of two digits and {} bodies; least {least:.0}, {smallest}",
         own.0, own.1
     );
+
     assert!(own.0 <= 1.05 * least, "{own:?}, least {least}");
     assert!(
         own.1 as f64 <= 1.01 * smallest as f64,

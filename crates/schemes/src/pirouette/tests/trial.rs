@@ -26,10 +26,12 @@ fn trial() -> Trial<Standard> {
 fn both_phases_select_the_item_of_the_query() {
     let trial = trial();
     let mut rng = ChaCha20Rng::from_seed([9; 32]);
+
     for item in [0, 0o25, 0o52, 63] {
         let query = trial.query(item, &mut rng);
         let mut selection = trial.run(&query, &NoProgress).unwrap();
         assert_eq!(trial.item(&selection), Some(item));
+
         for tables in [Tables::Single, Tables::Together] {
             let printed = trial
                 .run_printed(&query, (SPLIT, tables), &NoProgress)
@@ -40,6 +42,7 @@ fn both_phases_select_the_item_of_the_query() {
                 "{tables:?}"
             );
         }
+
         // A gate's rows in the place of selectors are not one-hot.
         selection.selectors = selection.gates[0].clone();
         assert_eq!(trial.item(&selection), None);
@@ -51,10 +54,12 @@ fn operations_are_counted() {
     let trial = trial();
     let [bits, digits] = Standard::DIMENSIONS;
     assert_eq!(trial.dimensions(), [bits, digits]);
+
     let (levels, rows, index_bits) = trial.sizes();
     let boxes = rows.next_power_of_two() / 16;
     let gates = index_bits as usize - rows.next_power_of_two().trailing_zeros() as usize;
     let extracted = index_bits as usize - 4;
+
     let expected = Operations {
         bit_rotations: extracted,
         digit_rotations: boxes,
@@ -63,6 +68,7 @@ fn operations_are_counted() {
         key_switches: gates * levels * 12 + boxes * (7 + 15),
     };
     assert_eq!(trial.operations(), expected);
+
     // Decision 20: for 20 bits in four digits 10 rotations, and one more for each bit.
     let split = Split {
         digits: 4,
@@ -70,6 +76,7 @@ fn operations_are_counted() {
         log2_rows: 11,
         gate: (8, 4),
     };
+
     let printed = trial.printed_operations(split, Tables::Together);
     assert_eq!((printed.bit_rotations, printed.digit_rotations), (20, 10));
     assert_eq!(
@@ -84,8 +91,8 @@ fn operations_are_counted() {
     );
 }
 
-/// Digits of 5 bits are at a distance of several standard deviations here, but not with the paper's key
-/// at a modulus with 128 bits of security.
+/// Digits of 5 bits are at a distance of several standard deviations here, but not with the paper's
+/// key at a modulus with 128 bits of security.
 #[test]
 fn printed_digits_are_closer_than_their_errors() {
     let [used, printed] = trial().margins(5);
@@ -100,6 +107,7 @@ fn sizes_beyond_the_keys_are_refused() {
     let trial = trial();
     let mut rng = ChaCha20Rng::from_seed([9; 32]);
     let query = trial.query(1, &mut rng);
+
     let wrong = [
         Split { digits: 0, ..SPLIT },
         Split { bits: 1, ..SPLIT },
@@ -117,6 +125,7 @@ fn sizes_beyond_the_keys_are_refused() {
             ..SPLIT
         },
     ];
+
     for split in wrong {
         let found = trial.run_printed(&query, (split, Tables::Together), &NoProgress);
         assert!(found.is_err(), "{split:?}");

@@ -33,7 +33,7 @@ const LOG_BASES: RangeInclusive<u32> = 8..=28;
 const PUBLIC_FILL: f64 = 31.0 / 32.0;
 /// Answers over which masks in the public part are spread, to compare widths.
 const ANSWERS: usize = 16;
-/// Bits of a body beyond those of a word that are tried, less one.
+/// Bits of a body beyond the bits of a word that are tried, less one.
 const MORE_BODY_BITS: u32 = 4;
 /// Rough seconds of one core for a node of a packing tree that is made online.
 const ONLINE_NODE: f64 = 4e-5;
@@ -49,8 +49,9 @@ pub struct SelectionBits {
     pub query: u32,
     /// Bits of a coefficient of the packing key.
     pub key: u32,
-    /// Bits of a coefficient of its last matrix. With InspiRING that is y_h, which is in one of d − 1
-    /// key switches, and may have fewer bits if masks are in the public part; elsewhere as many.
+    /// Bits of a coefficient of its last matrix. With InspiRING that is y_h, which is in one of
+    /// d − 1 key switches, and may have fewer bits if masks are in the public part; elsewhere as
+    /// many.
     pub last_key: u32,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer: ResponseBits,
@@ -187,8 +188,8 @@ impl Selection {
             * (self.ring.sigma() * self.ring.sigma() + rounding(self.ring.step(query_bits)))
     }
 
-    /// Variance that rounding a body to `bits` bits adds. If masks are in the public part, bodies are
-    /// all of an answer and have few bits: their rounding counts at its largest instead, in
+    /// Variance that rounding a body to `bits` bits adds. If masks are in the public part, bodies
+    /// are all of an answer and have few bits: their rounding counts at its largest instead, in
     /// [`Selection::rounded_body`].
     fn body_variance(&self, bits: u32) -> f64 {
         match self.masks {
@@ -220,6 +221,7 @@ impl Selection {
     /// 1/2, once for each unit of a word.
     fn budget(&self, body_bits: u32) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
+
         let limit = self.fill() * self.ring.modulus() / (4.0 * half)
             - half / 2.0
             - self.rounded_body(body_bits);
@@ -247,6 +249,7 @@ impl Selection {
             .deviations(self.bodies() as f64, self.tail_log2());
         let distance = variance.sqrt() * deviations + self.rounded_body(bits.answer.b);
         let distance = distance / self.ring.step(bits.answer.a);
+
         // Written so that a NaN fails too.
         (variance <= self.budget(bits.answer.b)).then_some(distance.ceil() as u64 + 1)
     }
@@ -262,9 +265,10 @@ impl Selection {
 
     /// The bits and the gadget with the fewest bytes; `None` if no answer decodes.
     pub fn choose<F: Family>(&self) -> Option<SelectionBits> {
-        let takes = |gadget: &GadgetParams| F::takes(DEGREE, self.capacity, *gadget);
-        let gadgets = gadgets(self.ring.modulus_bits()).filter(takes);
+        let gadgets = gadgets(self.ring.modulus_bits())
+            .filter(|gadget| F::takes(DEGREE, self.capacity, *gadget));
         let bodies = self.body_bits();
+
         let candidates = gadgets.flat_map(|gadget| {
             bodies
                 .iter()
@@ -293,6 +297,7 @@ impl Selection {
     pub fn message_bits<F: Family>(&self, bits: &SelectionBits) -> usize {
         let words = self.words::<F>(bits.gadget);
         let each = [bits.query, bits.key, bits.answer.a, bits.answer.b];
+
         let all: usize = words
             .iter()
             .zip(each)
@@ -301,8 +306,8 @@ impl Selection {
         all - bits.gadget.levels * DEGREE * (bits.key - bits.last_key) as usize
     }
 
-    /// Words of selector, key, masks and bodies. Those that are fetched once for a version count as
-    /// a part of one answer's.
+    /// Words of selector, key, masks and bodies. Masks that are fetched once for a version count in
+    /// part, as those of one answer.
     fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
         let d = DEGREE;
         let masks = self.answer_masks::<F>() * d + self.public_masks() * d / ANSWERS;
@@ -335,6 +340,7 @@ impl Selection {
         if packing(self.ring.most_bits()) > budget {
             return None;
         }
+
         let [selector, keys, masks, bodies] = self.words::<F>(gadget);
         let selected = 1..=self.most_query_bits();
         let parts = [
@@ -359,6 +365,7 @@ impl Selection {
                 bits: bodies_in,
             },
         ];
+
         let [query, key, a, b] = spend(&parts, budget)?;
         let bits = SelectionBits {
             gadget,
@@ -370,8 +377,8 @@ impl Selection {
         (b <= a).then(|| self.with_short_last_key::<F>(bits, budget))
     }
 
-    /// Removes bits of the key's last matrix as long as the variance is at most `budget`. Answers that
-    /// carry their masks are of schemes whose matrices all have as many bits.
+    /// Removes bits of the key's last matrix as long as the variance is at most `budget`. Answers
+    /// that carry their masks are of schemes whose matrices all have as many bits.
     fn with_short_last_key<F: Family>(&self, bits: SelectionBits, budget: f64) -> SelectionBits {
         if self.masks == Masks::Answers || F::matrices(DEGREE, self.capacity) == 1 {
             return bits;
@@ -384,15 +391,19 @@ impl Selection {
 
 /// Gadgets whose digits and dropped bits cover q.
 fn gadgets(modulus_bits: u32) -> impl Iterator<Item = GadgetParams> {
-    let of = move |levels: usize, log_base: u32| {
-        let drop = modulus_bits.checked_sub(levels as u32 * log_base)?;
-        Some(GadgetParams {
-            levels,
-            log_base,
-            drop,
-        })
-    };
-    LEVELS.flat_map(move |levels| LOG_BASES.filter_map(move |log_base| of(levels, log_base)))
+    LEVELS.flat_map(move |levels| {
+        LOG_BASES.filter_map(move |log_base| covering(modulus_bits, levels, log_base))
+    })
+}
+
+/// The gadget with these digits that covers q; `None` if they are longer than q.
+fn covering(modulus_bits: u32, levels: usize, log_base: u32) -> Option<GadgetParams> {
+    let drop = modulus_bits.checked_sub(levels as u32 * log_base)?;
+    Some(GadgetParams {
+        levels,
+        log_base,
+        drop,
+    })
 }
 
 /// Part of the messages: number of words, and the variance that they add with each number of bits.
@@ -415,6 +426,7 @@ fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]>
             .clone()
             .find(|&bits| (part.variance)(bits) <= budget)?;
     }
+
     let total = |bits: &[u32; N]| -> f64 {
         bits.iter()
             .zip(parts)
@@ -430,6 +442,8 @@ fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]>
         let best = open.max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
         bits[best] += 1;
     }
+
+    // The longest parts first: a spare bit of theirs saves most.
     let mut by_words: [usize; N] = std::array::from_fn(|i| i);
     by_words.sort_by_key(|&i| std::cmp::Reverse(parts[i].words));
     for i in by_words {
@@ -441,5 +455,6 @@ fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]>
             }
         }
     }
+
     Some(bits)
 }

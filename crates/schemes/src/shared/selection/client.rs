@@ -3,10 +3,10 @@
 //! The parameters set the bits of a word; each part starts on a whole byte.
 //!
 //! ```text
-//! query    an entry of query bits for each column; ring elements of the key, d coefficients of key bits,
-//!          those of its last matrix of last key bits
-//! answer   masks of d coefficients of a bits: packs, then single rows that are not packed; bodies of b
-//!          bits: rows, then single ones
+//! query    an entry of query bits for each column; ring elements of the key, d coefficients of key
+//!          bits, and of last key bits in its last matrix
+//! answer   masks of d coefficients of a bits: packs, then single rows that are not packed; bodies
+//!          of b bits: rows, then single ones
 //! ```
 
 use papir_core::codec::Reader;
@@ -37,8 +37,8 @@ pub struct SelectionQuery {
 /// Packed words and single ones, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionAnswer {
-    /// d coefficients for each pack, unless the public part has them, then for each single row that is
-    /// not packed.
+    /// d coefficients for each pack, unless the public part has them, then for each single row that
+    /// is not packed.
     pub masks: Vec<u64>,
     /// A coefficient for each row, then for each single row.
     pub bodies: Vec<u64>,
@@ -48,10 +48,11 @@ impl SelectionQuery {
     /// Appends both parts.
     pub fn write<F: Family>(&self, params: &SelectionParams<F>, bytes: &mut Vec<u8>) {
         pack(&self.selector, params.bits.query, bytes);
-        let (first, last) = self.keys.split_at(params.key_parts()[0].0);
-        for (words, (_, width)) in [first, last].into_iter().zip(params.key_parts()) {
-            pack(words, width, bytes);
-        }
+
+        let [(first_words, first_bits), (_, last_bits)] = params.key_parts();
+        let (first, last) = self.keys.split_at(first_words);
+        pack(first, first_bits, bytes);
+        pack(last, last_bits, bytes);
     }
 
     /// Reads what [`SelectionQuery::write`] wrote.
@@ -65,16 +66,13 @@ impl SelectionQuery {
             params.bits.query,
             params.counts.columns,
         )?;
-        let part = |(words, width)| unpack(reader, "a packing key", width, words);
-        let keys = params
-            .key_parts()
-            .into_iter()
-            .map(part)
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self {
-            selector,
-            keys: keys.concat(),
-        })
+
+        let mut keys = Vec::with_capacity(params.key_words());
+        for (words, width) in params.key_parts() {
+            keys.extend(unpack(reader, "a packing key", width, words)?);
+        }
+
+        Ok(Self { selector, keys })
     }
 }
 
@@ -122,18 +120,14 @@ impl<P: Selects> Wire<P> for SelectionAnswer {
             bytes.len(),
             params.selection().answer_parts().iter().sum(),
         )?;
+
         let mut reader = Reader::new(what, bytes);
         let masks = counts.answer_masks::<P::Family>() * DEGREE;
         let masks = unpack(&mut reader, "masks of an answer", bits.answer.a, masks)?;
-        Ok(Self {
-            masks,
-            bodies: unpack(
-                &mut reader,
-                "bodies of an answer",
-                bits.answer.b,
-                counts.bodies(),
-            )?,
-        })
+        let bodies = counts.bodies();
+        let bodies = unpack(&mut reader, "bodies of an answer", bits.answer.b, bodies)?;
+
+        Ok(Self { masks, bodies })
     }
 }
 
@@ -165,6 +159,8 @@ impl<F: Family> SelectionClient<F> {
     ) -> SelectionQuery {
         let selector = params.selector().encrypt(&self.seed, secret, selected, rng);
         let mut keys = self.packing.generate_key(secret, rng).into_elements();
+
+        // The key's last matrix may have fewer bits than the others.
         let ring = params.rlwe.ring();
         let bits = params.bits;
         let last = keys.split_off(params.key_parts()[0].0 / DEGREE);
@@ -172,6 +168,7 @@ impl<F: Family> SelectionClient<F> {
             round_elements(ring, bits.key, keys),
             round_elements(ring, bits.last_key, last),
         ];
+
         SelectionQuery {
             selector,
             keys: parts.concat(),
@@ -192,12 +189,13 @@ impl Opened {
     /// `bound` of a word, in units of q/2^a.
     pub(crate) fn new(bits: ResponseBits, plain: u32, phases: &[u64], bound: u64) -> Self {
         let mut worst = 0;
-        let decode = |&phase: &u64| {
+        let words = phases.iter().map(|&phase| {
             let (word, distance) = bits.nearest(phase, plain);
             worst = worst.max(distance);
             word as u32
-        };
-        let words = Zeroizing::new(phases.iter().map(decode).collect());
+        });
+        let words = Zeroizing::new(words.collect());
+
         Self {
             words,
             decodes: worst <= bound,
@@ -237,15 +235,16 @@ impl SelectionAnswer {
         let selection = params.counts;
         let (packs, singles) = self.masks.split_at(selection.sent_packs::<F>() * DEGREE);
         let (rows, single_bodies) = self.bodies.split_at(selection.sent_rows::<F>());
+
+        let packs = packs.chunks_exact(DEGREE);
+        let singles = singles.chunks_exact(DEGREE);
         let mut phases = Zeroizing::new(Vec::with_capacity(self.bodies.len()));
-        for (mask, body) in packs
-            .chunks_exact(DEGREE)
-            .zip(rows.chunks(selection.capacity))
-        {
+        for (mask, body) in packs.zip(rows.chunks(selection.capacity)) {
             phases.extend_from_slice(&bits.phases(ring, secret, mask, body));
         }
-        let single = |(mask, &body)| bits.first_phase(secret, mask, body);
-        phases.extend(singles.chunks_exact(DEGREE).zip(single_bodies).map(single));
+        for (mask, &body) in singles.zip(single_bodies) {
+            phases.push(bits.first_phase(secret, mask, body));
+        }
         phases
     }
 }

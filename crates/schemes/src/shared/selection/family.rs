@@ -32,15 +32,15 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Capacities worth comparing at this degree.
     fn capacities(degree: usize) -> Vec<usize>;
 
-    /// Nodes of a packing tree on the way from one encryption to the packed one, if a few encryptions
-    /// can be packed while a query waits ([`Family::pack_few`]); 0 if that would take most of the
-    /// offline part of packing.
+    /// Nodes of a packing tree on the way from one encryption to the packed one, if a few
+    /// encryptions can be packed while a query waits ([`Family::pack_few`]); 0 if that would take
+    /// most of the offline part of packing.
     fn few_nodes(_degree: usize) -> usize {
         0
     }
 
-    /// Packs a few encryptions that a query makes into one; `None` if [`Family::few_nodes`] is 0. Its
-    /// body lacks those of the encryptions.
+    /// Packs a few encryptions that a query makes into one; `None` if [`Family::few_nodes`] is 0.
+    /// Its body lacks the bodies of the encryptions.
     ///
     /// # Errors
     /// [`PackingError::Key`].
@@ -66,8 +66,8 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Returns true if packs under this gadget can be prepared.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool;
 
-    /// Variance that a pack adds, from the settings of the key's matrices: all but the last, and the
-    /// last.
+    /// Variance that a pack adds, from the settings of the key's matrices except the last, and of
+    /// the last.
     fn variance(settings: &[Setting; 2], gadget: GadgetParams, capacity: usize) -> f64 {
         Self::Packing::variance(&settings[0], gadget, capacity)
     }

@@ -52,15 +52,16 @@ impl<F: Family> SelectionParams<F> {
                 counts.capacity, bits.gadget
             )));
         }
+
         let rlwe = counts.ring.params().map_err(unfit(scheme))?;
         let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
-        let too_noisy = || {
-            refused(scheme)(format!(
+        let Some(bound) = counts.bound::<F>(&bits) else {
+            return Err(refused(scheme)(format!(
                 "{counts:?} with {bits:?} fails more often than {}",
                 counts.failure
-            ))
+            )));
         };
-        let bound = counts.bound::<F>(&bits).ok_or_else(too_noisy)?;
+
         Ok(Self {
             scheme,
             counts,
@@ -172,6 +173,7 @@ impl<F: Family> SelectionParams<F> {
         } else {
             0
         };
+
         let words = self.counts.pack_words_bytes::<F>(gadget);
         words + self.counts.packs() as u64 * ((1 + last) * 8 * DEGREE) as u64
     }
@@ -186,10 +188,12 @@ impl<F: Family> SelectionParams<F> {
             capacity,
             ..
         } = self.counts;
+
         let masks = (self.counts.answer_masks::<F>() + singles) * DEGREE;
         let words =
             2 * (columns + self.key_words() + self.counts.bodies()) + self.matrix_rows() + masks;
         let blocks = columns.div_ceil(DEGREE) + 1;
+
         let counts = counts
             .with(
                 self.operation(),
@@ -207,6 +211,7 @@ impl<F: Family> SelectionParams<F> {
                 1,
             )
             .with(Operation::Word, words as f64, 1);
+
         F::count_packs(
             counts,
             self.counts.packs(),
@@ -227,6 +232,7 @@ impl<F: Family> SelectionParams<F> {
         let blocks = self.counts.columns.div_ceil(DEGREE);
         let full_packs = rows as f64 / DEGREE as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
+
         let counts = counts.with(
             Operation::HintTransform,
             rows as f64 * blocks as f64,
@@ -249,14 +255,20 @@ impl<F: Family> SelectionParams<F> {
             last_key,
             answer,
         } = self.bits;
-        let ring = self.counts.ring;
-        let deviation = |variance: f64| format!("{:.2}", variance.log2() / 2.0);
-        let noise = self.noise();
         let GadgetParams {
             levels,
             log_base,
             drop,
         } = gadget;
+        let ring = self.counts.ring;
+        let noise = self.noise();
+
+        let key_bits = if key == last_key {
+            key.to_string()
+        } else {
+            format!("{key} and {last_key}")
+        };
+
         vec![
             ("d", DEGREE.to_string()),
             ("log2 q", format!("{:.2}", ring.modulus().log2())),
@@ -270,25 +282,18 @@ impl<F: Family> SelectionParams<F> {
                 format!("l = {levels}, z = 2^{log_base}, drop {drop}"),
             ),
             ("selector bits", query.to_string()),
-            (
-                "key bits",
-                if key == last_key {
-                    key.to_string()
-                } else {
-                    format!("{key} and {last_key}")
-                },
-            ),
+            ("key bits", key_bits),
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
-            ("log2 noise of selection", deviation(noise.selection)),
-            ("log2 noise of packing", deviation(noise.packing)),
-            ("log2 noise of the answer", deviation(noise.total())),
+            ("log2 noise of selection", log2_deviation(noise.selection)),
+            ("log2 noise of packing", log2_deviation(noise.packing)),
+            ("log2 noise of the answer", log2_deviation(noise.total())),
         ]
     }
 
     /// The packing under the masks that a seed gives.
     ///
     /// # Errors
-    /// None for checked parameters: those of a gadget that does not fit.
+    /// The errors of [`RingPacking::new`]; none for checked parameters.
     pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
         F::Packing::new(&self.rlwe, &self.gadget, self.counts.capacity, seed)
             .map_err(refused(self.scheme))
@@ -307,8 +312,8 @@ impl<F: Family> SelectionParams<F> {
 }
 
 impl SelectionBits {
-    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, the key's
-    /// last matrix if masks are in the public part, mask and body.
+    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, the
+    /// key's last matrix if masks are in the public part, mask and body.
     pub fn write(&self, writer: &mut Writer, masks: Masks) {
         write_bytes(writer, gadget_values(self.gadget));
         write_bytes(writer, [self.query, self.key]);
@@ -330,7 +335,9 @@ impl SelectionBits {
         } else {
             [key]
         };
+
         let [a, b] = read_bytes(reader)?;
+
         Ok(Self {
             gadget,
             query,
@@ -341,6 +348,12 @@ impl SelectionBits {
     }
 }
 
+/// log₂ of the deviation of noise, for a description.
+fn log2_deviation(variance: f64) -> String {
+    format!("{:.2}", variance.log2() / 2.0)
+}
+
+/// Checks counts and bits; the error is the reason.
 fn check<F: Family>(
     selection: &Selection,
     bits: &SelectionBits,
@@ -351,9 +364,9 @@ fn check<F: Family>(
         capacity,
         rows,
         storage,
-        ring,
         ..
     } = *selection;
+
     if columns == 0
         || columns > u32::MAX as usize
         || rows == 0
@@ -372,20 +385,27 @@ fn check<F: Family>(
     if selection.masks == Masks::Public && selection.online_nodes::<F>() > 0 {
         return Err("packs with rows made online, whose masks depend on the query".to_owned());
     }
-    let ResponseBits { a, b } = bits.answer;
-    let one_matrix = F::matrices(DEGREE, capacity) == 1;
-    let fits = (1..=selection.most_query_bits()).contains(&bits.query)
-        && (1..=ring.most_bits()).contains(&bits.key)
-        && (1..=bits.key).contains(&bits.last_key)
-        && ((selection.masks == Masks::Public && !one_matrix) || bits.last_key == bits.key)
-        && (plain_bits + 1..=MAX_ANSWER_BITS).contains(&a)
-        && (1..=a).contains(&b)
-        && bits
-            .answer
-            .fit(DEGREE, ring.modulus(), ring.secret_deviation());
-    if fits {
+
+    if fits::<F>(selection, bits) {
         Ok(())
     } else {
         Err(format!("message bits {bits:?}"))
     }
+}
+
+/// Returns true if the messages can have these bits.
+fn fits<F: Family>(selection: &Selection, bits: &SelectionBits) -> bool {
+    let ring = selection.ring;
+    let ResponseBits { a, b } = bits.answer;
+    let one_matrix = F::matrices(DEGREE, selection.capacity) == 1;
+
+    (1..=selection.most_query_bits()).contains(&bits.query)
+        && (1..=ring.most_bits()).contains(&bits.key)
+        && (1..=bits.key).contains(&bits.last_key)
+        && ((selection.masks == Masks::Public && !one_matrix) || bits.last_key == bits.key)
+        && (selection.plain_bits + 1..=MAX_ANSWER_BITS).contains(&a)
+        && (1..=a).contains(&b)
+        && bits
+            .answer
+            .fit(DEGREE, ring.modulus(), ring.secret_deviation())
 }

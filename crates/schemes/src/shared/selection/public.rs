@@ -1,7 +1,8 @@
 //! The public part of a packed selection.
 //!
 //! ```text
-//! public   seed (32), masks of the packs, d coefficients of a bits each, if answers do not carry them
+//! public   seed (32), masks of the packs, d coefficients of a bits each, if answers do not carry
+//!          them
 //! ```
 
 use papir_core::codec::Reader;
@@ -15,7 +16,7 @@ use crate::shared::messages::{SEED_BYTES, pack, unpack};
 /// The seed of the common reference string, and the masks of answers where they are fetched once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectionPublic {
-    /// Expands to all masks of queries, and to the whitening of records where they are whitened.
+    /// Expands to all masks of queries, and to the whitening of whitened records.
     pub seed: Seed,
     /// d coefficients for each pack, or none.
     pub masks: Vec<u64>,
@@ -36,6 +37,7 @@ impl<P: Selects> Wire<P> for SelectionPublic {
             bytes.len(),
             SEED_BYTES + selection.public_masks_bytes(),
         )?;
+
         let mut reader = Reader::new(what, bytes);
         let seed = Seed(reader.array()?);
         let masks = unpack(

@@ -38,15 +38,22 @@ pub struct PackedMatrix<F: Family> {
     singles: Option<SelectorMasks>,
 }
 
-/// Selected rows: LWE encryptions of those to pack, and an RLWE encryption of each single row.
+/// Selected rows: LWE encryptions of the rows to pack, and an RLWE encryption of each single row.
 #[derive(Clone, Debug)]
 pub struct Selected {
     /// Bodies in packs: of the LWE encryptions, and after packing of the packed encryptions.
     pub bodies: Bodies,
-    /// The single rows, with coefficient 0 of their bodies. Packing leaves those that it does not pack.
+    /// The single rows, with coefficient 0 of their bodies. Empty if they are packed.
     pub singles: Vec<(Poly<Coefficients>, u64)>,
-    /// Packs that have single rows, and what packing those adds to mask and body.
+    /// Packs with single rows, and the mask and body that packing these rows adds.
     pub added: Vec<(usize, Rlwe)>,
+}
+
+/// Single rows of one pack.
+struct PackSingles {
+    leaves: Vec<Leaf>,
+    /// Bodies at their places in the pack, and zeros.
+    bodies: Vec<u64>,
 }
 
 fn names(scheme: &'static str) -> Names {
@@ -61,7 +68,7 @@ impl<F: Family> PackedMatrix<F> {
     /// Prepares the packs of a matrix under a public seed.
     ///
     /// # Errors
-    /// [`Error::Length`] for tiles of another matrix, and those of the packing, which random masks
+    /// [`Error::Length`] for tiles of another matrix, and errors of the packing, which random masks
     /// do not cause.
     pub fn prepare(
         params: &SelectionParams<F>,
@@ -72,8 +79,10 @@ impl<F: Family> PackedMatrix<F> {
         let tiles = checked_tiles(params, tiles)?;
         let packing = params.packing(seed)?;
         let count = params.counts.packs();
+
         progress.stage("pack", count as u64);
         let masks = row_masks(params, seed, &tiles, progress);
+
         let names = names(params.scheme);
         let packs = PreparedPacks::prepare(
             names,
@@ -82,6 +91,7 @@ impl<F: Family> PackedMatrix<F> {
             |pack| masks.of_pack(pack),
             &mut InMemory,
         )?;
+
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 
@@ -97,11 +107,14 @@ impl<F: Family> PackedMatrix<F> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let tiles = checked_tiles(&self.params, tiles)?;
+
+        // A pack depends on its rows alone: the others stay as they are.
         let touched = touched_packs(&self.params.counts, &self.tiles, &tiles);
         let count = touched.iter().filter(|&&touched| touched).count();
         if count == 0 {
             return Ok(self.clone());
         }
+
         progress.stage("pack", count as u64);
         let masks = row_masks(&self.params, seed, &tiles, progress);
         let packs = self.packs.refresh(
@@ -109,6 +122,7 @@ impl<F: Family> PackedMatrix<F> {
             |pack| touched[pack],
             |pack| masks.of_pack(pack),
         )?;
+
         Ok(Self::assemble(
             &self.params,
             seed,
@@ -126,12 +140,15 @@ impl<F: Family> PackedMatrix<F> {
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
         let masks = packs.answer_masks(params.rlwe.ring(), params.bits.answer);
+
+        // Single rows that are packed online take masks as packs do, others as they are.
         let capacity = if params.counts.online_nodes::<F>() > 0 {
             params.counts.capacity
         } else {
             1
         };
         let singles = (params.counts.singles > 0).then(|| params.selector().masks(seed, capacity));
+
         Self {
             params: params.clone(),
             tiles,
@@ -169,12 +186,16 @@ impl<F: Family> PackedMatrix<F> {
         progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let count = queries.len() as u64;
+
         progress.stage("read_keys", count);
         let keys = parallel::try_map(queries, |query| self.read_key(query))?;
+
         progress.stage(select, count);
         let selected = self.select(queries, &singles());
+
         progress.stage("pack", count);
         let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
+
         progress.stage("round", count);
         Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
@@ -185,10 +206,9 @@ impl<F: Family> PackedMatrix<F> {
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
     pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
         let mut bits = vec![self.params.bits.key; self.packing.shape().matrices];
-        bits.iter_mut()
-            .last()
-            .into_iter()
-            .for_each(|last| *last = self.params.bits.last_key);
+        if let Some(last) = bits.last_mut() {
+            *last = self.params.bits.last_key;
+        }
         names(self.params.scheme).online_key(&self.packing, &bits, &query.keys)
     }
 
@@ -202,11 +222,13 @@ impl<F: Family> PackedMatrix<F> {
         if queries.is_empty() {
             return Vec::new();
         }
+
         let SelectionParams {
             counts, bits, rlwe, ..
         } = &self.params;
         let ring = rlwe.ring();
         let bits = bits.query;
+
         let selectors: Vec<&[u64]> = queries
             .iter()
             .map(|query| query.selector.as_slice())
@@ -215,6 +237,7 @@ impl<F: Family> PackedMatrix<F> {
             .storage
             .matrix(counts.columns, &self.tiles)
             .select(&selectors, bits);
+
         let selected = sums.into_iter().zip(&selectors).zip(singles);
         parallel::map(selected, |((sums, selector), words)| {
             let masks = self
@@ -234,21 +257,20 @@ impl<F: Family> PackedMatrix<F> {
     fn single_bodies(&self, words: &[i16], selector: &[u64]) -> Vec<u64> {
         let bits = self.params.bits.query;
         let switch = PowerSwitch::new(self.params.rlwe.ring().modulus(), bits);
-        let product = |row: &[i16]| {
+
+        let rows = words.chunks_exact(self.params.counts.columns);
+        rows.map(|row| {
             let terms = row
                 .iter()
                 .zip(selector)
                 .map(|(&word, entry)| entry.wrapping_mul(i64::from(word) as u64));
             switch.up(terms.fold(0, u64::wrapping_add) & ((1 << bits) - 1))
-        };
-        words
-            .chunks_exact(self.params.counts.columns)
-            .map(product)
-            .collect()
+        })
+        .collect()
     }
 
-    /// Packs the selected rows, in one pass over the packs' words, and single rows where the packing
-    /// can.
+    /// Packs the selected rows, in one pass over the packs' words, and single rows where the
+    /// packing can.
     ///
     /// # Errors
     /// The errors of [`PackedMatrix::read_key`].
@@ -256,8 +278,10 @@ impl<F: Family> PackedMatrix<F> {
         if selected.is_empty() {
             return Ok(selected);
         }
+
         let bodies = selected.iter().map(|one| one.bodies.clone()).collect();
         let packed = self.packs.pack(&self.packing, bodies, keys)?;
+
         let packed = packed.into_iter().zip(selected).zip(keys);
         parallel::try_map(packed, |((bodies, one), key)| {
             self.pack_singles(Selected { bodies, ..one }, key)
@@ -275,32 +299,38 @@ impl<F: Family> PackedMatrix<F> {
         if self.params.counts.online_nodes::<F>() == 0 {
             return Ok(selected);
         }
-        let mut packs: BTreeMap<usize, Vec<(Leaf, u64)>> = BTreeMap::new();
+
+        // In the order of packs, on which `round` relies.
+        let mut packs: BTreeMap<usize, PackSingles> = BTreeMap::new();
         for (i, (mask, body)) in selected.singles.drain(..).enumerate() {
             let pack = (rows + i) / capacity;
             let place = (rows + i) % capacity;
-            packs.entry(pack).or_default().push(((place, mask), body));
+            let singles = packs.entry(pack).or_insert_with(|| PackSingles {
+                leaves: Vec::new(),
+                bodies: vec![0; *capacity],
+            });
+            singles.leaves.push((place, mask));
+            singles.bodies[place] = body;
         }
+
         for (pack, singles) in packs {
-            let mut words = vec![0; *capacity];
-            singles
-                .iter()
-                .for_each(|((place, _), body)| words[*place] = *body);
-            let leaves: Vec<Leaf> = singles.into_iter().map(|(leaf, _)| leaf).collect();
-            if let Some(mut packed) =
-                F::pack_few(&self.packing, &leaves, key).map_err(refused(scheme))?
-            {
-                rlwe.ring()
-                    .add_assign(&mut packed.b, &rlwe.ring().from_words(&words));
-                selected.added.push((pack, packed));
-            }
+            let packed =
+                F::pack_few(&self.packing, &singles.leaves, key).map_err(refused(scheme))?;
+            let Some(mut packed) = packed else {
+                continue;
+            };
+            let bodies = rlwe.ring().from_words(&singles.bodies);
+            rlwe.ring().add_assign(&mut packed.b, &bodies);
+            selected.added.push((pack, packed));
         }
+
         Ok(selected)
     }
 
     /// The packed encryption of a pack: of rows, of single rows, or of both.
     pub fn encryption(&self, packed: &Selected, pack: usize) -> Rlwe {
         let ring = self.params.rlwe.ring();
+
         let prepared = self.packs.packs.get(pack);
         let rows = prepared.map(|rows| Rlwe {
             a: rows.a.clone(),
@@ -311,6 +341,7 @@ impl<F: Family> PackedMatrix<F> {
             .iter()
             .find(|(of, _)| *of == pack)
             .map(|(_, added)| added.clone());
+
         let mut sum = Rlwe {
             a: ring.zero(),
             b: ring.zero(),
@@ -319,6 +350,7 @@ impl<F: Family> PackedMatrix<F> {
             ring.add_assign(&mut sum.a, &part.a);
             ring.add_assign(&mut sum.b, &part.b);
         }
+
         sum
     }
 
@@ -330,11 +362,13 @@ impl<F: Family> PackedMatrix<F> {
         let ring = rlwe.ring();
         let bits = bits.answer;
         let capacity = counts.capacity;
+
         let mut masks = match counts.masks {
             Masks::Answers => self.masks.clone(),
             Masks::Public => Vec::new(),
         };
         let mut bodies = packed.bodies.to_words(ring);
+
         // Packs with single rows are the last ones, in order.
         for &(pack, _) in &packed.added {
             let Rlwe { a, b } = self.encryption(packed, pack);
@@ -343,11 +377,13 @@ impl<F: Family> PackedMatrix<F> {
             bodies.truncate(pack * capacity);
             bodies.extend(&ring.to_words(&b)[..capacity]);
         }
+
         bodies.truncate(counts.sent_rows::<F>());
         for (mask, body) in &packed.singles {
             masks.extend(bits.mask(ring, mask));
             bodies.push(*body);
         }
+
         SelectionAnswer {
             masks,
             bodies: bits.body(ring, &bodies),
@@ -357,7 +393,7 @@ impl<F: Family> PackedMatrix<F> {
     /// Writes all sections.
     ///
     /// # Errors
-    /// The sink's.
+    /// The errors of the sink.
     pub fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(MATRIX, &[&self.tiles])?;
         self.packs.save(sink)
@@ -374,15 +410,16 @@ impl<F: Family> PackedMatrix<F> {
     ) -> Result<Self> {
         let tiles = source.get(MATRIX)?;
         Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
+
         let packing = params.packing(seed)?;
         let packs = params.counts.packs();
         let packs = PreparedPacks::load(names(params.scheme), &packing, (0..packs, packs), source)?;
+
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 }
 
-/// # Errors
-/// [`Error::Length`] for tiles of another matrix.
+/// Checks the length of the tiles.
 fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: AlignedBytes) -> Result<Blob> {
     let tiles = Blob::from(tiles);
     Error::check_length(MATRIX, tiles.len(), params.matrix_bytes() as usize)?;
@@ -400,6 +437,7 @@ fn row_masks<'a, F: Family>(
     let rows = params.counts.capacity;
     let masks = params.selector().masks(seed, rows);
     let matrix = params.counts.storage.matrix(params.counts.columns, tiles);
+
     RowMasks {
         ring,
         matrix,
@@ -409,16 +447,20 @@ fn row_masks<'a, F: Family>(
     }
 }
 
-/// For each pack, whether two matrices differ in the row groups that hold its rows.
+/// Returns true for each pack in whose row groups two matrices differ.
 fn touched_packs(counts: &Selection, old: &[u8], new: &[u8]) -> Vec<bool> {
     let capacity = counts.capacity;
     let group_rows = counts.storage.group_rows();
+
     let group = counts.storage.matrix_bytes(1, counts.columns) as usize;
     let groups = old.chunks_exact(group).zip(new.chunks_exact(group));
     let differs = parallel::map(groups, |(old, new)| old != new);
-    let groups_of =
-        |pack: usize| pack * capacity / group_rows..((pack + 1) * capacity).div_ceil(group_rows);
-    (0..counts.packs())
-        .map(|pack| differs[groups_of(pack)].contains(&true))
-        .collect()
+
+    // A pack may start and end within a row group.
+    let packs = (0..counts.packs()).map(|pack| {
+        let from = pack * capacity / group_rows;
+        let to = ((pack + 1) * capacity).div_ceil(group_rows);
+        differs[from..to].contains(&true)
+    });
+    packs.collect()
 }
