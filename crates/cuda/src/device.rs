@@ -57,11 +57,12 @@ impl Cuda {
         }
     }
 
-    /// Opens the GPU with this number, compiles the kernels for it and takes a workspace of its memory.
+    /// Opens the GPU with this number, compiles the kernels for it and takes a workspace of its
+    /// memory.
     ///
     /// # Errors
-    /// [`CudaError`] if CUDA's driver or NVRTC is not installed, or the GPU does not exist, is too old
-    /// or fails.
+    /// [`CudaError`] if CUDA's driver or NVRTC is not installed, or the GPU does not exist, is too
+    /// old or fails.
     pub fn open(ordinal: usize, on_failure: OnFailure) -> Result<Self, CudaError> {
         let device = format!("{PREFIX}{ordinal}");
         match Gpu::open(&device, ordinal, on_failure) {
@@ -70,8 +71,8 @@ impl Cuda {
         }
     }
 
-    /// Bytes that a copy within the GPU's memory reads and writes in a second: the rate that products of one
-    /// vector are compared with.
+    /// Bytes that a copy within the GPU's memory reads and writes in a second: the rate that
+    /// products of one vector are compared with.
     ///
     /// # Errors
     /// [`papir_core::Error::Device`].
@@ -80,13 +81,17 @@ impl Cuda {
             let words = workspace.device.len() / 2;
             let (from, mut to) = workspace.device.split_at_mut(words);
             let from = from.as_view().slice(..words);
+
+            // The first copy warms up, and the stream is empty before the clock starts.
             gpu.stream.memcpy_dtod(&from, &mut to)?;
             gpu.stream.synchronize()?;
+
             let started = Instant::now();
             for _ in 0..COPIES {
                 gpu.stream.memcpy_dtod(&from, &mut to)?;
             }
             gpu.stream.synchronize()?;
+
             Ok((2 * COPIES * words * size_of::<u64>()) as f64 / started.elapsed().as_secs_f64())
         })
     }
@@ -98,6 +103,7 @@ impl Cuda {
         if needed <= free {
             return Ok(());
         }
+
         let [needed, free] = [needed, free].map(|bytes| bytes as f64 / GIB);
         Err(self.0.error(format!(
             "{free:.2} GiB of its memory are free: the matrices take {needed:.2} GiB"

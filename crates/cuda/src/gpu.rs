@@ -48,12 +48,14 @@ impl Gpu {
         check_libraries()?;
         let context = CudaContext::new(ordinal).map_err(shown)?;
         let name = format!("{device} ({})", context.name().map_err(shown)?);
+
         let stream = context.default_stream();
         let program = Program::compile(&context)?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = context.attribute(attribute).map_err(shown)?.unsigned_abs() as usize;
         let (_, total) = context.mem_get_info().map_err(shown)?;
         let workspace = Mutex::new(Workspace::new(&stream, total).map_err(shown)?);
+
         let lost = AtomicBool::new(false);
         Ok(Self {
             name,
@@ -98,7 +100,10 @@ impl Gpu {
     ) -> Result<T> {
         self.check_lost()?;
         let mut workspace = self.workspace();
+
+        // Checked again under the lock: the work that held it may have lost the GPU.
         self.check_lost()?;
+
         work(self, &mut workspace).map_err(|error| {
             // Copies that were begun still use the workspace.
             let _ = self.stream.synchronize();
@@ -120,11 +125,12 @@ impl Gpu {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A failure other than a lack of memory is the last: a context of CUDA does not recover from most of
-    /// them.
+    /// Reports a failure. A failure other than a lack of memory is the last: a context of CUDA does
+    /// not recover from most of them.
     fn failed(&self, error: DriverError) -> Error {
         let lost = error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         self.lost.fetch_or(lost, Ordering::Relaxed);
+
         let error = self.error(shown(error));
         (self.on_failure)(Failure {
             error: &error,
@@ -151,6 +157,7 @@ fn check_libraries() -> Result<(), String> {
             cudarc::nvrtc::sys::is_culib_present(),
         ]
     };
+
     match found {
         [true, true] => Ok(()),
         [false, _] => Err("CUDA's driver (libcuda) is not installed".to_owned()),

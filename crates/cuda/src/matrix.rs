@@ -56,7 +56,9 @@ impl Matrix {
         gpu.run(|_, workspace| {
             workspace.fitting(1, |count| Digits::LONGEST.words(shape, count).iter().sum())
         })?;
+
         let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
+
         let (mut fragments, mut raw) = gpu.run(|gpu, _| {
             let fragments = gpu
                 .stream
@@ -67,9 +69,10 @@ impl Matrix {
                     .alloc_zeros::<u8>(copied.min(tiles.bytes().len()))?,
             ))
         })?;
+
         let group_registers = group_fragments(shape) * FRAGMENT_BYTES / size_of::<u32>();
         let mut next = 0;
-        // Answers of other databases take turns with the parts of the copy.
+        // Locked for one part at a time, so that answers of other databases take turns.
         for bytes in tiles.bytes().chunks(copied) {
             let registers = bytes.len() / shape.group_bytes() * group_registers;
             gpu.run(|gpu, _| {
@@ -83,6 +86,7 @@ impl Matrix {
             })?;
             next += registers;
         }
+
         Ok(Self {
             gpu: gpu.clone(),
             shape,
@@ -100,9 +104,9 @@ impl Matrix {
         padded_rows(self.shape)
     }
 
-    /// Writes the products with `vectors` vectors, whose values are on the GPU, to the sums: without
-    /// [`Self::added`], and modulo 2^64. `right` is memory for their digits. All have the lengths of
-    /// [`Digits::words`].
+    /// Writes the products with `vectors` vectors, whose values are on the GPU, to the sums:
+    /// without [`Self::added`], and modulo 2^64. `right` is memory for their digits. All have the
+    /// lengths of [`Digits::words`].
     ///
     /// # Errors
     /// The driver's.
@@ -177,6 +181,7 @@ impl HeldMatrix for Matrix {
             assert_eq!(vector.len(), self.shape.columns, "values of the vector");
         }
         let digits = Digits::of(bits);
+
         let mut all = Vec::with_capacity(vectors.len());
         while all.len() < vectors.len() {
             let rest = &vectors[all.len()..];
@@ -200,7 +205,7 @@ pub(crate) struct Digits {
 }
 
 impl Digits {
-    /// The digits of the longest values.
+    /// Digits of the longest values.
     const LONGEST: Self = Self {
         count: 8,
         columns: 8,
@@ -224,6 +229,7 @@ impl Digits {
             DIGIT_COLUMNS
         });
         let digits = k_tiles(shape) * columns / DIGIT_COLUMNS * DIGIT_WORDS;
+
         [
             vectors * shape.columns,
             digits,
@@ -245,6 +251,7 @@ impl Gpu {
         let bytes = shape.words.bytes() as u32;
         let k_tiles = k_tiles(shape) as u32;
         let biased = biased_bytes(shape.words) as u32;
+
         let mut launch = self.stream.launch_builder(&self.program.fragment);
         launch
             .arg(tiles)
@@ -269,12 +276,14 @@ impl Gpu {
         digits: Digits,
     ) -> Result<(), DriverError> {
         let shape = matrix.shape;
+
         let registers = 2 * right.len() as u64;
         let n_tiles = (right.len() / DIGIT_WORDS / k_tiles(shape)) as u32;
         let [columns, vectors, bytes] =
             [shape.columns, vectors, shape.words.bytes()].map(|n| n as u32);
         let planes = digits.count as u32;
         let each = digits.columns as u32;
+
         let mut launch = self.stream.launch_builder(&self.program.digits);
         launch
             .arg(values)
@@ -284,7 +293,8 @@ impl Gpu {
             .arg(&vectors)
             .arg(&bytes);
         launch.arg(&planes).arg(&each).arg(&n_tiles);
-        // SAFETY: the arguments are those of `digits` in product.cu, of the lengths of `Digits::words`.
+        // SAFETY: the arguments are those of `digits` in product.cu, of the lengths of
+        // `Digits::words`.
         unsafe { launch.launch(one_thread_each(registers as usize)) }.map(drop)
     }
 
@@ -300,24 +310,29 @@ impl Gpu {
         let k_tiles = k_tiles(matrix.shape);
         let all_rows = padded_rows(matrix.shape);
         let columns = vectors * digits.columns;
+
         let Product {
             columns: width,
             function,
         } = self.program.product(columns);
+
         let n_blocks = columns.div_ceil(*width);
         let blocks = all_rows / BLOCK_ROWS * n_blocks;
         let chunk = self.chunk(k_tiles, blocks);
+
         let config = LaunchConfig {
             grid_dim: (blocks as u32, k_tiles.div_ceil(chunk) as u32, 1),
             block_dim: (THREADS as u32, 1, 1),
             shared_mem_bytes: 0,
         };
+
         let n_tiles = (right.len() / DIGIT_WORDS / k_tiles) as u32;
         let [k_tiles, chunk, n_blocks] = [k_tiles, chunk, n_blocks].map(|n| n as u32);
         let each = digits.columns as u32;
         let vectors = vectors as u32;
         let rows = all_rows as u64;
         let right = right.as_view();
+
         let mut launch = self.stream.launch_builder(function);
         launch
             .arg(&matrix.fragments)
@@ -372,6 +387,7 @@ fn biased_bytes(words: Words) -> usize {
     }
 }
 
+/// The launch of a thread for each of `count` items.
 pub(crate) fn one_thread_each(count: usize) -> LaunchConfig {
     let blocks = count.div_ceil(THREADS) as u32;
     LaunchConfig {

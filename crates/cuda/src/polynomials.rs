@@ -81,21 +81,19 @@ impl GpuPacks {
         if !sizes.fit(gpu, packs) {
             return Ok(None);
         }
+
         let selected = Matrix::copy(gpu, packs.selected)?;
         let packing = Matrix::copy(gpu, packs.packing)?;
+
         let shared = gpu;
         gpu.run(|gpu, workspace| {
-            let copy = |words: &[u32]| match words {
-                [] => gpu.stream.alloc_zeros(1),
-                words => gpu.stream.clone_htod(words),
-            };
             let held = Self {
-                exceptions: copy(packs.exceptions.as_flattened())?,
-                masks: copy(&packs.masks)?,
-                last: copy(&packs.last)?,
-                point_masks: copy(&packs.point_masks)?,
-                roots: copy(&powers(&packs.ring, false))?,
-                inverse_roots: copy(&powers(&packs.ring, true))?,
+                exceptions: copy_words(gpu, packs.exceptions.as_flattened())?,
+                masks: copy_words(gpu, &packs.masks)?,
+                last: copy_words(gpu, &packs.last)?,
+                point_masks: copy_words(gpu, &packs.point_masks)?,
+                roots: copy_words(gpu, &powers(&packs.ring, false))?,
+                inverse_roots: copy_words(gpu, &powers(&packs.ring, true))?,
                 ring: Ring::new(&packs.ring),
                 gadget: Gadget::new(&packs.gadget),
                 gpu: shared.clone(),
@@ -103,6 +101,8 @@ impl GpuPacks {
                 packing,
                 sizes,
             };
+
+            // Databases of which not even one query fits are refused here, not at the first answer.
             workspace.fitting(1, |count| held.parts(count).words())?;
             gpu.stream.synchronize()?;
             Ok(Some(held))
@@ -118,9 +118,12 @@ impl GpuPacks {
             ref variables,
             ..
         } = self.sizes;
-        let of = |matrix: &Matrix, bits| Digits::of(bits).words(matrix.shape(), queries);
-        let [values, right, sums] = of(&self.selected, self.sizes.selector_bits);
-        let [keys, key_right, key_sums] = of(&self.packing, self.sizes.key_bits);
+        let selected = self.selected.shape();
+        let packing = self.packing.shape();
+        let [values, right, sums] = Digits::of(self.sizes.selector_bits).words(selected, queries);
+        let [keys, key_right, key_sums] = Digits::of(self.sizes.key_bits).words(packing, queries);
+        let of_results: usize = self.sizes.steps().iter().map(|step| step.words).sum();
+
         Parts {
             values,
             keys,
@@ -131,13 +134,7 @@ impl GpuPacks {
             sums,
             key_right,
             key_sums,
-            results: queries
-                * self
-                    .sizes
-                    .steps()
-                    .iter()
-                    .map(|step| step.words)
-                    .sum::<usize>(),
+            results: queries * of_results,
         }
     }
 
@@ -151,6 +148,7 @@ impl GpuPacks {
         let stream = &self.gpu.stream;
         let parts = self.parts(queries.len());
         let answer = self.sizes.steps().last().map_or(0, |step| step.words);
+
         workspace.lock(stream, parts.copied().max(count * answer))?;
         let (host, device) = workspace.parts()?;
         self.gather(&mut host[..parts.copied()], &parts, queries);
@@ -178,6 +176,7 @@ impl GpuPacks {
         let words = first..first + count * answer;
         stream.memcpy_dtoh(&results.slice(words), &mut host[..count * answer])?;
         stream.synchronize()?;
+
         let answers = host[..count * answer].chunks_exact(answer);
         Ok(answers
             .map(|words| bytemuck::cast_slice(words).to_vec())
@@ -187,25 +186,28 @@ impl GpuPacks {
     /// Writes all that is copied to the GPU.
     fn gather(&self, host: &mut [u64], parts: &Parts, queries: &[PackQuery<'_>]) {
         let count = queries.len();
+
         let (values, host) = host.split_at_mut(parts.values);
         let (keys, host) = host.split_at_mut(parts.keys);
         let (last, host) = host.split_at_mut(parts.last);
         let (points, added) = host.split_at_mut(parts.points);
         let (selected_added, packed_added) = added.split_at_mut(count);
-        let numbers = selected_added
+
+        let numbers: Vec<Added<'_, '_>> = selected_added
             .iter_mut()
             .zip(packed_added)
             .zip(queries)
+            .map(|((selected, packed), query)| Added {
+                selected,
+                packed,
+                query,
+            })
             .collect();
-        spread(
-            numbers,
-            |((selected, packed), query): ((&mut u64, &mut u64), &PackQuery<'_>)| {
-                (*selected, *packed) = (
-                    self.selected.added(query.selector),
-                    self.packing.added(query.key),
-                );
-            },
-        );
+        spread(numbers, |numbers| {
+            *numbers.selected = self.selected.added(numbers.query.selector);
+            *numbers.packed = self.packing.added(numbers.query.key);
+        });
+
         copy_each(values, queries, |query| query.selector);
         copy_each(keys, queries, |query| query.key);
         copy_each(bytemuck::cast_slice_mut(last), queries, |query| query.last);
@@ -225,9 +227,11 @@ impl GpuPacks {
         if count == 0 {
             return Ok(());
         }
+
         let vectors = queries as u32;
         let rows = self.selected.sum_rows() as u64;
         let columns = self.selected.shape().columns as u32;
+
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.correct);
         launch
             .arg(sums)
@@ -237,7 +241,8 @@ impl GpuPacks {
             .arg(&vectors)
             .arg(&rows)
             .arg(&columns);
-        // SAFETY: the arguments are those of `correct` in polynomials.cu; exceptions lie in the matrix.
+        // SAFETY: the arguments are those of `correct` in polynomials.cu; exceptions lie in the
+        // matrix.
         unsafe { launch.launch(one_thread_each(count as usize * queries)) }.map(drop)
     }
 
@@ -260,14 +265,17 @@ impl GpuPacks {
         } = self.sizes;
         let selected_added = added.slice(..queries);
         let packed_added = added.slice(queries..);
+
         let [rows, key_rows] =
             [&self.selected, &self.packing].map(|matrix| matrix.sum_rows() as u64);
         let levels = last_levels as u32;
+
         let config = LaunchConfig {
             grid_dim: (packs as u32, queries as u32, 1),
             block_dim: (THREADS, 1, 1),
             shared_mem_bytes: 2 * shared_bytes(degree) as u32,
         };
+
         let mut launch = self.gpu.stream.launch_builder(&self.gpu.program.pack);
         launch
             .arg(sums)
@@ -299,7 +307,9 @@ impl GpuPacks {
     ) -> Result<usize, DriverError> {
         let element = 2 * self.sizes.degree as u64;
         let steps = self.sizes.steps();
-        // The packs are the coefficients of the first variable, with the same masks for all queries.
+
+        // The packs are the coefficients of the first variable, with the same masks for all
+        // queries.
         let of_query = 2 * self.selected.sum_rows() as u64;
         let first = Coefficients {
             masks: &self.masks.as_view(),
@@ -313,12 +323,14 @@ impl GpuPacks {
             points,
             &mut results.slice_mut(..queries * steps[0].words),
         )?;
+
         let mut start = 0;
         for pair in steps.windows(2) {
             // The results of a variable are the coefficients of the next: masks and bodies in turn.
             let [before, step] = pair else { continue };
             let next = start + queries * before.words;
             let (old, mut rest) = results.split_at_mut(next);
+
             let old = old.as_view();
             let of_query = 2 * before.words as u64;
             let strides = [of_query, 2 * element, of_query, 2 * element];
@@ -329,6 +341,7 @@ impl GpuPacks {
                 bodies,
                 strides,
             };
+
             self.horner(
                 queries,
                 step,
@@ -338,6 +351,7 @@ impl GpuPacks {
             )?;
             start = next;
         }
+
         Ok(start)
     }
 
@@ -356,16 +370,19 @@ impl GpuPacks {
             ref variables,
             ..
         } = self.sizes;
+
         let of_variable = 2 * levels * 2 * degree;
         let all_points = (variables.len() * of_variable) as u64;
         let point_masks = self.point_masks.slice(step.variable * of_variable..);
         let points = points.slice(step.variable * of_variable / 2..);
+
         let config = LaunchConfig {
             grid_dim: (step.polynomials as u32, queries as u32, 1),
             block_dim: (THREADS, 1, 1),
             shared_mem_bytes: self.sizes.shared_bytes() as u32,
         };
         let size = step.size as u32;
+
         let Coefficients {
             masks,
             bodies,
@@ -390,7 +407,8 @@ impl GpuPacks {
             .arg(&self.ring)
             .arg(&self.roots)
             .arg(&self.inverse_roots);
-        // SAFETY: the arguments are those of `evaluate` in polynomials.cu, of the lengths of `Parts`.
+        // SAFETY: the arguments are those of `evaluate` in polynomials.cu, of the lengths of
+        // `Parts`.
         unsafe { launch.launch(config) }.map(drop)
     }
 }
@@ -404,6 +422,7 @@ impl HeldPacks for GpuPacks {
             ref variables,
             ..
         } = self.sizes;
+
         for query in queries {
             assert_eq!(
                 query.selector.len(),
@@ -426,7 +445,10 @@ impl HeldPacks for GpuPacks {
                 "residues of the points"
             );
         }
+
         let mut all = Vec::with_capacity(queries.len());
+
+        // Locked for one group at a time, so that answers of other databases take turns.
         while all.len() < queries.len() {
             let rest = &queries[all.len()..];
             all.extend(self.gpu.run(|_, workspace| {
@@ -438,8 +460,8 @@ impl HeldPacks for GpuPacks {
     }
 }
 
-/// Coefficients of polynomials on the GPU: masks and bodies, and the words of 32 bits from the masks of
-/// one query to those of the next, from one mask to the next, and the same of bodies.
+/// Coefficients of polynomials on the GPU. The strides are words of 32 bits: from the masks of one
+/// query to those of the next, from one mask to the next, and the same of bodies.
 struct Coefficients<'a, T> {
     masks: &'a CudaView<'a, T>,
     bodies: &'a CudaView<'a, u64>,
@@ -461,6 +483,7 @@ impl Sizes {
     fn fit(&self, gpu: &Gpu, packs: &Packs<'_>) -> bool {
         let rows = self.packs * self.degree;
         let shapes = [packs.selected, packs.packing].map(|tiles| tiles.shape());
+
         self.degree.is_multiple_of(BLOCK_ROWS)
             && shapes.iter().all(|shape| shape.rows == rows)
             && packs.ring.primes.iter().all(|prime| PRIMES.contains(prime))
@@ -470,12 +493,13 @@ impl Sizes {
             && self.shared_bytes() <= gpu.program.shared_bytes
     }
 
-    /// Bytes of shared memory of the evaluation: four elements modulo one prime, and four for each digit.
+    /// Bytes of shared memory of the evaluation: four elements modulo one prime, and four for each
+    /// digit.
     fn shared_bytes(&self) -> usize {
         4 * (1 + self.levels) * shared_bytes(self.degree)
     }
 
-    /// The evaluations, variable after variable; that of constants if there is no variable.
+    /// The evaluations, variable after variable. Without variables, constants are evaluated.
     fn steps(&self) -> Vec<Step> {
         let mut polynomials = self.packs;
         let sizes = if self.variables.is_empty() {
@@ -483,17 +507,26 @@ impl Sizes {
         } else {
             &self.variables
         };
-        let step = |(variable, &size): (usize, &usize)| {
+
+        let mut steps = Vec::with_capacity(sizes.len());
+        for (variable, &size) in sizes.iter().enumerate() {
             polynomials /= size;
-            Step {
+            steps.push(Step {
                 variable,
                 polynomials,
                 size,
                 words: polynomials * 2 * self.degree,
-            }
-        };
-        sizes.iter().enumerate().map(step).collect()
+            });
+        }
+        steps
     }
+}
+
+/// Words for the numbers that are added to the sums of a query.
+struct Added<'a, 'q> {
+    selected: &'a mut u64,
+    packed: &'a mut u64,
+    query: &'a PackQuery<'q>,
 }
 
 impl Parts {
@@ -523,20 +556,30 @@ fn shared_bytes(degree: usize) -> usize {
     degree / 32 * (32 + 4) * size_of::<u32>()
 }
 
+/// Copies words to the GPU. An empty slice becomes one zero: CUDA allocates no empty memory.
+fn copy_words(gpu: &Gpu, words: &[u32]) -> Result<CudaSlice<u32>, DriverError> {
+    match words {
+        [] => gpu.stream.alloc_zeros(1),
+        words => gpu.stream.clone_htod(words),
+    }
+}
+
 /// Copies a part of each query, one after another.
 fn copy_each<'a, T: Copy + Send + Sync + 'a>(
     out: &mut [T],
     queries: &[PackQuery<'a>],
     part: impl Fn(&PackQuery<'a>) -> &'a [T] + Sync,
 ) {
-    if let Some(each) = out
+    let Some(each) = out
         .len()
         .checked_div(queries.len())
         .filter(|&each| each > 0)
-    {
-        let parts = out.chunks_exact_mut(each).zip(queries).collect();
-        spread(parts, |(out, query): (&mut [T], _)| {
-            out.copy_from_slice(part(query))
-        });
-    }
+    else {
+        return;
+    };
+
+    let parts = out.chunks_exact_mut(each).zip(queries).collect();
+    spread(parts, |(out, query): (&mut [T], _)| {
+        out.copy_from_slice(part(query))
+    });
 }

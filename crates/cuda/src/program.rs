@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{
     CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute,
 };
-use cudarc::driver::{CudaContext, CudaFunction};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
 const SOURCE: &str = concat!(include_str!("product.cu"), include_str!("polynomials.cu"));
@@ -28,10 +28,26 @@ pub(crate) struct Program {
     pub(crate) shared_bytes: usize,
 }
 
-/// A kernel that multiplies 128 rows with this many columns of digits in each block.
+/// A kernel that multiplies 128 rows with `columns` columns of digits in each block.
 pub(crate) struct Product {
     pub(crate) columns: usize,
     pub(crate) function: CudaFunction,
+}
+
+impl Product {
+    fn load(module: &Arc<CudaModule>, columns: usize) -> Result<Self, String> {
+        Ok(Self {
+            columns,
+            function: load(module, &format!("product_{columns}"))?,
+        })
+    }
+}
+
+/// Loads a kernel.
+fn load(module: &Arc<CudaModule>, name: &str) -> Result<CudaFunction, String> {
+    module
+        .load_function(name)
+        .map_err(|error| format!("{name}: {error}"))
 }
 
 impl Program {
@@ -42,49 +58,49 @@ impl Program {
     pub(crate) fn compile(context: &Arc<CudaContext>) -> Result<Self, String> {
         let major = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
         let minor = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
-        let found = context
+
+        let major = context
             .attribute(major)
-            .and_then(|major| Ok((major, context.attribute(minor)?)));
-        let (major, minor) = found.map_err(|error| error.to_string())?;
+            .map_err(|error| error.to_string())?;
+        let minor = context
+            .attribute(minor)
+            .map_err(|error| error.to_string())?;
         if (major, minor) < OLDEST {
             return Err(format!(
                 "compute capability {major}.{minor}: expected {}.{} or later",
                 OLDEST.0, OLDEST.1
             ));
         }
+
         let architecture = format!("--gpu-architecture=compute_{major}{minor}");
         let options = CompileOptions {
             options: vec![architecture],
             ..CompileOptions::default()
         };
         let program = compile_ptx_with_opts(SOURCE, options).map_err(|error| error.to_string())?;
+
         let module = context
             .load_module(program)
             .map_err(|error| error.to_string())?;
-        let function = |name: &str| {
-            module
-                .load_function(name)
-                .map_err(|error| format!("{name}: {error}"))
-        };
-        let product = |columns: usize| {
-            Ok::<_, String>(Product {
-                columns,
-                function: function(&format!("product_{columns}"))?,
-            })
-        };
-        let evaluate = function("evaluate")?;
+
+        let evaluate = load(&module, "evaluate")?;
         let shared =
             context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
         let shared = shared.map_err(|error| error.to_string())?;
         evaluate
             .set_attribute(SHARED, shared)
             .map_err(|error| format!("evaluate: {error}"))?;
+
         Ok(Self {
-            fragment: function("fragment")?,
-            digits: function("digits")?,
-            products: [product(8)?, product(64)?, product(128)?],
-            correct: function("correct")?,
-            pack: function("pack")?,
+            fragment: load(&module, "fragment")?,
+            digits: load(&module, "digits")?,
+            products: [
+                Product::load(&module, 8)?,
+                Product::load(&module, 64)?,
+                Product::load(&module, 128)?,
+            ],
+            correct: load(&module, "correct")?,
+            pack: load(&module, "pack")?,
             evaluate,
             shared_bytes: shared.unsigned_abs() as usize,
         })

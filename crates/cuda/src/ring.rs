@@ -42,20 +42,25 @@ unsafe impl DeviceRepr for Ring {}
 // SAFETY: plain numbers in the layout of C.
 unsafe impl DeviceRepr for Gadget {}
 
+impl Prime {
+    fn new(q: u32, degree: usize) -> Self {
+        Self {
+            value: q,
+            scale: factor(inverse(degree as u32 % q, q), q),
+            unused: 0,
+            ratio: ((1u128 << 64) / u128::from(q)) as u64,
+        }
+    }
+}
+
 impl Ring {
     /// The numbers of a ring.
     pub(crate) fn new(ring: &DeviceRing) -> Self {
         let [q1, q2] = ring.primes;
-        let prime = |q: u32| Prime {
-            value: q,
-            scale: factor(inverse(ring.degree as u32 % q, q), q),
-            unused: 0,
-            ratio: ((1u128 << 64) / u128::from(q)) as u64,
-        };
         Self {
             degree: ring.degree as u32,
             log_degree: ring.degree.ilog2(),
-            primes: [prime(q1), prime(q2)],
+            primes: [q1, q2].map(|q| Prime::new(q, ring.degree)),
             modulus: u64::from(q1) * u64::from(q2),
             inverse: factor(inverse(q1 % q2, q2), q2),
             lift: q1.div_ceil(q2) * q2,
@@ -72,9 +77,11 @@ impl Gadget {
             log_base,
             drop,
         } = *gadget;
+
         let halves = (1..levels as u32).map(|level| 1u64 << (drop + log_base * level - 1));
         // A word that every shift divides keeps shifted words positive.
         let offset = (1u64 << 62) + (1u64 << drop) / 2 + halves.sum::<u64>();
+
         Self {
             log_base,
             drop,
@@ -85,24 +92,25 @@ impl Gadget {
     }
 }
 
-/// Powers of both roots, or of their inverses, in bit-reversed order with their Shoup quotients: for each
-/// prime 2d words.
+/// Powers of both roots, or of their inverses, in bit-reversed order with their Shoup quotients:
+/// for each prime 2d words.
 pub(crate) fn powers(ring: &DeviceRing, inverted: bool) -> Vec<u32> {
     let bits = ring.degree.ilog2();
-    let of_prime = |(&q, &root): (&u32, &u32)| {
+    let mut words = Vec::with_capacity(2 * ring.primes.len() * ring.degree);
+
+    for (&q, &root) in ring.primes.iter().zip(&ring.roots) {
         let root = if inverted { inverse(root, q) } else { root };
         let mut powers = vec![1u32; ring.degree];
         for k in 1..ring.degree {
             powers[k] = multiply(powers[k - 1], root, q);
         }
-        let reversed = move |k: usize| factor(powers[k.reverse_bits() >> (usize::BITS - bits)], q);
-        (0..ring.degree).flat_map(reversed).collect::<Vec<u32>>()
-    };
-    ring.primes
-        .iter()
-        .zip(&ring.roots)
-        .flat_map(of_prime)
-        .collect()
+
+        for k in 0..ring.degree {
+            let power = powers[k.reverse_bits() >> (usize::BITS - bits)];
+            words.extend(factor(power, q));
+        }
+    }
+    words
 }
 
 /// A constant and its Shoup quotient.
@@ -119,6 +127,7 @@ fn inverse(x: u32, q: u32) -> u32 {
     let mut square = x;
     let mut result = 1;
     let mut exponent = q - 2;
+
     while exponent > 0 {
         if exponent & 1 == 1 {
             result = multiply(result, square, q);

@@ -9,16 +9,18 @@ const FEW: usize = 4;
 
 /// Calls `work` with all items, on threads of its own, and returns the results in order.
 ///
-/// These are no threads of a pool: one of those, while it waits for the others, may take up work that waits for
-/// the GPU, which its own caller has.
+/// The threads are not those of a pool: a thread of a pool that waits for others may take up work
+/// that waits for the GPU, which its own caller has.
 pub(crate) fn spread<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
     if items.len() <= FEW {
         return items.into_iter().map(work).collect();
     }
+
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let each = items.len().div_ceil(threads);
     let mut items = items.into_iter();
     let work = &work;
+
     thread::scope(|scope| {
         let mut started = Vec::new();
         loop {
@@ -28,6 +30,7 @@ pub(crate) fn spread<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sy
             }
             started.push(scope.spawn(move || share.into_iter().map(work).collect::<Vec<U>>()));
         }
+
         started
             .into_iter()
             .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaSlice, CudaStream, DriverError, PinnedHostSlice};
 
-/// The most memory of the GPU, in bytes: enough for 128 vectors and a matrix of half a million rows.
+/// The most memory of the GPU, in bytes: enough for 128 vectors and a matrix of half a million
+/// rows.
 const MOST_BYTES: usize = 1 << 30;
 /// Most vectors of a group: a grid has at most 65,535 blocks in its second direction.
 const MOST_VECTORS: usize = 1 << 12;
 /// Share of the GPU's memory, if that is less.
 const SHARE: usize = 16;
 
-/// Memory that all groups use in turn. That of the GPU is taken once; that of the CPU grows with the groups.
+/// Memory that all groups use in turn. That of the GPU is taken once; that of the CPU grows with
+/// the groups.
 pub(crate) struct Workspace {
     /// Words of 64 bits on the GPU.
     pub(crate) device: CudaSlice<u64>,
@@ -41,20 +43,21 @@ impl Workspace {
         most: usize,
         words: impl Fn(usize) -> usize,
     ) -> Result<usize, DriverError> {
-        let fits = |&count: &usize| words(count) <= self.device.len();
         (1..=most.min(MOST_VECTORS))
             .rev()
-            .find(fits)
+            .find(|&count| words(count) <= self.device.len())
             .ok_or(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
     }
 
-    /// Takes page-locked memory of this many words. Its contents are arbitrary.
+    /// Takes page-locked memory of `words` words. Its contents are arbitrary.
     ///
     /// # Errors
     /// The driver's.
     pub(crate) fn lock(&mut self, stream: &CudaStream, words: usize) -> Result<(), DriverError> {
         if self.host.as_ref().is_none_or(|host| host.len() < words) {
+            // Freed first, so that the old and the new memory are not held together.
             self.host = None;
+
             // SAFETY: the words are plain numbers, and written before they are read.
             let host = unsafe {
                 stream

@@ -13,19 +13,21 @@ const NOT_PRIVATE: &str = "NOT private";
 
 /// Rows of all tables for databases of this shape.
 pub fn printed(shape: Shape) -> Vec<PrintedRow> {
-    let blocks =
-        tables::all().flat_map(|table| table.blocks.iter().map(move |block| (table, block)));
-    let same = blocks.filter(|(_, block)| {
-        (block.entries, block.entry_bits) == (shape.records(), shape.record_bits())
-    });
-    let rows = same.flat_map(|(table, block)| block.published.iter().map(move |row| (table, row)));
-    let printed = rows.map(|(table, row)| PrintedRow {
-        table: table.what.split(':').next().unwrap_or(table.what),
-        scheme: row.scheme,
-        total_kib: row.total_kb,
-        server_ms: row.server_ms,
-    });
-    printed.collect()
+    let mut printed = Vec::new();
+    for table in tables::all() {
+        for block in table.blocks {
+            if (block.entries, block.entry_bits) != (shape.records(), shape.record_bits()) {
+                continue;
+            }
+            printed.extend(block.published.iter().map(|row| PrintedRow {
+                table: table.what.split(':').next().unwrap_or(table.what),
+                scheme: row.scheme,
+                total_kib: row.total_kb,
+                server_ms: row.server_ms,
+            }));
+        }
+    }
+    printed
 }
 
 /// The scatter plot of bytes against server time.

@@ -226,6 +226,7 @@ pub fn measure(
             expected,
         ));
     }
+
     let packings = effort.pool()?.install(|| -> Result<Vec<Measured>> {
         Ok(vec![
             PackingCase::<Inspiring>::new(INSPIRING)?.measure(
@@ -246,10 +247,12 @@ pub fn measure(
             )?,
         ])
     })?;
+
     let threads = effort.threads;
     let correct = packings.iter().all(|packing| packing.correct);
     let backend = backend.name();
     let quoted = vec![HINTLESS];
+
     Ok(PackingReport {
         part: "packing",
         ciphertexts,
@@ -261,10 +264,8 @@ pub fn measure(
     })
 }
 
-/// Packs d = 2048 LWE encryptions into one RLWE encryption with CDKS.
-///
-/// # Errors
-/// None for these parameters.
+/// Packs d = 2048 LWE encryptions into one RLWE encryption with CDKS. No error occurs for these
+/// parameters.
 pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
     PackingCase::<Cdks>::new(CDKS)?.measure(CDKS.capacity, 1, progress)
 }
@@ -299,6 +300,7 @@ impl<P: RingPacking> PackingCase<P> {
         let seed = Seed::random(&mut UnwrapErr(SysRng));
         let packing =
             P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
+
         Ok(Self {
             column,
             params,
@@ -321,15 +323,20 @@ impl<P: RingPacking> PackingCase<P> {
         progress.stage(self.column.name, runs as u64 + 2);
         let (prepared, offline_s) = self.prepare(packs)?;
         progress.advance(1);
+
         let mut times = Vec::with_capacity(runs);
         let mut errors = Vec::new();
+
         for run in 0..=runs {
             let run_result = self.run(&prepared)?;
             // The first run is a warm-up.
-            times.extend((run > 0).then_some(run_result.milliseconds));
+            if run > 0 {
+                times.push(run_result.milliseconds);
+            }
             errors.extend(run_result.errors);
             progress.advance(1);
         }
+
         Ok(self.report(&prepared, offline_s, median(times), &errors))
     }
 
@@ -345,16 +352,20 @@ impl<P: RingPacking> PackingCase<P> {
         let modulus = self.ring().modulus();
         let bits = u64::BITS - modulus.leading_zeros();
         let key_bits = self.key_bits();
+
         let elements = prepared
             .packs
             .iter()
             .map(|pack| 1 + pack.last.len())
             .sum::<usize>();
+
         let setting = Setting::error_like(d, modulus as f64, self.column.ring.sigma, key_bits);
+
         let largest = errors
             .iter()
             .fold(0.0, |largest: f64, error| largest.max(error.abs()));
         let variance = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+
         Measured {
             name: self.column.name,
             degree: d,
@@ -391,25 +402,33 @@ impl<P: RingPacking> PackingCase<P> {
     fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
         let ring = self.ring();
         let n = self.column.capacity;
-        let vector =
-            |k: usize| ring.uniform(&mut self.seed.expand("bench/lwe", (pack * n + k) as u64));
+
         (0..n)
             .into_par_iter()
-            .map(|k| ring.to_words(&ring.inverse(vector(k))))
+            .map(|k| {
+                let mut stream = self.seed.expand("bench/lwe", (pack * n + k) as u64);
+                ring.to_words(&ring.inverse(ring.uniform(&mut stream)))
+            })
             .collect()
     }
 
     /// Runs the offline phase for all packs; returns its seconds.
     fn prepare(&self, packs: usize) -> Result<(Prepared<P>, f64)> {
         let vectors: Vec<_> = (0..packs).map(|pack| self.vectors(pack)).collect();
+
+        // The masks are transformed inside the timed part: `offline_s` includes it.
         let start = Instant::now();
         let mut words = vec![bytemuck::Zeroable::zeroed(); self.packing.words(packs)];
-        let masks = |pack: usize| LweMasks::from_vectors(self.ring(), &vectors[pack]);
         let packs = self
             .packing
-            .prepare_all(packs, masks, &mut words)
+            .prepare_all(
+                packs,
+                |pack| LweMasks::from_vectors(self.ring(), &vectors[pack]),
+                &mut words,
+            )
             .map_err(Error::parameters)?;
         let seconds = start.elapsed().as_secs_f64();
+
         Ok((
             Prepared {
                 words,
@@ -429,18 +448,22 @@ impl<P: RingPacking> PackingCase<P> {
             .packing
             .generate_key(&secret, &mut rng)
             .round(ring, self.key_bits());
+
         let count = prepared.packs.len() * self.column.capacity;
-        let message =
-            |_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale();
-        let messages: Vec<u64> = (0..count).map(message).collect();
+        let messages: Vec<u64> = (0..count)
+            .map(|_| (rng.next_u64() >> (u64::BITS - self.column.plaintext_bits)) * self.scale())
+            .collect();
         let lwe = Bodies::from_words(
             ring,
             self.column.capacity,
             &self.encrypt(prepared, &messages, &secret),
         );
+
+        // Encryption is not timed: `online_ms` is the packing's time only.
         let start = Instant::now();
         let bodies = self.online(prepared, &key, &lwe)?;
         let milliseconds = 1e3 * start.elapsed().as_secs_f64();
+
         Ok(Run {
             milliseconds,
             errors: self.errors(prepared, &bodies, &messages, &secret),
@@ -451,11 +474,15 @@ impl<P: RingPacking> PackingCase<P> {
     fn encrypt(&self, prepared: &Prepared<P>, messages: &[u64], secret: &SecretKey) -> Vec<u64> {
         let q = i128::from(self.ring().modulus());
         let vectors: Vec<&Vec<u64>> = prepared.vectors.iter().flatten().collect();
-        let body = |(vector, &message): (&&Vec<u64>, &u64)| {
-            (i128::from(message) - inner_product(vector, secret.coefficients())).rem_euclid(q)
-                as u64
-        };
-        vectors.par_iter().zip(messages).map(body).collect()
+
+        vectors
+            .par_iter()
+            .zip(messages)
+            .map(|(vector, &message)| {
+                let product = inner_product(vector, secret.coefficients());
+                (i128::from(message) - product).rem_euclid(q) as u64
+            })
+            .collect()
     }
 
     /// The timed online phase: everything that depends on the client's key.
@@ -465,15 +492,17 @@ impl<P: RingPacking> PackingCase<P> {
         let key = key
             .and_then(|key| self.packing.online_key(&key))
             .map_err(Error::parameters)?;
+
         let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
         let packed = self
             .packing
             .pack(&prepared.words, &packs, &[&key])
             .map_err(Error::parameters)?;
+
         let mut bodies = lwe.clone();
-        packed
-            .iter()
-            .for_each(|added| bodies.add_assign(self.ring(), added));
+        for added in &packed {
+            bodies.add_assign(self.ring(), added);
+        }
         Ok(bodies)
     }
 
@@ -487,32 +516,30 @@ impl<P: RingPacking> PackingCase<P> {
     ) -> Vec<f64> {
         let ring = self.ring();
         let q = self.ring().modulus() as i64;
-        let centre = |x: i64| {
-            if 2 * x.abs() > q {
-                x - x.signum() * q
-            } else {
-                x
-            }
-        };
-        let errors_of = |(i, messages): (usize, &[u64])| {
+
+        let mut errors = Vec::with_capacity(messages.len());
+        for (i, messages) in messages.chunks(self.column.capacity).enumerate() {
             let packed = Rlwe {
                 a: prepared.packs[i].a.clone(),
                 b: bodies.poly(ring, i),
             };
             let phase = ring.to_centred(&packed.phase(ring, secret));
-            let message = |&message: &u64| centre(message as i64);
-            let error = |(phase, message)| centre(phase - message) as f64;
-            phase
-                .into_iter()
-                .zip(messages.iter().map(message))
-                .map(error)
-                .collect::<Vec<_>>()
-        };
-        messages
-            .chunks(self.column.capacity)
-            .enumerate()
-            .flat_map(errors_of)
-            .collect()
+
+            for (phase, &message) in phase.into_iter().zip(messages) {
+                let message = centred(message as i64, q);
+                errors.push(centred(phase - message, q) as f64);
+            }
+        }
+        errors
+    }
+}
+
+/// The value congruent to `x` modulo q of absolute value at most q/2, for |x| below 3q/2.
+fn centred(x: i64, q: i64) -> i64 {
+    if 2 * x.abs() > q {
+        x - x.signum() * q
+    } else {
+        x
     }
 }
 
@@ -583,12 +610,14 @@ impl PackingReport {
             out,
             "{ciphertexts} LWE encryptions, {threads} threads, {backend}; the paper packs 4096"
         )?;
-        let line = |(name, cell): &Row| {
-            std::iter::once((*name).to_owned())
-                .chain(self.packings.iter().map(cell))
-                .collect()
-        };
-        write_columns(out, &ROWS.iter().map(line).collect::<Vec<_>>())?;
+
+        let mut lines = Vec::with_capacity(ROWS.len());
+        for (name, cell) in ROWS {
+            let title = std::iter::once((*name).to_owned());
+            lines.push(title.chain(self.packings.iter().map(cell)).collect());
+        }
+        write_columns(out, &lines)?;
+
         for Quoted {
             name,
             degree,
@@ -603,6 +632,7 @@ impl PackingReport {
                 online_ms,
                 ..
             } = paper;
+
             let log2_d = degree.ilog2();
             writeln!(
                 out,
@@ -627,14 +657,17 @@ mod tests {
         let [full, partial, cdks, small] = &report.packings[..] else {
             unreachable!("four packings");
         };
+
         let apart = cdks.noise_log2 - full.noise_log2;
         assert!((4.0..5.5).contains(&apart), "{apart} bits apart");
+
         // Coefficients of 55 bits, and of 27 in the small ring.
         assert_eq!(
             (full.key_bytes, partial.key_bytes),
             (4 * 14_080, 2 * 14_080)
         );
         assert_eq!((cdks.key_bytes, small.key_bytes), (33 * 14_080, 10 * 3456));
+
         for packing in &report.packings {
             let measured = packing.noise_log2;
             let bound = packing.noise_bound_log2;
@@ -644,6 +677,7 @@ mod tests {
                 packing.name
             );
         }
+
         assert!(report.correct);
     }
 }

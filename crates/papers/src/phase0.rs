@@ -1,7 +1,8 @@
-//! Benchmark of Pirouette's phase 0: papir's beside the paper's, under the same keys.
+//! Benchmark of Pirouette's phase 0 under papir's keys.
 //!
-//! The paper's runs under parameters of papir's ([`papir_schemes::pirouette::trial`] says which, and
-//! why). Each run encrypts a fresh index, and the index is read back from what each variant computed.
+//! The phase 0 of papir is measured beside the paper's, under the same keys and papir's parameters
+//! ([`papir_schemes::pirouette::trial`] gives the reasons). Each run encrypts a fresh index, and
+//! the index is read back from what each variant computed.
 
 use getrandom::SysRng;
 use papir_core::scheme::{Goal, Parameters};
@@ -14,6 +15,7 @@ use papir_measure::report::{titles, write_columns};
 use papir_schemes::pirouette::Standard;
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::trial::{PRINTED_SWITCH, Split, Tables, Trial};
+use papir_schemes::pirouette::wire::PirouetteQuery;
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
@@ -135,18 +137,21 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     let index_bits = split.index_bits();
     let shape = Shape::of_bytes(1 << index_bits, ITEM_BYTES)?;
     let params = PirouetteParams::<Standard>::choose(shape, Goal::Balanced)?;
+
     effort.pool()?.install(|| {
         progress.stage("register", 1);
         let trial = Trial::new(params, &mut UnwrapErr(SysRng))?;
         let variants = VARIANTS.map(|(name, tables)| {
             progress.stage(name, effort.runs as u64 + 1);
-            variant(&trial, split, (name, tables), effort.runs, progress)
+            variant(&trial, split, name, tables, effort.runs, progress)
         });
         let variants: Vec<Variant> = variants.into_iter().collect::<Result<_>>()?;
+
         let correct = variants.iter().all(|variant| variant.correct);
         let part = "pirouette-phase0";
         let threads = effort.threads;
         let changed = changed(&trial, split);
+
         Ok(Phase0Report {
             part,
             backend,
@@ -159,60 +164,92 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     })
 }
 
+/// Results of one run of a variant.
+struct Run {
+    /// The index read back, if any.
+    found: Option<u64>,
+    /// Names and seconds of the stages.
+    stages: Vec<(String, f64)>,
+    /// Seconds of all stages.
+    total: f64,
+}
+
+impl Run {
+    fn stage_seconds(&self, name: &str) -> f64 {
+        self.stages
+            .iter()
+            .find(|stage| stage.0 == name)
+            .map_or(0.0, |stage| stage.1)
+    }
+}
+
+/// Runs a variant on one query. The clock stops before the index is read back.
+fn run_variant(
+    trial: &Trial<Standard>,
+    split: Split,
+    tables: Option<Tables>,
+    query: &PirouetteQuery,
+) -> Result<Run> {
+    let clock = StageClock::new(&NoProgress);
+
+    let Some(tables) = tables else {
+        let selection = trial.run(query, &clock);
+        let (stages, total) = clock.stop();
+        return Ok(Run {
+            found: selection.and_then(|selection| trial.item(&selection)),
+            stages,
+            total,
+        });
+    };
+
+    let printed = trial.run_printed(query, (split, tables), &clock)?;
+    let (stages, total) = clock.stop();
+    Ok(Run {
+        found: trial.printed_item(split, &printed)?,
+        stages,
+        total,
+    })
+}
+
 /// Measures a variant: a warm-up, then `runs` indices.
 fn variant(
     trial: &Trial<Standard>,
     split: Split,
-    (variant, tables): (&'static str, Option<Tables>),
+    variant: &'static str,
+    tables: Option<Tables>,
     runs: usize,
     progress: &dyn Progress,
 ) -> Result<Variant> {
     let mut times = vec![Vec::new(); STAGES.len() + 1];
     let mut correct = true;
-    for run in 0..=runs {
+
+    for number in 0..=runs {
         // A warm-up, then both ends of the range, then random indices.
         let last = (1u64 << split.index_bits()) - 1;
-        let item = match run {
+        let item = match number {
             1 => 0,
             2 => last,
             _ => UnwrapErr(SysRng).next_u64() & last,
         };
+
         let query = trial.query(item, &mut UnwrapErr(SysRng));
-        let clock = StageClock::new(&NoProgress);
-        let (found, (stages, total)) = match tables {
-            None => {
-                let selection = trial.run(&query, &clock);
-                let times = clock.stop();
-                (
-                    selection.and_then(|selection| trial.item(&selection)),
-                    times,
-                )
-            }
-            Some(tables) => {
-                let printed = trial.run_printed(&query, (split, tables), &clock)?;
-                let times = clock.stop();
-                (trial.printed_item(split, &printed)?, times)
-            }
-        };
-        correct &= found == Some(item);
+        let run = run_variant(trial, split, tables, &query)?;
+        correct &= run.found == Some(item);
         progress.advance(1);
-        if run == 0 {
+
+        if number == 0 {
             continue;
         }
-        let of = |name: &str| {
-            stages
-                .iter()
-                .find(|stage| stage.0 == name)
-                .map_or(0.0, |stage| stage.1)
-        };
-        let seconds = STAGES.map(of).into_iter().chain([total]);
-        times
-            .iter_mut()
-            .zip(seconds)
-            .for_each(|(times, seconds)| times.push(1e3 * seconds));
+
+        let stages = STAGES.map(|name| run.stage_seconds(name));
+        for (times, seconds) in times.iter_mut().zip(stages.into_iter().chain([run.total])) {
+            times.push(1e3 * seconds);
+        }
     }
+
     let mut medians = times.into_iter().map(median);
     let stages_ms = STAGES.map(|_| medians.next().unwrap_or_default());
+
     let operations = match tables {
         None => trial.operations(),
         Some(tables) => trial.printed_operations(split, tables),
@@ -231,6 +268,7 @@ fn variant(
             1 << split.log2_rows,
         ),
     };
+
     Ok(Variant {
         variant,
         stages_ms,
@@ -248,57 +286,70 @@ fn variant(
 
 /// The parameters of the paper that its variants do not use.
 fn changed(trial: &Trial<Standard>, split: Split) -> Vec<Changed> {
-    let bits = |n, log2_q, secret| match security::estimate(n, log2_q, secret, 3.19) {
-        Some(row) => format!("{:.1} bits of security", row.matzov),
-        None => "security not estimated".to_owned(),
-    };
     let [short, long] = trial.dimensions();
     let [used, printed] = trial.margins(split.bits);
-    let changed = |parameter, printed, used: String, why| Changed {
-        parameter,
-        printed,
-        used,
-        why,
-    };
+
     vec![
-        changed(
+        changed_parameter(
             "ring",
             "N = 2048, Q = 2^56, binary",
             "N = 2048, Q = 2^50, ternary".to_owned(),
-            format!("the printed one has {}", bits(2048, 56.0, Secret::Binary)),
+            format!("the printed one has {}", security_bits(2048, 56.0, Secret::Binary)),
         ),
-        changed(
+        changed_parameter(
             "query",
             "n = 1300, q = 2^32, binary",
             "under the ring's key, q = 2^32".to_owned(),
             "the rest of the query would have to be switched back into n = 1300, with too large an error"
                 .to_owned(),
         ),
-        changed(
+        changed_parameter(
             "key for digits",
             "n = 600, Q_ksk = 2^42",
             format!("n = {long}, Q_ksk = 2^20"),
             format!(
                 "the printed one has {}; at 2^{} it has {}, but half the distance between digits is \
                  {printed:.1} standard deviations (here {used:.1})",
-                bits(600, 42.0, Secret::Binary),
+                security_bits(600, 42.0, Secret::Binary),
                 PRINTED_SWITCH.log2_q,
-                bits(600, 14.0, Secret::Binary),
+                security_bits(600, 14.0, Secret::Binary),
             ),
         ),
-        changed(
+        changed_parameter(
             "key for LWE to RGSW",
             "n = 512, q = 2^12",
             format!("n = {short}, q = 2^15"),
-            format!("the printed one has {}", bits(512, 12.0, Secret::Binary)),
+            format!("the printed one has {}", security_bits(512, 12.0, Secret::Binary)),
         ),
-        changed(
+        changed_parameter(
             "gadgets of rotations and automorphisms",
             "base 2^14, base 2^8",
             "papir's".to_owned(),
             "the modulus is smaller".to_owned(),
         ),
     ]
+}
+
+fn changed_parameter(
+    parameter: &'static str,
+    printed: &'static str,
+    used: String,
+    why: String,
+) -> Changed {
+    Changed {
+        parameter,
+        printed,
+        used,
+        why,
+    }
+}
+
+/// Describes the security of an LWE problem with σ = 3.19.
+fn security_bits(n: usize, log2_q: f64, secret: Secret) -> String {
+    match security::estimate(n, log2_q, secret, 3.19) {
+        Some(row) => format!("{:.1} bits of security", row.matzov),
+        None => "security not estimated".to_owned(),
+    }
 }
 
 impl Phase0Report {
@@ -317,6 +368,7 @@ impl Phase0Report {
             out,
             "Pirouette's phase 0 for an index of {index_bits} bits; threads: {threads}, {backend}"
         )?;
+
         let first = std::iter::once(String::new())
             .chain(self.variants.iter().map(|one| one.variant.to_owned()));
         let mut lines = vec![first.collect()];
@@ -325,22 +377,22 @@ impl Phase0Report {
             lines.push(std::iter::once((*title).to_owned()).chain(cells).collect());
         }
         write_columns(out, &lines)?;
+
         writeln!(
             out,
             "\nThe paper's phase 0 runs under papir's keys. Parameters that differ from its own:"
         )?;
+
         let first = titles(&["", "printed", "used", "reason"]);
-        let cells = |one: &Changed| {
-            vec![
+        let mut lines = vec![first];
+        for one in &self.changed {
+            lines.push(vec![
                 one.parameter.to_owned(),
                 one.printed.to_owned(),
                 one.used.clone(),
                 one.why.clone(),
-            ]
-        };
-        let lines: Vec<_> = std::iter::once(first)
-            .chain(self.changed.iter().map(cells))
-            .collect();
+            ]);
+        }
         write_columns(out, &lines)
     }
 }

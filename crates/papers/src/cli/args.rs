@@ -22,8 +22,8 @@ const ALL_OPTIONS: [&str; 6] = [
 
 /// Reproduce tables and figures of papers, and measure parts of their schemes.
 ///
-/// Databases of pseudo-random records are prepared and queried as `papir bench` does. Every returned
-/// record is compared with the source. All times are medians.
+/// Databases of pseudo-random records are prepared and queried as `papir bench` does. Every
+/// returned record is compared with the source. All times are medians.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     name = "papir-papers",

@@ -7,8 +7,8 @@ use papir_measure::report::{write_columns, write_json};
 use crate::depir::sheet::Kind;
 use crate::{Result, depir, experiments, figures, tables};
 
-/// Kind, name and description of all experiments, tables and figures. A table and a figure may share
-/// a name.
+/// Kind, name and description of all experiments, tables and figures. A table and a figure may
+/// share a name.
 fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
     let experiments = experiments::ALL
         .iter()
@@ -21,16 +21,13 @@ fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
         .iter()
         .map(|table| ["table", table.name, table.what]);
     let sheets = depir::all_sheets().map(|sheet| {
-        [
-            if sheet.kind == Kind::Table {
-                "table"
-            } else {
-                "figure"
-            },
-            sheet.name,
-            sheet.what,
-        ]
+        let kind = match sheet.kind {
+            Kind::Table => "table",
+            Kind::Figure => "figure",
+        };
+        [kind, sheet.name, sheet.what]
     });
+
     experiments
         .chain(tables)
         .chain(figures)
@@ -40,12 +37,19 @@ fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
 
 pub(super) fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     if json {
-        let object = |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
-        return write_json(out, &all_named().map(object).collect::<Vec<_>>());
+        let objects: Vec<_> = all_named()
+            .map(|[kind, name, what]| serde_json::json!({ "kind": kind, "name": name, "what": what }))
+            .collect();
+        return write_json(out, &objects);
     }
-    let typed = |[kind, name, what]: [&str; 3]| match kind {
-        "benchmark" => vec![name.to_owned(), what.to_owned()],
-        _ => vec![format!("--{kind} {name}"), what.to_owned()],
-    };
-    write_columns(out, &all_named().map(typed).collect::<Vec<_>>())
+
+    let mut lines = Vec::new();
+    for [kind, name, what] in all_named() {
+        let name = match kind {
+            "benchmark" => name.to_owned(),
+            _ => format!("--{kind} {name}"),
+        };
+        lines.push(vec![name, what.to_owned()]);
+    }
+    write_columns(out, &lines)
 }

@@ -25,7 +25,7 @@ use crate::{Error, Result, depir, field, figures};
 use list::write_list;
 use papers::{run_figure, run_table, write_svg};
 
-/// Runs what the arguments ask for, prints to `out`, and reports to `progress`.
+/// Runs the requested command, prints to `out`, and reports to `progress`.
 ///
 /// # Errors
 /// [`Error::Usage`] for unknown names and incompatible arguments, errors of the measurement, and
@@ -105,7 +105,7 @@ fn run_depir(args: &DepirArguments, out: &mut dyn Write, progress: &dyn Progress
     run_experiment(Experiment::Depir(config), effort, args.json, out, progress)
 }
 
-/// Says on stderr what a measurement of doubly-efficient PIR will take.
+/// Announces the cost of a measurement of doubly-efficient PIR on stderr.
 fn announce(config: depir::Config<'_>, effort: Effort) -> Result<()> {
     let loaded = papir_plan::rates_file::load(None)?;
     let announcement = depir::announcement(config, effort, &loaded)?;

@@ -29,15 +29,18 @@ pub(super) fn run_table(
             report.write_table(out)
         };
     }
-    let quoted = || tables::ALL_QUOTED.iter().map(|quoted| quoted.name);
-    let all = || {
-        tables::all()
+
+    let Some(table) = tables::by_name(name) else {
+        let quoted = tables::ALL_QUOTED.iter().map(|quoted| quoted.name);
+        let all = tables::all()
             .map(|table| table.name)
             .chain(sheets(Kind::Table))
-            .chain(quoted())
+            .chain(quoted);
+        return Err(unknown("table", name, all));
     };
-    let table = tables::by_name(name).ok_or_else(|| unknown("table", name, all()))?;
+
     let report = tables::run(table, &mut args.bench(progress)?)?;
+
     if args.json {
         write_json(out, &report)?
     } else {
@@ -56,14 +59,17 @@ pub(super) fn run_figure(
     if let Some(sheet) = depir::sheet_by_name(Kind::Figure, name) {
         return run_sheet(sheet, args, out, progress);
     }
-    let all = || {
-        figures::ALL
+
+    let Some(figure) = figures::by_name(name) else {
+        let all = figures::ALL
             .iter()
             .map(|figure| figure.name)
-            .chain(sheets(Kind::Figure))
+            .chain(sheets(Kind::Figure));
+        return Err(unknown("figure", name, all));
     };
-    let figure = figures::by_name(name).ok_or_else(|| unknown("figure", name, all()))?;
+
     let report = figures::run(figure, &mut args.bench(progress)?)?;
+
     if let Some(path) = &args.svg {
         write_svg(path, &figures::plot::draw(&report)?)?;
     }
@@ -95,6 +101,7 @@ fn run_sheet(
             "none: it has fixed sets",
         ));
     }
+
     let sets = [depir::Set::Tiny, depir::Set::Small];
     let report = sheet.make(sets, args.effort.alone(), progress)?;
     if let Some(path) = &args.svg {

@@ -1,9 +1,10 @@
 //! Compression of many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴.
 //!
-//! The paper prints no numbers for this figure. It has no curve with s > 1, although its implementation
-//! extends Paillier to Damgård–Jurik for longer plaintexts; papir adds two. Its last curve is CDKS:
-//! packing into an RLWE encryption (Chen, Dai, Kim, Song). CDKS requires LWE and RLWE encryptions of the
-//! same dimension and modulus, so this curve uses those of papir's ring, d = 2048 and q ≈ 2⁵⁶.
+//! The paper prints no numbers for this figure. It has no curve with s > 1, although its
+//! implementation extends Paillier to Damgård–Jurik for longer plaintexts; papir adds two. The last
+//! curve is CDKS: packing into an RLWE encryption (Chen, Dai, Kim, Song). CDKS requires LWE and
+//! RLWE encryptions of the same dimension and modulus, so this curve uses those of papir's ring,
+//! d = 2048 and q ≈ 2⁵⁶.
 
 use papir_core::Progress;
 use papir_kernels::bits::packed_len;
@@ -25,8 +26,8 @@ const LOG2_RESCALED: u32 = 20;
 /// Costs of compressing several encryptions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Batched {
-    /// The curve: "general secret", "binary secret", "binary, rescaled", "binary, s = 2", "binary, s = 3",
-    /// "CDKS".
+    /// The curve: "general secret", "binary secret", "binary, rescaled", "binary, s = 2",
+    /// "binary, s = 3", "CDKS".
     pub curve: &'static str,
     /// Number of encryptions.
     pub encryptions: usize,
@@ -64,11 +65,14 @@ pub(super) fn measure(
         ("binary secret", KeyKind::Binary),
         RESCALED,
     ];
+
     progress.stage(
         "many encryptions",
         ((curves.len() + EXTENDED.len()) * counts.len()) as u64,
     );
+
     let mut points = Vec::with_capacity((curves.len() + EXTENDED.len() + 1) * counts.len());
+
     for (name, kind) in curves {
         let curve = Curve::new(setting, name, kind, most)?;
         for &count in counts {
@@ -76,6 +80,7 @@ pub(super) fn measure(
             progress.advance(1);
         }
     }
+
     for (name, s) in EXTENDED {
         let setting = &mut setting.extended(s)?;
         let curve = Curve::new(setting, name, KeyKind::Binary, most)?;
@@ -84,8 +89,10 @@ pub(super) fn measure(
             progress.advance(1);
         }
     }
+
     let packed = packing::cdks(progress)?;
     points.extend(counts.iter().map(|count| cdks(&packed, *count)));
+
     Ok(points)
 }
 
@@ -120,14 +127,20 @@ impl Curve {
         let samples = setting.samples(N, LOG2_Q, kind, most)?;
         let key =
             CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
-        let rescaled = (name == RESCALED.0).then(|| LweParams::new(N, 1 << LOG2_RESCALED, kind));
-        let rescaled = rescaled.transpose().map_err(Error::parameters)?;
+        let rescaled = if name == RESCALED.0 {
+            Some(LweParams::new(N, 1 << LOG2_RESCALED, kind).map_err(Error::parameters)?)
+        } else {
+            None
+        };
+
         let compressed = rescaled.unwrap_or(samples.lwe);
         let layout = Layout::new(setting.key.public(), compressed, Scale::Separate)
             .map_err(Error::parameters)?;
+
         let key = key
             .and_then(|key| ExpandedKey::new(key, compressed.modulus_bits()))
             .map_err(Error::parameters)?;
+
         Ok(Self {
             name,
             samples,
@@ -141,11 +154,13 @@ impl Curve {
         let encryptions = &self.samples.encryptions[..count];
         let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
         let (encryptions, ciphertexts) = compressed.map_err(Error::parameters)?;
+
         let samples = Samples {
             lwe: *self.layout.lwe(),
             secret: self.samples.secret.clone(),
             encryptions,
         };
+
         let ciphertext = setting.key.public().params().ciphertext_bytes();
         Ok(Batched {
             curve: self.name,
@@ -160,15 +175,15 @@ impl Curve {
 
     /// Rescales and compresses; returns the rescaled encryptions and their ciphertexts.
     fn compress(&self, encryptions: &[Lwe]) -> papir_paillier::Result<(Vec<Lwe>, Vec<Ciphertext>)> {
-        let rescale = |lwe: &Lwe| match &self.rescaled {
-            Some(to) => self.samples.lwe.rescale(lwe, to),
-            None => Ok(lwe.clone()),
-        };
-        let encryptions = encryptions
-            .iter()
-            .map(rescale)
-            .collect::<papir_paillier::Result<Vec<Lwe>>>()?;
-        let ciphertexts = self.key.compress(&self.layout, &encryptions)?;
-        Ok((encryptions, ciphertexts))
+        let mut rescaled = Vec::with_capacity(encryptions.len());
+        for lwe in encryptions {
+            rescaled.push(match &self.rescaled {
+                Some(to) => self.samples.lwe.rescale(lwe, to)?,
+                None => lwe.clone(),
+            });
+        }
+
+        let ciphertexts = self.key.compress(&self.layout, &rescaled)?;
+        Ok((rescaled, ciphertexts))
     }
 }

@@ -15,10 +15,18 @@ struct Set {
     modulus_log2: u32,
     /// KB of the unpacked key.
     unpacked_kb: u32,
-    /// For a general secret: KB of the packed key, and ms to unpack it.
-    general: (u32, f64),
-    /// The same for a binary secret.
-    binary: (u32, f64),
+    /// For a general secret.
+    general: Printed,
+    /// For a binary secret.
+    binary: Printed,
+}
+
+/// The printed figures of a packed key.
+#[derive(Clone, Copy)]
+struct Printed {
+    kb: u32,
+    /// ms to unpack it.
+    ms: f64,
 }
 
 const SETS: [Set; 4] = [
@@ -26,29 +34,29 @@ const SETS: [Set; 4] = [
         n: 630,
         modulus_log2: 64,
         unpacked_kb: 240,
-        general: (22, 14.0),
-        binary: (12, 13.0),
+        general: Printed { kb: 22, ms: 14.0 },
+        binary: Printed { kb: 12, ms: 13.0 },
     },
     Set {
         n: 742,
         modulus_log2: 64,
         unpacked_kb: 284,
-        general: (26, 25.0),
-        binary: (14, 12.0),
+        general: Printed { kb: 26, ms: 25.0 },
+        binary: Printed { kb: 14, ms: 12.0 },
     },
     Set {
         n: 870,
         modulus_log2: 64,
         unpacked_kb: 334,
-        general: (30, 74.0),
-        binary: (16, 13.0),
+        general: Printed { kb: 30, ms: 74.0 },
+        binary: Printed { kb: 16, ms: 13.0 },
     },
     Set {
         n: 1305,
         modulus_log2: 11,
         unpacked_kb: 501,
-        general: (11, 15.0),
-        binary: (7, 15.0),
+        general: Printed { kb: 11, ms: 15.0 },
+        binary: Printed { kb: 7, ms: 15.0 },
     },
 ];
 
@@ -87,6 +95,7 @@ pub(super) fn measure(
 ) -> Result<Vec<Packed>> {
     let sets = &SETS[..sets.min(SETS.len())];
     progress.stage("packed keys", 2 * sets.len() as u64);
+
     let mut packed = Vec::with_capacity(2 * sets.len());
     for set in sets {
         for (kind, paper) in [
@@ -100,13 +109,9 @@ pub(super) fn measure(
     Ok(packed)
 }
 
-fn one_key(
-    setting: &mut Setting<'_>,
-    set: &Set,
-    kind: KeyKind,
-    (paper_kb, paper_ms): (u32, f64),
-) -> Result<Packed> {
+fn one_key(setting: &mut Setting<'_>, set: &Set, kind: KeyKind, paper: Printed) -> Result<Packed> {
     let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
+
     let public = setting.key.public().clone();
     let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate)
         .map_err(Error::parameters)?;
@@ -114,10 +119,12 @@ fn one_key(
         .map_err(Error::parameters)?;
     let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng)
         .map_err(Error::parameters)?;
+
     let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
     let ciphertexts = unpacked
         .compress(&layout, &samples.encryptions)
         .map_err(Error::parameters)?;
+
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
         n: set.n,
@@ -128,8 +135,8 @@ fn one_key(
         packed_bytes: PackedKey::ciphertext_count(&layout) as u64 * offset,
         unpack_ms,
         paper_unpacked_kb: set.unpacked_kb,
-        paper_kb,
-        paper_ms,
+        paper_kb: paper.kb,
+        paper_ms: paper.ms,
         correct: samples.match_phases(&setting.key, &layout, &ciphertexts, 1)?,
     })
 }

@@ -77,17 +77,22 @@ pub fn measure(config: Config, runs: usize, progress: &dyn Progress) -> Result<C
     if runs == 0 {
         return Err(Error::usage("0 runs", "at least 1"));
     }
+
     let mut rng = UnwrapErr(SysRng);
     let mut setting = samples::Setting::new(config.modulus_bits, &mut rng)?;
+
     let single = single::measure(&mut setting, config.single, runs, progress)?;
     let keys = keys::measure(&mut setting, config.keys, progress)?;
     let batched = batched::measure(&mut setting, config.batches, progress)?;
+
     let correct = single.iter().all(|one| one.correct)
         && keys.iter().all(|one| one.correct)
         && batched.iter().all(|one| one.correct);
+
     let part = "compress";
     let modulus_bits = config.modulus_bits;
     let backend = backend.name();
+
     Ok(CompressionReport {
         part,
         modulus_bits,
@@ -164,7 +169,9 @@ impl CompressionReport {
             out,
             "Paillier with {modulus_bits} bits, one thread, {backend}; the paper uses all cores of its machine"
         )?;
+
         writeln!(out, "\nOne encryption of (n, log2 q) (ZipPIR, Table 2)")?;
+
         let first = titles(&[
             "set",
             "uncompressed",
@@ -179,10 +186,12 @@ impl CompressionReport {
             .chain(self.single.iter().map(Single::line))
             .collect();
         write_columns(out, &lines)?;
+
         writeln!(
             out,
             "\nCompression keys, as offsets from ciphertexts expanded from a seed (Table 3)"
         )?;
+
         let first = titles(&[
             "set",
             "secret",
@@ -199,7 +208,9 @@ impl CompressionReport {
             .chain(self.keys.iter().map(Packed::line))
             .collect();
         write_columns(out, &lines)?;
+
         writeln!(out, "\nMany encryptions of (630, 64) (Figure 1)")?;
+
         let first = titles(&[
             "curve",
             "encryptions",

@@ -52,17 +52,12 @@ impl<'a> Setting<'a> {
             secret,
             mut encryptions,
         } = self.samples(n, bits, kind, 2)?;
-        let mut next = || {
-            encryptions
-                .pop()
-                .map(|encryption| encryption.mask)
-                .unwrap_or_default()
-        };
+
         Ok(RingSample {
             lwe,
             secret,
-            mask: next(),
-            body: next(),
+            mask: next_mask(&mut encryptions),
+            body: next_mask(&mut encryptions),
         })
     }
 
@@ -77,23 +72,39 @@ impl<'a> Setting<'a> {
         let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::parameters)?;
         let mask = u64::MAX >> (u64::BITS - bits);
         let mut word = || self.rng.next_u64() & mask;
+
         let encryptions = (0..count)
             .map(|_| Lwe {
                 mask: (0..n).map(|_| word()).collect(),
                 body: word(),
             })
             .collect();
-        let entry = |word: u64| match kind {
-            KeyKind::Binary => word & 1,
-            KeyKind::Ternary => (word % 3).wrapping_sub(1) & mask,
-            KeyKind::Bounded(_) | KeyKind::General => word & mask,
-        };
-        let secret = (0..n).map(|_| entry(self.rng.next_u64())).collect();
+        let secret = (0..n)
+            .map(|_| secret_entry(kind, self.rng.next_u64(), mask))
+            .collect();
+
         Ok(Samples {
             lwe,
             secret,
             encryptions,
         })
+    }
+}
+
+/// Removes the last encryption and returns its mask: uniform values for a ring element.
+fn next_mask(encryptions: &mut Vec<Lwe>) -> Vec<u64> {
+    encryptions
+        .pop()
+        .map(|encryption| encryption.mask)
+        .unwrap_or_default()
+}
+
+/// An entry of a secret of this kind from a random word, modulo the power of two of `mask`.
+fn secret_entry(kind: KeyKind, word: u64, mask: u64) -> u64 {
+    match kind {
+        KeyKind::Binary => word & 1,
+        KeyKind::Ternary => (word % 3).wrapping_sub(1) & mask,
+        KeyKind::Bounded(_) | KeyKind::General => word & mask,
     }
 }
 
@@ -129,6 +140,7 @@ impl RingSample {
                 sum.wrapping_sub(term)
             }
         });
+
         let expected = self.body[k].wrapping_sub(product) & (self.lwe.modulus() - 1) as u64;
         let found = decompress(key, layout, ciphertexts, 1).map_err(Error::parameters)?;
         Ok(found[..] == [expected])
@@ -146,11 +158,13 @@ impl Samples {
         count: usize,
     ) -> Result<bool> {
         let phases = decompress(key, layout, ciphertexts, count).map_err(Error::parameters)?;
-        let is_right = |(&found, encryption): (&u64, &Lwe)| {
-            let off = found.wrapping_sub(self.phase(encryption)) & self.mask();
-            off.min(off.wrapping_neg() & self.mask()) <= layout.phase_error()
-        };
-        Ok(phases.iter().zip(&self.encryptions).all(is_right))
+        Ok(phases
+            .iter()
+            .zip(&self.encryptions)
+            .all(|(&found, encryption)| {
+                let off = found.wrapping_sub(self.phase(encryption)) & self.mask();
+                off.min(off.wrapping_neg() & self.mask()) <= layout.phase_error()
+            }))
     }
 
     fn mask(&self) -> u64 {

@@ -8,7 +8,7 @@ use papir_paillier::compress::{
 use papir_paillier::{Ciphertext, SecretKey};
 use serde::Serialize;
 
-use super::samples::Setting;
+use super::samples::{RingSample, Samples, Setting};
 use crate::{Error, Result};
 
 /// The kind of encryption that is compressed.
@@ -20,16 +20,32 @@ enum Form {
     RlweCoefficient,
 }
 
-/// n, log₂ q, the form, and the milliseconds printed in the paper.
-const SETS: [(usize, u32, Form, f64); 8] = [
-    (630, 64, Form::Lwe, 9.7),
-    (742, 64, Form::Lwe, 11.0),
-    (870, 64, Form::Lwe, 12.9),
-    (1305, 11, Form::Lwe, 16.6),
-    (1024, 27, Form::RlweCoefficient, 7.2),
-    (2048, 54, Form::RlweCoefficient, 23.8),
-    (4096, 36, Form::RlweCoefficient, 33.8),
-    (8192, 43, Form::RlweCoefficient, 83.3),
+/// A parameter set and its printed time.
+struct Set {
+    n: usize,
+    modulus_log2: u32,
+    form: Form,
+    paper_ms: f64,
+}
+
+const fn set(n: usize, modulus_log2: u32, form: Form, paper_ms: f64) -> Set {
+    Set {
+        n,
+        modulus_log2,
+        form,
+        paper_ms,
+    }
+}
+
+const SETS: [Set; 8] = [
+    set(630, 64, Form::Lwe, 9.7),
+    set(742, 64, Form::Lwe, 11.0),
+    set(870, 64, Form::Lwe, 12.9),
+    set(1305, 11, Form::Lwe, 16.6),
+    set(1024, 27, Form::RlweCoefficient, 7.2),
+    set(2048, 54, Form::RlweCoefficient, 23.8),
+    set(4096, 36, Form::RlweCoefficient, 33.8),
+    set(8192, 43, Form::RlweCoefficient, 83.3),
 ];
 
 /// Costs of compressing one encryption.
@@ -65,84 +81,113 @@ pub(super) fn measure(
     let sets = &SETS[..sets.min(SETS.len())];
     progress.stage("one encryption", sets.len() as u64);
     sets.iter()
-        .map(|set| one_set(setting, *set, runs).inspect(|_| progress.advance(1)))
+        .map(|set| one_set(setting, set, runs).inspect(|_| progress.advance(1)))
         .collect()
 }
 
-fn one_set(
-    setting: &mut Setting<'_>,
-    (n, bits, form, paper_ms): (usize, u32, Form, f64),
-    runs: usize,
-) -> Result<Single> {
-    if form == Form::Lwe {
-        let samples = setting.samples(n, bits, KeyKind::Binary, 1)?;
-        let lwe = samples.lwe;
-        let secret = samples.secret.clone();
-        let take = || Ok(samples.encryptions[0].clone());
-        let correct = |key: &SecretKey, layout: &Layout, ciphertexts: &[Ciphertext]| {
-            samples.match_phases(key, layout, ciphertexts, 1)
-        };
-        let printed = (bytes_of(n + 1, bits), paper_ms);
-        return compress_one(setting, (lwe, &secret), runs, printed, take, correct);
+/// An encryption to compress.
+enum Sample {
+    Lwe(Samples),
+    /// Coefficient `k` of an RLWE encryption.
+    RlweCoefficient {
+        sample: RingSample,
+        k: usize,
+    },
+}
+
+impl Sample {
+    fn new(setting: &mut Setting<'_>, set: &Set) -> Result<Self> {
+        let &Set {
+            n, modulus_log2, ..
+        } = set;
+        Ok(match set.form {
+            Form::Lwe => Self::Lwe(setting.samples(n, modulus_log2, KeyKind::Binary, 1)?),
+            Form::RlweCoefficient => Self::RlweCoefficient {
+                sample: setting.ring_sample(n, modulus_log2, KeyKind::Ternary)?,
+                // Past the middle, so that both signs occur in the extracted mask.
+                k: 2 * n / 3,
+            },
+        })
     }
-    let sample = setting.ring_sample(n, bits, KeyKind::Ternary)?;
-    // Past the middle, so that both signs occur in the extracted mask.
-    let k = 2 * n / 3;
-    let take = || sample.coefficient(k);
-    let correct = |key: &SecretKey, layout: &Layout, ciphertexts: &[Ciphertext]| {
-        sample.matches(key, layout, ciphertexts, k)
-    };
-    let printed = (bytes_of(2 * n, bits), paper_ms);
-    compress_one(
-        setting,
-        (sample.lwe, &sample.secret),
-        runs,
-        printed,
-        take,
-        correct,
-    )
+
+    fn lwe(&self) -> LweParams {
+        match self {
+            Self::Lwe(samples) => samples.lwe,
+            Self::RlweCoefficient { sample, .. } => sample.lwe,
+        }
+    }
+
+    fn secret(&self) -> &[u64] {
+        match self {
+            Self::Lwe(samples) => &samples.secret,
+            Self::RlweCoefficient { sample, .. } => &sample.secret,
+        }
+    }
+
+    /// Takes the LWE encryption, which is extracted first from an RLWE encryption.
+    fn take(&self) -> Result<Lwe> {
+        match self {
+            Self::Lwe(samples) => Ok(samples.encryptions[0].clone()),
+            Self::RlweCoefficient { sample, k } => sample.coefficient(*k),
+        }
+    }
+
+    /// Returns whether the ciphertexts decrypt to the encryption's phase.
+    fn matches(
+        &self,
+        key: &SecretKey,
+        layout: &Layout,
+        ciphertexts: &[Ciphertext],
+    ) -> Result<bool> {
+        match self {
+            Self::Lwe(samples) => samples.match_phases(key, layout, ciphertexts, 1),
+            Self::RlweCoefficient { sample, k } => sample.matches(key, layout, ciphertexts, *k),
+        }
+    }
 }
 
 fn bytes_of(residues: usize, bits: u32) -> u64 {
     (residues as u64 * u64::from(bits)).div_ceil(8)
 }
 
-/// Compresses the encryption that `take` makes, which counts; `correct` checks the result. `printed` has
-/// the bytes of the encryption and the paper's time.
-fn compress_one(
-    setting: &mut Setting<'_>,
-    (lwe, secret): (LweParams, &[u64]),
-    runs: usize,
-    printed: (u64, f64),
-    take: impl Fn() -> Result<Lwe>,
-    correct: impl Fn(&SecretKey, &Layout, &[Ciphertext]) -> Result<bool>,
-) -> Result<Single> {
+fn one_set(setting: &mut Setting<'_>, set: &Set, runs: usize) -> Result<Single> {
+    let sample = Sample::new(setting, set)?;
+    let residues = match set.form {
+        Form::Lwe => set.n + 1,
+        Form::RlweCoefficient => 2 * set.n,
+    };
+
+    let lwe = sample.lwe();
     let public = setting.key.public().clone();
     let bits = lwe.modulus_bits();
     let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::parameters)?;
-    let key = CompressionKey::generate(&setting.key, &lwe, secret, setting.rng)
+    let key = CompressionKey::generate(&setting.key, &lwe, sample.secret(), setting.rng)
         .map_err(Error::parameters)?;
+
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
     let expanded = expanded.map_err(Error::parameters)?;
+
     let compress = || {
         milliseconds(|| {
             expanded
-                .compress(&layout, &[take()?])
+                .compress(&layout, &[sample.take()?])
                 .map_err(Error::parameters)
         })
     };
+
     // The first run is a warm-up.
     let ciphertexts = compress().0?;
     let times = (0..runs).map(|_| compress().1).collect();
+
     Ok(Single {
         n: lwe.dimension(),
         modulus_log2: bits,
-        uncompressed_bytes: printed.0,
+        uncompressed_bytes: bytes_of(residues, set.modulus_log2),
         compressed_bytes: public.params().ciphertext_bytes() as u64,
         compress_ms: median(times),
         expand_s: expand_ms / 1e3,
         expanded_bytes: expanded.bytes() as u64,
-        paper_ms: printed.1,
-        correct: correct(&setting.key, &layout, &ciphertexts)?,
+        paper_ms: set.paper_ms,
+        correct: sample.matches(&setting.key, &layout, &ciphertexts)?,
     })
 }

@@ -1,7 +1,8 @@
 //! The figure of times on lines and by whole tables, by number of records.
 //!
-//! Times are counts of operations times rates, as in a plan ([`Outline::answer`]). The rates of this
-//! machine are those of the sets that the figure measures; a model gives those of a large machine.
+//! Times are counts of operations times rates, as in a plan ([`Outline::answer`]). The rates of
+//! this machine are those of the sets that the figure measures; a model gives those of a large
+//! machine.
 
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Goal, Progress};
@@ -67,8 +68,9 @@ struct Measured {
 }
 
 impl Measured {
-    fn new([smaller, larger]: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Self> {
-        let of = |set| measure(Config::of(set), effort, progress);
+    fn new(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Self> {
+        let [smaller, larger] = sets;
+
         // The tables of the least set are short, for tests.
         let steps = (smaller == Set::Least).then_some(Steps::Two);
         let by = Some(Tables {
@@ -84,45 +86,55 @@ impl Measured {
             effort,
             progress,
         )?;
+
         Ok(Self {
-            lines: vec![of(smaller)?, of(larger)?],
+            lines: vec![
+                measure(Config::of(smaller), effort, progress)?,
+                measure(Config::of(larger), effort, progress)?,
+            ],
             tables,
         })
     }
 
     /// Core seconds of a product and of a look-up.
     fn rate(&self, operation: Operation) -> f64 {
-        let seconds = |report: &DepirReport, count: u64| {
-            report.evaluate_s * report.threads as f64 / count as f64
-        };
         match (operation, self.lines.last()) {
-            (Operation::Term, Some(report)) => seconds(report, report.work.multiplications),
-            (Operation::Lookup, _) => seconds(&self.tables, self.tables.work.points),
+            (Operation::Term, Some(report)) => core_seconds(report, report.work.multiplications),
+            (Operation::Lookup, _) => core_seconds(&self.tables, self.tables.work.points),
             _ => Rates::BUILT_IN.one(operation),
         }
     }
 
     fn this_machine(&self, threads: usize) -> Result<Machine> {
-        let all = |operation| self.rate(operation) / threads as f64;
         Ok(Machine {
             name: format!("this machine, {threads} cores"),
-            rates: Rates::new(threads, |operation| self.rate(operation), all)?,
+            rates: Rates::new(
+                threads,
+                |operation| self.rate(operation),
+                |operation| self.rate(operation) / threads as f64,
+            )?,
             memory: papir_store::free_memory().unwrap_or(MEMORY),
         })
     }
 
-    /// The large machine, of the same cores. A product reads its coefficient from memory, and a look-up
-    /// is one random read.
-    fn large_machine(&self) -> Result<Machine> {
-        let all = |operation| {
-            let bound = match operation {
-                Operation::Term => BYTES_PER_TERM / STREAMED_BYTES_PER_SECOND,
-                Operation::Lookup => 1.0 / RANDOM_READS_PER_SECOND,
-                _ => 0.0,
-            };
-            (self.rate(operation) / CORES as f64).max(bound)
+    /// Core seconds of an operation when all cores of the large machine are busy. A product reads
+    /// its coefficient from memory, and a look-up is one random read.
+    fn bounded_rate(&self, operation: Operation) -> f64 {
+        let bound = match operation {
+            Operation::Term => BYTES_PER_TERM / STREAMED_BYTES_PER_SECOND,
+            Operation::Lookup => 1.0 / RANDOM_READS_PER_SECOND,
+            _ => 0.0,
         };
-        let rates = Rates::new(CORES, |operation| self.rate(operation), all)?;
+        (self.rate(operation) / CORES as f64).max(bound)
+    }
+
+    /// The large machine, of the same cores.
+    fn large_machine(&self) -> Result<Machine> {
+        let rates = Rates::new(
+            CORES,
+            |operation| self.rate(operation),
+            |operation| self.bounded_rate(operation),
+        )?;
         Ok(Machine {
             name: format!("model, {CORES} cores"),
             rates,
@@ -131,11 +143,23 @@ impl Measured {
     }
 }
 
+fn core_seconds(report: &DepirReport, count: u64) -> f64 {
+    report.evaluate_s * report.threads as f64 / count as f64
+}
+
 /// A way of evaluation on a machine, by number of records; `None` where it is impossible.
 struct Series<'a> {
     machine: &'a Machine,
     name: String,
     outlines: Vec<(u64, Option<Outline>)>,
+}
+
+/// Tables and lines for the same number of records.
+struct Comparison<'a> {
+    records: u64,
+    tables: &'a Outline,
+    /// Time by the tables over time on the lines.
+    ratio: f64,
 }
 
 impl<'a> Series<'a> {
@@ -183,53 +207,75 @@ impl<'a> Series<'a> {
     }
 
     fn curve(&self) -> Curve {
-        let point = |(records, outline): (u64, &Outline)| {
-            (records as f64, 1e3 * self.machine.seconds(outline))
-        };
+        let points = self
+            .possible()
+            .map(|(records, outline)| (records as f64, 1e3 * self.machine.seconds(outline)))
+            .collect();
+
         Curve {
             name: format!("{}: {}", self.machine.name, self.name),
-            points: self.possible().map(point).collect(),
+            points,
         }
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        let row = |(records, outline): (u64, &Outline)| {
-            let seconds = self.machine.seconds(outline);
-            vec![
-                records.to_string(),
-                self.machine.name.clone(),
-                self.name.clone(),
-                outline.simplex.variables.to_string(),
-                outline.simplex.degree.to_string(),
-                outline.ring_degree.to_string(),
-                format!("{:.1e}", outline.multiplications),
-                format!("{:.1e}", outline.lookups),
-                display(outline.table_bytes as u64),
-                format!("{:.3}", seconds * outline.indices() as f64),
-                format!("{:.4}", 1e3 * seconds),
-                "predicted".to_owned(),
-            ]
-        };
-        self.possible().map(row).collect()
+        self.possible()
+            .map(|(records, outline)| self.row(records, outline))
+            .collect()
+    }
+
+    fn row(&self, records: u64, outline: &Outline) -> Vec<String> {
+        let seconds = self.machine.seconds(outline);
+        vec![
+            records.to_string(),
+            self.machine.name.clone(),
+            self.name.clone(),
+            outline.simplex.variables.to_string(),
+            outline.simplex.degree.to_string(),
+            outline.ring_degree.to_string(),
+            format!("{:.1e}", outline.multiplications),
+            format!("{:.1e}", outline.lookups),
+            display(outline.table_bytes as u64),
+            format!("{:.3}", seconds * outline.indices() as f64),
+            format!("{:.4}", 1e3 * seconds),
+            "predicted".to_owned(),
+        ]
+    }
+
+    /// Compares these tables with lines, where both are possible.
+    fn comparisons(&self, lines: &Self) -> Vec<Comparison<'_>> {
+        let mut comparisons = Vec::new();
+        for ((records, tables), (_, lines)) in self.outlines.iter().zip(&lines.outlines) {
+            if let (Some(tables), Some(lines)) = (tables, lines) {
+                comparisons.push(Comparison {
+                    records: *records,
+                    tables,
+                    ratio: self.machine.seconds(tables) / self.machine.seconds(lines),
+                });
+            }
+        }
+        comparisons
     }
 
     /// A sentence on where these tables are faster than these lines.
     fn against(&self, lines: &Self) -> String {
-        let both = self.outlines.iter().zip(&lines.outlines);
-        let times: Vec<(u64, &Outline, f64)> = both
-            .filter_map(|((records, tables), (_, lines))| {
-                let tables = tables.as_ref()?;
-                let lines = lines.as_ref()?;
-                let ratio = self.machine.seconds(tables) / self.machine.seconds(lines);
-                Some((*records, tables, ratio))
-            })
-            .collect();
+        let comparisons = self.comparisons(lines);
         let who = format!("{}: {}", self.machine.name, self.name);
-        let Some((most, longest, ratio)) = times.last() else {
+        let Some(Comparison {
+            records: most,
+            tables: longest,
+            ratio,
+        }) = comparisons.last()
+        else {
             return format!("{who} hold none of these numbers of records.");
         };
-        match times.iter().find(|(_, _, ratio)| *ratio < 1.0) {
-            Some((records, tables, ratio)) => format!(
+
+        match comparisons.iter().find(|found| found.ratio < 1.0) {
+            Some(Comparison {
+                records,
+                tables,
+                ratio,
+            }) => format!(
                 "{who} are faster than {} from {records} records on, in {}: {ratio:.2} of the time.",
                 lines.name,
                 display(tables.table_bytes as u64),
@@ -244,20 +290,38 @@ impl<'a> Series<'a> {
     }
 }
 
+/// Lines, and the tables that are compared with them.
+struct Pair<'a> {
+    lines: Series<'a>,
+    tables: Series<'a>,
+}
+
 /// Measures the sets and predicts the other points.
 pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let measured = Measured::new(sets, effort, progress)?;
     let this = measured.this_machine(effort.threads)?;
     let large = measured.large_machine()?;
-    // Lines, then the tables that are compared with them.
+
     let pairs = [
-        (Series::lines(&this), Series::tables(&this, this.memory)),
-        (Series::lines(&large), Series::tables(&large, large.memory)),
-        (Series::paper_lines(&this), Series::paper_tables(&this)),
-        (Series::paper_lines(&large), Series::paper_tables(&large)),
+        Pair {
+            lines: Series::lines(&this),
+            tables: Series::tables(&this, this.memory),
+        },
+        Pair {
+            lines: Series::lines(&large),
+            tables: Series::tables(&large, large.memory),
+        },
+        Pair {
+            lines: Series::paper_lines(&this),
+            tables: Series::paper_tables(&this),
+        },
+        Pair {
+            lines: Series::paper_lines(&large),
+            tables: Series::paper_tables(&large),
+        },
     ];
     let far = Series::tables(&large, FAR_MEMORY);
-    let point = |report: &DepirReport| (report.records as f64, report.answer_ms_per_index);
+
     let mut rows: Vec<_> = measured
         .lines
         .iter()
@@ -267,24 +331,59 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
     let mut curves = vec![
         Curve {
             name: "measured: lines".to_owned(),
-            points: measured.lines.iter().map(point).collect(),
+            points: measured.lines.iter().map(measured_point).collect(),
         },
         Curve {
             name: "measured: whole tables".to_owned(),
-            points: vec![point(&measured.tables)],
+            points: vec![measured_point(&measured.tables)],
         },
     ];
-    for (lines, tables) in &pairs {
+
+    for Pair { lines, tables } in &pairs {
         rows.extend(lines.rows().into_iter().chain(tables.rows()));
         curves.extend([lines.curve(), tables.curve()]);
     }
     rows.extend(far.rows());
     curves.push(far.curve());
+
+    let columns = [
+        "records",
+        "machine",
+        "way",
+        "m",
+        "D",
+        "n",
+        "products",
+        "look-ups",
+        "tables",
+        "s per query",
+        "ms per index",
+        "source",
+    ];
+
+    let correct = measured
+        .lines
+        .iter()
+        .chain([&measured.tables])
+        .all(|report| report.correct);
+
+    Ok(Rows {
+        columns: titles(&columns),
+        rows,
+        notes: notes(&measured, &pairs, &far),
+        curves,
+        axes: ["records", "ms per index"],
+        correct,
+    })
+}
+
+fn notes(measured: &Measured, pairs: &[Pair<'_>], far: &Series<'_>) -> Vec<String> {
     let mut notes: Vec<String> = pairs
         .iter()
-        .map(|(lines, tables)| tables.against(lines))
+        .map(|pair| pair.tables.against(&pair.lines))
         .collect();
-    notes.push(far.against(&pairs[1].0));
+    notes.push(far.against(&pairs[1].lines));
+
     notes.push(format!(
         "Predicted: counts of operations times {:.1e} s a product and {:.1e} s a look-up on one core, as \
          measured here. Lines have the fastest number of variables, as papir chooses it, and tables the one \
@@ -303,38 +402,15 @@ pub(super) fn crossing(sets: [Set; 2], effort: Effort, progress: &dyn Progress) 
         "Rings of degree 2^16 and degrees above 38 are predicted only. Such a ring has 2^15 slots."
             .to_owned(),
     );
-    let columns = [
-        "records",
-        "machine",
-        "way",
-        "m",
-        "D",
-        "n",
-        "products",
-        "look-ups",
-        "tables",
-        "s per query",
-        "ms per index",
-        "source",
-    ];
-    let correct = measured
-        .lines
-        .iter()
-        .chain([&measured.tables])
-        .all(|report| report.correct);
-    Ok(Rows {
-        columns: titles(&columns),
-        rows,
-        notes,
-        curves,
-        axes: ["records", "ms per index"],
-        correct,
-    })
+    notes
+}
+
+fn measured_point(report: &DepirReport) -> (f64, f64) {
+    (report.records as f64, report.answer_ms_per_index)
 }
 
 fn measured_row(report: &DepirReport) -> Vec<String> {
     let looked_up = report.tabulated.is_some();
-    let count = |number: u64| format!("{:.1e}", number as f64);
     vec![
         report.records.to_string(),
         format!("this machine, {} cores", report.threads),
@@ -342,11 +418,15 @@ fn measured_row(report: &DepirReport) -> Vec<String> {
         report.variables.to_string(),
         report.degree.to_string(),
         report.ring_degree.to_string(),
-        count(report.work.multiplications),
-        count(if looked_up { report.work.points } else { 0 }),
+        scientific(report.work.multiplications),
+        scientific(if looked_up { report.work.points } else { 0 }),
         display(report.table_bytes),
         format!("{:.3}", report.answer_s),
         format!("{:.4}", report.answer_ms_per_index),
         "measured".to_owned(),
     ]
+}
+
+fn scientific(number: u64) -> String {
+    format!("{:.1e}", number as f64)
 }

@@ -27,6 +27,7 @@ pub(super) fn one_step(degree: f64, ln_q: f64, variables: f64) -> Count {
 pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Count {
     let spread = degree.ln() + ln_q.ln();
     let c = (ln_f + degree * spread).ln();
+
     let lookups =
         (degree * degree * ln_q * spread + degree * ln_q * ln_f) / ((degree * ln_q).ln() * c);
     let power = variables + 1.0;
@@ -65,6 +66,7 @@ mod tests {
             };
             let ln_q = 20.0 * std::f64::consts::LN_2;
             let near = |estimate: f64, exact: f64| (0.3..3.0).contains(&(estimate / exact));
+
             let estimate = one_step(degree as f64, ln_q, 4.0);
             let counted = exact(simplex, 19.0, 20f64.exp2(), Steps::One);
             assert!(
@@ -75,6 +77,7 @@ mod tests {
                 near(estimate.entries, counted.entries),
                 "{degree}: {estimate:?}, {counted:?}"
             );
+
             let estimate = two_steps(degree as f64, ln_q, 4.0, 19.0 * std::f64::consts::LN_2);
             let counted = exact(simplex, 19.0, 20f64.exp2(), Steps::Two);
             assert!(

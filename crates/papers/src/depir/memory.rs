@@ -10,20 +10,25 @@ use crate::Result;
 /// Memory of the program itself and of small buffers.
 const OTHER_BYTES: u64 = 32 << 20;
 
-/// Bytes of memory that a measurement needs on this many threads.
+/// Bytes of memory that a measurement needs on `threads` threads.
 ///
-/// On lines, each thread evaluates a contraction of f modulo another prime. It has the contraction's
-/// coefficients twice, the second time in the form that the kernel reads.
+/// On lines, each thread evaluates a contraction of f modulo another prime. It has the
+/// contraction's coefficients twice, the second time in the form that the kernel reads.
 pub(super) fn memory(params: &DepirParams, threads: usize) -> u64 {
     let description = params.describe();
     let ring = params.bv().ring();
     let Simplex { variables, degree } = params.simplex();
+
     let contracted = threads.min(ring.len()) * 8 * terms(variables - 1, degree);
-    // As bytes, bodies, masks, starts and slopes; values before and after interpolation and in an answer.
+
+    // As bytes, bodies, masks, starts and slopes; values before and after interpolation and in an
+    // answer.
     let words = ring.len() * params.ring_degree();
     let query = 4 * words * 5 * variables + 4 * words * 4 * (degree + 1);
+
     // Records as stored, as read and as entries.
     let records = 3 * description.shape.total_bytes();
+
     description.sizes.database + records + (contracted + query) as u64 + OTHER_BYTES
 }
 
@@ -45,9 +50,11 @@ mod tests {
     fn sets_that_exceed_the_memory_are_refused() {
         let params = Set::Medium.params().unwrap();
         assert!(memory(&params, 2) - memory(&params, 1) >= 8 * 13_983_816);
+
         let Some(free) = papir_store::free_memory() else {
             return;
         };
+
         assert!(check_memory(&Set::Least.params().unwrap(), 1).is_ok());
         let error = check_needed("depir", 2 * free).unwrap_err().to_string();
         assert!(

@@ -20,7 +20,7 @@ fn seconds(description: &Description, rates: &Rates, threads: usize) -> [f64; 2]
     [&description.work.setup, &description.work.answer].map(|work| work.seconds(rates, threads))
 }
 
-/// A sentence on what a measurement costs, said before it starts.
+/// Describes the costs of a measurement before it starts.
 ///
 /// # Errors
 /// The errors of the parameters.
@@ -51,6 +51,7 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
     let [setup, answer] = seconds(&description, &loaded.rates, effort.threads);
     let count = |operation| format!("{:.2e}", description.work.answer.times(operation));
     let sizes = description.sizes;
+
     let rows = [
         (
             "set",
@@ -92,6 +93,7 @@ pub fn predict(config: Config<'_>, effort: Effort, loaded: &LoadedRates) -> Resu
             format!("{:.1}", 1e3 * answer / params.ring_degree() as f64),
         ),
     ];
+
     Ok(SheetReport {
         name: config.set.name(),
         what: "Doubly-efficient PIR: a set that is predicted, not measured",
@@ -135,6 +137,7 @@ mod tests {
                 (params.ring_degree(), params.simplex()),
                 (outline.ring_degree, outline.simplex)
             );
+
             let description = params.describe();
             assert_eq!(
                 (

@@ -37,10 +37,11 @@ pub enum Set {
     Tiny,
     /// 46,376 records of 2 bytes: four variables of degree 30.
     Small,
-    /// 15,020,334 records of 2 bytes: 44 variables of degree 6, rings of degree 2¹³. The paper's five
-    /// variables of degree 68 need a ring that is not secure.
+    /// 15,020,334 records of 2 bytes: 44 variables of degree 6, rings of degree 2¹³. The paper's
+    /// five variables of degree 68 need a ring that is not secure.
     Medium,
-    /// 185,250,786 records of 2 bytes: 48 variables of degree 7, rings of degree 2¹⁴. Predicted only.
+    /// 185,250,786 records of 2 bytes: 48 variables of degree 7, rings of degree 2¹⁴. Predicted
+    /// only.
     Large,
     /// 35 records, for tests.
     Least,
@@ -206,9 +207,11 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
         let bench = Bench::prepare(config, progress)?;
+
         progress.stage("queries", effort.runs as u64);
         let mut resident = Resident::after_setup();
         let mut runs = Vec::new();
+
         for _ in 0..effort.runs {
             if let Some(resident) = &mut resident {
                 resident.before_answer();
@@ -216,7 +219,8 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
             runs.push(bench.run()?);
             progress.advance(1);
         }
-        Ok(bench.report(config, effort, backend, (&runs, resident)))
+
+        Ok(bench.report(config, effort, backend, &runs, resident))
     })
 }
 
@@ -243,20 +247,24 @@ struct Run {
 impl Bench {
     fn prepare(config: Config<'_>, progress: &dyn Progress) -> Result<Self> {
         let params = config.params()?;
+
         if config.by.is_some() {
             papir_store::check_memory(&params.table_lengths(), config.tables.is_some())?;
         } else {
             check_memory(&params, rayon::current_num_threads())?;
         }
+
         let records = Synthetic::of(params.shape());
         let mut scratch: Box<dyn Scratch> = match config.tables {
             Some(folder) => Box::new(ScratchFolder::open(folder).map_err(table_folder_error)?),
             None => Box::new(InMemory),
         };
+
         let mut rng = UnwrapErr(SysRng);
         let (server, preprocess_s) = timed(|| {
             DepirServer::setup_resumable(params, &records, &mut *scratch, &mut rng, progress)
         });
+
         Ok(Self {
             records,
             server: server?,
@@ -272,24 +280,31 @@ impl Bench {
         let indices: Vec<u64> = (0..params.ring_degree())
             .map(|_| rng.next_u64() % count)
             .collect();
+
         let client = DepirClient::new(params.clone(), self.server.public().clone())?;
+
         let mut run = Run {
             compared: indices.len(),
             ..Run::default()
         };
+
+        // Timed with its encoding, as a client sends bytes.
         let (created, seconds) = timed(|| {
             let (secret, query) = client.query(None, &indices, &mut rng)?;
             Ok::<_, papir_core::Error>((secret, query.encode(params)))
         });
         run.query = seconds;
         let (secret, query) = created?;
+
         let (answer, seconds) = timed(|| self.answer(&query, &mut run));
         run.answer = seconds;
         let answer = answer?;
+
         let (found, seconds) =
             timed(|| client.extract(secret, DepirAnswer::decode(params, &answer)?));
         run.extract = seconds;
         run.correct = found.is_ok_and(|found| self.records_match(&indices, &found));
+
         Ok(run)
     }
 
@@ -298,6 +313,7 @@ impl Bench {
         let params = self.server.params();
         let query = DepirQuery::decode(params, query)?;
         let ciphertexts = self.server.expand(&query);
+
         let (residues, seconds) = timed(|| {
             let points = self.server.points(&ciphertexts)?;
             let (residues, lookups) = self.server.evaluate(&points, 0);
@@ -305,16 +321,18 @@ impl Bench {
             Ok::<_, papir_core::Error>(residues)
         });
         run.evaluate = seconds;
+
         let (words, seconds) = timed(|| residues.map(|residues| self.server.switch(&residues)));
         run.switch = seconds;
+
         Ok(DepirAnswer::new(words?).encode(params))
     }
 
     fn records_match(&self, indices: &[u64], found: &[Record]) -> bool {
-        let right = |(&index, record): (&u64, &Record)| {
-            read_record(&self.records, index).is_ok_and(|expected| expected == *record)
-        };
-        found.len() == indices.len() && indices.iter().zip(found).all(right)
+        found.len() == indices.len()
+            && indices.iter().zip(found).all(|(&index, record)| {
+                read_record(&self.records, index).is_ok_and(|expected| expected == *record)
+            })
     }
 
     fn report(
@@ -322,17 +340,21 @@ impl Bench {
         config: Config<'_>,
         effort: Effort,
         backend: &'static str,
-        (runs, resident): (&[Run], Option<Resident>),
+        runs: &[Run],
+        resident: Option<Resident>,
     ) -> DepirReport {
         let params = self.server.params();
         let description = params.describe();
         let ring = params.bv().ring();
         let Simplex { variables, degree } = params.simplex();
+
         let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
         let answer_s = median_of(|run| run.answer);
         let lookups = runs.last().map(|run| run.lookups).unwrap_or_default();
+
         let tabulation = params.tabulation();
         let levels = self.server.structure(0).map(Structure::levels);
+
         DepirReport {
             part: "depir",
             set: config.set.name(),
@@ -410,6 +432,10 @@ fn table_folder_error(error: impl ToString) -> Error {
     Error::usage("the folder of tables", error)
 }
 
+fn seconds(seconds: f64) -> String {
+    format!("{seconds:.2} s")
+}
+
 impl DepirReport {
     /// Writes the report as a table.
     ///
@@ -425,7 +451,6 @@ impl DepirReport {
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let seconds = |seconds: f64| format!("{seconds:.2} s");
         let method = match (self.tabulated, self.levels) {
             (Some(tabulated), Some([direct, reduced])) => format!(
                 "structure, {tabulated} of {} variables tabulated, {direct} primes looked up and {reduced} reduced again",
@@ -433,6 +458,7 @@ impl DepirReport {
             ),
             _ => "on lines, no table".to_owned(),
         };
+
         vec![
             (
                 "set",

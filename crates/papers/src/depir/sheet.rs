@@ -100,6 +100,7 @@ impl Sheet {
             axes,
             correct,
         } = (self.run)(sets, effort, progress)?;
+
         Ok(SheetReport {
             name: self.name,
             what: self.what,
@@ -124,6 +125,7 @@ impl SheetReport {
             .chain(self.rows.iter().cloned())
             .collect();
         write_columns(out, &lines)?;
+
         for note in &self.notes {
             writeln!(out, "{note}")?;
         }

@@ -57,7 +57,9 @@ struct Optimization {
 const fn row(
     name: &'static str,
     steps: Steps,
-    (variables, degree, roots): (usize, usize, Option<u64>),
+    variables: usize,
+    degree: usize,
+    roots: Option<u64>,
     paper: [f64; 2],
 ) -> Optimization {
     Optimization {
@@ -75,14 +77,14 @@ const FOURIER: &str = "+ Fourier decomposition";
 const TOTAL: &str = "+ total degree";
 
 const TABLE_2: [Optimization; 8] = [
-    row(NONE, Steps::One, (5, 80, None), [6.9e11, 3.3e78]),
-    row(FOURIER, Steps::One, (5, 80, Some(83)), [4.2e10, 3.4e18]),
-    row(TOTAL, Steps::One, (5, 39, Some(41)), [1.1e10, 4.4e16]),
-    row(TOTAL, Steps::One, (4, 69, Some(71)), [3.1e10, 7.5e14]),
-    row(NONE, Steps::Two, (5, 80, None), [2.1e14, 3.0e19]),
-    row(FOURIER, Steps::Two, (5, 80, Some(83)), [3.8e12, 9.1e15]),
-    row(TOTAL, Steps::Two, (5, 39, Some(41)), [5.0e11, 7.6e13]),
-    row(TOTAL, Steps::Two, (4, 69, Some(71)), [2.5e12, 5.3e11]),
+    row(NONE, Steps::One, 5, 80, None, [6.9e11, 3.3e78]),
+    row(FOURIER, Steps::One, 5, 80, Some(83), [4.2e10, 3.4e18]),
+    row(TOTAL, Steps::One, 5, 39, Some(41), [1.1e10, 4.4e16]),
+    row(TOTAL, Steps::One, 4, 69, Some(71), [3.1e10, 7.5e14]),
+    row(NONE, Steps::Two, 5, 80, None, [2.1e14, 3.0e19]),
+    row(FOURIER, Steps::Two, 5, 80, Some(83), [3.8e12, 9.1e15]),
+    row(TOTAL, Steps::Two, 5, 39, Some(41), [5.0e11, 7.6e13]),
+    row(TOTAL, Steps::Two, 4, 69, Some(71), [2.5e12, 5.3e11]),
 ];
 
 const LOG2_Q: f64 = 1000.0;
@@ -91,16 +93,18 @@ const RING_DEGREE: f64 = 65_536.0;
 /// The smallest primes that are 1 modulo 2nk and have a product of at least Q.
 fn primes_for(roots: u64) -> Vec<u64> {
     let step = 2 * RING_DEGREE as u64 * roots;
+    let mut primes = Vec::new();
     let mut left = LOG2_Q;
-    (1..)
-        .map(|i| i * step + 1)
-        .filter(|&q| is_prime(q))
-        .take_while(|&q| {
-            let needed = left > 0.0;
-            left -= (q as f64).log2();
-            needed
-        })
-        .collect()
+    let mut candidate = 1u64;
+
+    while left > 0.0 {
+        candidate += step;
+        if is_prime(candidate) {
+            left -= (candidate as f64).log2();
+            primes.push(candidate);
+        }
+    }
+    primes
 }
 
 impl Optimization {
@@ -120,11 +124,13 @@ impl Optimization {
                 degree * degree * RING_DEGREE * (LOG2_Q - 1.0) * std::f64::consts::LN_2,
             ),
         };
+
         let variables = self.variables as f64;
         let count = match self.steps {
             Steps::One => one_step(degree, ln_q, variables),
             _ => two_steps(degree, ln_q, variables, LN_T),
         };
+
         Count {
             lookups: points * count.lookups,
             ..count
@@ -139,12 +145,14 @@ impl Optimization {
             variables: self.variables,
             degree: self.degree,
         };
+
         let counts: Vec<Count> = primes_for(roots)
             .into_iter()
             .map(|q| exact(simplex, LOG2_F, q as f64, self.steps))
             .collect();
         let lookups = counts.iter().map(|count| count.lookups).sum::<f64>();
         let entries = counts.iter().map(|count| count.entries).fold(0.0, f64::max);
+
         Some(Count {
             lookups: RING_DEGREE * roots as f64 * lookups,
             entries,
@@ -152,31 +160,34 @@ impl Optimization {
     }
 
     fn cells(&self) -> Vec<String> {
-        let number = |number: f64| format!("{number:.1e}");
         let estimate = self.estimate();
         let exact = self.exact();
-        let counted = |value: fn(&Count) -> f64| {
-            exact
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |count| number(value(count)))
+        let steps = if self.steps == Steps::One {
+            "one"
+        } else {
+            "two"
         };
+
         vec![
-            if self.steps == Steps::One {
-                "one"
-            } else {
-                "two"
-            }
-            .to_owned(),
+            steps.to_owned(),
             self.name.to_owned(),
             self.variables.to_string(),
-            number(self.paper[0]),
-            number(estimate.lookups),
-            counted(|count| count.lookups),
-            number(self.paper[1]),
-            number(estimate.entries),
-            counted(|count| count.entries),
+            scientific(self.paper[0]),
+            scientific(estimate.lookups),
+            scientific_or_dash(exact.map(|count| count.lookups)),
+            scientific(self.paper[1]),
+            scientific(estimate.entries),
+            scientific_or_dash(exact.map(|count| count.entries)),
         ]
     }
+}
+
+fn scientific(number: f64) -> String {
+    format!("{number:.1e}")
+}
+
+fn scientific_or_dash(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), scientific)
 }
 
 fn table_2() -> Rows {
@@ -191,13 +202,15 @@ fn table_2() -> Rows {
         "formula",
         "exact",
     ]);
+
     let mut rows: Vec<Vec<String>> = TABLE_2.iter().map(Optimization::cells).collect();
     if let Ok(outline) = Outline::best(1 << 20, Goal::MinTime) {
         let mut ours = titles(&["none", "papir: on lines", "", "", "", "0", "", "", ""]);
         ours[2] = outline.simplex.variables.to_string();
-        ours[8] = format!("{:.1e}", outline.simplex.len() as f64);
+        ours[8] = scientific(outline.simplex.len() as f64);
         rows.push(ours);
     }
+
     let notes = titles(&[
         "Look-ups and entries as printed, by Propositions 5.3 and 5.4 with the exact primes of Q, and by exact lists of small primes.",
         "The printed entries lack the propositions' factor 1/(m + 1), and the last row's are a tenth of what the same rule gives. The counts for `none` are those of (Q/2)^(D^2 n), not of the printed D^3 n.",
@@ -292,6 +305,7 @@ const fn published(
 impl Published {
     fn cells(&self) -> Vec<String> {
         let [up, down] = self.megabytes;
+
         vec![
             self.name.to_owned(),
             "paper, 16 threads".to_owned(),
@@ -307,11 +321,24 @@ impl Published {
             format!("{:.3}", self.amortized_ms),
         ]
     }
+
+    /// Cells of Table 4: costs per index.
+    fn per_index_cells(&self) -> Vec<String> {
+        let slots = RING_DEGREE;
+        vec![
+            "DEPIR, printed".to_owned(),
+            bytes(1e9 * self.gigabytes.iter().sum::<f64>()),
+            format!("{slots:.0}"),
+            format!("{:.0}", self.amortized_ms),
+            format!("{:.1}", self.megabytes.iter().sum::<f64>() * 1e3 / slots),
+            self.records.to_string(),
+            "2 B".to_owned(),
+        ]
+    }
 }
 
 /// A measured set as a row.
 fn measured(report: &DepirReport, name: &str) -> Vec<String> {
-    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
     vec![
         name.to_owned(),
         format!("papir, measured, {} threads", report.threads),
@@ -319,8 +346,8 @@ fn measured(report: &DepirReport, name: &str) -> Vec<String> {
         report.variables.to_string(),
         report.degree.to_string(),
         format!("{:.0}", report.log2_modulus),
-        megabytes(report.query_bytes),
-        megabytes(report.answer_bytes),
+        megabytes(report.query_bytes as f64),
+        megabytes(report.answer_bytes as f64),
         bytes(4.0 * report.records as f64),
         format!("{:.1}", report.preprocess_s),
         format!("{:.2}", report.answer_s),
@@ -357,6 +384,7 @@ impl Predicted {
             answer_bytes,
             ..
         } = self.outline;
+
         vec![
             name.to_owned(),
             format!("papir, predicted, {threads} threads"),
@@ -364,12 +392,36 @@ impl Predicted {
             simplex.variables.to_string(),
             simplex.degree.to_string(),
             format!("{modulus_bits:.0}"),
-            format!("{:.1}", query_bytes / 1e6),
-            format!("{:.1}", answer_bytes / 1e6),
+            megabytes(query_bytes),
+            megabytes(answer_bytes),
             bytes(4.0 * simplex.len() as f64),
             "-".to_owned(),
             format!("{:.0}", self.seconds),
             format!("{:.3}", self.amortized_ms()),
+        ]
+    }
+
+    /// Cells of Table 4: costs per index.
+    fn per_index_cells(&self, records: u64, threads: usize) -> Vec<String> {
+        let Outline {
+            ring_degree,
+            query_bytes,
+            answer_bytes,
+            simplex,
+            ..
+        } = self.outline;
+
+        vec![
+            format!("DEPIR, papir, predicted, {threads} threads"),
+            bytes(4.0 * simplex.len() as f64),
+            ring_degree.to_string(),
+            format!("{:.0}", self.amortized_ms()),
+            format!(
+                "{:.1}",
+                (query_bytes + answer_bytes) / 1e3 / ring_degree as f64
+            ),
+            records.to_string(),
+            "2 B".to_owned(),
         ]
     }
 }
@@ -383,11 +435,16 @@ fn bytes(bytes: f64) -> String {
         ("MB", 1e6),
         ("kB", 1e3),
     ];
-    let unit = units.iter().find(|(_, size)| bytes >= *size);
-    unit.map_or_else(
-        || format!("{bytes:.0} B"),
-        |(unit, size)| format!("{:.1} {unit}", bytes / size),
-    )
+    for (unit, size) in units {
+        if bytes >= size {
+            return format!("{:.1} {unit}", bytes / size);
+        }
+    }
+    format!("{bytes:.0} B")
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1}", bytes / 1e6)
 }
 
 fn measured_sets(
@@ -402,6 +459,7 @@ fn measured_sets(
 
 fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let reports = measured_sets(sets, effort, progress)?;
+
     let columns = titles(&[
         "set",
         "source",
@@ -416,6 +474,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "runtime s",
         "ms per index",
     ]);
+
     let mut rows = Vec::new();
     for (place, published) in TABLE_3.iter().enumerate() {
         rows.push(published.cells());
@@ -428,6 +487,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
             ),
         });
     }
+
     let notes = titles(&[
         "The paper's times are for 16 threads; those of medium and large are its own extrapolations. Its preprocessing of tiny was 14 CPU-days as coded.",
         "Its modulus of 804 bits for small does not decrypt, its 1817 bits at n = 2^16 give 123 bits of security, and its rings of degree 2^16 have 2^15 slots, not 2^16.",
@@ -443,7 +503,41 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     })
 }
 
+/// Other schemes of Table 4, printed beside the medium set.
+const BESIDE_MEDIUM: &[[&str; 7]] = &[[
+    "FrodoPIR, printed",
+    "-",
+    "500",
+    "192",
+    "271",
+    "65536",
+    "1 KB",
+]];
+/// Other schemes of Table 4, printed beside the large set.
+const BESIDE_LARGE: &[[&str; 7]] = &[
+    [
+        "PianoPIR, printed",
+        "-",
+        "220000",
+        "14.5",
+        "68.9",
+        "134217728",
+        "8 B",
+    ],
+    [
+        "OnionPIR, printed",
+        "-",
+        "1",
+        "24900",
+        "192",
+        "65536",
+        "30 KB",
+    ],
+];
+
 fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
+    let [_, _, medium, large] = &TABLE_3;
+
     let reports = measured_sets([sets[0]; 2], effort, progress)?;
     let columns = titles(&[
         "scheme",
@@ -454,80 +548,16 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "N",
         "entry",
     ]);
+
     let mut rows = Vec::new();
-    for (place, rivals) in [
-        (
-            2,
-            &[[
-                "FrodoPIR, printed",
-                "-",
-                "500",
-                "192",
-                "271",
-                "65536",
-                "1 KB",
-            ]][..],
-        ),
-        (
-            3,
-            &[
-                [
-                    "PianoPIR, printed",
-                    "-",
-                    "220000",
-                    "14.5",
-                    "68.9",
-                    "134217728",
-                    "8 B",
-                ],
-                [
-                    "OnionPIR, printed",
-                    "-",
-                    "1",
-                    "24900",
-                    "192",
-                    "65536",
-                    "30 KB",
-                ],
-            ],
-        ),
-    ] {
-        let published = &TABLE_3[place];
-        let slots = RING_DEGREE;
-        rows.push(vec![
-            "DEPIR, printed".to_owned(),
-            bytes(1e9 * published.gigabytes.iter().sum::<f64>()),
-            format!("{slots:.0}"),
-            format!("{:.0}", published.amortized_ms),
-            format!(
-                "{:.1}",
-                published.megabytes.iter().sum::<f64>() * 1e3 / slots
-            ),
-            published.records.to_string(),
-            "2 B".to_owned(),
-        ]);
+    for (published, rivals) in [(medium, BESIDE_MEDIUM), (large, BESIDE_LARGE)] {
         let predicted = Predicted::new(published.records, &reports[0])?;
-        let Outline {
-            ring_degree,
-            query_bytes,
-            answer_bytes,
-            simplex,
-            ..
-        } = predicted.outline;
-        rows.push(vec![
-            format!("DEPIR, papir, predicted, {} threads", effort.threads),
-            bytes(4.0 * simplex.len() as f64),
-            ring_degree.to_string(),
-            format!("{:.0}", predicted.amortized_ms()),
-            format!(
-                "{:.1}",
-                (query_bytes + answer_bytes) / 1e3 / ring_degree as f64
-            ),
-            published.records.to_string(),
-            "2 B".to_owned(),
-        ]);
+
+        rows.push(published.per_index_cells());
+        rows.push(predicted.per_index_cells(published.records, effort.threads));
         rows.extend(rivals.iter().map(|rival| titles(rival)));
     }
+
     let notes = titles(&[
         "Rows marked as printed are quoted from the paper: none of these schemes was run here.",
         "The printed DEPIR rows divide by 2^16 indices, but the rings have 2^15 slots.",

@@ -76,6 +76,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     for block in figure.blocks {
         rows.extend(bench.rows(block)?);
     }
+
     Ok(FigureReport {
         figure: figure.name,
         what: figure.what.to_owned(),
@@ -90,7 +91,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     })
 }
 
-/// The paper's point of a row, and papir's if there is one.
+/// The paper's point of a row, and papir's, which rows without a time do not have.
 fn points(figure: &Figure, row: &Row) -> Vec<Point> {
     let paper = Point {
         entry: row.entry,
@@ -103,11 +104,15 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
         stages: row.paper_stages.clone(),
         server_ms: row.paper_server_ms,
     };
-    let timed = row
-        .papir
-        .cost()
-        .and_then(|cost| Some((cost, cost.server_ms?)));
-    let ours = timed.map(|(cost, server_ms)| Point {
+
+    let Some(cost) = row.papir.cost() else {
+        return vec![paper];
+    };
+    let Some(server_ms) = cost.server_ms else {
+        return vec![paper];
+    };
+
+    let ours = Point {
         source: Source::Papir,
         how: row.papir.label(),
         kb: Some(kb(cost)),
@@ -115,8 +120,8 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
         stages: stages(figure, cost, server_ms),
         server_ms,
         ..paper.clone()
-    });
-    std::iter::once(paper).chain(ours).collect()
+    };
+    vec![paper, ours]
 }
 
 /// Keys, query and download (including the hint), in KB of 1024 bytes.
@@ -135,6 +140,7 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
     if cost.stages.0.is_empty() {
         return Stages(vec![("predicted".to_owned(), server_ms)]);
     }
+
     let mut parts: Vec<(String, f64)> = Vec::new();
     for (stage, milliseconds) in &cost.stages.0 {
         let known = figure
@@ -147,12 +153,14 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
         } else {
             stage.as_str()
         };
+
         let name = known.unwrap_or(own);
         match parts.iter_mut().find(|part| part.0 == name) {
             Some(part) => part.1 += milliseconds,
             None => parts.push((name.to_owned(), *milliseconds)),
         }
     }
+
     // Last, so that a bar shows it above the named parts.
     parts.sort_by_key(|part| part.0 == "other");
     Stages(parts)
@@ -196,6 +204,7 @@ impl FigureReport {
             .chain(self.points.iter().map(Point::cells))
             .collect();
         write_columns(out, &lines)?;
+
         if self.points.iter().any(|point| point.how == "predicted") {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
@@ -206,23 +215,29 @@ impl FigureReport {
     }
 }
 
+fn dash() -> String {
+    "-".to_owned()
+}
+
 impl Point {
     fn cells(&self) -> Vec<String> {
-        let dash = || "-".to_owned();
         let [keys, query, download] = self.kb.map_or_else(
             || [dash(), dash(), dash()],
             |kb| kb.map(|kb| format!("{kb:.1}")),
         );
+
         let figures = match self.source {
             Source::Paper => "paper".to_owned(),
             Source::Papir => format!("papir, {}", self.how),
         };
+
         let parts: Vec<String> = self
             .stages
             .0
             .iter()
             .map(|(name, ms)| format!("{name} {ms:.1}"))
             .collect();
+
         vec![
             self.entry.to_owned(),
             self.scheme.to_owned(),

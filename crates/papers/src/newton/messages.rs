@@ -85,7 +85,7 @@ pub struct Messages {
     pub log_records: u32,
     /// Bytes per entry.
     pub entry_bytes: u64,
-    /// Bytes of a query; null if papir does not support this many records.
+    /// Bytes of a query; null if papir does not support the number of records.
     pub query_bytes: Option<u64>,
     /// Bytes of an answer.
     pub answer_bytes: Option<u64>,
@@ -116,6 +116,7 @@ fn messages(log_records: u32, entry_bytes: u64) -> Messages {
         .ok()
         .map(|params| params.describe().sizes);
     let printed = (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES);
+
     Messages {
         log_records,
         entry_bytes,
@@ -128,23 +129,27 @@ fn messages(log_records: u32, entry_bytes: u64) -> Messages {
 
 impl Messages {
     pub(super) fn line(&self) -> Vec<String> {
-        let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), display);
-        let paper = |i: usize, unit: &str| {
-            self.paper
-                .map_or_else(|| "-".to_owned(), |paper| format!("{}{unit}", paper[i]))
-        };
         vec![
             self.log_records.to_string(),
             display(self.entry_bytes),
-            size(self.query_bytes),
-            size(self.answer_bytes),
+            size_cell(self.query_bytes),
+            size_cell(self.answer_bytes),
             self.rate
                 .map_or_else(|| "-".to_owned(), |rate| format!("{rate:.5}")),
-            paper(0, " KB"),
-            paper(1, " KB"),
-            paper(2, ""),
+            self.paper_cell(0, " KB"),
+            self.paper_cell(1, " KB"),
+            self.paper_cell(2, ""),
         ]
     }
+
+    fn paper_cell(&self, i: usize, unit: &str) -> String {
+        self.paper
+            .map_or_else(|| "-".to_owned(), |paper| format!("{}{unit}", paper[i]))
+    }
+}
+
+fn size_cell(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), display)
 }
 
 #[cfg(test)]
@@ -161,12 +166,14 @@ mod tests {
             (Some(12 * 256 + 32), Some(2 * 9 * 256 + 32)),
             "256 bytes are two chunks"
         );
+
         assert!(
             rows[..3]
                 .iter()
                 .all(|row| (row.query_bytes, row.answer_bytes) == first)
         );
         assert!(rows[3].query_bytes.is_none(), "more than 2^20 records");
+
         let answers: Vec<u64> = by_entry()
             .iter()
             .map(|row| row.answer_bytes.unwrap())

@@ -83,10 +83,12 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         let lagrange = times::lagrange(config.lagrange, progress)?;
         let by_records = messages::by_records();
         let by_entry = messages::by_entry();
+
         let correct = times.iter().all(|one| one.correct) && lagrange.iter().all(|one| one.correct);
         let part = "newton";
         let threads = effort.threads;
         let rivals = messages::RIVALS.to_vec();
+
         Ok(NewtonReport {
             part,
             backend,
@@ -112,6 +114,7 @@ impl NewtonReport {
             "NOT PRIVATE: papir attack newton. {} threads, {}",
             self.threads, self.backend
         )?;
+
         writeln!(
             out,
             "\nRecords of 1,024 bits (NewtonPIR, Table 2), papir's figures followed by the paper's"
@@ -124,6 +127,7 @@ impl NewtonReport {
             .chain(self.times.iter().map(Times::line))
             .collect();
         write_columns(out, &lines)?;
+
         writeln!(
             out,
             "\nXu et al. (Table 3): an answer, predicted from one product in the ring"
@@ -133,6 +137,7 @@ impl NewtonReport {
             .chain(self.lagrange.iter().map(Lagrange::line))
             .collect();
         write_columns(out, &lines)?;
+
         for (what, rows) in [
             (
                 "entries of 256 B (Figure 3; Table 4 is the row of 2^20)",
@@ -141,6 +146,7 @@ impl NewtonReport {
             ("2^18 entries (Figure 4)", &self.by_entry),
         ] {
             writeln!(out, "\nMessages, {what}")?;
+
             let first = titles(&[
                 "log2 N",
                 "entry",
@@ -156,6 +162,7 @@ impl NewtonReport {
                 .collect();
             write_columns(out, &lines)?;
         }
+
         writeln!(
             out,
             "\nOther schemes (Table 4), quoted from the paper: none of them was run here"

@@ -90,31 +90,37 @@ fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
     let fresh = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
     let (prepared, setup_s) = timed(|| server.coefficients(fresh.modulus(), &NoProgress));
     drop(prepared?);
+
     let client = NewtonClient::new(params.clone(), server.public().clone())?;
     let mut times = [(); 3].map(|()| Vec::new());
     let mut correct = true;
+
     for run in 0..=runs {
         let index = rng.next_u64() % params.shape().records();
         let (query, query_s) = timed(|| client.query(None, &[index], rng));
         let (secret, query) = query?;
+
         let (answer, answer_s) = timed(|| server.answer(Session::anonymous(), &query));
         let answer = answer?;
+
         let (found, extract_s) = timed(|| client.extract(secret, answer));
         correct &= found
             .is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
+
         // The first run is a warm-up.
         if run > 0 {
-            times
-                .iter_mut()
-                .zip([query_s, answer_s, extract_s])
-                .for_each(|(all, one)| all.push(one));
+            for (all, one) in times.iter_mut().zip([query_s, answer_s, extract_s]) {
+                all.push(one);
+            }
         }
     }
+
     let [query_s, answer_s, extract_s] = times.map(median);
     let sizes = params.describe().sizes;
     let column = log_records
         .checked_sub(FIRST)
         .and_then(|column| PRINTED.get(column as usize));
+
     Ok(Times {
         log_records,
         setup_s,
@@ -134,57 +140,63 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     let key = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
     let n = &**key.modulus();
     let mut values = vec![0; count * n.words()];
-    values
-        .iter_mut()
-        .step_by(n.words())
-        .for_each(|word| *word = rng.next_u64());
+    for word in values.iter_mut().step_by(n.words()) {
+        *word = rng.next_u64();
+    }
+
     let (ciphertext, point) = encrypt(n, count as u64, rng);
     let (ring, c) = Ring::of(n, &ciphertext);
     let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;
     let correct = point.open(n, &answer)[..] == values[(count - 1) * n.words()..];
+
     let mut product = ring.one();
-    let ((), time) =
-        timed(|| (1..=STEPS).for_each(|j| product = xu::step(&ring, &c, &product, i64::from(j))));
-    let step = time / f64::from(STEPS);
-    progress.advance(1);
-    let sizes = params(1 << FIRST, RECORD_BITS)?.describe().sizes;
-    let columns = (FIRST..).zip(PRINTED_HOURS).map(|(log_records, paper_h)| {
-        let records = f64::from(log_records).exp2();
-        let answer = step * records * (records - 1.0);
-        let predicted_cents = cents(answer, sizes.query + sizes.answer);
-        Lagrange {
-            log_records,
-            predicted_answer_h: answer / 3600.0,
-            predicted_cents,
-            paper_h,
-            correct,
+    let ((), time) = timed(|| {
+        for j in 1..=STEPS {
+            product = xu::step(&ring, &c, &product, i64::from(j));
         }
     });
-    Ok(columns.collect())
+    let step = time / f64::from(STEPS);
+    progress.advance(1);
+
+    let sizes = params(1 << FIRST, RECORD_BITS)?.describe().sizes;
+    let mut columns = Vec::with_capacity(PRINTED_HOURS.len());
+    for (log_records, paper_h) in (FIRST..).zip(PRINTED_HOURS) {
+        let records = f64::from(log_records).exp2();
+        let answer = step * records * (records - 1.0);
+        columns.push(Lagrange {
+            log_records,
+            predicted_answer_h: answer / 3600.0,
+            predicted_cents: cents(answer, sizes.query + sizes.answer),
+            paper_h,
+            correct,
+        });
+    }
+    Ok(columns)
 }
 
 impl Times {
     pub(super) fn line(&self) -> Vec<String> {
-        let paper = |i: usize, unit: &str| {
-            self.paper.map_or_else(
-                || "-".to_owned(),
-                |paper| format!("{} {unit}", paper[i]).trim_end().to_owned(),
-            )
-        };
         vec![
             self.log_records.to_string(),
             format!("{:.2} s", self.setup_s),
-            paper(0, "s"),
+            self.paper_cell(0, "s"),
             format!("{:.1} µs", self.query_us),
-            paper(1, "µs"),
+            self.paper_cell(1, "µs"),
             format!("{:.3} s", self.answer_s),
-            paper(2, "s"),
+            self.paper_cell(2, "s"),
             format!("{:.2} ms", self.extract_ms),
-            paper(3, "ms"),
+            self.paper_cell(3, "ms"),
             format!("{:.5}", self.cents),
-            paper(4, ""),
+            self.paper_cell(4, ""),
             if self.correct { "yes" } else { "NO" }.to_owned(),
         ]
+    }
+
+    fn paper_cell(&self, i: usize, unit: &str) -> String {
+        self.paper.map_or_else(
+            || "-".to_owned(),
+            |paper| format!("{} {unit}", paper[i]).trim_end().to_owned(),
+        )
     }
 }
 

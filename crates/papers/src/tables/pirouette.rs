@@ -31,9 +31,10 @@ macro_rules! encrypted {
 /// Cores of the paper's parallel columns.
 const CORES: usize = 32;
 
-/// The rows of a plain database: Respire's query in KB and milliseconds; blocks of T-Respire's query and
-/// milliseconds on one core and on 32; Pirouette's on one core, and on 32 that share phase 0 or everything;
-/// factors by which Pirouette's query is smaller than those of Respire and T-Respire.
+/// The rows of a plain database: Respire's query in KB and milliseconds; blocks of T-Respire's
+/// query and milliseconds on one core and on 32; Pirouette's on one core, and on 32 that share
+/// phase 0 or everything; factors by which Pirouette's query is smaller than those of Respire and
+/// T-Respire.
 macro_rules! scaled {
     ([$kb:expr, $respire:expr], [$blocks:expr, $one:expr, $many:expr], [$plain:expr, $zero:expr, $all:expr],
      [$reduction:expr, $transciphered:expr]) => {

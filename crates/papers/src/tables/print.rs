@@ -43,6 +43,7 @@ impl TableReport {
             .chain(self.rows.iter().map(Row::cells))
             .collect();
         write_columns(out, &lines)?;
+
         let compared = self
             .rows
             .iter()
@@ -53,6 +54,7 @@ impl TableReport {
             out,
             "Total communication against the paper's: below in {below} of {compared} configurations, above in {above}."
         )?;
+
         print_scaling::write(out, &self.rows)?;
         self.write_notes(out)
     }
@@ -61,6 +63,7 @@ impl TableReport {
         for note in &self.notes {
             writeln!(out, "{note}")?;
         }
+
         if self
             .rows
             .iter()
@@ -68,6 +71,7 @@ impl TableReport {
         {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
+
         let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
         refusals.dedup();
         for refusal in refusals {
@@ -77,7 +81,7 @@ impl TableReport {
     }
 }
 
-/// Formats a number, or a dash if there is none.
+/// Formats a number, or a dash for `None`.
 fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
 }
@@ -103,6 +107,7 @@ impl Row {
     fn cells(&self) -> Vec<String> {
         let cost = self.papir.cost();
         let of = |value: fn(&Cost) -> Option<f64>, decimals| number(cost.and_then(value), decimals);
+
         vec![
             self.database.to_owned(),
             self.entry.to_owned(),

@@ -8,22 +8,30 @@ use super::scaling::{How, SMALLEST, Scaled};
 use super::{Row, Shared};
 use crate::Result;
 
+/// A row with a scaling.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    row: &'a Row,
+    scaled: &'a Scaled,
+}
+
 /// Writes the times of rows with a scaling as a table, and the ratios of query sizes as another.
-///
-/// # Errors
-/// I/O errors from `out`.
 pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
-    let scaled: Vec<(&Row, &Scaled)> = rows
-        .iter()
-        .filter_map(|row| Some((row, row.scaled.as_ref()?)))
-        .collect();
-    let Some((_, first)) = scaled.first() else {
+    let mut scaled = Vec::new();
+    for row in rows {
+        if let Some(times) = &row.scaled {
+            scaled.push(Line { row, scaled: times });
+        }
+    }
+    let Some(first) = scaled.first() else {
         return Ok(());
     };
+
     writeln!(
         out,
         "\nThreads and throughput (Tables 5 and 6); MB = 2^20 bytes"
     )?;
+
     let mut header = titles(&[
         "database",
         "scheme",
@@ -35,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
     ]);
     header.extend(titles(&["papir: 1 thread s", "MB/s"]));
     header.extend([
-        format!("{} threads s", first.threads),
+        format!("{} threads s", first.scaled.threads),
         "speed-up".to_owned(),
     ]);
     header.extend(titles(&[
@@ -44,18 +52,21 @@ pub(super) fn write(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
         "MB/s",
         "papir's figures",
     ]));
+
     let lines: Vec<_> = std::iter::once(header)
         .chain(scaled.iter().map(|one| time_cells(*one, &scaled)))
         .collect();
     write_columns(out, &lines)?;
+
     writeln!(
         out,
         "\nQuery bytes without envelopes, and how many times Pirouette's they are (Table 7)"
     )?;
+
     let header = titles(&["database", "scheme", "paper", "factor", "papir", "factor"]);
     let queries = scaled
         .iter()
-        .filter(|(_, scaled)| scaled.paper_reduction.is_some());
+        .filter(|line| line.scaled.paper_reduction.is_some());
     let lines: Vec<_> = std::iter::once(header)
         .chain(queries.map(|one| query_cells(*one, &scaled)))
         .collect();
@@ -73,19 +84,26 @@ fn ratio(one: Option<f64>, other: Option<f64>) -> String {
     })
 }
 
-fn time_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<String> {
-    let throughput = |milliseconds: Option<f64>| {
-        let mebibytes = scaled.database_bytes as f64 / f64::from(1 << 20);
-        milliseconds.map_or("-".to_owned(), |ms| format!("{:.0}", 1e3 * mebibytes / ms))
-    };
+/// MiB of the database per second.
+fn throughput(database_bytes: u64, milliseconds: Option<f64>) -> String {
+    let mebibytes = database_bytes as f64 / f64::from(1 << 20);
+    milliseconds.map_or("-".to_owned(), |ms| format!("{:.0}", 1e3 * mebibytes / ms))
+}
+
+fn time_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
+    let Line { row, scaled } = line;
+    let bytes = scaled.database_bytes;
+
     // The same scheme on one core.
-    let alone = all.iter().find(|(other, one)| {
-        other.database == row.database
+    let alone = all.iter().find(|other| {
+        let one = other.scaled;
+        other.row.database == row.database
             && one.shared == Shared::Nothing
             && (&one.configuration, one.blocks) == (&scaled.configuration, scaled.blocks)
     });
     let parallel = scaled.shared != Shared::Nothing;
-    let paper_alone = alone.map(|(_, one)| one.paper_ms).filter(|_| parallel);
+    let paper_alone = alone.map(|one| one.scaled.paper_ms).filter(|_| parallel);
+
     let shared = match scaled.shared {
         Shared::Nothing => "-",
         Shared::PhaseZero => "phase 0",
@@ -96,6 +114,7 @@ fn time_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<St
         How::Predicted => "predicted",
         How::Estimated => "estimated",
     };
+
     vec![
         row.database.to_owned(),
         row.scheme.to_owned(),
@@ -103,23 +122,32 @@ fn time_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<St
         scaled.cores.to_string(),
         seconds(Some(scaled.paper_ms)),
         ratio(paper_alone, Some(scaled.paper_ms)),
-        throughput(Some(scaled.paper_ms)),
+        throughput(bytes, Some(scaled.paper_ms)),
         seconds(scaled.one_ms),
-        throughput(scaled.one_ms),
+        throughput(bytes, scaled.one_ms),
         seconds(scaled.all_ms),
         ratio(scaled.one_ms, scaled.all_ms),
         seconds(scaled.cores_ms),
         ratio(scaled.one_ms, scaled.cores_ms),
-        throughput(scaled.cores_ms),
+        throughput(bytes, scaled.cores_ms),
         how.to_owned(),
     ]
 }
 
-fn query_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<String> {
-    let smallest = all.iter().find(|(other, one)| {
-        other.database == row.database && one.configuration.starts_with(&format!("{SMALLEST},"))
+fn query_cells(line: Line<'_>, all: &[Line<'_>]) -> Vec<String> {
+    let Line { row, scaled } = line;
+    let smallest = all.iter().find(|other| {
+        other.row.database == row.database
+            && other
+                .scaled
+                .configuration
+                .starts_with(&format!("{SMALLEST},"))
     });
-    let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
+    let query_bytes = scaled.query_bytes.map(|bytes| bytes as f64);
+    let smallest_bytes = smallest
+        .and_then(|one| one.scaled.query_bytes)
+        .map(|bytes| bytes as f64);
+
     vec![
         row.database.to_owned(),
         row.scheme.to_owned(),
@@ -132,9 +160,6 @@ fn query_cells((row, scaled): (&Row, &Scaled), all: &[(&Row, &Scaled)]) -> Vec<S
         scaled
             .query_bytes
             .map_or("-".to_owned(), |bytes| format!("{bytes} B")),
-        ratio(
-            bytes(scaled.query_bytes),
-            bytes(smallest.and_then(|(_, one)| one.query_bytes)),
-        ),
+        ratio(query_bytes, smallest_bytes),
     ]
 }

@@ -1,4 +1,4 @@
-//! Tables that compare properties of schemes, quoted as printed: Table 1 of three papers.
+//! Quoted tables of properties: Table 1 of three papers.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ pub struct Quoted {
     pub notes: &'static [&'static str],
 }
 
-/// The content of such a table.
+/// The content of a quoted table.
 #[derive(Clone, Debug, Serialize)]
 pub struct QuotedReport {
     /// Its name.
@@ -148,7 +148,9 @@ impl Quoted {
             .chain([&NOT_RUN])
             .map(|note| (*note).to_owned());
         let rows = self.rows.iter().map(|row| titles(row));
+
         let Self { name, what, .. } = *self;
+
         QuotedReport {
             name,
             what,
@@ -167,13 +169,12 @@ impl QuotedReport {
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
         let header = std::iter::once(self.columns.clone());
-        write_columns(
-            out,
-            &header.chain(self.rows.iter().cloned()).collect::<Vec<_>>(),
-        )?;
-        self.notes
-            .iter()
-            .try_for_each(|note| writeln!(out, "{note}"))?;
+        let lines: Vec<_> = header.chain(self.rows.iter().cloned()).collect();
+        write_columns(out, &lines)?;
+
+        for note in &self.notes {
+            writeln!(out, "{note}")?;
+        }
         Ok(())
     }
 }

@@ -7,11 +7,11 @@ use papir_measure::effort::{Effort, Plan};
 use papir_measure::measure::measure;
 use papir_measure::memory::fits_memory;
 use papir_measure::records::Synthetic;
-use papir_measure::report::Stages;
+use papir_measure::report::{Stages, titles};
 use papir_measure::schemes;
 use serde::Serialize;
 
-use super::scaling::{Counted, Scaled, scaled};
+use super::scaling::{Counted, Scaled, ScaledRow};
 use super::{Block, Ours, Published, QUOTED, Table};
 use crate::{Error, Result};
 use papir_plan::rates_file::LoadedRates;
@@ -76,6 +76,20 @@ impl TableReport {
     }
 }
 
+/// A configuration of papir on a database, on a number of threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Configuration {
+    ours: Ours,
+    shape: Shape,
+    threads: usize,
+}
+
+/// The result of a configuration.
+struct Seen {
+    configuration: Configuration,
+    status: Status,
+}
+
 /// Measures or predicts configurations, each only once.
 pub struct Bench<'a> {
     largest: u64,
@@ -84,7 +98,7 @@ pub struct Bench<'a> {
     progress: &'a dyn Progress,
     /// Threads of this machine, for tables that compare numbers of cores.
     machine: usize,
-    seen: Vec<((Ours, Shape, usize), Status)>,
+    seen: Vec<Seen>,
 }
 
 impl<'a> Bench<'a> {
@@ -129,8 +143,10 @@ impl<'a> Bench<'a> {
             None => Status::NotCompared,
             Some(ours) => self.status(ours, block, self.effort.threads)?,
         };
+
         let parts = block.parts.iter().map(|part| (*part).to_owned());
         let parts = parts.zip(published.parts_ms.iter().copied());
+
         Ok(Row {
             database: block.database,
             entry: block.entry,
@@ -154,18 +170,30 @@ impl<'a> Bench<'a> {
         };
         let one = self.status(&scaling.ours, block, 1)?;
         let all = self.status(&scaling.ours, block, self.machine)?;
+
+        // Without a time on one thread there is nothing to scale from.
         if one.cost().is_none() {
             return Ok(None);
         }
+
         let shape = block.shape()?;
         let scheme = schemes::by_name(scaling.ours.scheme)?;
-        let work = schemes::candidate(&*scheme, shape, scaling.ours.choice)?
-            .description
-            .work;
-        let rates = (&self.rates.rates, self.machine);
-        let counted = Counted::new(scaling, shape, work.answer);
-        Ok(counted
-            .map(|counted| scaled((block, published, scaling), &counted, rates, [&one, &all])))
+        let candidate = schemes::candidate(&*scheme, shape, scaling.ours.choice)?;
+        let Some(counted) = Counted::new(scaling, shape, candidate.description.work.answer) else {
+            return Ok(None);
+        };
+
+        let measured = ScaledRow {
+            block,
+            published,
+            scaling,
+            counted: &counted,
+            rates: &self.rates.rates,
+            threads: self.machine,
+            one: &one,
+            all: &all,
+        };
+        Ok(Some(measured.scaled()))
     }
 
     fn status(&mut self, ours: &Ours, block: &Block, threads: usize) -> Result<Status> {
@@ -177,19 +205,29 @@ impl<'a> Bench<'a> {
             }
             Ok(shape) => shape,
         };
+
+        let configuration = Configuration {
+            ours: *ours,
+            shape,
+            threads,
+        };
         if let Some(seen) = self
             .seen
             .iter()
-            .find(|seen| seen.0 == (*ours, shape, threads))
+            .find(|seen| seen.configuration == configuration)
         {
-            return Ok(seen.1.clone());
+            return Ok(seen.status.clone());
         }
+
         let effort = Effort {
             threads,
             ..self.effort
         };
         let status = self.find(ours, shape, effort)?;
-        self.seen.push(((*ours, shape, threads), status.clone()));
+        self.seen.push(Seen {
+            configuration,
+            status: status.clone(),
+        });
         Ok(status)
     }
 
@@ -206,10 +244,12 @@ impl<'a> Bench<'a> {
             }
             Ok(candidate) => candidate.description,
         };
+
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
             let cost = Cost::predicted(&description, &self.rates.rates, effort.threads);
             return Ok(Status::Predicted(cost));
         }
+
         self.measure(&*scheme, shape, ours, effort)
             .map(Status::Measured)
     }
@@ -241,33 +281,25 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
     for block in table.blocks {
         rows.extend(bench.rows(block)?);
     }
-    let totals = |row: &Row| {
-        row.papir
-            .cost()
-            .map(|cost| (cost.total_kib, row.paper_total_kb))
-    };
-    let (below, above) =
-        rows.iter()
-            .filter_map(totals)
-            .fold((0, 0), |(below, above), (ours, paper)| {
-                (
-                    below + usize::from(ours < paper),
-                    above + usize::from(ours > paper),
-                )
-            });
-    let block_notes = table.blocks.iter().filter_map(Block::note);
-    let quoted = rows
+
+    let mut below = 0;
+    let mut above = 0;
+    for row in &rows {
+        if let Some(cost) = row.papir.cost() {
+            below += usize::from(cost.total_kib < row.paper_total_kb);
+            above += usize::from(cost.total_kib > row.paper_total_kb);
+        }
+    }
+
+    let mut notes = titles(table.notes);
+    if rows
         .iter()
         .any(|row| matches!(row.papir, Status::NotCompared))
-        .then_some(QUOTED);
-    let notes = table
-        .notes
-        .iter()
-        .copied()
-        .chain(quoted)
-        .map(str::to_owned)
-        .chain(block_notes)
-        .collect();
+    {
+        notes.push(QUOTED.to_owned());
+    }
+    notes.extend(table.blocks.iter().filter_map(Block::note));
+
     Ok(TableReport {
         table: table.name,
         what: table.what,

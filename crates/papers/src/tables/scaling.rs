@@ -2,8 +2,8 @@
 //!
 //! A row with a [`Scaling`] is measured on one thread and on all threads of this machine. For the
 //! paper's number of cores, the time on one thread is divided by the speed-up that the cost model
-//! predicts, from rates measured on several threads. Phase 0 and the rest are predicted apart, because
-//! the bits of an index are extracted one after another.
+//! predicts, from rates measured on several threads. Phase 0 and the rest are predicted apart,
+//! because the bits of an index are extracted one after another.
 
 use papir_core::cost::{Counts, Rates};
 use papir_core::scheme::Parameters;
@@ -50,8 +50,8 @@ pub struct Scaled {
     pub all_ms: Option<f64>,
     /// Origin of papir's times.
     pub how: How,
-    /// papir's time on as many threads as the paper's cores, predicted; null without rates of several
-    /// threads.
+    /// papir's time on as many threads as the paper's cores, predicted; null without rates of
+    /// several threads.
     pub cores_ms: Option<f64>,
     /// Bytes of papir's query, without its envelope.
     pub query_bytes: Option<u64>,
@@ -87,12 +87,14 @@ impl Counted {
             return None;
         };
         let pirouette = PirouetteParams::<Standard>::choose(shape, goal).ok()?;
+
         // Respire's phase 0 has no parallel version in the paper.
         let zero = if scaling.ours.scheme == SMALLEST {
             pirouette.selection()
         } else {
             Counts::new()
         };
+
         Some(Self {
             zero,
             whole,
@@ -103,6 +105,7 @@ impl Counted {
     fn parts(&self, rates: &Rates, threads: usize) -> Parts {
         let [zero, whole] =
             [&self.zero, &self.whole].map(|counts| 1e3 * counts.seconds(rates, threads));
+
         Parts {
             zero,
             rest: whole - zero,
@@ -113,16 +116,15 @@ impl Counted {
     fn scaled_from(&self, one: Parts, rates: &Rates, threads: usize) -> Parts {
         let model = self.parts(rates, 1);
         let many = self.parts(rates, threads);
-        let scale =
-            |one: f64, model: f64, many: f64| if model > 0.0 { one * many / model } else { one };
+
         Parts {
-            zero: scale(one.zero, model.zero, many.zero),
-            rest: scale(one.rest, model.rest, many.rest),
+            zero: proportional(one.zero, model.zero, many.zero),
+            rest: proportional(one.rest, model.rest, many.rest),
         }
     }
 
-    /// The parts of a status on `threads` threads; `None` if it has no time, or if the model knows no
-    /// rates of several threads.
+    /// The parts of a status on `threads` threads. Returns `None` if it has no time, or if the
+    /// model knows no rates of several threads.
     fn of_status(&self, status: &Status, rates: &Rates, threads: usize) -> Option<Parts> {
         match status {
             Status::Measured(Cost {
@@ -133,6 +135,7 @@ impl Counted {
                     .iter()
                     .filter(|stage| PHASE_ZERO.contains(&stage.0.as_str()));
                 let zero = stages.map(|stage| stage.1).sum();
+
                 server_ms.map(|total| Parts {
                     zero,
                     rest: total - zero,
@@ -147,76 +150,112 @@ impl Counted {
     }
 }
 
+/// Scales a time as the model's time changes; keeps it if the model has none.
+fn proportional(one: f64, model: f64, many: f64) -> f64 {
+    if model > 0.0 { one * many / model } else { one }
+}
+
 /// True if the model can predict times on this number of threads.
 fn known(rates: &Rates, threads: usize) -> bool {
     threads == 1 || rates.threads() > 1
 }
 
-/// Combines a row's scaling with papir's results on one thread and on `threads` threads.
-pub(super) fn scaled(
-    (block, published, scaling): (&Block, &Published, &Scaling),
-    counted: &Counted,
-    (rates, threads): (&Rates, usize),
-    [one, all]: [&Status; 2],
-) -> Scaled {
-    let Scaling {
-        ours,
-        cores,
-        shared,
-        blocks,
-        reduction,
-    } = *scaling;
-    let transciphering = |threads: usize| {
-        let milliseconds = 1e3 * counted.transciphering.seconds(rates, threads);
-        if blocks == 0 {
-            Some(0.0)
+/// A row with its scaling, and papir's results on one thread and on `threads` threads.
+pub(super) struct ScaledRow<'a> {
+    pub(super) block: &'a Block,
+    pub(super) published: &'a Published,
+    pub(super) scaling: &'a Scaling,
+    pub(super) counted: &'a Counted,
+    pub(super) rates: &'a Rates,
+    pub(super) threads: usize,
+    pub(super) one: &'a Status,
+    pub(super) all: &'a Status,
+}
+
+impl ScaledRow<'_> {
+    /// Combines the results.
+    pub(super) fn scaled(&self) -> Scaled {
+        let Scaling {
+            ours,
+            cores,
+            shared,
+            blocks,
+            reduction,
+        } = *self.scaling;
+        let Self {
+            counted,
+            rates,
+            threads,
+            ..
+        } = *self;
+
+        let one = counted.of_status(self.one, rates, 1);
+        let several = threads > 1 && shared != Shared::Nothing;
+        let all = if several {
+            counted.of_status(self.all, rates, threads)
         } else {
-            known(rates, threads).then_some(milliseconds)
+            None
+        };
+        let beyond = one
+            .filter(|_| shared != Shared::Nothing && known(rates, cores))
+            .map(|one| counted.scaled_from(one, rates, cores));
+
+        Scaled {
+            configuration: ours.to_string(),
+            cores,
+            shared,
+            blocks,
+            database_bytes: self.block.entries * self.block.entry_bits / 8,
+            paper_ms: self.published.server_ms,
+            one_ms: self.total(one, one, 1),
+            threads,
+            all_ms: self.total(one, all, threads),
+            how: self.how(),
+            cores_ms: self.total(one, beyond, cores),
+            query_bytes: self.query_bytes(),
+            paper_reduction: reduction,
         }
-    };
-    let one_parts = counted.of_status(one, rates, 1);
-    // Of the parts on several threads, those that are shared.
-    let total = |parts: Option<Parts>, threads: usize| {
-        let one = one_parts?;
-        let many = parts?;
-        let time = match shared {
+    }
+
+    /// Milliseconds of an answer whose shared parts take the times of `many`, and the others those
+    /// of `one`.
+    fn total(&self, one: Option<Parts>, many: Option<Parts>, threads: usize) -> Option<f64> {
+        let one = one?;
+        let many = many?;
+        let time = match self.scaling.shared {
             Shared::Nothing => one.zero + one.rest,
             Shared::PhaseZero => many.zero + one.rest,
             Shared::Everything => many.zero + many.rest,
         };
-        Some(time + transciphering(threads)?)
-    };
-    let several = threads > 1 && shared != Shared::Nothing;
-    let all_parts = if several {
-        counted.of_status(all, rates, threads)
-    } else {
-        None
-    };
-    let beyond = one_parts.filter(|_| shared != Shared::Nothing && known(rates, cores));
-    let beyond = beyond.map(|one| counted.scaled_from(one, rates, cores));
-    let how = match one {
-        _ if blocks > 0 => How::Estimated,
-        Status::Measured(_) => How::Measured,
-        _ => How::Predicted,
-    };
-    let payload = |cost: &Cost| cost.query_bytes.saturating_sub(envelope::OVERHEAD as u64);
-    let query_bytes = match blocks {
-        0 => one.cost().map(payload),
-        _ => Some((blocks as u64 + 1) * BLOCK_BYTES),
-    };
-    Scaled {
-        configuration: ours.to_string(),
-        cores,
-        shared,
-        blocks,
-        database_bytes: block.entries * block.entry_bits / 8,
-        paper_ms: published.server_ms,
-        one_ms: total(one_parts, 1),
-        threads,
-        all_ms: total(all_parts, threads),
-        how,
-        cores_ms: total(beyond, cores),
-        query_bytes,
-        paper_reduction: reduction,
+        Some(time + self.transciphering(threads)?)
+    }
+
+    /// Milliseconds of transciphering; `None` without rates for this number of threads.
+    fn transciphering(&self, threads: usize) -> Option<f64> {
+        if self.scaling.blocks == 0 {
+            return Some(0.0);
+        }
+        if !known(self.rates, threads) {
+            return None;
+        }
+        Some(1e3 * self.counted.transciphering.seconds(self.rates, threads))
+    }
+
+    fn how(&self) -> How {
+        match self.one {
+            _ if self.scaling.blocks > 0 => How::Estimated,
+            Status::Measured(_) => How::Measured,
+            _ => How::Predicted,
+        }
+    }
+
+    fn query_bytes(&self) -> Option<u64> {
+        match self.scaling.blocks {
+            0 => {
+                let cost = self.one.cost()?;
+                Some(cost.query_bytes.saturating_sub(envelope::OVERHEAD as u64))
+            }
+            blocks => Some((blocks as u64 + 1) * BLOCK_BYTES),
+        }
     }
 }

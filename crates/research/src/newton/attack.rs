@@ -45,10 +45,12 @@ impl Evidence {
                 expected,
             ));
         }
+
         let words = words_of(payload);
         let (n, rest) = words.split_at(number / 8);
         let (u, rest) = rest.split_at(number / 8);
         let (v, c) = rest.split_at(number / 8);
+
         Self::new(
             Modulus::unchecked(n)?,
             &Ciphertext {
@@ -67,13 +69,16 @@ impl Evidence {
         let (ring, c) = Ring::of(&n, ciphertext);
         let powers = Powers::new(&ring, &c)?;
         let limbs = n.limbs();
+
         let negated = powers
             .wrapped()
             .chunks_exact(limbs)
             .flat_map(|wrapped| n.sum([(wrapped, -1)]));
         let coefficients: Vec<u64> = negated.collect();
+
         let all = coefficients.chunks_exact(limbs).chain([n.wide().one()]);
         let fractions = all.map(|coefficient| n.fraction(coefficient)).collect();
+
         Ok(Self {
             n,
             coefficients,
@@ -93,6 +98,7 @@ impl Evidence {
                 "below 2^30",
             ));
         }
+
         Ok((0..records)
             .filter(|&index| self.may_be(index + 1) && self.is_root(index + 1))
             .collect())
@@ -120,31 +126,36 @@ impl Evidence {
     /// If `candidates` are not whole integers, or have no words.
     pub fn are_roots(&self, candidates: &[u64], words: usize) -> Vec<bool> {
         let n = &self.n;
-        let block = BLOCK * words;
-        let roots = candidates.chunks(block).flat_map(|candidates| {
+        let mut roots = Vec::new();
+
+        for candidates in candidates.chunks(BLOCK * words) {
             let candidates = n.enter(candidates, words);
             let count = candidates.len() / n.limbs();
+
             let mut values = n.wide().one().repeat(count);
             for coefficient in self.coefficients.chunks_exact(n.limbs()).rev() {
                 n.wide().multiply(&mut values, &candidates);
                 n.wide()
                     .add_multiples(&mut values, [(&coefficient.repeat(count), 1)]);
             }
+
             let values = n.leave(&values);
-            values
-                .chunks_exact(n.words())
-                .map(|value| value.iter().all(|&word| word == 0))
-                .collect::<Vec<_>>()
-        });
-        roots.collect()
+            roots.extend(
+                values
+                    .chunks_exact(n.words())
+                    .map(|value| value.iter().all(|&word| word == 0)),
+            );
+        }
+        roots
     }
 }
 
-/// Computes from the bytes of a batch, with or without its envelope, the positions that each bucket's
-/// query may encrypt: in practice exactly one for each bucket. Buckets have `records` records.
+/// Computes the positions that the query of each bucket may encrypt: in practice exactly one for
+/// each bucket. Takes the bytes of a batch, with or without its envelope. Buckets have `records`
+/// records.
 ///
-/// A client queries position 0 of a bucket of which it wants nothing, so that every other position is
-/// one of a wanted record.
+/// A client queries position 0 of a bucket of which it wants nothing, so that every other position
+/// is one of a wanted record.
 ///
 /// # Errors
 /// Same as [`Evidence::of`] and [`Evidence::indices`].
@@ -156,6 +167,7 @@ pub fn positions(batch: &[u8], buckets: usize, records: u64) -> Result<Vec<Vec<u
         payload.len(),
         query.max(1) * buckets,
     )?;
+
     payload
         .chunks(query.max(1))
         .map(|query| Evidence::of(query)?.indices(records))
@@ -174,11 +186,12 @@ fn times_plus(value: [u64; WORDS], i: u64, fraction: &[u64; WORDS]) -> [u64; WOR
     out
 }
 
-/// Returns a query's payload, without the envelope if there is one.
+/// Returns the payload of a query with or without an envelope.
 fn payload(query: &[u8]) -> Result<&[u8]> {
     if query.len().is_multiple_of(8 * (3 + RANK)) {
         return Ok(query);
     }
+
     let scheme = papir_core::erased::scheme_of_public(query)?;
     Ok(envelope::open(query, envelope::Kind::Query, scheme)?.1)
 }
@@ -193,6 +206,7 @@ pub fn challenge(key: &SecretKey, records: u64, rng: &mut dyn CryptoRng) -> Resu
         .next_u64()
         .checked_rem(records)
         .ok_or(Error::EmptyDatabase)?;
+
     let (ciphertext, _) = encrypt(key.modulus(), index + 1, rng);
     let words = [
         key.modulus().integer(),
@@ -236,6 +250,7 @@ mod tests {
             assert_eq!(evidence.indices(index + 1).unwrap(), [index]);
             assert!(evidence.may_be(index + 1) && evidence.is_root(index + 1));
             assert!(!evidence.is_root(index + 2) && !evidence.is_root(0));
+
             let mut other = query.clone();
             other[query.len() / 2] ^= 1;
             assert_eq!(

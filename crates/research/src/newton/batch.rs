@@ -1,8 +1,8 @@
 //! Batches of NewtonPIR (section 4.3): a database for each bucket of a batch code.
 //!
 //! The batch code and its placement of records are those of [`papir_schemes::batched`], with
-//! permutations in place of the paper's cuckoo hashing. All buckets share one n, and each gets a query
-//! of its own. **Batches are not private either**: each query reveals the bucket's record
+//! permutations in place of the paper's cuckoo hashing. All buckets share one n, and each gets a
+//! query of its own. **Batches are not private either**: each query reveals the bucket's record
 //! ([`attack`](super::attack)), wanted or not, and thus the batch's indices.
 
 use std::marker::PhantomData;
@@ -65,7 +65,7 @@ impl<V: BatchVariant> Bucket for NewtonBucket<V> {
     const BATCHED_NAME: &'static str = V::BATCHED_NAME;
     const BATCHED_ID: u16 = V::BATCHED_ID;
 
-    /// Records without digests; those with digests are a choice of their own.
+    /// Records without digests, which are a separate choice.
     fn groups_of(bucket: Shape, failure: FailureBound) -> Result<Vec<NewtonParams<V>>> {
         let target = Target {
             failure,

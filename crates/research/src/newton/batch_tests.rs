@@ -138,6 +138,7 @@ fn batches_and_indices_out_of_bounds_are_refused() {
             .err()
             .unwrap()
     };
+
     assert!(matches!(refused(&[0, 40]), Error::IndexOutOfRange { .. }));
     assert!(matches!(refused(&[]), Error::BatchSize { .. }));
     assert!(matches!(
@@ -147,6 +148,7 @@ fn batches_and_indices_out_of_bounds_are_refused() {
             ..
         }
     ));
+
     let shape = Shape::of_bytes(40, 5).unwrap();
     for capacity in [0, 1025] {
         let error = Params::<Short>::for_capacity(shape, Goal::Balanced, capacity)
@@ -196,6 +198,7 @@ fn a_batch_reveals_its_indices() {
     let params = setup.server.params();
     let buckets = params.bucket_count();
     let records = params.bucket_records();
+
     // Buckets of which nothing is wanted are queried at position 0.
     let first: BTreeSet<u64> = (0..buckets)
         .filter_map(|bucket| setup.server.record_at(bucket, 0))
@@ -204,6 +207,7 @@ fn a_batch_reveals_its_indices() {
         .filter(|index| !first.contains(index))
         .take(16)
         .collect();
+
     let revealed = |batch: &[u8]| -> BTreeSet<u64> {
         let found = attack::positions(batch, buckets, records).unwrap();
         assert_eq!(found.len(), buckets);
@@ -218,6 +222,7 @@ fn a_batch_reveals_its_indices() {
             .map(|(bucket, position)| setup.server.record_at(bucket, position).unwrap())
             .collect()
     };
+
     let batches = [&others[..8], &others[8..], &others[..3]];
     for batch in batches {
         let query = setup.client.query(None, batch, &mut setup.rng).unwrap().1;

@@ -43,9 +43,11 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonState {
             bytes.len(),
             2 * number + NUMBER_BYTES,
         )?;
+
         let mut reader = Reader::new("newton's client state", bytes);
         let modulus = Modulus::new(V::MODULUS_BITS, &words_of(reader.raw(number)?))?;
         let exponent = Zeroizing::new(words_of(reader.raw(number)?));
+
         let key = SecretKey::from_parts(Arc::new(modulus), &exponent)?;
         Ok(Self {
             key: Arc::new(key),
@@ -94,6 +96,7 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         let keys = NewtonKeys {
             modulus: Arc::clone(key.modulus()),
         };
+
         Ok(Some((NewtonState { key, next: 0 }, keys)))
     }
 
@@ -112,6 +115,7 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(NewtonSecret, NewtonQuery)> {
         check_indices(V::NAME, &self.params.shape(), indices, 1)?;
+
         let key = match state {
             _ if !V::REGISTERED => None,
             Some(state) => {
@@ -119,19 +123,25 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
                     scheme: V::NAME,
                     what: "an unused number",
                 };
+                // Counted before the query exists, so that no two queries have the same number.
                 state.next = state.next.checked_add(1).ok_or(missing)?;
                 Some(Arc::clone(&state.key))
             }
             None => None,
         };
+
         let own = key
             .as_ref()
             .map(|key| key.modulus())
             .or(self.public.modulus.as_ref());
-        let modulus = Arc::clone(own.ok_or(Error::Session {
-            scheme: V::NAME,
-            what: "client state",
-        })?);
+        let Some(own) = own else {
+            return Err(Error::Session {
+                scheme: V::NAME,
+                what: "client state",
+            });
+        };
+        let modulus = Arc::clone(own);
+
         // The paper counts records from 1.
         let (ciphertext, point) = encrypt(&modulus, indices[0] + 1, rng);
         let opening = match key {
@@ -141,6 +151,7 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
             },
             None => Opening::Point(point),
         };
+
         let query = NewtonQuery {
             modulus: modulus.integer().to_vec(),
             ciphertext,
@@ -153,12 +164,14 @@ impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
             Opening::Key { key, cubes: [u, v] } => point_of(&key, &u, &v),
             Opening::Point(point) => point,
         };
+
         let mut chunks = Zeroizing::new(Vec::new());
         for chunk in &answer.chunks {
             chunks.extend_from_slice(&Zeroizing::new(bytes_of(
                 &point.open(&secret.modulus, chunk),
             )));
         }
+
         Ok(vec![self.params.join(&chunks)?])
     }
 }

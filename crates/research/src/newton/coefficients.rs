@@ -44,15 +44,18 @@ impl<'a> Preparation<'a> {
     pub fn coefficients(&self, values: &[u64], words: usize, progress: &dyn Progress) -> Vec<u64> {
         let limbs = self.n.limbs();
         let mut scaled = vec![0; values.len() / words * self.n.words()];
+
         let parts = values
             .par_chunks(BLOCK * words)
             .zip(self.inverses.par_chunks(BLOCK * limbs));
         let parts = parts.zip(scaled.par_chunks_mut(BLOCK * self.n.words()));
+
         parts.for_each(|((values, inverses), scaled)| {
             let mut elements = self.n.enter(values, words);
             self.n.wide().multiply(&mut elements, inverses);
             self.n.wide().leave(&elements, scaled);
         });
+
         self.convolution.with(&scaled, progress)
     }
 }
@@ -70,21 +73,25 @@ fn leave(n: &Modulus, elements: &[u64]) -> Vec<u64> {
 fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
     let limbs = n.limbs();
     let rows = count.div_ceil(LANES);
+
     // Entry k is k + 1, so that the product of entries k to count − 2 is (count − 1)!/k!. Entry k
     // is in row k mod rows and lane ⌊k/rows⌋.
-    let factor = |row: usize, lane: usize| {
-        let k = lane * rows + row;
-        if k + 1 < count { k as u64 + 1 } else { 1 }
-    };
-    let integers: Vec<u64> = (0..rows)
-        .flat_map(|row| (0..LANES).map(move |lane| factor(row, lane)))
-        .collect();
+    let mut integers = Vec::with_capacity(rows * LANES);
+    for row in 0..rows {
+        for lane in 0..LANES {
+            let k = lane * rows + row;
+            integers.push(if k + 1 < count { k as u64 + 1 } else { 1 });
+        }
+    }
+
     let mut products = n.enter(&integers, 1);
+
     let row_limbs = LANES * limbs;
     for row in (0..rows.saturating_sub(1)).rev() {
         let (row, below) = products[row * row_limbs..][..2 * row_limbs].split_at_mut(row_limbs);
         n.wide().multiply(row, below);
     }
+
     // For each lane, the product of the lanes above, later times the inverse of (count − 1)!.
     let mut carries = n.wide().one().repeat(LANES);
     for lane in (0..LANES - 1).rev() {
@@ -94,11 +101,13 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
         );
         carries[lane * limbs..][..limbs].copy_from_slice(&next);
     }
+
     let all = n.product(&carries[..limbs], &products[..limbs]);
     n.wide().multiply_all(&mut carries, &n.inverse(&all)?);
     products
         .par_chunks_exact_mut(row_limbs)
         .for_each(|row| n.wide().multiply(row, &carries));
+
     let mut inverses = Vec::with_capacity(count * limbs);
     for k in 0..count {
         inverses.extend_from_slice(&products[((k % rows) * LANES + k / rows) * limbs..][..limbs]);

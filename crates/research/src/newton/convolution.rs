@@ -43,19 +43,25 @@ impl<'a> Convolution<'a> {
     pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
         let words = n.words();
         let count = sequence.len() / n.words();
+
         let degree = (2 * count)
             .next_power_of_two()
             .clamp(*DEGREES.start(), *DEGREES.end());
         let bits = 128 * words as u32 + count.next_power_of_two().ilog2();
+
         let primes = primes(degree, bits);
-        let table = |prime: &u32| {
-            let root = primitive_root(*prime, 2 * degree)?;
-            NttTable::new(*prime, root, degree).ok()
-        };
+
         // Every prime is 1 modulo 2·degree.
-        let tables = primes.par_iter().filter_map(table).collect();
+        let tables = primes
+            .par_iter()
+            .filter_map(|prime| {
+                let root = primitive_root(*prime, 2 * degree)?;
+                NttTable::new(*prime, root, degree).ok()
+            })
+            .collect();
         let system = System::new(primes, digit_count(words), DIGIT_BITS);
         let lifting = Lifting::new(n, &system);
+
         let mut convolution = Self {
             n,
             count,
@@ -72,9 +78,11 @@ impl<'a> Convolution<'a> {
     /// (P/p)⁻¹.
     fn inverted(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<Vec<u32>> {
         progress.stage("transform", self.system.parts() as u64);
+
         let powers = self.system.inverted_powers(DIGIT_BITS);
         let mut values: Vec<Vec<u32>> = self.tables.iter().map(|_| self.room()).collect();
         let mut residues = vec![[0; ROWS]; self.count];
+
         for (part, values) in values.chunks_mut(ROWS).enumerate() {
             let primes = self.system.primes_of(part);
             let alternating = |numbers: [&[i32]; 2]| {
@@ -85,6 +93,7 @@ impl<'a> Convolution<'a> {
                 });
                 [first, second]
             };
+
             self.take_residues(alternating, sequence, &mut residues);
             self.transform(part, &residues, values);
             progress.advance(1);
@@ -111,12 +120,14 @@ impl<'a> Convolution<'a> {
         let mut terms: Vec<Vec<u32>> = Vec::with_capacity(self.tables.len());
         let mut values = vec![self.room(); self.tables.len().min(ROWS)];
         let mut residues = vec![[0; ROWS]; self.count];
+
         for part in 0..self.system.parts() {
             self.take_residues(
                 |numbers| self.system.residues(part, numbers),
                 sequence,
                 &mut residues,
             );
+
             let values = &mut values[..self.system.primes_of(part).len()];
             self.transform(part, &residues, values);
             let primes = values.par_iter().enumerate();
@@ -125,8 +136,10 @@ impl<'a> Convolution<'a> {
             );
             progress.advance(1);
         }
+
         drop((values, residues));
         progress.stage("lift", self.count.div_ceil(LIFTED) as u64);
+
         let mut elements = self.n.zeros(self.count);
         let parts = elements.par_chunks_mut(LIFTED * self.n.limbs()).enumerate();
         parts.for_each(|(part, elements)| {
@@ -150,6 +163,7 @@ impl<'a> Convolution<'a> {
     ) {
         let words = self.n.words();
         let each = digit_count(self.n.words());
+
         let runs = integers
             .par_chunks(RUN * words)
             .zip(residues.par_chunks_mut(RUN));
@@ -180,6 +194,7 @@ impl<'a> Convolution<'a> {
                     }
                 });
         }
+
         values
             .par_iter_mut()
             .enumerate()
@@ -195,20 +210,24 @@ impl<'a> Convolution<'a> {
     fn multiplied(&self, prime: usize, values: &[u32]) -> Vec<u32> {
         let table = &self.tables[prime];
         let half = self.half();
+
         let modulus = pointwise::Modulus::new(table.modulus());
         let mut terms = vec![0; half * (self.blocks() + 1)];
         let mut sums = vec![0; 2 * half];
         let mut product = vec![0; 2 * half];
+
         for k in 0..self.blocks() {
             sums.fill(0);
             for i in 0..=k {
                 let other = block_of(&self.values[prime], 2 * half, k - i);
                 pointwise::mul_accumulate(&mut sums, block_of(values, 2 * half, i), other);
             }
+
             pointwise::reduce(&mut product, &sums, modulus);
             table.inverse(&mut product);
             pointwise::add_assign(&mut terms[half * k..][..2 * half], &product, modulus);
         }
+
         terms.truncate(self.count);
         terms
     }

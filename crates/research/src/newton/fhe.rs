@@ -32,10 +32,9 @@ pub struct Point {
 impl Point {
     /// Creates the point (a, b) from two elements of Z_n.
     pub fn new(n: &Modulus, a: &[u64], b: &[u64]) -> Self {
-        let powers =
-            |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
-        let a = powers(a);
-        let b = powers(b);
+        let a = powers(n, a);
+        let b = powers(n, b);
+
         let pairs = a
             .iter()
             .flat_map(|a| b.iter().map(move |b| n.product(a, b)));
@@ -53,6 +52,11 @@ impl Point {
         let sum = Zeroizing::new(n.sum(terms.chunks_exact(n.limbs()).map(|term| (term, 1))));
         Zeroizing::new(n.leave(&sum))
     }
+}
+
+/// x⁰, x¹ and x² for an element x.
+fn powers(n: &Modulus, x: &[u64]) -> [Zeroizing<Vec<u64>>; 3] {
+    [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new)
 }
 
 /// Returns a random point, and its cubes u and v as integers below n.
@@ -77,6 +81,7 @@ pub fn encrypt_at(
     let limbs = n.limbs();
     let mut c = n.random(RANK, rng);
     let values = Zeroizing::new(n.product(&c, &point.monomials));
+
     let others = values[limbs..].chunks_exact(limbs).map(|value| (value, -1));
     let first = n.sum(std::iter::once((message, 1)).chain(others));
     c[..limbs].copy_from_slice(&first);
@@ -137,6 +142,7 @@ impl<'a> Ring<'a> {
             .flat_map(|a| a.repeat(RANK))
             .collect::<Vec<u64>>();
         let products = self.n.product(&lefts, &b.repeat(RANK));
+
         // The product before reduction has powers of x and y up to 4: 25 coefficients.
         let mut wide = self.n.zeros(25);
         for (place, product) in products.chunks_exact(limbs).enumerate() {
@@ -148,11 +154,13 @@ impl<'a> Ring<'a> {
                 .wide()
                 .add_multiples(&mut wide[(5 * i + j) * limbs..][..limbs], [(product, 1)]);
         }
+
         let (low, high) = wide.split_at_mut(15 * limbs);
         self.n.wide().multiply_all(high, &self.u);
         self.n
             .wide()
             .add_multiples(&mut low[..10 * limbs], [(high, 1)]);
+
         let mut out = Vec::with_capacity(RANK * limbs);
         for row in low.chunks_exact_mut(5 * limbs) {
             let (low, high) = row.split_at_mut(3 * limbs);

@@ -27,20 +27,25 @@ impl Powers {
     pub fn new(ring: &Ring<'_>, c: &[u64]) -> Result<Self> {
         let n = ring.modulus();
         let limbs = n.limbs();
+
         let mut powers = vec![ring.one(), c.to_vec()];
         while powers.len() <= RANK {
             powers.push(ring.multiply(&powers[powers.len() - 1], c));
         }
+
         let traces: Vec<Vec<u64>> = powers[1..]
             .iter()
             .map(|power| n.sum([(&power[..limbs], RANK as i64)]))
             .collect();
+
         powers.truncate(RANK);
         let elementary = elementary(n, &traces)?;
+
         // T⁹ = e₁T⁸ − e₂T⁷ + … + e₉.
         let signed = elementary.iter().enumerate().rev();
         let wrapped =
             signed.flat_map(|(k, e)| n.sum([(e.as_slice(), if k % 2 == 0 { 1 } else { -1 })]));
+
         Ok(Self {
             powers,
             wrapped: wrapped.collect(),
@@ -58,11 +63,13 @@ impl Powers {
         let limbs = n.limbs();
         let rank = RANK * n.limbs();
         let count = polynomials.first().map_or(0, |one| one.len() / limbs);
+
         // For each polynomial, its next coefficient followed by r. Read from the start, this is T·r
         // plus the coefficient; read after the coefficient, it is r.
         let mut held = n.zeros((RANK + 1) * polynomials.len());
         let [mut products, mut tops, mut shifted, mut kept] =
             [(); 4].map(|()| n.zeros(RANK * polynomials.len()));
+
         for step in (0..count).rev() {
             for (i, (held, polynomial)) in held
                 .chunks_exact_mut(rank + limbs)
@@ -77,9 +84,11 @@ impl Powers {
                     .for_each(|top| top.copy_from_slice(&held[rank..]));
                 products[i * rank..][..rank].copy_from_slice(&self.wrapped);
             }
+
             n.wide().multiply(&mut products, &tops);
             n.wide()
                 .add_multiples(&mut products, [(&shifted, 1), (&kept, -(step as i64 + 1))]);
+
             for (held, product) in held
                 .chunks_exact_mut(rank + limbs)
                 .zip(products.chunks_exact(rank))
@@ -107,6 +116,7 @@ impl Powers {
 fn elementary(n: &Modulus, sums: &[Vec<u64>]) -> Result<Vec<Vec<u64>>> {
     let factorial: i64 = (1..=RANK as i64).product();
     let inverse = n.inverse(&n.small(factorial as u64))?;
+
     let mut all = vec![n.wide().one().to_vec()];
     for k in 1..=RANK {
         let terms = (1..=k).map(|i| {
@@ -116,10 +126,12 @@ fn elementary(n: &Modulus, sums: &[Vec<u64>]) -> Result<Vec<Vec<u64>>> {
             )
         });
         let terms: Vec<_> = terms.collect();
+
         let multiple = n.sum(terms.iter().map(|(term, sign)| (term.as_slice(), *sign)));
         let fraction = n.sum([(inverse.as_slice(), factorial / k as i64)]);
         all.push(n.product(&multiple, &fraction));
     }
+
     all.remove(0);
     Ok(all)
 }

@@ -32,11 +32,14 @@ impl SecretKey {
             if *p == *q {
                 continue;
             }
+
             let modulus = Modulus::new(bits, &words_of(&p.concatenating_mul(&*q).to_le_bytes()))?;
+
             let one = BoxedUint::one_with_precision(p.bits_precision());
             let [p, q] = [p, q].map(|prime| Zeroizing::new(prime.wrapping_sub(&one)));
             let order = Zeroizing::new(p.concatenating_mul(&*q));
             let exponent = third(&Zeroizing::new(words_of(&order.to_le_bytes())));
+
             return Ok(Self {
                 modulus: Arc::new(modulus),
                 exponent,
@@ -53,6 +56,7 @@ impl SecretKey {
             modulus,
             exponent: Zeroizing::new(exponent.to_vec()),
         };
+
         let [two, eight] = [2, 8].map(|number| key.modulus.small(number));
         if key.modulus.leave(&key.cube_roots(&eight)) != key.modulus.leave(&two) {
             return Err(Error::malformed(
@@ -61,6 +65,7 @@ impl SecretKey {
                 "1/3 modulo φ(n)",
             ));
         }
+
         Ok(key)
     }
 
@@ -86,35 +91,40 @@ impl SecretKey {
 
 /// Returns a random prime of exactly `bits` bits that is 2 modulo 3 and has its top two bits set.
 fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
-    let none = || {
-        Error::malformed(
-            "the length of newton's primes",
-            bits,
-            "a length for which primes exist",
-        )
-    };
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
-    let fits = |_: &mut SecretRng, candidate: &BoxedUint| {
-        // 2⁶⁴ is 1 modulo 3, so the sum of the words is congruent to the candidate.
-        let words = Zeroizing::new(words_of(&candidate.to_le_bytes()));
-        let rest = words.iter().map(|word| word % 3).sum::<u64>() % 3;
-        rest == 2 && crypto_primes::is_prime(Flavor::Any, candidate)
-    };
-    let found = crypto_primes::sieve_and_find(rng, sieve.map_err(|_| none())?, fits);
-    Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
+    let sieve = sieve.map_err(|_| no_primes(bits))?;
+    let found =
+        crypto_primes::sieve_and_find(rng, sieve, |_: &mut SecretRng, candidate: &BoxedUint| {
+            is_prime_two_modulo_three(candidate)
+        });
+
+    let found = found.map_err(|_| no_primes(bits))?;
+    Ok(Zeroizing::new(found.ok_or_else(|| no_primes(bits))?))
+}
+
+fn is_prime_two_modulo_three(candidate: &BoxedUint) -> bool {
+    // 2⁶⁴ is 1 modulo 3, so the sum of the words is congruent to the candidate.
+    let words = Zeroizing::new(words_of(&candidate.to_le_bytes()));
+    let rest = words.iter().map(|word| word % 3).sum::<u64>() % 3;
+    rest == 2 && crypto_primes::is_prime(Flavor::Any, candidate)
+}
+
+fn no_primes(bits: u32) -> Error {
+    Error::malformed(
+        "the length of newton's primes",
+        bits,
+        "a length for which primes exist",
+    )
 }
 
 /// Returns 1/3 modulo φ for a φ that is 1 modulo 3: (2φ + 1)/3, which is below φ.
 fn third(order: &[u64]) -> Zeroizing<Vec<u64>> {
     let mut out = Zeroizing::new(vec![0; order.len()]);
-    let mut rest = 0u128;
-    let doubled = |k: usize| {
-        let below = if k == 0 { 1 } else { order[k - 1] >> 63 };
-        order[k] << 1 | below
-    };
-    rest += order.last().map_or(0, |top| u128::from(top >> 63));
+    let mut rest = order.last().map_or(0, |top| u128::from(top >> 63));
+
     for k in (0..order.len()).rev() {
-        let dividend = rest << 64 | u128::from(doubled(k));
+        let below = if k == 0 { 1 } else { order[k - 1] >> 63 };
+        let dividend = rest << 64 | u128::from(order[k] << 1 | below);
         out[k] = (dividend / 3) as u64;
         rest = dividend % 3;
     }

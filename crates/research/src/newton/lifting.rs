@@ -29,6 +29,7 @@ impl Lifting {
     pub(super) fn new(n: &Modulus, system: &System) -> Self {
         let columns = system.cofactors.len();
         let mut tiles = vec![0; digit_count(n.words()).div_ceil(ROWS) * columns * ROWS];
+
         for (column, cofactor) in system.cofactors.iter().enumerate() {
             let sign = if column + 1 < columns { 1 } else { -1 };
             let number = n.leave(&n.sum([(&n.enter(cofactor, cofactor.len())[..], sign)]));
@@ -36,6 +37,7 @@ impl Lifting {
                 tiles[(row / ROWS * columns + column) * ROWS + row % ROWS] = digit;
             }
         }
+
         Self {
             tiles,
             reciprocals: system.reciprocals.clone(),
@@ -56,6 +58,7 @@ impl Lifting {
         // Numbers are multiplied in pairs, so an odd count is padded.
         let mut factors = vec![0; count.next_multiple_of(2) * columns];
         let mut quotients = vec![0.5; count];
+
         for (prime, reciprocal) in self.reciprocals.iter().enumerate() {
             let factors = factors[prime..].iter_mut().step_by(columns);
             for ((factor, quotient), y) in factors.zip(&mut quotients).zip(y(prime)) {
@@ -63,11 +66,14 @@ impl Lifting {
                 *quotient += f64::from(*y) * reciprocal;
             }
         }
+
         let last = factors[primes..].iter_mut().step_by(columns);
         last.zip(&quotients)
             .for_each(|(factor, quotient)| *factor = *quotient as i32);
+
         let rows = self.tiles.len() / columns;
         let mut sums = vec![0; factors.len() / columns * rows];
+
         let ys: Vec<[&[i32]; 2]> = factors
             .chunks_exact(2 * columns)
             .map(|two| two.split_at(columns).into())
@@ -76,7 +82,9 @@ impl Lifting {
             .chunks_exact_mut(2 * rows)
             .map(|two| two.split_at_mut(rows).into())
             .collect();
+
         mat32::pass_many(&self.tiles, columns, &ys, &mut outs);
+
         let mut numbers = vec![0; count * self.words];
         let each = numbers
             .chunks_exact_mut(self.words)
@@ -89,11 +97,14 @@ impl Lifting {
 /// Splits integers of `words` words each into digits.
 pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
     let count = digit_count(words);
+
     let mut digits = Vec::with_capacity(integers.len() / words * count);
     for number in integers.chunks_exact(words) {
         let end = digits.len() + count;
+
         let mut held = 0u128;
         let mut bits = 0;
+
         for word in number {
             held |= u128::from(*word) << bits;
             bits += 64;
@@ -103,6 +114,7 @@ pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
                 bits -= DIGIT_BITS;
             }
         }
+
         digits.resize(end, held as i32);
     }
     digits
@@ -119,6 +131,7 @@ fn join(digits: &[i64], number: &mut [u64]) {
     let mut carry = 0i64;
     let mut held = 0u128;
     let mut bits = 0;
+
     for word in number {
         while bits < 64 {
             carry += digits.next().copied().unwrap_or(0);
@@ -150,6 +163,7 @@ mod tests {
                 .map(i64::from)
                 .collect();
             assert_eq!(digits.len(), digit_count(words as usize));
+
             let mut joined = vec![7; words as usize + 1];
             join(&digits, &mut joined);
             assert_eq!(joined, [&number[..], &[0]].concat());
@@ -172,15 +186,18 @@ mod tests {
                     .collect::<Vec<_>>(),
             )
         };
+
         for (words, count) in [(1, 5), (4, 19), (26, 120), (32, 150), (64, 300)] {
             let word =
                 |k: u64| k.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(k as u32) | 1 << 63 | 1;
             let n = Modulus::unchecked(&(0..words).map(word).collect::<Vec<u64>>()).unwrap();
             let system = System::new(primes(count), 1, DIGIT_BITS);
+
             let lifting = Lifting::new(&n, &system);
             let [product, modulus] = [system.cofactors.last().unwrap(), n.integer()].map(big);
             let most: BigUint = &product / 4u8;
             let some = |k: u32| &most / 977u32 * k + k;
+
             // The last two represent −1 and −P/4.
             let numbers = [
                 BigUint::ZERO,
@@ -191,6 +208,7 @@ mod tests {
                 &product - 1u8,
                 &product - &most,
             ];
+
             for count in [1, 2, 7] {
                 let y = |(prime, cofactor): (&u32, &Vec<u64>)| {
                     let inverse = (big(cofactor) % *prime).modinv(&(*prime).into()).unwrap();
@@ -206,9 +224,11 @@ mod tests {
                     .zip(&system.cofactors)
                     .map(y)
                     .collect();
+
                 let lifted = lifting.lift(count, |prime| &y[prime]);
                 let lifted: Vec<BigUint> = lifted.chunks_exact(lifting.words()).map(big).collect();
                 assert_eq!(lifted.len(), count);
+
                 for (lifted, number) in lifted.iter().zip(&numbers) {
                     let negative = *number > most;
                     let number = if negative {

@@ -26,20 +26,14 @@ impl Modulus {
     /// # Errors
     /// [`Error::Malformed`] with the violated condition.
     pub fn new(bits: u32, words: &[u64]) -> Result<Self> {
-        let refused = |found: String| {
-            Error::malformed(
-                WHAT,
-                found,
-                format!("a product of two primes of {} bits", bits / 2),
-            )
-        };
-        let params =
-            paillier::Params::insecure(bits, 1).map_err(|error| refused(error.to_string()))?;
+        let params = paillier::Params::insecure(bits, 1)
+            .map_err(|error| refused(bits, error.to_string()))?;
         paillier::PublicKey::check(&params, words).map_err(|error| match error {
             paillier::Error::Modulus { found } => {
-                refused(format!("a number {found}").trim_end_matches(',').to_owned())
+                let found = format!("a number {found}");
+                refused(bits, found.trim_end_matches(',').to_owned())
             }
-            other => refused(other.to_string()),
+            other => refused(bits, other.to_string()),
         })?;
         Self::unchecked(words)
     }
@@ -115,9 +109,9 @@ impl Modulus {
     /// Returns the sum of elements, each times a small factor.
     pub fn sum<'a>(&self, terms: impl IntoIterator<Item = (&'a [u64], i64)>) -> Vec<u64> {
         let mut sum = self.zeros(1);
-        terms
-            .into_iter()
-            .for_each(|term| self.wide.add_multiples(&mut sum, [term]));
+        for term in terms {
+            self.wide.add_multiples(&mut sum, [term]);
+        }
         sum
     }
 
@@ -135,16 +129,12 @@ impl Modulus {
     /// # Errors
     /// [`Error::Malformed`] if there is no inverse, because n has a small factor.
     pub fn inverse(&self, a: &[u64]) -> Result<Vec<u64>> {
-        let none = || {
-            Error::malformed(
-                WHAT,
-                "one with a small factor",
-                "a product of two large primes",
-            )
-        };
         let [modulus, a] = [&self.words, &self.leave(a)].map(|words| number(words));
-        let modulus = Odd::new(modulus).into_option().ok_or_else(none)?;
-        let inverse = a.invert_odd_mod(&modulus).into_option().ok_or_else(none)?;
+        let modulus = Odd::new(modulus).into_option().ok_or_else(no_inverse)?;
+        let inverse = a
+            .invert_odd_mod(&modulus)
+            .into_option()
+            .ok_or_else(no_inverse)?;
         Ok(self.enter(&words_of(&inverse.to_le_bytes()), self.words()))
     }
 
@@ -153,15 +143,32 @@ impl Modulus {
         let shifted = [vec![0; N], self.leave(a)].concat();
         let modulus = number(&[&self.words[..], &[0; N]].concat());
         let mut out = [0; N];
+
         // Always `Some`: n is odd, so not 0.
         if let Some(modulus) = modulus.to_nz().into_option() {
             let quotient = number(&shifted).div_rem_vartime(&modulus).0;
-            out.iter_mut()
-                .zip(words_of(&quotient.to_le_bytes()))
-                .for_each(|(out, word)| *out = word);
+            for (out, word) in out.iter_mut().zip(words_of(&quotient.to_le_bytes())) {
+                *out = word;
+            }
         }
         out
     }
+}
+
+fn refused(bits: u32, found: String) -> Error {
+    Error::malformed(
+        WHAT,
+        found,
+        format!("a product of two primes of {} bits", bits / 2),
+    )
+}
+
+fn no_inverse() -> Error {
+    Error::malformed(
+        WHAT,
+        "one with a small factor",
+        "a product of two large primes",
+    )
 }
 
 /// Converts words to a big integer.
@@ -173,13 +180,15 @@ pub(super) fn number(words: &[u64]) -> BoxedUint {
 
 /// Converts bytes to little-endian words, the last one padded with zeros.
 pub(super) fn words_of(bytes: &[u8]) -> Vec<u64> {
-    let word = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte))
-    };
-    bytes.chunks(8).map(word).collect()
+    bytes
+        .chunks(8)
+        .map(|bytes| {
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |word, byte| word << 8 | u64::from(*byte))
+        })
+        .collect()
 }
 
 /// Converts words to little-endian bytes.

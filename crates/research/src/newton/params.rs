@@ -109,12 +109,14 @@ impl<V: Variant> NewtonParams<V> {
                 expected,
             ));
         }
+
         let params = Self {
             shape,
             digests,
             acknowledged: None,
             variant: PhantomData,
         };
+
         let coefficients = shape.records() * params.chunks() as u64;
         if coefficients > MAX_COEFFICIENTS {
             let expected = format!("at most {MAX_COEFFICIENTS}");
@@ -124,6 +126,7 @@ impl<V: Variant> NewtonParams<V> {
                 expected,
             ));
         }
+
         Ok(params)
     }
 
@@ -162,21 +165,24 @@ impl<V: Variant> NewtonParams<V> {
     /// Returns one chunk of each packed record, as integers.
     pub(super) fn chunk_of_all(&self, packed: &[u8], chunk: usize) -> Vec<u64> {
         let bits = self.shape.record_bits();
-        let numbers = (0..self.shape.records()).flat_map(|index| {
+        let mut numbers = Vec::new();
+
+        for index in 0..self.shape.records() {
             let mut stored = extract_bits(packed, index * bits, bits);
             if self.digests {
                 let digest = *blake3::hash(&stored).as_bytes();
                 stored.extend_from_slice(&digest);
             }
+
             let mut number = stored
                 .chunks(self.chunk_bytes())
                 .nth(chunk)
                 .unwrap_or_default()
                 .to_vec();
             number.resize(self.number_bytes(), 0);
-            super::modulus::words_of(&number)
-        });
-        numbers.collect()
+            numbers.extend(super::modulus::words_of(&number));
+        }
+        numbers
     }
 
     /// Joins the chunks of a record, each the bytes of a number below n.
@@ -185,21 +191,27 @@ impl<V: Variant> NewtonParams<V> {
     /// [`Error::NotDecodable`] if the chunks do not form a record.
     pub(super) fn join(&self, chunks: &[u8]) -> Result<Vec<u8>> {
         let mut stored = Zeroizing::new(Vec::new());
+
+        // Deviations are combined, so that the running time does not tell which check failed.
         let mut beyond = 0;
         for number in chunks.chunks_exact(self.number_bytes()) {
             let (chunk, top) = number.split_at(self.chunk_bytes());
             stored.extend_from_slice(chunk);
             beyond |= top.iter().fold(0, |or, byte| or | byte);
         }
+
         let bytes = self.shape.record_bytes();
         let (record, rest) = stored.split_at(bytes);
+
         let mut expected = vec![0; rest.len()];
         if self.digests {
             expected[..DIGEST_BYTES].copy_from_slice(blake3::hash(record).as_bytes());
         }
         beyond |= expected.iter().zip(rest).fold(0, |or, (a, b)| or | (a ^ b));
+
         let exact = extract_bits(record, 0, self.shape.record_bits());
         beyond |= exact.iter().zip(record).fold(0, |or, (a, b)| or | (a ^ b));
+
         if beyond == 0 {
             Ok(exact)
         } else {
@@ -230,7 +242,6 @@ impl<V: Variant> NewtonParams<V> {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         Sizes {
             public: sealed(8 + ENCODED_BYTES + self.public_bytes()),
             keys: if V::REGISTERED {
@@ -254,6 +265,11 @@ impl<V: Variant> NewtonParams<V> {
             ..Sizes::default()
         }
     }
+}
+
+/// Bytes of a payload in its envelope.
+fn sealed(payload: usize) -> u64 {
+    (payload + envelope::OVERHEAD) as u64
 }
 
 impl<V: Variant> Parameters for NewtonParams<V> {
@@ -339,6 +355,7 @@ impl<V: Variant> Parameters for NewtonParams<V> {
         let shape = read_shape(&mut reader)?;
         let digests = reader.u8()?;
         reader.finish()?;
+
         if digests > 1 {
             return Err(Error::malformed(
                 "whether newton's records have digests",

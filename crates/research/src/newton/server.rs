@@ -57,6 +57,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
                 SecretKey::generate(V::MODULUS_BITS, rng)?.modulus(),
             )),
         };
+
         Self::setup_under(params, modulus, records, progress)
     }
 
@@ -116,16 +117,20 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(RECORDS, &[&self.packed])?;
+
         let Some(modulus) = &self.public.modulus else {
             return Ok(());
         };
+
         sink.put(MODULUS, &[&bytes_of(modulus.integer())])?;
         let prepared = self.coefficients(modulus, &NoProgress)?;
+
         let parts: Vec<Vec<u8>> = prepared
             .coefficients
             .iter()
             .map(|chunk| bytes_of(&modulus.leave(chunk)))
             .collect();
+
         sink.put(
             COEFFICIENTS,
             &parts.iter().map(Vec::as_slice).collect::<Vec<_>>(),
@@ -138,20 +143,24 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         if V::REGISTERED {
             return Self::prepared(params, None, packed, &NoProgress);
         }
+
         let modulus = source.get(MODULUS)?;
         Error::check_length("newton's modulus", modulus.len(), params.number_bytes())?;
         let modulus = Arc::new(Modulus::new(V::MODULUS_BITS, &words_of(&modulus))?);
+
         let coefficients = source.get(COEFFICIENTS)?;
         Error::check_length(
             "newton's coefficients",
             coefficients.len(),
             params.coefficient_bytes(),
         )?;
+
         let chunk_bytes = params.coefficient_bytes() / params.chunks();
         let chunks = coefficients.chunks_exact(chunk_bytes);
         let coefficients = chunks
             .map(|chunk| modulus.enter(&words_of(chunk), modulus.words()))
             .collect();
+
         let prepared = Prepared {
             modulus: Arc::clone(&modulus),
             coefficients,
@@ -159,6 +168,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         let public = NewtonPublic {
             modulus: Some(modulus),
         };
+
         let prepared = Mutex::new(vec![Arc::new(prepared)]);
         Ok(Self {
             params,
@@ -189,6 +199,7 @@ impl<V: Variant> NewtonServer<V> {
                 expected,
             ));
         }
+
         let prepared = self.coefficients(modulus, &NoProgress)?;
         prepared.answer(query)
     }
@@ -219,23 +230,23 @@ impl<V: Variant> NewtonServer<V> {
             packed,
             prepared: Mutex::default(),
         };
+
         if let Some(modulus) = &server.public.modulus {
             server.coefficients(modulus, progress)?;
         }
+
         Ok(server)
     }
 
     /// The modulus of a session's queries.
     fn modulus_of<'a>(&'a self, session: &Session<'a, Newton<V>>) -> Result<&'a Arc<Modulus>> {
-        let missing = |what| Error::Session {
-            scheme: Newton::<V>::NAME,
-            what,
-        };
         if let Some(modulus) = &self.public.modulus {
             return Ok(modulus);
         }
-        let keys = session.keys.ok_or_else(|| missing("client keys"))?;
-        let ticket = session.ticket.ok_or_else(|| missing("a ticket"))?;
+
+        let keys = session.keys.ok_or_else(|| missing::<V>("client keys"))?;
+        let ticket = session.ticket.ok_or_else(|| missing::<V>("a ticket"))?;
+
         if ticket.tag != keys.tag() {
             return Err(Error::malformed(
                 "a ticket",
@@ -243,6 +254,7 @@ impl<V: Variant> NewtonServer<V> {
                 "one of this client",
             ));
         }
+
         Ok(&keys.modulus)
     }
 
@@ -258,16 +270,20 @@ impl<V: Variant> NewtonServer<V> {
         if let Some(found) = self.find(modulus) {
             return Ok(found);
         }
+
+        // Prepared without the lock, so that other clients are answered meanwhile.
         let fresh = Arc::new(Prepared::new(
             &self.params,
             modulus,
             &self.packed,
             progress,
         )?);
+
         let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(Arc::clone(&fresh));
         let excess = kept.len().saturating_sub(MAX_CACHED);
         kept.drain(..excess);
+
         Ok(fresh)
     }
 
@@ -276,9 +292,17 @@ impl<V: Variant> NewtonServer<V> {
         let place = kept
             .iter()
             .position(|one| one.modulus.integer() == modulus.integer())?;
+
         let found = kept.remove(place);
         kept.push(Arc::clone(&found));
         Some(found)
+    }
+}
+
+fn missing<V: Variant>(what: &'static str) -> Error {
+    Error::Session {
+        scheme: Newton::<V>::NAME,
+        what,
     }
 }
 
@@ -292,9 +316,11 @@ impl Prepared {
     ) -> Result<Self> {
         let preparation = Preparation::new(modulus, params.shape().records() as usize, progress)?;
         let chunks = (0..params.chunks()).map(|i| params.chunk_of_all(packed, i));
+
         let coefficients = chunks
             .map(|chunk| preparation.coefficients(&chunk, modulus.words(), progress))
             .collect();
+
         Ok(Self {
             modulus: Arc::clone(modulus),
             coefficients,
@@ -306,8 +332,10 @@ impl Prepared {
         let n = &*self.modulus;
         let (ring, c) = Ring::of(n, &query.ciphertext);
         let powers = Powers::new(&ring, &c)?;
+
         let polynomials: Vec<&[u64]> = self.coefficients.iter().map(Vec::as_slice).collect();
         let remainders = powers.remainders(n, &polynomials);
+
         let rank = super::fhe::RANK * n.limbs();
         let chunks = remainders
             .chunks_exact(rank)

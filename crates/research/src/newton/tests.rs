@@ -98,6 +98,7 @@ fn ciphertexts_decrypt_and_multiply() {
         let n = key.modulus();
         let modulus = big(n.integer());
         assert_eq!(modulus.bits(), u64::from(bits));
+
         for message in [0, 1, 77, u64::MAX] {
             let (ciphertext, point) = encrypt(n, message, &mut rng);
             assert_eq!(
@@ -110,6 +111,7 @@ fn ciphertexts_decrypt_and_multiply() {
                 message.into(),
                 "by the point"
             );
+
             let (ring, c) = Ring::of(n, &ciphertext);
             let square = ring.multiply(&c, &c);
             let u = big(&ciphertext.u);
@@ -119,6 +121,7 @@ fn ciphertexts_decrypt_and_multiply() {
                 numbers(n, &square),
                 product(&modulus, [&u, &v], &coefficients, &coefficients)
             );
+
             let opened = big(&point.open(n, &n.leave(&square)));
             assert_eq!(
                 opened,
@@ -126,6 +129,7 @@ fn ciphertexts_decrypt_and_multiply() {
                 "the square of {message}"
             );
         }
+
         let first = encrypt(n, 5, &mut rng).0;
         let second = encrypt(n, 5, &mut rng).0;
         assert!(
@@ -156,11 +160,13 @@ fn coefficients_are_divided_differences() {
         let values = values(count, 3, count as u8);
         let preparation = Preparation::new(n, count, &NoProgress).unwrap();
         let found = numbers(n, &preparation.coefficients(&values, 3, &NoProgress));
+
         let values: Vec<BigUint> = values.chunks_exact(3).map(big).collect();
         assert!(
             found == divided_differences(&modulus, &values),
             "{count} values"
         );
+
         for i in [1, count / 2 + 1, count] {
             assert_eq!(
                 newton_value(&modulus, &found, i),
@@ -196,6 +202,7 @@ fn coefficients_of_many_values_interpolate_them() {
 fn the_published_setup_gives_wrong_records() {
     let n = BigUint::from(1u8) << 256;
     let values: Vec<i64> = vec![5, 17, 2, 9, 400];
+
     let published = |upwards: bool| {
         let mut r = values.clone();
         for j in 1..r.len() {
@@ -219,6 +226,7 @@ fn the_published_setup_gives_wrong_records() {
             .map(|i| newton_value(&n, &r, i))
             .collect::<Vec<_>>()
     };
+
     let expected: Vec<BigUint> = values
         .iter()
         .map(|&value| BigUint::from(value as u64))
@@ -239,6 +247,7 @@ fn answers_match_algorithm_1_and_lagrange_interpolation() {
         let preparation = Preparation::new(n, count, &NoProgress).unwrap();
         let coefficients = preparation.coefficients(&values, words, &NoProgress);
         let other = preparation.coefficients(&values[..count], 1, &NoProgress);
+
         let index = count / 2 + 1;
         let (ciphertext, point) = encrypt(n, index as u64, &mut rng);
         let (ring, c) = Ring::of(n, &ciphertext);
@@ -246,6 +255,7 @@ fn answers_match_algorithm_1_and_lagrange_interpolation() {
         let remainders = powers.remainders(n, &[&coefficients, &other]);
         let (first, second) = remainders.split_at(RANK * n.limbs());
         let answer = powers.evaluate(n, first);
+
         assert_eq!(
             big(&point.open(n, &answer)),
             big(&values[(index - 1) * words..][..words]) % &modulus
@@ -254,8 +264,10 @@ fn answers_match_algorithm_1_and_lagrange_interpolation() {
             big(&point.open(n, &powers.evaluate(n, second))),
             values[index - 1].into()
         );
+
         let lagrange = xu::answer(&ring, &c, &n.enter(&values, words)).unwrap();
         assert!(lagrange == answer, "Lagrange, {count} values");
+
         // Algorithm 1 needs the coefficients of (T − 1)(T − 2)·R₃ + (T − 1)·R₂ + R₁ in powers of T.
         let [r1, r2, r3] =
             [0, 1, 2].map(|k| coefficients[k.min(count - 1) * n.limbs()..][..n.limbs()].to_vec());
@@ -265,6 +277,7 @@ fn answers_match_algorithm_1_and_lagrange_interpolation() {
             r3.clone(),
         ]
         .concat();
+
         let by_ring = n.leave(&evaluate(&ring, &c, &powers_of_t));
         let by_remainder = powers.evaluate(n, &powers.remainders(n, &[&[r1, r2, r3].concat()]));
         assert!(by_ring == by_remainder, "Algorithm 1");
@@ -279,11 +292,13 @@ fn invalid_moduli_are_refused_with_a_reason() {
     let shifted = |bits: u32| words_of(&(big(&good) >> bits).to_bytes_le());
     let mut short = shifted(3);
     short.resize(4, 0);
+
     let mut even = good.clone();
     even[0] &= !1;
     let three = big(&good) - big(&good) % 3u8;
     let three = if three.bit(0) { three } else { three + 3u8 };
     let prime = (BigUint::from(1u8) << 256u32) - 189u8;
+
     for (words, reason) in [
         (short, "of 253 bits, not 256"),
         (even, "even"),
@@ -297,6 +312,7 @@ fn invalid_moduli_are_refused_with_a_reason() {
             "{reason}: {error}"
         );
     }
+
     // A factor that is below the number of records.
     let n = Modulus::unchecked(&words_of(&(three.pow(2) * 70_001u32).to_bytes_le())).unwrap();
     let error = Preparation::new(&n, 70_002, &NoProgress)
@@ -325,14 +341,18 @@ fn servers_and_clients_require_the_acknowledgement() {
             })
         )
     };
+
     let unacknowledged = NewtonParams::<Short>::choose(shape, Goal::Balanced).unwrap();
     let setup =
         |params| NewtonServer::<Short>::setup(params, &records(shape), &mut rng(1), &NoProgress);
+
     assert!(refuses(setup(unacknowledged.clone()).err()));
+
     let server = setup(NewtonParams::new(shape, ACKNOWLEDGED).unwrap()).unwrap();
     assert!(refuses(
         NewtonClient::<Short>::new(unacknowledged.clone(), server.public().clone()).err()
     ));
+
     // Encoded parameters do not contain the acknowledgement: a server cannot give it for a client.
     let read = NewtonParams::<Short>::decode(&server.params().encode()).unwrap();
     assert!(refuses(
@@ -345,6 +365,7 @@ fn servers_and_clients_require_the_acknowledgement() {
         )
         .is_ok()
     );
+
     for privacy in [Newton::<Registered>::PRIVACY, Newton::<Symmetric>::PRIVACY] {
         assert!(matches!(privacy, Privacy::NotPrivate(_)));
     }
@@ -367,6 +388,7 @@ fn records_with_digests_are_checked() {
             let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
             (secret, server.answer(Session::anonymous(), &query).unwrap())
         };
+
         for index in [0, 7, 19] {
             let (secret, answer) = ask(index);
             assert_eq!(
@@ -374,12 +396,14 @@ fn records_with_digests_are_checked() {
                 [records.get(index).unwrap()]
             );
         }
+
         let (secret, mut answer) = ask(3);
         answer.chunks[0][0] ^= 1;
         assert!(matches!(
             client.extract(secret, answer),
             Err(Error::NotDecodable)
         ));
+
         let (secret, _) = ask(3);
         let (_, other) = ask(4);
         assert!(matches!(

@@ -33,9 +33,13 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonPublic {
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's public part", bytes.len(), params.public_bytes())?;
-        let modulus = (!V::REGISTERED).then(|| Modulus::new(V::MODULUS_BITS, &words_of(bytes)));
+        if V::REGISTERED {
+            return Ok(Self { modulus: None });
+        }
+
+        let modulus = Modulus::new(V::MODULUS_BITS, &words_of(bytes))?;
         Ok(Self {
-            modulus: modulus.transpose()?.map(Arc::new),
+            modulus: Some(Arc::new(modulus)),
         })
     }
 }
@@ -84,6 +88,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonQuery {
 
     fn decode(params: &NewtonParams<V>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("newton's query", bytes.len(), params.query_bytes())?;
+
         let mut numbers = words_of(bytes).into_iter();
         let [modulus, u, v, c] = [1, 1, 1, RANK].map(|count| {
             numbers
@@ -91,6 +96,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonQuery {
                 .take(count * params.number_words())
                 .collect()
         });
+
         Ok(Self {
             modulus,
             ciphertext: Ciphertext { u, v, c },

@@ -17,6 +17,7 @@ pub fn answer(ring: &Ring<'_>, c: &[u64], values: &[u64]) -> Result<Vec<u64>> {
     let count = values.len() / limbs;
     let one = ring.one();
     let mut sum = n.zeros(RANK);
+
     for (i, value) in values.chunks_exact(limbs).enumerate() {
         let mut numerator = one.clone();
         let mut denominator = n.wide().one().to_vec();
@@ -25,10 +26,12 @@ pub fn answer(ring: &Ring<'_>, c: &[u64], values: &[u64]) -> Result<Vec<u64>> {
             let difference = n.sum([(n.wide().one(), i as i64 - j as i64)]);
             n.wide().multiply(&mut denominator, &difference);
         }
+
         n.wide()
             .multiply_all(&mut numerator, &n.product(value, &n.inverse(&denominator)?));
         n.wide().add_multiples(&mut sum, [(&numerator, 1)]);
     }
+
     Ok(n.leave(&sum))
 }
 

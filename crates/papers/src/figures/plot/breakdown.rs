@@ -4,7 +4,7 @@ use plotters::chart::ChartBuilder;
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use super::canvas::{Area, PALE, colour, drawing_error, picture};
+use super::canvas::{Area, PALE, colour, drawing_error, picture, whole_label};
 use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
@@ -35,22 +35,26 @@ const QUANTITIES: [Quantity; 2] = [
 ];
 
 fn messages(point: &Point) -> Vec<(String, f64)> {
-    let parts = |[keys, query, download]: [f64; 3]| {
-        [("keys", keys), ("query", query), ("download", download)]
-            .map(|(name, kb)| (name.to_owned(), kb))
-            .to_vec()
+    let Some([keys, query, download]) = point.kb else {
+        return Vec::new();
     };
-    point.kb.map(parts).unwrap_or_default()
+    vec![
+        ("keys".to_owned(), keys),
+        ("query".to_owned(), query),
+        ("download".to_owned(), download),
+    ]
 }
 
 pub(super) fn draw(report: &FigureReport) -> Result<String> {
     let panels: Vec<&[Point]> = report.points.chunk_by(|a, b| a.entry == b.entry).collect();
     let row = HEIGHT + LINE;
+
     picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
         let (title, mut rest) = area.split_vertically(LINE);
         title
             .titled(&report.what, ("sans-serif", 18))
             .map_err(drawing_error)?;
+
         for quantity in &QUANTITIES {
             let (this, next) = rest.split_vertically(row);
             draw_row(&this, quantity, &panels)?;
@@ -67,6 +71,7 @@ fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result
     for (plot, points) in plots.split_evenly((1, panels.len())).iter().zip(panels) {
         draw_panel(plot, quantity, points, &names)?;
     }
+
     legend::write(
         &below,
         legend::Symbol::Circle,
@@ -86,6 +91,11 @@ fn names(quantity: &Quantity, panels: &[&[Point]]) -> Vec<(String, RGBColor)> {
     found
 }
 
+/// The height of a point's bar.
+fn height(quantity: &Quantity, point: &Point) -> f64 {
+    (quantity.parts)(point).iter().map(|part| part.1).sum()
+}
+
 fn draw_panel(
     area: &Area<'_>,
     quantity: &Quantity,
@@ -93,14 +103,12 @@ fn draw_panel(
     names: &[(String, RGBColor)],
 ) -> Result<()> {
     let places = places(points);
-    let height = |point: &Point| {
-        (quantity.parts)(point)
-            .iter()
-            .map(|part| part.1)
-            .sum::<f64>()
-    };
-    let highest = points.iter().map(height).fold(f64::MIN_POSITIVE, f64::max);
+    let highest = points
+        .iter()
+        .map(|point| height(quantity, point))
+        .fold(f64::MIN_POSITIVE, f64::max);
     let entry = points.first().map_or("", |point| point.entry);
+
     let mut chart = ChartBuilder::on(area)
         .caption(
             format!("{}, entries of {entry}", quantity.title),
@@ -111,24 +119,27 @@ fn draw_panel(
         .y_label_area_size(55)
         .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, 0.0..1.05 * highest)
         .map_err(drawing_error)?;
+
     let label = |place: &f64| name_of(*place, &places);
-    let whole = |value: &f64| format!("{value:.0}");
     let mut mesh = chart.configure_mesh();
     mesh.y_labels(6)
-        .y_label_formatter(&whole)
+        .y_label_formatter(&whole_label)
         .max_light_lines(0);
     mesh.disable_x_mesh()
         .x_labels(places.len() + 1)
         .x_label_formatter(&label);
+
     let axis = if places.iter().any(Option::is_some) {
         "N/t"
     } else {
         ""
     };
+
     mesh.x_desc(axis)
         .y_desc(quantity.unit)
         .draw()
         .map_err(drawing_error)?;
+
     let bars = points
         .iter()
         .flat_map(|point| bar(point, quantity, names, &places));
@@ -166,19 +177,22 @@ fn bar(
         .iter()
         .position(|&columns| columns == point.columns)
         .unwrap_or_default() as f64;
+
     let (left, opacity) = match point.source {
         Source::Paper => (place - 0.4, PALE),
         Source::Papir => (place + 0.02, 1.0),
     };
+
     let mut bottom = 0.0;
-    let stack = |(name, value): (String, f64)| {
+    let mut bars = Vec::new();
+    for (name, value) in (quantity.parts)(point) {
         let colour = names
             .iter()
             .find(|known| known.0 == name)
             .map_or(colour(0), |known| known.1);
         let corners = [(left, bottom), (left + 0.38, bottom + value)];
         bottom += value;
-        Rectangle::new(corners, colour.mix(opacity).filled())
-    };
-    (quantity.parts)(point).into_iter().map(stack).collect()
+        bars.push(Rectangle::new(corners, colour.mix(opacity).filled()));
+    }
+    bars
 }

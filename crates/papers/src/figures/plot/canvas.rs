@@ -43,11 +43,18 @@ pub(crate) fn picture(
 ) -> Result<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+
     area.fill(&plotters::style::WHITE).map_err(drawing_error)?;
     paint(&area)?;
     area.present().map_err(drawing_error)?;
     drop(area);
+
     Ok(text)
+}
+
+/// Axis label of a whole number.
+pub(super) fn whole_label(value: &f64) -> String {
+    format!("{value:.0}")
 }
 
 /// Converts an error of the drawing library.

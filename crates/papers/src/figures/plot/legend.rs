@@ -27,6 +27,7 @@ pub(super) fn write<N: AsRef<str>>(
     let font = ("sans-serif", 13).into_font();
     let middle = area.dim_in_pixel().1 as i32 / 2;
     let mut x = 5 * GAP;
+
     for (name, colour) in names {
         let name = name.as_ref();
         let style = colour.filled();
@@ -39,10 +40,12 @@ pub(super) fn write<N: AsRef<str>>(
                 area.draw(&square).map_err(drawing_error)?;
             }
         }
+
         area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone()))
             .map_err(drawing_error)?;
         x += 3 * GAP + LETTER * name.chars().count() as i32;
     }
+
     area.draw(&Text::new(remark, (x, middle - 6), font))
         .map_err(drawing_error)
 }

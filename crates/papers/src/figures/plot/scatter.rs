@@ -9,7 +9,7 @@ use plotters::coord::combinators::{IntoLogRange, LogCoord};
 use plotters::element::{Circle, EmptyElement, PathElement, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
 
-use super::canvas::{Area, drawing_error, picture};
+use super::canvas::{Area, drawing_error, picture, whole_label};
 use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
@@ -23,6 +23,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     picture((1000, 700), |area| {
         let (plot, below) = area.split_vertically(660);
         paint(&plot, report)?;
+
         let names: Vec<(&str, RGBColor)> = entries(report)
             .into_iter()
             .zip(ENTRIES.into_iter().cycle())
@@ -58,23 +59,24 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
             range(report, |point| point.server_ms).log_scale(),
         )
         .map_err(drawing_error)?;
-    let whole = |value: &f64| format!("{value:.0}");
+
     let mut mesh = chart.configure_mesh();
     mesh.x_desc("total communication, KB of 1024 bytes")
         .y_desc("server, ms");
     mesh.x_labels(20).y_labels(20).max_light_lines(0);
-    mesh.x_label_formatter(&whole)
-        .y_label_formatter(&whole)
+    mesh.x_label_formatter(&whole_label)
+        .y_label_formatter(&whole_label)
         .draw()
         .map_err(drawing_error)?;
+
     for (entry, colour) in entries(report).into_iter().zip(ENTRIES.into_iter().cycle()) {
         for source in [Source::Paper, Source::Papir] {
-            let of = |point: &&Point| point.entry == entry && point.source == source;
-            series(
-                &mut chart,
-                &report.points.iter().filter(of).collect::<Vec<_>>(),
-                colour,
-            )?;
+            let points: Vec<&Point> = report
+                .points
+                .iter()
+                .filter(|point| point.entry == entry && point.source == source)
+                .collect();
+            series(&mut chart, &points, colour)?;
         }
     }
     Ok(())
@@ -100,15 +102,18 @@ fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Res
             .collect();
         let line = PathElement::new(places.clone(), colour.mix(0.4));
         chart.draw_series([line]).map_err(drawing_error)?;
+
         let filled = of_scheme.iter().all(|point| point.source == Source::Papir);
         let style = if filled {
             colour.filled()
         } else {
             colour.stroke_width(2)
         };
+
         chart
             .draw_series(places.iter().map(|&place| Circle::new(place, 4, style)))
             .map_err(drawing_error)?;
+
         let font = ("sans-serif", 12).into_font().color(&colour);
         let named = of_scheme.iter().zip(&places).take(1);
         let name = named.map(|(point, &place)| {

@@ -6,8 +6,10 @@ use crate::tables::{Block, Ours, Published};
 
 /// A database whose rows do not distinguish parts.
 pub(super) const fn block(
-    (database, entry): (&'static str, &'static str),
-    (entries, entry_bits): (u64, u64),
+    database: &'static str,
+    entry: &'static str,
+    entries: u64,
+    entry_bits: u64,
     published: &'static [Published],
 ) -> Block {
     Block {
@@ -87,7 +89,8 @@ pub(super) const fn inspire(
 /// InsPIRe⁽²⁾ at N/t = 2^`log_columns` with units of γ₀ = `words`. Its query has 53 bits for each
 /// of N/t columns and t units of a column.
 pub(super) const fn second(
-    (log_columns, words): (u32, u64),
+    log_columns: u32,
+    words: u64,
     offline_s: f64,
     [query, total]: [f64; 2],
     ms: f64,

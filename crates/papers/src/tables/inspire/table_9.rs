@@ -25,13 +25,15 @@ pub const TABLE_9: Table = Table {
 const PARTS: &[&str] = &["matrix product", "packing", "polynomial"];
 
 const fn block(
-    name: (&'static str, &'static str),
-    entries: (u64, u64),
+    database: &'static str,
+    entry: &'static str,
+    entries: u64,
+    entry_bits: u64,
     rows: &'static [Published],
 ) -> Block {
     Block {
         parts: PARTS,
-        ..rows::block(name, entries, rows)
+        ..rows::block(database, entry, entries, entry_bits, rows)
     }
 }
 
@@ -60,8 +62,10 @@ const fn row(
 }
 
 const BITS_1GB: Block = block(
-    ("1 GB", "1 bit"),
-    (1 << 33, 1),
+    "1 GB",
+    "1 bit",
+    1 << 33,
+    1,
     &[
         row(
             12,
@@ -78,8 +82,10 @@ const BITS_1GB: Block = block(
 );
 
 const MEDIUM_1GB: Block = block(
-    ("1 GB", "64 B"),
-    (1 << 24, 512),
+    "1 GB",
+    "64 B",
+    1 << 24,
+    512,
     &[
         row(
             12,
@@ -96,8 +102,10 @@ const MEDIUM_1GB: Block = block(
 );
 
 const LONG_1GB: Block = block(
-    ("1 GB", "32 KB"),
-    (1 << 15, 1 << 18),
+    "1 GB",
+    "32 KB",
+    1 << 15,
+    1 << 18,
     &[
         row(
             10,
@@ -127,8 +135,10 @@ const LONG_1GB: Block = block(
 );
 
 const BITS_8GB: Block = block(
-    ("8 GB", "1 bit"),
-    (1 << 36, 1),
+    "8 GB",
+    "1 bit",
+    1 << 36,
+    1,
     &[
         row(
             13,
@@ -169,8 +179,10 @@ const BITS_8GB: Block = block(
 );
 
 const MEDIUM_8GB: Block = block(
-    ("8 GB", "64 B"),
-    (1 << 27, 512),
+    "8 GB",
+    "64 B",
+    1 << 27,
+    512,
     &[
         row(
             13,
@@ -225,8 +237,10 @@ const MEDIUM_8GB: Block = block(
 );
 
 const LONG_8GB: Block = block(
-    ("8 GB", "32 KB"),
-    (1 << 18, 1 << 18),
+    "8 GB",
+    "32 KB",
+    1 << 18,
+    1 << 18,
     &[
         row(
             13,
@@ -260,8 +274,10 @@ const LONG_8GB: Block = block(
 );
 
 const BITS_32GB: Block = block(
-    ("32 GB", "1 bit"),
-    (1 << 38, 1),
+    "32 GB",
+    "1 bit",
+    1 << 38,
+    1,
     &[
         row(
             15,
@@ -303,8 +319,10 @@ const BITS_32GB: Block = block(
 );
 
 const MEDIUM_32GB: Block = block(
-    ("32 GB", "64 B"),
-    (1 << 29, 512),
+    "32 GB",
+    "64 B",
+    1 << 29,
+    512,
     &[
         row(
             15,
@@ -352,8 +370,10 @@ const MEDIUM_32GB: Block = block(
 );
 
 const LONG_32GB: Block = block(
-    ("32 GB", "32 KB"),
-    (1 << 20, 1 << 18),
+    "32 GB",
+    "32 KB",
+    1 << 20,
+    1 << 18,
     &[
         row(
             14,

@@ -24,18 +24,24 @@ pub const TABLE_7: Table = Table {
     notes: &[],
     blocks: &[
         block(
-            ("20 M", "64 B"),
-            (20_000_000, 512),
+            "20 M",
+            "64 B",
+            20_000_000,
+            512,
             &[inspire(ENROLLMENT, Some(78.0), 292.0, 416.0)],
         ),
         block(
-            ("40 M", "64 B"),
-            (40_000_000, 512),
+            "40 M",
+            "64 B",
+            40_000_000,
+            512,
             &[inspire(ENROLLMENT, Some(131.0), 292.0, 815.0)],
         ),
         block(
-            ("80 M", "64 B"),
-            (80_000_000, 512),
+            "80 M",
+            "64 B",
+            80_000_000,
+            512,
             &[inspire(ENROLLMENT, Some(241.0), 304.0, 1400.0)],
         ),
     ],
@@ -47,14 +53,18 @@ const ENROLLMENT: Choice = Choice::Columns(1 << 14);
 const SHORTEST: Choice = Choice::Goal(Goal::MinCommunication);
 
 const PEER_ROUTING: Block = block(
-    ("peer routing", "1.5 KB"),
-    (256, 1536 * 8),
+    "peer routing",
+    "1.5 KB",
+    256,
+    1536 * 8,
     &[mazmudar(100.0, 56.0), inspire(SHORTEST, None, 69.0, 51.0)],
 );
 
 const CONTENT_DISCOVERY: Block = block(
-    ("content discovery", "128 B"),
-    (200_000, 1024),
+    "content discovery",
+    "128 B",
+    200_000,
+    1024,
     &[
         mazmudar(280.0, 875.0),
         inspire(SHORTEST, None, 128.0, 123.0),
@@ -64,8 +74,10 @@ const CONTENT_DISCOVERY: Block = block(
 /// InsPIRe's 1.02 MB are 84 KB of keys, 84 + 112 KB of query at N/t = 2^14, and 64 ring elements of
 /// 12 KB.
 const CONTENT_RETRIEVAL: Block = block(
-    ("content retrieval", "256 KB"),
-    (1 << 14, 1 << 21),
+    "content retrieval",
+    "256 KB",
+    1 << 14,
+    1 << 21,
     &[
         mazmudar(2.1 * 1024.0, 3000.0),
         inspire(Choice::Columns(1 << 14), None, 1.02 * 1024.0, 1500.0),

@@ -19,7 +19,7 @@ pub struct Hashes {
 }
 
 impl Hashes {
-    /// Hash functions of a seed into this many bins.
+    /// Hash functions of a seed into `bins` bins.
     pub fn new(seed: &Seed, bins: usize) -> Self {
         Self { seed: seed.0, bins }
     }
@@ -45,6 +45,7 @@ impl Hashes {
         let mut bins: Vec<Zeroizing<Vec<Item>>> = (0..self.bins)
             .map(|_| Zeroizing::new(Vec::with_capacity(params.load())))
             .collect();
+
         for &item in items {
             let places = self.bins_of(item);
             for (i, &place) in places.iter().enumerate() {
@@ -96,6 +97,7 @@ fn insert(
             table[free] = Some(item);
             return true;
         }
+
         let place = places[rng.next_u32() as usize % HASHES];
         item = table[place].replace(item).unwrap_or(item);
     }
@@ -120,15 +122,18 @@ mod tests {
                 cuckoo(&hashes, bins, &items, &mut rng).map(|table| (hashes, table))
             });
             let (hashes, table) = filled.unwrap();
+
             let held: Vec<(usize, Item)> = table
                 .iter()
                 .enumerate()
                 .filter_map(|(bin, item)| Some((bin, (*item)?)))
                 .collect();
+
             assert!(
                 held.iter()
                     .all(|&(bin, item)| hashes.bins_of(item).contains(&bin))
             );
+
             let mut found: Vec<Item> = held.into_iter().map(|(_, item)| item).collect();
             found.sort_unstable();
             assert_eq!(found, items);

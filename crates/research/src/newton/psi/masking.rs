@@ -1,8 +1,8 @@
 //! OPRF masking: elements are replaced by values of the sender's pseudorandom function.
 //!
-//! The receiver obtains the values of its elements without revealing them ([`papir_lookup::oprf`]). The
-//! sender issues one value for each element that a receiver asks for. This limit, not the
-//! encryption, protects the sender's other elements from the receiver.
+//! The receiver obtains the values of its elements without revealing them
+//! ([`papir_lookup::oprf`]). The sender issues one value for each element that a receiver asks for.
+//! This limit, not the encryption, protects the sender's other elements from the receiver.
 
 use papir_core::Result;
 use papir_lookup::oprf::{Key, Value};

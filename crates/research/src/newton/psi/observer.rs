@@ -26,14 +26,15 @@ pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
             "some",
         ));
     }
+
     let hashes = Hashes::new(&request.seed, request.bins.len());
     let mut tried = vec![Vec::new(); request.bins.len()];
     for &candidate in candidates {
-        hashes
-            .bins_of(candidate)
-            .into_iter()
-            .for_each(|bin| tried[bin].push(candidate));
+        for bin in hashes.bins_of(candidate) {
+            tried[bin].push(candidate);
+        }
     }
+
     let mut found = Vec::new();
     for (bin, tried) in request.bins.iter().zip(&tried) {
         let c = bin.powers.first().cloned().unwrap_or_default();
@@ -42,6 +43,7 @@ pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
             v: bin.v.clone(),
             c,
         };
+
         let evidence = Evidence::new(Modulus::unchecked(&request.modulus)?, &ciphertext)?;
         let roots = evidence.are_roots(&integers(tried), ITEM_WORDS);
         found.extend(
@@ -52,6 +54,7 @@ pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
                 .map(|(item, _)| *item),
         );
     }
+
     found.sort_unstable();
     found.dedup();
     Ok(found)

@@ -36,11 +36,13 @@ impl PsiParams {
         ] {
             check(what, size, MAX_ITEMS)?;
         }
+
         // Cuckoo hashing with three functions can fill nine tenths of the bins; small tables need
         // more space.
         let bins = receiver + receiver.div_ceil(2) + HASHES;
         let load = load(HASHES * sender, bins).min(sender);
         let modulus_bits = MODULUS_BITS;
+
         Ok(Self {
             receiver,
             sender,
@@ -179,6 +181,7 @@ mod tests {
             params.load()
         );
         assert_eq!((params.parts(), params.powers()), (1, 1));
+
         let params = params.partitioned(7).unwrap().windowed();
         assert_eq!(params.degree(), params.load().div_ceil(7));
         assert_eq!(params.powers(), params.degree().ilog2() as usize + 1);

@@ -52,11 +52,13 @@ impl Receiver {
                 expected,
             ));
         }
+
         Error::check_length(
             "newton's modulus",
             8 * modulus.words(),
             8 * params.number_words(),
         )?;
+
         Ok(Self {
             params,
             modulus,
@@ -74,11 +76,13 @@ impl Receiver {
         let n = &*self.modulus;
         let mut points = Vec::with_capacity(table.len());
         let mut bins = Vec::with_capacity(table.len());
+
         for held in table.iter() {
             let y = match held {
                 Some(item) => Zeroizing::new(n.enter(&integers(&[*item]), ITEM_WORDS)),
                 None => n.random(1, rng),
             };
+
             let (point, [u, v]) = random_point(n, rng);
             bins.push(EncryptedBin {
                 u,
@@ -87,6 +91,7 @@ impl Receiver {
             });
             points.push(point);
         }
+
         let request = Request {
             seed,
             modulus: n.integer().to_vec(),
@@ -103,6 +108,7 @@ impl Receiver {
                 return Ok((seed, table));
             }
         }
+
         let expected = "a set that fits the bins";
         Err(Error::out_of_bounds(
             "the receiver's set",
@@ -122,24 +128,34 @@ impl Receiver {
             response.bins.len(),
             opening.table.len(),
         )?;
-        let opens_to_zero = |point: &Point, parts: &[Vec<u64>]| {
-            parts.iter().fold(false, |hit, part| {
-                hit | (point
-                    .open(&self.modulus, part)
-                    .iter()
-                    .fold(0, |or, word| or | word)
-                    == 0)
-            })
-        };
-        let bins = opening
+
+        let mut found = Vec::new();
+        for ((item, point), parts) in opening
             .table
             .iter()
             .zip(&opening.points)
-            .zip(&response.bins);
-        let hits =
-            bins.filter_map(|((item, point), parts)| item.filter(|_| opens_to_zero(point, parts)));
-        let mut found: Vec<Item> = hits.collect();
+            .zip(&response.bins)
+        {
+            let Some(item) = *item else {
+                continue;
+            };
+            if self.opens_to_zero(point, parts) {
+                found.push(item);
+            }
+        }
         found.sort_unstable();
         Ok(found)
+    }
+
+    /// Returns true if some part decrypts to zero. All parts are opened, so that the running time
+    /// does not tell which one it is.
+    fn opens_to_zero(&self, point: &Point, parts: &[Vec<u64>]) -> bool {
+        parts.iter().fold(false, |hit, part| {
+            hit | (point
+                .open(&self.modulus, part)
+                .iter()
+                .fold(0, |or, word| or | word)
+                == 0)
+        })
     }
 }

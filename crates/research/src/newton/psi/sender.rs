@@ -51,46 +51,52 @@ impl Sender {
         self.check(request)?;
         let bins =
             Hashes::new(&request.seed, self.params.bins()).simple(&self.params, &self.items)?;
-        let parts: Vec<Vec<Part>> = bins
-            .iter()
-            .map(|items| {
-                let parts = partition(&self.params, &n, items, rng);
-                parts
-                    .into_iter()
-                    .map(|roots| Part {
-                        roots,
-                        r: n.random(1, rng),
-                    })
-                    .collect()
-            })
-            .collect();
+
+        let mut parts = Vec::with_capacity(bins.len());
+        for items in &bins {
+            let mut of_bin: Vec<Part> = Vec::new();
+            for roots in partition(&self.params, &n, items, rng) {
+                of_bin.push(Part {
+                    roots,
+                    r: n.random(1, rng),
+                });
+            }
+            parts.push(of_bin);
+        }
+
         let answers = request
             .bins
             .par_iter()
             .zip(parts)
             .map(|(bin, parts)| self.answer(&n, bin, &parts));
+
         Ok(Response {
             bins: answers.collect(),
         })
     }
 
     fn check(&self, request: &Request) -> Result<()> {
-        let fits = |bin: &EncryptedBin| bin.powers.len() == self.params.powers();
-        if request.bins.len() != self.params.bins() || !request.bins.iter().all(fits) {
-            let powers = request.bins.first().map_or(0, |bin| bin.powers.len());
-            let found = format!("{} bins of {powers} powers", request.bins.len());
-            let expected = format!(
-                "{} bins of {} powers",
-                self.params.bins(),
-                self.params.powers()
-            );
-            return Err(Error::malformed(
-                "a request for an intersection",
-                found,
-                expected,
-            ));
+        let fit = request
+            .bins
+            .iter()
+            .all(|bin| bin.powers.len() == self.params.powers());
+
+        if request.bins.len() == self.params.bins() && fit {
+            return Ok(());
         }
-        Ok(())
+
+        let powers = request.bins.first().map_or(0, |bin| bin.powers.len());
+        let found = format!("{} bins of {powers} powers", request.bins.len());
+        let expected = format!(
+            "{} bins of {} powers",
+            self.params.bins(),
+            self.params.powers()
+        );
+        Err(Error::malformed(
+            "a request for an intersection",
+            found,
+            expected,
+        ))
     }
 
     fn answer(&self, n: &Modulus, bin: &EncryptedBin, parts: &[Part]) -> Vec<Vec<u64>> {
@@ -103,16 +109,20 @@ impl Sender {
                 c,
             },
         );
+
         let sent: Vec<Vec<u64>> = c
             .chunks_exact(c.len() / bin.powers.len())
             .map(<[u64]>::to_vec)
             .collect();
+
         let powers = windowing::all_powers(&ring, &sent, self.params.degree());
-        let of_part = |part: &Part| {
-            let coefficients = Zeroizing::new(polynomial(n, &part.r, &part.roots));
-            evaluate(&ring, &coefficients, &powers)
-        };
-        parts.iter().map(of_part).collect()
+        parts
+            .iter()
+            .map(|part| {
+                let coefficients = Zeroizing::new(polynomial(n, &part.r, &part.roots));
+                evaluate(&ring, &coefficients, &powers)
+            })
+            .collect()
     }
 }
 
@@ -129,20 +139,23 @@ fn partition(
     let mut elements = Zeroizing::new(n.enter(&integers(items), ITEM_WORDS));
     elements.reserve_exact((places - items.len()) * limbs);
     elements.extend_from_slice(&n.random(places - items.len(), rng));
+
     let mut order: Vec<usize> = (0..places).collect();
     for last in (1..places).rev() {
         order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
     }
-    let part = |order: &[usize]| {
-        Zeroizing::new(
-            order
-                .iter()
-                .flat_map(|&k| &elements[k * limbs..][..limbs])
-                .copied()
-                .collect(),
-        )
-    };
-    order.chunks(params.degree()).map(part).collect()
+
+    order
+        .chunks(params.degree())
+        .map(|part| {
+            Zeroizing::new(
+                part.iter()
+                    .flat_map(|&k| &elements[k * limbs..][..limbs])
+                    .copied()
+                    .collect(),
+            )
+        })
+        .collect()
 }
 
 /// Coefficients of r·Π (T − x) as elements, the constant one first.
@@ -152,6 +165,7 @@ fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Vec<u64> {
     for root in roots.chunks_exact(limbs) {
         let mut lower = coefficients.clone();
         n.wide().multiply_all(&mut lower, root);
+
         coefficients.splice(0..0, n.zeros(1));
         let length = lower.len();
         n.wide()

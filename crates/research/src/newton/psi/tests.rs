@@ -85,6 +85,7 @@ fn the_receiver_learns_the_intersection() {
             ],
         ),
     ];
+
     let all = short(20, 60);
     let shapes = [
         all.clone(),
@@ -111,6 +112,7 @@ fn the_intersection_is_correct_with_a_full_length_modulus() {
         .windowed();
     let receiver = set([7, 100]);
     let sender = set((0..12).map(|i| 9 * i + 1));
+
     assert_eq!(
         run(
             &params,
@@ -135,12 +137,14 @@ fn the_receivers_set_is_recovered_from_its_request() {
             .with_modulus_bits(bits)
             .unwrap();
         let params = if windowed { params.windowed() } else { params };
+
         let mut items: Vec<Item> = (0..count)
             .map(|_| Item::from(rng.next_u32() % (1 << 10)))
             .collect();
         let receiver = Receiver::new(params.clone(), n, &items, ACKNOWLEDGED).unwrap();
         let request = receiver.request(&mut rng).unwrap().1;
         let seen = Request::decode(&params, &request.encode()).unwrap();
+
         items.sort_unstable();
         items.dedup();
         assert_eq!(
@@ -148,6 +152,7 @@ fn the_receivers_set_is_recovered_from_its_request() {
             items,
             "{bits} bits"
         );
+
         let others: Vec<Item> = (0..1 << 10).filter(|item| !items.contains(item)).collect();
         assert_eq!(observer::elements(&seen, &others).unwrap(), [0; 0]);
     }
@@ -162,30 +167,37 @@ fn with_masking_the_sender_still_recovers_the_receivers_set() {
             .map(|number| format!("name {number}").into_bytes())
             .collect()
     };
+
     let receiver = names(40..50);
     let sender = names(45..75);
     let candidates = names(0..100);
+
     let key = Key::generate(&mut rng).unwrap();
     let (blinding, blinded) = Blinding::new(&receiver, &mut rng).unwrap();
     let masked = items(&blinding.finish(&key.evaluate(&blinded).unwrap()).unwrap());
+
     assert_eq!(
         *masked,
         mask(&key, &receiver).unwrap(),
         "both parties compute the same masks"
     );
+
     let params = short(10, 30);
     let senders = mask(&key, &sender).unwrap();
     let (found, _, request, _) = run(&params, &modulus(256, 9), [&masked, &senders], &mut rng);
+
     let name = |masked: &Vec<Item>, item: &Item| masked.iter().position(|one| one == item).unwrap();
     let mut indices: Vec<usize> = found.iter().map(|item| name(&masked, item)).collect();
     indices.sort_unstable();
     assert_eq!(indices, [5, 6, 7, 8, 9]);
+
     // The sender's attack.
     let guesses = mask(&key, &candidates).unwrap();
     let seen = observer::elements(&request, &guesses).unwrap();
     let mut seen: Vec<usize> = seen.iter().map(|item| name(&guesses, item)).collect();
     seen.sort_unstable();
     assert_eq!(seen, Vec::from_iter(40..50));
+
     // With another key, masked values differ, and the attack finds nothing.
     let guesses = mask(&Key::generate(&mut rng).unwrap(), &candidates).unwrap();
     assert_eq!(observer::elements(&request, &guesses).unwrap(), [0; 0]);
@@ -211,6 +223,7 @@ fn solve(n: &BigUint, columns: &[Vec<BigUint>], right: &[BigUint]) -> Vec<BigUin
                 .collect()
         })
         .collect();
+
     for pivot in 0..columns.len() {
         let inverse = rows[pivot][pivot].modinv(n).unwrap();
         rows[pivot]
@@ -224,6 +237,7 @@ fn solve(n: &BigUint, columns: &[Vec<BigUint>], right: &[BigUint]) -> Vec<BigUin
                 .for_each(|(entry, lead)| *entry = (&*entry + &factor * lead) % n);
         }
     }
+
     rows.iter()
         .take(columns.len())
         .map(|row| row[columns.len()].clone())
@@ -241,10 +255,12 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
         .partitioned(params.load().div_ceil(8))
         .unwrap();
     assert!(params.degree() < RANK);
+
     let sender = set(1000..1008);
     let (found, _, request, response) = run(&params, &n, [&set([5]), &sender], &mut rng(11));
     assert_eq!(found, [0; 0], "nothing in common");
     let number = big(n.integer());
+
     let mut recovered = Vec::new();
     for (bin, parts) in request.bins.iter().zip(&response.bins) {
         let u = bin.u.clone();
@@ -257,10 +273,12 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
         }
         let numbers =
             |element: &[u64]| element.chunks_exact(n.words()).map(big).collect::<Vec<_>>();
+
         let columns: Vec<Vec<BigUint>> = powers
             .iter()
             .map(|power| numbers(&n.leave(power)))
             .collect();
+
         for part in parts {
             let g = solve(&number, &columns, &numbers(part));
             let value = |x: &Item| {
@@ -271,6 +289,7 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
             recovered.extend((0..2000).filter(|candidate| value(candidate) == BigUint::ZERO));
         }
     }
+
     recovered.sort_unstable();
     recovered.dedup();
     assert_eq!(recovered, sender);
@@ -300,15 +319,18 @@ fn mismatched_sets_and_messages_are_refused_with_a_reason() {
     let params = short(2, 3);
     let receiver =
         |items: &[Item]| Receiver::new(params.clone(), Arc::clone(&n), items, ACKNOWLEDGED);
+
     let error = receiver(&set(0..3)).err().unwrap().to_string();
     assert!(
         error.contains("the receiver's set is 3: expected at most 2"),
         "{error}"
     );
+
     assert!(
         receiver(&set([1, 1, 1, 0])).is_ok(),
         "repeated items count once"
     );
+
     let error = Sender::new(params.clone(), &set(0..4), ACKNOWLEDGED)
         .err()
         .unwrap()
@@ -317,11 +339,13 @@ fn mismatched_sets_and_messages_are_refused_with_a_reason() {
         error.contains("the sender's set is 4: expected at most 3"),
         "{error}"
     );
+
     let longer = params.clone().with_modulus_bits(384).unwrap();
     assert!(matches!(
         Receiver::new(longer, Arc::clone(&n), &[], ACKNOWLEDGED),
         Err(Error::Length { .. })
     ));
+
     let (opening, mut request) = receiver(&set(0..2)).unwrap().request(&mut rng(17)).unwrap();
     let bytes = request.encode();
     assert!(matches!(
@@ -332,10 +356,12 @@ fn mismatched_sets_and_messages_are_refused_with_a_reason() {
         Response::decode(&params, &bytes),
         Err(Error::Length { .. })
     ));
+
     let sender = Sender::new(params.clone(), &set(0..3), ACKNOWLEDGED).unwrap();
     let mut even = request.clone();
     even.modulus = words_of(&[2; 32]);
     assert!(sender.respond(&even, &mut rng(18)).is_err());
+
     request.bins.pop();
     let error = sender
         .respond(&request, &mut rng(18))
@@ -346,11 +372,13 @@ fn mismatched_sets_and_messages_are_refused_with_a_reason() {
         error.contains("found 5 bins of 1 powers, expected 6 bins of 1 powers"),
         "{error}"
     );
+
     let none = Response { bins: Vec::new() };
     assert!(matches!(
         receiver(&[]).unwrap().intersection(&opening, &none),
         Err(Error::Length { .. })
     ));
+
     request.bins.clear();
     assert!(observer::elements(&request, &[1]).is_err());
 }

@@ -18,12 +18,12 @@ pub fn encrypt_powers(
     rng: &mut dyn CryptoRng,
 ) -> Vec<Vec<u64>> {
     let mut power = Zeroizing::new(y.to_vec());
-    let encrypt = |_| {
-        let encrypted = encrypt_at(n, point, &power, rng);
+    let mut powers = Vec::with_capacity(count);
+    for _ in 0..count {
+        powers.push(encrypt_at(n, point, &power, rng));
         n.wide().square(&mut power);
-        encrypted
-    };
-    (0..count).map(encrypt).collect()
+    }
+    powers
 }
 
 /// Computes encryptions of y⁰ to y^degree, as elements, from encryptions of y^(2ⁱ). Each other
@@ -34,6 +34,7 @@ pub fn all_powers(ring: &Ring<'_>, sent: &[Vec<u64>], degree: usize) -> Vec<Vec<
     for k in 1..=degree {
         let log = k.ilog2() as usize;
         let rest = k - (1 << log);
+
         let power = match sent.get(log) {
             Some(sent) if rest == 0 => sent.clone(),
             None if rest == 0 => ring.multiply(&powers[k / 2], &powers[k / 2]),

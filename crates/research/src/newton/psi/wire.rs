@@ -1,7 +1,8 @@
 //! Messages of the set intersection. Numbers are little-endian and have as many bytes as n.
 //!
 //! ```text
-//! request    seed of the hash functions (32), n, for each bin: u, v, for each power: 9 coefficients
+//! request    seed of the hash functions (32), n,
+//!            for each bin: u, v, for each power: 9 coefficients
 //! response   for each bin, for each part: 9 coefficients
 //! ```
 
@@ -23,6 +24,23 @@ pub struct EncryptedBin {
     pub v: Vec<u64>,
     /// The coefficients c of y, y², y⁴, ….
     pub powers: Vec<Vec<u64>>,
+}
+
+impl EncryptedBin {
+    /// Decodes the words of a bin, whose numbers have `words` words.
+    fn decode(words: usize, bin: &[u64]) -> Self {
+        let (cubes, powers) = bin.split_at(2 * words);
+        let (u, v) = cubes.split_at(words);
+        let powers = powers
+            .chunks_exact(RANK * words)
+            .map(<[u64]>::to_vec)
+            .collect();
+        Self {
+            u: u.to_vec(),
+            v: v.to_vec(),
+            powers,
+        }
+    }
 }
 
 /// The receiver's message.
@@ -48,10 +66,9 @@ impl Request {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = [&self.seed.0[..], &bytes_of(&self.modulus)].concat();
         for bin in &self.bins {
-            [&bin.u, &bin.v]
-                .into_iter()
-                .chain(&bin.powers)
-                .for_each(|words| bytes.extend(bytes_of(words)));
+            for words in [&bin.u, &bin.v].into_iter().chain(&bin.powers) {
+                bytes.extend(bytes_of(words));
+            }
         }
         bytes
     }
@@ -65,25 +82,18 @@ impl Request {
         let bin_words = (2 + RANK * params.powers()) * words;
         let expected = SEED_BYTES + 8 * (words + params.bins() * bin_words);
         Error::check_length("a request for an intersection", bytes.len(), expected)?;
+
         let (seed_bytes, rest) = bytes.split_at(SEED_BYTES);
         let mut seed = [0; SEED_BYTES];
         seed.copy_from_slice(seed_bytes);
+
         let numbers = words_of(rest);
         let (modulus, bins) = numbers.split_at(words);
-        let bin = |bin: &[u64]| {
-            let (cubes, powers) = bin.split_at(2 * words);
-            let (u, v) = cubes.split_at(words);
-            let powers = powers
-                .chunks_exact(RANK * words)
-                .map(<[u64]>::to_vec)
-                .collect();
-            EncryptedBin {
-                u: u.to_vec(),
-                v: v.to_vec(),
-                powers,
-            }
-        };
-        let bins = bins.chunks_exact(bin_words).map(bin).collect();
+        let bins = bins
+            .chunks_exact(bin_words)
+            .map(|bin| EncryptedBin::decode(words, bin))
+            .collect();
+
         Ok(Self {
             seed: Seed(seed),
             modulus: modulus.to_vec(),
@@ -106,6 +116,7 @@ impl Response {
         let answer = RANK * params.number_words();
         let expected = 8 * params.bins() * params.parts() * answer;
         Error::check_length("an encrypted intersection", bytes.len(), expected)?;
+
         let answers: Vec<Vec<u64>> = words_of(bytes)
             .chunks_exact(answer)
             .map(<[u64]>::to_vec)
