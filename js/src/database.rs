@@ -31,30 +31,36 @@ unsafe extern "C" fn papir_open(options: *mut u8, length: usize) -> *mut Event {
     // SAFETY: as the caller promises.
     let options = unsafe { take(options, length) };
     let parsed = Options::parse(&options).and_then(|options| options.service_and_settings());
+
     let first = match parsed {
         Err(error) => Event::failed(&error),
         Ok((service, settings)) => {
-            let finish: Finish<Result<Session>> = Box::new(move |opened| match opened {
-                Err(error) => Event::failed(&error),
-                Ok(session) => {
-                    let head = json!({ "kind": "opened", "database": describe(&session) });
-                    let database: Rc<Database> = Rc::new(RefCell::new(session));
-                    Event::new(
-                        Head::from(&head),
-                        Body::None,
-                        Rc::into_raw(database).cast_mut().cast(),
-                    )
-                }
-            });
+            let finish: Finish<Result<Session>> = Box::new(opened);
             event(Session::open(service, settings).start(), finish)
         }
     };
     Box::into_raw(first)
 }
 
-/// Looks up keys and indices: for each a byte (0 for a key, 1 for an index), its length in four bytes,
-/// little-endian, and the key or the index in eight bytes. The last event is `values`: for each a byte
-/// (1 if present), the length in four bytes, and the value.
+/// The last event of `papir_open`.
+fn opened(session: Result<Session>) -> Box<Event> {
+    match session {
+        Err(error) => Event::failed(&error),
+        Ok(session) => {
+            let head = json!({ "kind": "opened", "database": describe(&session) });
+            let database: Rc<Database> = Rc::new(RefCell::new(session));
+            Event::new(
+                Head::from(&head),
+                Body::None,
+                Rc::into_raw(database).cast_mut().cast(),
+            )
+        }
+    }
+}
+
+/// Looks up keys and indices: for each a byte (0 for a key, 1 for an index), its length in four
+/// bytes, little-endian, and the key or the index in eight bytes. The last event is `values`: for
+/// each a byte (1 if present), the length in four bytes, and the value.
 ///
 /// # Safety
 /// `database` was opened and not closed; the bytes come from `papir_allocate` with this length.
@@ -64,13 +70,16 @@ unsafe extern "C" fn papir_get(
     wanted: *mut u8,
     length: usize,
 ) -> *mut Event {
-    // SAFETY: as the caller promises. The count is raised for the lookup, which drops it at its end.
+    // SAFETY: as the caller promises. The count is raised for the lookup, which drops it at its
+    // end.
     let (database, wanted) = unsafe {
         Rc::increment_strong_count(database);
         (Rc::from_raw(database), take(wanted, length))
     };
+
     let session = database.borrow().clone();
     let task = session.get_owned(decode(&wanted));
+
     let finish: Finish<Looked> = Box::new(move |(session, values)| {
         let head = json!({ "kind": "values", "database": describe(&session) });
         database.replace(session);
@@ -83,6 +92,7 @@ unsafe extern "C" fn papir_get(
             Err(error) => Event::failed(&error),
         }
     });
+
     Box::into_raw(event(task.start(), finish))
 }
 
@@ -115,10 +125,12 @@ fn encode(values: Vec<Option<Vec<u8>>>) -> Zeroizing<Vec<u8>> {
         .iter()
         .map(|value| 5 + value.as_ref().map_or(0, Vec::len))
         .sum();
+
     let mut bytes = Zeroizing::new(Vec::with_capacity(total));
     for value in values.into_iter().map(|value| value.map(Zeroizing::new)) {
         let value = value.as_ref().map(|value| value.as_slice());
         bytes.push(u8::from(value.is_some()));
+
         let value = value.unwrap_or_default();
         bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
         bytes.extend_from_slice(value);
@@ -130,6 +142,7 @@ fn encode(values: Vec<Option<Vec<u8>>>) -> Zeroizing<Vec<u8>> {
 fn describe(session: &Session) -> Value {
     let info = session.info();
     let costs = session.costs();
+
     let checkpoint = session.checkpoint().map(|accepted| {
         json!({
             "owner": accepted.owner.to_string(),
@@ -137,6 +150,7 @@ fn describe(session: &Session) -> Value {
             "cosignatures": accepted.cosignatures,
         })
     });
+
     json!({
         "info": {
             "name": info.name,

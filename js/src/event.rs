@@ -18,7 +18,7 @@ pub(crate) struct Reply {
 /// Bytes of an event.
 pub(crate) enum Body {
     None,
-    /// Of a request, which may be repeated.
+    /// A request's body, which may be sent again.
     Shared(Arc<Vec<u8>>),
     /// Erased when the event is dropped.
     Own(Zeroizing<Vec<u8>>),
@@ -38,7 +38,8 @@ impl Body {
 pub(crate) struct Head(Zeroizing<Vec<u8>>);
 
 impl<T: Serialize> From<&T> for Head {
-    /// Encodes a head in memory of its length: growing would leave copies, and a head may have a token.
+    /// Encodes a head in memory of its length: growing would leave copies, and a head may have a
+    /// token.
     fn from(head: &T) -> Self {
         let mut length = Length(0);
         // Neither a length nor memory fails.
@@ -80,10 +81,12 @@ impl Event {
         let owned = (head, body);
         let text = &owned.0.0;
         let bytes = owned.1.bytes();
+
         let head = text.as_ptr();
         let head_length = text.len();
         let body = bytes.as_ptr();
         let body_length = bytes.len();
+
         Box::new(Self {
             head,
             head_length,
@@ -101,6 +104,7 @@ impl Event {
         } else {
             None
         };
+
         let head = json!({
             "kind": "failed",
             "group": group(error),

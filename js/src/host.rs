@@ -23,7 +23,7 @@ unsafe extern "C" {
     fn panicked(start: *const u8, length: usize);
 }
 
-/// Has panics thrown as errors of JavaScript, which name their place instead of `unreachable`.
+/// Makes panics errors of JavaScript, which name their place instead of `unreachable`.
 pub(crate) fn report_panics() {
     static SET: Once = Once::new();
     SET.call_once(|| {

@@ -1,8 +1,8 @@
 //! papir's client in WebAssembly.
 //!
-//! The module does no I/O. JavaScript calls a function, which returns an event: a request to send, a
-//! change of the storage, a wait, or a result. JavaScript performs it and resumes the task. An event is
-//! a head in JSON and a body of bytes, so that the interface needs no generated code
+//! The module does no I/O. JavaScript calls a function, which returns an event: a request to send,
+//! a change of the storage, a wait, or a result. JavaScript performs it and resumes the task. An
+//! event is a head in JSON and a body of bytes, so that the interface needs no generated code
 //! (docs/decisions/0053-webassembly.md).
 //!
 //! | module | contents |

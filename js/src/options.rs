@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_checkpoint::VerifyingKey;
 use papir_client::Result;
 use papir_client::core::{
     CheckpointSettings, Freshness, Pin, Rotation, Service, Settings, Token, Watcher,
@@ -33,20 +34,16 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// # Errors
-    /// The parser's error.
+    /// Parses the options.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
-        let bad = |error: serde_json::Error| {
+        let options = serde_json::from_slice(bytes).map_err(|error| {
             papir_core::Error::malformed("the options", error, "those of the documentation")
-        };
-        Ok(serde_json::from_slice(bytes).map_err(bad)?)
+        })?;
+        Ok(options)
     }
 
-    /// The service, and the settings of a session.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::Malformed`] for a root or a key that does not parse, and the errors of
-    /// [`Service::new`] and [`Token::new`].
+    /// The service, and the settings of a session. Fails for a root or a key that does not
+    /// parse.
     pub(crate) fn service_and_settings(&self) -> Result<(Service, Settings)> {
         let token = self
             .token
@@ -58,21 +55,19 @@ impl Options {
             Some(patience) => service.with_patience(seconds(patience)),
             None => service,
         };
-        let bad = |error: papir_checkpoint::Error| {
-            papir_core::Error::malformed(
-                "a public key of the options",
-                error,
-                "NAME+ID+KEY in base64",
-            )
-        };
-        let key = |text: &String| Ok(text.parse().map_err(bad)?);
+
         let checkpoint = CheckpointSettings {
-            owner: self.owner.as_ref().map(key).transpose()?,
+            owner: self.owner.as_ref().map(|text| key(text)).transpose()?,
             max_age: self.max_age.map(seconds),
-            witnesses: self.witnesses.iter().map(key).collect::<Result<_>>()?,
+            witnesses: self
+                .witnesses
+                .iter()
+                .map(|text| key(text))
+                .collect::<Result<_>>()?,
             cosignatures: self.cosignatures,
             catch_up: None,
         };
+
         // Every field is named: the defaults would link all schemes of the registry.
         let settings = Settings {
             database: self.database.clone(),
@@ -89,8 +84,21 @@ impl Options {
             schemes: schemes(),
             watcher: Watcher::default(),
         };
+
         Ok((service, settings))
     }
+}
+
+/// A public key of the options.
+fn key(text: &str) -> Result<VerifyingKey> {
+    let key = text.parse().map_err(|error: papir_checkpoint::Error| {
+        papir_core::Error::malformed(
+            "a public key of the options",
+            error,
+            "NAME+ID+KEY in base64",
+        )
+    })?;
+    Ok(key)
 }
 
 fn seconds(number: f64) -> Duration {

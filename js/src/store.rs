@@ -1,4 +1,5 @@
-//! Requests to the storage: pins and copies of public parts. Registered clients have no place there.
+//! Requests to the storage: pins and copies of public parts. Registered clients have no place
+//! there.
 
 use std::io;
 
@@ -27,10 +28,6 @@ struct Head {
 
 /// The message for JavaScript; `None` for the state of registered clients.
 pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)> {
-    let read =
-        |entry, limit: Option<u64>| json!({ "action": "read", "entry": entry, "limit": limit });
-    let write = |entry| json!({ "action": "write", "entry": entry });
-    let text = |text: String| Body::Own(Zeroizing::new(text.into_bytes()));
     let (mut head, body) = match action {
         StoreAction::Lock => (json!({ "action": "lock" }), Body::None),
         StoreAction::HasRoot | StoreAction::Root => (read("root", None), Body::None),
@@ -50,9 +47,25 @@ pub(crate) fn message(slot: &str, action: &StoreAction) -> Option<(Value, Body)>
         | StoreAction::Keys(_)
         | StoreAction::DropKeys => return None,
     };
+
     head["kind"] = "store".into();
     head["slot"] = slot.into();
     Some((head, body))
+}
+
+/// The message to read an entry, of at most `limit` bytes.
+fn read(entry: &str, limit: Option<u64>) -> Value {
+    json!({ "action": "read", "entry": entry, "limit": limit })
+}
+
+/// The message to write an entry.
+fn write(entry: &str) -> Value {
+    json!({ "action": "write", "entry": entry })
+}
+
+/// The bytes of a text.
+fn text(text: String) -> Body {
+    Body::Own(Zeroizing::new(text.into_bytes()))
 }
 
 /// The storage's reply to an action.
@@ -62,17 +75,16 @@ pub(crate) fn stored(action: &StoreAction, reply: Reply) -> Result<Stored> {
     if let Some(failure) = head.failure {
         return Err(failed(failure));
     }
-    let text = || {
-        head.found
-            .then(|| String::from_utf8_lossy(&body).into_owned())
-    };
+
     Ok(match action {
         StoreAction::Lock => Stored::Locked(StoreLock::new(Unlock(head.lock))),
         StoreAction::HasRoot => Stored::Found(head.found),
-        StoreAction::Root => Stored::Root(text().map(|root| root.parse()).transpose()?),
-        StoreAction::Owner => {
-            Stored::Owner(head.found.then(|| PinnedOwner::decode(&body)).transpose()?)
+        StoreAction::Root if head.found => {
+            Stored::Root(Some(String::from_utf8_lossy(&body).parse()?))
         }
+        StoreAction::Root => Stored::Root(None),
+        StoreAction::Owner if head.found => Stored::Owner(Some(PinnedOwner::decode(&body)?)),
+        StoreAction::Owner => Stored::Owner(None),
         StoreAction::Name | StoreAction::Filter(_) | StoreAction::PublicPart(_) => {
             Stored::Bytes(head.found.then(|| body.to_vec()))
         }

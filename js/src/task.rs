@@ -21,7 +21,8 @@ pub(crate) trait Paused {
     fn resume(self: Box<Self>, reply: Reply) -> Box<Event>;
 }
 
-/// The head of a request's event. Its headers may have a token, so it is not copied to a JSON value.
+/// The head of a request's event. Its headers may have a token, so it is not copied to a JSON
+/// value.
 #[derive(Serialize)]
 struct Send<'a> {
     kind: &'static str,
@@ -48,9 +49,11 @@ fn response(reply: &Reply) -> Result<Response, Failure> {
     if let Some(failure) = received.failure {
         return Err(failure.into());
     }
+
     let body = received
         .broken
         .map_or_else(|| Ok(reply.body.to_vec()), |reason| Err(reason.into()));
+
     Ok(Response {
         status: received.status,
         headers: received.headers,
@@ -83,6 +86,7 @@ pub(crate) fn event<T: 'static>(step: Step<'static, T>, finish: Finish<T>) -> Bo
                 .iter()
                 .map(|header| (header.name, header.value.as_str()))
                 .collect();
+
             let head = Head::from(&Send {
                 kind: "send",
                 method: request.method.name(),
@@ -157,10 +161,12 @@ unsafe extern "C" fn papir_resume(
             take(body, body_length),
         )
     };
+
     Box::into_raw(task.resume(Reply { head, body }))
 }
 
-/// Maximum number of bytes to read of the body of a response with this status and version; −1 for none.
+/// Maximum number of bytes to read of the body of a response with this status and version; −1 for
+/// none.
 ///
 /// # Safety
 /// The conditions of [`papir_resume`]; the task remains to be resumed.

@@ -51,6 +51,7 @@ impl GivenRows for Batches {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let reader = taken.ok_or_else(|| refused("a table that was read before", "a new one"))?;
+
         for batch in reader {
             let batch = batch.map_err(|error| refused(error, "batches of Arrow"))?;
             each_of(&batch, wanted, on_row)?;
@@ -68,20 +69,21 @@ fn each_of(
     wanted: &[&str],
     on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>,
 ) -> Result<()> {
-    let column = |name: &&str| {
-        let array = batch.column_by_name(name);
-        let array =
-            array.ok_or_else(|| refused(format!("no column `{name}`"), "one of its columns"))?;
-        reader_of(name, array.as_ref())
-    };
-    let columns = wanted.iter().map(column).collect::<Result<Vec<_>>>()?;
+    let mut columns = Vec::with_capacity(wanted.len());
+    for name in wanted {
+        let array = batch
+            .column_by_name(name)
+            .ok_or_else(|| refused(format!("no column `{name}`"), "one of its columns"))?;
+        columns.push(reader_of(name, array.as_ref())?);
+    }
+
     (0..batch.num_rows()).try_for_each(|row| on_row(columns.iter().map(|cell| cell(row)).collect()))
 }
 
 /// The cells of an array by row.
 type CellReader<'a> = Box<dyn Fn(usize) -> Cell + 'a>;
 
-/// Reads the cells of a column. The conversions are those of Parquet (`papir_store::source`).
+/// Reads the cells of a column. The conversions are as for Parquet (`papir_store::source`).
 fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
     /// Cells of an array of primitive or variable-length values.
     macro_rules! cells {
@@ -97,6 +99,7 @@ fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
             })
         }};
     }
+
     macro_rules! integers {
         ($kind:ty) => {
             cells!(array.as_primitive::<$kind>(), |value| Cell::Json(
@@ -104,8 +107,10 @@ fn reader_of<'a>(name: &str, array: &'a dyn Array) -> Result<CellReader<'a>> {
             ))
         };
     }
+
     let bytes = |value: &[u8]| Cell::Bytes(value.to_vec());
     let text = |value: &str| Cell::text(value);
+
     Ok(match array.data_type() {
         DataType::Utf8 => cells!(array.as_string::<i32>(), text),
         DataType::LargeUtf8 => cells!(array.as_string::<i64>(), text),

@@ -31,13 +31,10 @@ pub(crate) fn bench(
     measured: Measured,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<(String, String)>)> {
-    let goal: Goal = measured
-        .goal
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(of_core)?
-        .unwrap_or_default();
+    let goal: Goal = match measured.goal.as_deref() {
+        Some(goal) => goal.parse().map_err(of_core)?,
+        None => Goal::default(),
+    };
     let Measured {
         records,
         record_bytes,
@@ -46,6 +43,7 @@ pub(crate) fn bench(
         clients,
         ..
     } = measured;
+
     let schemes: Vec<&str> = schemes.iter().map(String::as_str).collect();
     let record_bits = record_bytes.saturating_mul(8);
     let work = Work::Schemes {
@@ -59,19 +57,23 @@ pub(crate) fn bench(
         runs,
         clients,
     };
+
     let outcome = run(py, |interrupt| {
         perform(work, effort, &Reporter::new(interrupt, progress))
     })?;
     let outcome = outcome
         .and_then(|outcome| outcome.check().map(|()| outcome))
         .map_err(of_bench)?;
+
     let Outcome::Schemes(reports, refused) = outcome else {
         return Ok(("[]".to_owned(), Vec::new()));
     };
+
     let refused = refused
         .into_iter()
         .map(|one| (one.scheme, one.reason))
         .collect();
+
     let text = serde_json::to_string(&reports)
         .map_err(|error| raised::<crate::errors::Error>(error, None))?;
     Ok((text, refused))

@@ -48,7 +48,7 @@ pub(crate) fn build<'py>(
     tasks: Option<(usize, Option<Py<PyAny>>, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (mut options, source) = Source::options(&source, out, (key, values))?;
+    let (mut options, source) = Source::options(&source, out, key, values)?;
     let machines = shards.map(|shards| Machines {
         shards,
         network: DEFAULT_NETWORK,
@@ -157,6 +157,7 @@ impl Choosing {
         if options.scheme != AUTO {
             return Ok(None);
         }
+
         let loaded = rates_file::load(None).map_err(of_plan)?;
         Ok(Some(Self {
             loaded,
@@ -194,6 +195,7 @@ fn report<'py>(py: Python<'py>, report: &BuildReport) -> PyResult<Bound<'py, PyD
     let metadata = &report.metadata;
     let sizes = &report.description.sizes;
     let dict = PyDict::new(py);
+
     dict.set_item("name", &metadata.name)?;
     dict.set_item("scheme", &metadata.scheme)?;
     dict.set_item("version", &metadata.version)?;

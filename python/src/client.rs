@@ -25,6 +25,7 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         if value.is_none() {
             continue;
         }
+
         match name.extract::<String>()?.as_str() {
             "database" => options.database = Some(value.extract()?),
             "token" => options.token = Some(token(&value.extract::<String>()?)?),
@@ -59,10 +60,7 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     Ok(options)
 }
 
-/// A time in seconds.
-///
-/// # Errors
-/// `ValueError` for a negative number, or one that is not finite.
+/// A time in seconds. Fails for a negative number, or one that is not finite.
 pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value.extract()?).map_err(invalid)
 }

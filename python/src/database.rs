@@ -29,6 +29,7 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
         let scheme = scheme_of_public(&bundle.scheme_public)
             .and_then(registry::by_id)
             .map_err(of_core)?;
+
         // Nobody else sees the queries.
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let client = scheme.client(&bundle.scheme_public).map_err(of_core)?;
@@ -40,11 +41,10 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
 
 impl Database {
     fn finish(&self, pending: Pending) -> PyResult<Option<Vec<u8>>> {
-        let answer = |query: &Vec<u8>| self.snapshot.server.answer(ErasedSession::default(), query);
         let answers = pending
             .queries()
             .iter()
-            .map(answer)
+            .map(|query| self.snapshot.server.answer(ErasedSession::default(), query))
             .collect::<Result<Vec<_>, _>>()
             .map_err(of_core)?;
         pending.finish(&answers).map_err(of_lookup)

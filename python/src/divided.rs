@@ -26,8 +26,8 @@ const LEAST_LIMIT: usize = 64 << 10;
 /// Time between two looks for a delta.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Machines that a Python function asks: it takes a list of queries, and returns, for each machine, a list
-/// of partial answers.
+/// Machines that a Python function asks: it takes a list of queries, and returns, for each machine,
+/// a list of partial answers.
 struct Asked(Py<PyAny>);
 
 impl Shards for Asked {
@@ -39,6 +39,7 @@ impl Shards for Asked {
                 .collect();
             self.0.call1(py, (queries,))?.extract(py)
         });
+
         // Not the exception's message, which may contain bytes of the queries.
         asked.map_err(|error| CoreError::Unavailable {
             reason: name_of(&error),
@@ -93,8 +94,10 @@ impl DividedService {
         run(py, |_| {
             let database = database(&name, &path, ask)?;
             let _runtime = get_runtime().enter();
+
             let server = Arc::new(UnboundServer::new(&config, vec![database]).map_err(of_server)?);
             let file = Arc::new(Mutex::new(path));
+
             get_runtime().spawn(follow_deltas(
                 name,
                 Arc::downgrade(&server),
@@ -108,10 +111,12 @@ impl DividedService {
     fn replace(&self, py: Python<'_>, name: String, path: PathBuf, ask: Py<PyAny>) -> PyResult<()> {
         run(py, |_| {
             let database = database(&name, &path, ask)?;
+
             self.server
                 .reload_handle()
                 .replace(database)
                 .map_err(of_server)?;
+
             *self.file.lock().unwrap_or_else(PoisonError::into_inner) = path;
             Ok(())
         })?
@@ -133,18 +138,19 @@ impl DividedService {
         body: Vec<u8>,
         client: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let invalid = |error: String| PyValueError::new_err(error);
         let client: Option<IpAddr> = client
             .map(str::parse)
             .transpose()
-            .map_err(|_| invalid(format!("client {client:?}")))?;
+            .map_err(|_| PyValueError::new_err(format!("client {client:?}")))?;
         let mut request = papir_server::Request::builder().method(method).uri(path);
         for (name, value) in &headers {
             request = request.header(name.as_slice(), value.as_slice());
         }
+
         let request = request
             .body(Bytes::from(body))
-            .map_err(|error| invalid(error.to_string()))?;
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+
         let server = Arc::clone(&self.server);
         future_into_py(py, async move {
             let (parts, body) = server.respond(request, client).await.into_parts();

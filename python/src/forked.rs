@@ -1,4 +1,6 @@
-//! Work in a process that was forked from one that used this package: threads do not survive a fork.
+//! Work in a forked process.
+//!
+//! Threads do not survive a fork: the process works on threads of its own.
 
 use std::mem;
 use std::process;
@@ -14,7 +16,8 @@ static FIRST: AtomicU32 = AtomicU32::new(0);
 /// The pool of a forked process.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Does work on threads of this process. It would wait for ever for those of the process before a fork.
+/// Does work on threads of this process. In a fork, the threads of the first process do not exist,
+/// and work on them would never end.
 pub(crate) fn on_own_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match is_fork().then(pool).flatten() {
         Some(pool) => pool.install(work),
@@ -23,9 +26,6 @@ pub(crate) fn on_own_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Refuses a fork, in which the runtime of services and of asynchronous clients has no threads.
-///
-/// # Errors
-/// `RuntimeError`.
 pub(crate) fn refuse() -> PyResult<()> {
     match is_fork() {
         true => Err(PyRuntimeError::new_err(
@@ -46,6 +46,7 @@ fn is_fork() -> bool {
 /// The pool of this fork; `None` if the system gives it no threads.
 fn pool() -> Option<Arc<ThreadPool>> {
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+
     match &*pool {
         Some((process, pool)) if *process == process::id() => Some(Arc::clone(pool)),
         _ => {

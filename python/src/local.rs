@@ -10,7 +10,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::waiting::wait_on;
 
-/// The runtime of one client. The calling thread does all work, so that a lookup switches no threads.
+/// The runtime of one client. The calling thread does all work, so that a lookup switches no
+/// threads.
 pub(crate) struct Local {
     /// `None` once dropped.
     runtime: Option<Runtime>,
@@ -19,8 +20,7 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// # Errors
-    /// `OSError` without file descriptors.
+    /// Creates the runtime of a client.
     pub(crate) fn new() -> PyResult<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self {
@@ -29,10 +29,8 @@ impl Local {
         })
     }
 
-    /// Waits for a future. Ctrl-C drops it, after the step that is running.
-    ///
-    /// # Errors
-    /// `KeyboardInterrupt`, and `RuntimeError` in a fork of the process.
+    /// Waits for a future. Ctrl-C drops it, after the step that is running. Fails in a fork of the
+    /// process.
     pub(crate) fn wait<T: Send>(
         &self,
         py: Python<'_>,
@@ -54,8 +52,8 @@ impl Drop for Local {
     fn drop(&mut self) {
         match self.runtime.take() {
             Some(runtime) if self.process == process::id() => runtime.shutdown_background(),
-            // A fork shares the parent's epoll instance: dropping the runtime would remove the parent's sockets
-            // from it.
+            // A fork shares the parent's epoll instance: dropping the runtime would remove the
+            // parent's sockets from it.
             fork => mem::forget(fork),
         }
     }

@@ -51,20 +51,23 @@ impl GivenRows for Pairs {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let iterator = taken.ok_or_else(|| refused("an iterator that was used before"))?;
+
         loop {
             let block = Python::attach(|py| take(iterator.bind(py)))
                 .map_err(|error| refused(&error.to_string()))?;
             if block.is_empty() {
                 return Ok(());
             }
+
             for [key, value] in block {
                 let mut pair = [Some(key), Some(value)];
-                let cell = |name: &&str| {
+
+                let row = wanted.iter().map(|name| {
                     pair[usize::from(*name == VALUE)]
                         .take()
                         .unwrap_or(Cell::Null)
-                };
-                on_row(wanted.iter().map(cell).collect())?;
+                });
+                on_row(row.collect())?;
             }
         }
     }
@@ -101,6 +104,7 @@ fn cell(value: &Bound<'_, PyAny>) -> PyResult<Cell> {
     if value.is_none() {
         return Ok(Cell::Null);
     }
+
     match value.extract::<i64>() {
         Ok(number) => Ok(Cell::Json(number.to_string())),
         Err(_) => Ok(Cell::Bytes(value.extract::<Vec<u8>>()?)),

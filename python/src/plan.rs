@@ -58,6 +58,7 @@ pub(crate) fn plan(
             ));
         }
     };
+
     let loaded = rates_file::load(None).map_err(of_plan)?;
     let of_database = Demand::of(&database, &loaded.rates);
     let demand = Demand {
@@ -72,10 +73,12 @@ pub(crate) fn plan(
         load: requirements.clients.map(|clients| clients as f64),
         ..of_database
     };
+
     let machines = requirements.shards.map(|shards| Machines {
         shards,
         network: requirements.network,
     });
+
     run(py, |_| {
         let plan = Plan::new(
             &database,
@@ -94,26 +97,23 @@ pub(crate) fn plan(
 impl Requirements {
     /// Refuses numbers out of range.
     fn check(&self) -> PyResult<()> {
-        let positive = |number: f64| number.is_finite() && number > 0.0;
-        let least = |number: Option<u64>, least: u64| number.is_none_or(|number| number >= least);
-        let whole = |number: Option<usize>| number.map(|number| number as u64);
         let checks = [
-            ("uplink above 0", positive(self.uplink)),
-            ("downlink above 0", positive(self.downlink)),
-            ("network above 0", positive(self.network)),
+            ("uplink above 0", is_positive(self.uplink)),
+            ("downlink above 0", is_positive(self.downlink)),
+            ("network above 0", is_positive(self.network)),
             ("lookups of 1 or more", self.lookups >= 1),
             (
                 "threads from 1 to 1024",
                 self.threads
                     .is_none_or(|threads| (1..=1024).contains(&threads)),
             ),
-            ("batch of 2 or more", least(whole(self.batch), 2)),
-            ("clients of 1 or more", least(self.clients, 1)),
+            ("batch of 2 or more", is_at_least(whole(self.batch), 2)),
+            ("clients of 1 or more", is_at_least(self.clients, 1)),
             (
                 "changes_per_hour of 1 or more",
-                least(self.changes_per_hour, 1),
+                is_at_least(self.changes_per_hour, 1),
             ),
-            ("shards of 1 or more", least(whole(self.shards), 1)),
+            ("shards of 1 or more", is_at_least(whole(self.shards), 1)),
             (
                 "shards without batch, clients or changes_per_hour",
                 self.shards.is_none()
@@ -122,11 +122,27 @@ impl Requirements {
                         && self.changes_per_hour.is_none()),
             ),
         ];
+
         match checks.iter().find(|(_, holds)| !holds) {
             Some((expected, _)) => Err(PyValueError::new_err(format!("expected {expected}"))),
             None => Ok(()),
         }
     }
+}
+
+/// Returns whether a number is finite and above 0.
+fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
+/// Returns whether a number is at least `least`. True for none.
+fn is_at_least(number: Option<u64>, least: u64) -> bool {
+    number.is_none_or(|number| number >= least)
+}
+
+/// A count as a 64-bit number.
+fn whole(count: Option<usize>) -> Option<u64> {
+    count.map(|count| count as u64)
 }
 
 /// The database of a source.
@@ -135,13 +151,18 @@ fn surveyed(
     source: &Bound<'_, PyAny>,
     requirements: &Requirements,
 ) -> PyResult<Database> {
-    let columns = (requirements.key.clone(), requirements.values.clone());
     // A survey writes nothing.
-    let (options, source) = Source::options(source, PathBuf::new(), columns)?;
+    let (options, source) = Source::options(
+        source,
+        PathBuf::new(),
+        requirements.key.clone(),
+        requirements.values.clone(),
+    )?;
     let options = BuildOptions {
         record_bytes: requirements.record_bytes,
         ..options
     };
+
     let (database, compressed_bytes) = match source {
         Source::Array(array) => {
             let rows = array.rows()?;
@@ -150,31 +171,36 @@ fn surveyed(
                 run(py, |_| download::estimate(&rows))?.map_err(of_core)?,
             )
         }
-        Source::Rows => {
-            let found = run(py, |interrupt| {
-                survey(
-                    &options,
-                    &mut papir_client::system_rng(),
-                    &Reporter::new(interrupt, None),
-                )
-            })?;
-            let found = found.map_err(of_store)?;
-            let database = match found.keyword {
-                Some(keys) => Database::of_buckets(
-                    found.shape,
-                    (keys.keys, keys.lookups),
-                    keys.layout_bytes,
-                    keys.lengths,
-                ),
-                None => Database::of_records(found.shape),
-            };
-            (database, found.compressed_bytes)
-        }
+        Source::Rows => surveyed_rows(py, &options)?,
     };
+
     Ok(Database {
         compressed_bytes: Some(compressed_bytes),
         ..database
     })
+}
+
+/// The database of rows, and the bytes of its records after compression.
+fn surveyed_rows(py: Python<'_>, options: &BuildOptions) -> PyResult<(Database, u64)> {
+    let found = run(py, |interrupt| {
+        survey(
+            options,
+            &mut papir_client::system_rng(),
+            &Reporter::new(interrupt, None),
+        )
+    })?;
+    let found = found.map_err(of_store)?;
+
+    let database = match found.keyword {
+        Some(keys) => Database::of_buckets(
+            found.shape,
+            (keys.keys, keys.lookups),
+            keys.layout_bytes,
+            keys.lengths,
+        ),
+        None => Database::of_records(found.shape),
+    };
+    Ok((database, found.compressed_bytes))
 }
 
 /// The database with this number of records or keys.

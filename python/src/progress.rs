@@ -12,8 +12,8 @@ use crate::waiting::Interrupt;
 /// Least time between two calls.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Calls `function(stage, done, of)` at most ten times a second, and at each new stage; ends the work after
-/// Ctrl-C.
+/// Calls `function(stage, done, of)` at most ten times a second, and at each new stage; ends the
+/// work after Ctrl-C.
 pub(crate) struct Reporter<'a> {
     pub(crate) interrupt: &'a Interrupt,
     function: Option<Py<PyAny>>,
@@ -47,14 +47,18 @@ impl<'a> Reporter<'a> {
         let Some(function) = &self.function else {
             return;
         };
+
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
         if !always && state.called.elapsed() < INTERVAL {
             return;
         }
+
         state.called = Instant::now();
         let arguments = (state.stage.clone(), state.done, state.of);
+        // Released first: the function may take long, and other threads report meanwhile.
         drop(state);
+
         Python::attach(|py| {
             // A function that fails stops no build.
             if let Err(error) = function.call1(py, arguments) {

@@ -59,6 +59,7 @@ impl Scheme {
             .transpose()
             .map_err(of_core)?
             .unwrap_or_default();
+
         run(py, |interrupt| {
             let records = RecordBuffer::from_records(records).map_err(of_core)?;
             let reporter = Reporter::new(interrupt, None);
@@ -108,6 +109,7 @@ impl Prepared {
         dict.set_item("public_bytes", description.sizes.public)?;
         dict.set_item("database_bytes", description.sizes.database)?;
         dict.set_item("material_bytes", description.sizes.material)?;
+
         dict.set_item(
             "security_bits",
             description.security.map(|security| security.bits),
@@ -138,6 +140,7 @@ impl SchemeClient {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
+
         let secret = secret
             .ok_or_else(|| PyValueError::new_err("the secret was used: expected a fresh one"))?;
         py.detach(|| self.0.extract(secret, &answer))

@@ -26,6 +26,7 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
         ..ServerConfig::default()
     };
     let mut tls = (None, None);
+
     for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
         if value.is_none() {
             continue;
@@ -47,6 +48,7 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
             other => return Err(PyTypeError::new_err(format!("unknown setting `{other}`"))),
         }
     }
+
     config.protection.tls = match tls {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some(TlsFiles::new(certificate, key)),
@@ -56,6 +58,7 @@ pub(crate) fn settings(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Server
             ));
         }
     };
+
     Ok(config)
 }
 
@@ -83,9 +86,11 @@ pub(crate) fn serve(
         .into_iter()
         .map(|path| DatabaseConfig::new(path, None))
         .collect();
+
     let bound = wait(py, Server::bind(config))?.map_err(of_server)?;
     let url = bound.url();
     let handle = bound.reload_handle();
+
     let (stop, stopped) = oneshot::channel();
     let serving = get_runtime().spawn(bound.serve(async { drop(stopped.await) }));
     Ok(Service {
@@ -122,6 +127,8 @@ impl Service {
         let Some((stop, serving)) = running else {
             return Ok(());
         };
+
+        // The service ends when its receiver sees that the sender was dropped.
         drop(stop);
         match wait(py, serving)? {
             Ok(ended) => ended.map_err(of_server),

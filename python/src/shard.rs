@@ -8,12 +8,13 @@ use papir_core::erased::ErasedShard;
 use papir_store::{division_of, open_shard};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{of_core, of_store};
 use crate::waiting::run;
 
-/// The version of a snapshot, and its slices for each of `shards` machines, as (first, after the last).
+/// The version of a snapshot, and its slices for each of `shards` machines, as (first, after the
+/// last).
 #[pyfunction]
 pub(crate) fn slices(path: PathBuf, shards: usize) -> PyResult<(String, Vec<(usize, usize)>)> {
     let (version, division) = division_of(&path).map_err(of_store)?;
@@ -43,11 +44,11 @@ impl Shard {
         end: usize,
         threads: Option<usize>,
     ) -> PyResult<Self> {
-        let failed = |error: ThreadPoolBuildError| PyRuntimeError::new_err(error.to_string());
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads.unwrap_or(0))
             .build()
-            .map_err(failed)?;
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+
         run(py, |_| {
             let shard = pool
                 .install(|| open_shard(&path, start..end))
@@ -69,6 +70,7 @@ impl Shard {
             let partials = self
                 .pool
                 .install(|| self.shard.partial_many(&queries, &NoProgress));
+
             partials
                 .into_iter()
                 .collect::<Result<Vec<_>, _>>()

@@ -21,19 +21,16 @@ pub(crate) enum Source<'py> {
 }
 
 impl<'py> Source<'py> {
-    /// The source, and the options of a build from it to `out`, with the columns of keys and values.
+    /// The source, and the options of a build from it to `out`, with the columns of keys and
+    /// values.
     pub(crate) fn options(
         source: &Bound<'py, PyAny>,
         out: PathBuf,
-        (key, values): (Option<String>, Vec<String>),
+        key: Option<String>,
+        values: Vec<String>,
     ) -> PyResult<(BuildOptions, Self)> {
-        let given = BuildOptions::new(format!("a {}", source.get_type().name()?), &out);
-        let given = |rows, key, values| BuildOptions {
-            given: Some(rows),
-            key,
-            values,
-            ..given.clone()
-        };
+        let named = BuildOptions::new(format!("a {}", source.get_type().name()?), &out);
+
         if let Ok(path) = source.extract::<PathBuf>() {
             return Ok((
                 BuildOptions {
@@ -44,12 +41,20 @@ impl<'py> Source<'py> {
                 Self::Rows,
             ));
         }
+
         if source.hasattr("__arrow_c_stream__")? {
+            let rows = Given::new(Batches::of(source)?);
             return Ok((
-                given(Given::new(Batches::of(source)?), key, values),
+                BuildOptions {
+                    given: Some(rows),
+                    key,
+                    values,
+                    ..named
+                },
                 Self::Rows,
             ));
         }
+
         // Without this attribute there may be no numpy, which the extraction needs.
         if source.hasattr("__array_interface__")?
             && let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>()
@@ -64,6 +69,7 @@ impl<'py> Source<'py> {
                 Self::Array(Array(array)),
             ));
         }
+
         let Ok(pairs) = Pairs::new(source) else {
             return Err(PyTypeError::new_err(format!(
                 "found {}: expected a path, a table with __arrow_c_stream__, a dict, pairs of keys and values, or \
@@ -71,11 +77,21 @@ impl<'py> Source<'py> {
                 source.get_type()
             )));
         };
+
         let (key, values) = match key.is_none() && values.is_empty() {
             true => (Some(KEY.to_owned()), vec![VALUE.to_owned()]),
             false => (key, values),
         };
-        Ok((given(Given::new(pairs), key, values), Self::Rows))
+
+        Ok((
+            BuildOptions {
+                given: Some(Given::new(pairs)),
+                key,
+                values,
+                ..named
+            },
+            Self::Rows,
+        ))
     }
 }
 

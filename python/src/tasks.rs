@@ -8,7 +8,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
-use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::ThreadPoolBuilder;
 
 use crate::arrow::Batches;
 use crate::errors::{Error, of_core, of_store};
@@ -16,11 +16,11 @@ use crate::waiting::run;
 
 /// Python functions that run tasks.
 pub(crate) struct Functions {
-    /// Takes the folder of a build, and returns an iterator of the names of parts, and of None where it
-    /// waits. It ends once all are read. `None` if the build reads its rows itself.
+    /// Takes the folder of a build, and returns an iterator of the names of parts, and of None
+    /// where it waits. It ends once all are read. `None` if the build reads its rows itself.
     pub(crate) read: Option<Py<PyAny>>,
-    /// Takes the folder, and how many tasks encode and prepare, and returns an iterator of (stage, done, of),
-    /// which ends with the tasks.
+    /// Takes the folder, and how many tasks encode and prepare, and returns an iterator of (stage,
+    /// done, of), which ends with the tasks.
     pub(crate) run: Py<PyAny>,
 }
 
@@ -41,9 +41,11 @@ impl RunTasks for Functions {
         let Some(read) = &self.read else {
             return Ok(Vec::new());
         };
+
         progress.stage("reading", 0);
         let parts = Steps::of(read, (folder,))?;
         let mut names = Vec::new();
+
         while let Some(part) = parts.next::<Option<String>>()? {
             progress.advance(part.is_some().into());
             names.extend(part);
@@ -53,6 +55,7 @@ impl RunTasks for Functions {
 
     fn run(&self, tasks: &Tasks, progress: &dyn Progress) -> CoreResult<()> {
         let steps = Steps::of(&self.run, (&tasks.folder, tasks.encode, tasks.prepare))?;
+
         let mut shown = (String::new(), 0);
         // The lock is free between two steps, when Ctrl-C is looked for.
         while let Some((stage, done, of)) = steps.next::<(String, u64, u64)>()? {
@@ -63,35 +66,35 @@ impl RunTasks for Functions {
             progress.advance(done - shown.1);
             shown.1 = done;
         }
+
         Ok(())
     }
 }
 
-/// An iterator over the steps of a Python generator. Dropping it closes the generator at once, so that tasks
-/// stop before the build removes its folder.
+/// An iterator over the steps of a Python generator. Dropping it closes the generator at once, so
+/// that tasks stop before the build removes its folder.
 struct Steps(Py<PyIterator>);
 
 impl Steps {
     fn of(function: &Py<PyAny>, arguments: impl for<'py> PyCallArgs<'py>) -> CoreResult<Self> {
-        let call = |py: Python<'_>| {
-            Ok(Self(
-                function.bind(py).call1(arguments)?.try_iter()?.unbind(),
-            ))
-        };
-        Python::attach(call).map_err(failed)
+        let steps = Python::attach(|py| -> PyResult<Self> {
+            let iterator = function.bind(py).call1(arguments)?.try_iter()?;
+            Ok(Self(iterator.unbind()))
+        });
+        steps.map_err(failed)
     }
 
     fn next<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(&self) -> CoreResult<Option<T>> {
-        let next = |py: Python<'_>| {
-            self.0
-                .bind(py)
-                .clone()
-                .next()
-                .transpose()?
-                .map(|step| step.extract())
-                .transpose()
-        };
-        Python::attach(next).map_err(failed)
+        let next = Python::attach(|py| -> PyResult<Option<T>> {
+            match self.0.bind(py).clone().next() {
+                Some(step) => {
+                    let step = step?;
+                    step.extract().map(Some)
+                }
+                None => Ok(None),
+            }
+        });
+        next.map_err(failed)
     }
 }
 
@@ -148,10 +151,10 @@ fn on_threads(
     threads: usize,
     work: impl FnOnce() -> CoreResult<()> + Send,
 ) -> PyResult<()> {
-    let failed = |error: ThreadPoolBuildError| PyRuntimeError::new_err(error.to_string());
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(failed)?;
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+
     run(py, |_| pool.install(work))?.map_err(of_core)
 }

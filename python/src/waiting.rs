@@ -15,10 +15,7 @@ use crate::forked::{self, on_own_threads};
 /// Interval between two looks for Ctrl-C.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits for a future. Ctrl-C drops it.
-///
-/// # Errors
-/// `KeyboardInterrupt`, and `RuntimeError` in a fork.
+/// Waits for a future. Ctrl-C drops it. Fails in a fork.
 pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Send) -> PyResult<T> {
     forked::refuse()?;
     wait_on(py, get_runtime(), future)
@@ -39,6 +36,7 @@ pub(crate) fn wait_on<T: Send>(
             }
         }
     };
+
     py.detach(|| on_own_threads(|| runtime.block_on(waiting)))
 }
 
@@ -50,7 +48,8 @@ struct Interrupted;
 pub(crate) struct Interrupt(AtomicBool);
 
 impl Interrupt {
-    /// Unwinds if the work is to stop. It is called where nothing is half done that unwinding does not undo.
+    /// Unwinds if the work is to stop. It is called where nothing is half done that unwinding does
+    /// not undo.
     pub(crate) fn check(&self) {
         if self.0.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Interrupted));
@@ -58,10 +57,8 @@ impl Interrupt {
     }
 }
 
-/// Runs work on another thread, which calls [`Interrupt::check`] often.
-///
-/// # Errors
-/// `KeyboardInterrupt`, after the work has ended.
+/// Runs work on another thread, which calls [`Interrupt::check`] often. After Ctrl-C, it still
+/// waits until the work has ended.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Interrupt) -> T + Send,
@@ -76,6 +73,8 @@ pub(crate) fn run<T: Send>(
                     on_own_threads(|| work(told))
                 })))
             });
+
+            // Once a signal was seen, only the end of the work is awaited.
             let mut signal = Ok(());
             let outcome = loop {
                 match ended.recv_timeout(INTERVAL) {
@@ -87,6 +86,7 @@ pub(crate) fn run<T: Send>(
                     Err(_) => {}
                 }
             };
+
             match outcome {
                 Ok(done) => signal.map(|()| done),
                 Err(panic) if panic.is::<Interrupted>() => {

@@ -44,7 +44,7 @@ impl AlignedBytes {
         Ok(Self(Memory::Mapped(Box::new(bytes))))
     }
 
-    /// Returns whether the bytes are those of a mapped file.
+    /// Returns whether the bytes are in a mapped file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.0, Memory::Mapped(_))
     }
@@ -52,6 +52,7 @@ impl AlignedBytes {
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Self {
         let (lines, tail) = bytes.split_at(bytes.len() / 64 * 64);
+
         if let (Ok(lines), []) = (bytemuck::try_cast_slice(lines), tail) {
             // Whole aligned lines, as in a blob, are copied without zeroing the memory first.
             return Self(Memory::Heap {
@@ -59,6 +60,7 @@ impl AlignedBytes {
                 length: bytes.len(),
             });
         }
+
         let mut copy = Self::zeroed(bytes.len());
         copy.bytes_mut().copy_from_slice(bytes);
         copy
@@ -130,6 +132,7 @@ impl Blob {
                 expected: range.end as u64,
             });
         };
+
         check_alignment(bytes)?;
         Ok(Self { owner, range })
     }
@@ -154,6 +157,7 @@ impl Blob {
                 expected,
             });
         }
+
         let [start, end] = [range.start, range.end].map(|at| self.range.start + at);
         Self::part_of(self.owner.clone(), start..end)
     }
@@ -247,6 +251,7 @@ mod tests {
     fn copies_are_equal_and_aligned_for_every_source_alignment() {
         let bytes: Vec<u8> = (0..500).map(|i| (i * 7) as u8).collect();
         let aligned = AlignedBytes::copy_of(&bytes);
+
         for range in [
             0..0,
             0..64,

@@ -17,38 +17,42 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The candidate with this label, or with the same words and the nearest numbers. Each number may
-    /// differ by the share `slack`, since a label depends on the shape, and the shape of a keyed database
-    /// on how its keys fall.
+    /// The candidate with this label, or with the same words and the nearest numbers.
+    ///
+    /// Each number may differ by the share `slack`: a label depends on the shape, and the shape of
+    /// a keyed database depends on how its keys fall.
     ///
     /// # Errors
     /// [`Error::Parameters`] with the labels that there are.
     pub fn named(all: Vec<Self>, scheme: &'static str, label: &str, slack: f64) -> Result<Self> {
         let labels: Vec<String> = all.iter().map(|one| format!("`{}`", one.label)).collect();
-        let near = all
+        let nearest = all
             .into_iter()
-            .filter_map(|one| Some((difference(&one.label, label)?, one)));
-        let nearest = near
+            .filter_map(|one| Some((difference(&one.label, label)?, one)))
             .filter(|(difference, _)| *difference <= slack)
             .min_by(|a, b| a.0.total_cmp(&b.0));
-        nearest.map(|(_, one)| one).ok_or_else(|| {
-            let reason = format!(
-                "there are no `{label}` for this shape; there are {}",
-                labels.join(", ")
-            );
-            Error::Parameters { scheme, reason }
-        })
+
+        match nearest {
+            Some((_, one)) => Ok(one),
+            None => {
+                let labels = labels.join(", ");
+                let reason = format!("there are no `{label}` for this shape; there are {labels}");
+                Err(Error::Parameters { scheme, reason })
+            }
+        }
     }
 
-    /// Seconds of a lookup that a goal minimises, on a modest machine and a line of 10 Mbit/s, to compare
-    /// databases of different shapes. `once` is the number of bytes that a client fetches in addition
-    /// to the public part. What is fetched once is spread over a hundred lookups.
+    /// Seconds of a lookup that a goal minimises, on a modest machine and a line of 10 Mbit/s.
+    ///
+    /// Compares databases of different shapes. `once` is the number of bytes that a client fetches
+    /// in addition to the public part. What is fetched once is spread over a hundred lookups.
     pub fn seconds(&self, goal: Goal, once: u64) -> f64 {
         const BYTE: f64 = 8.0 / 1e7;
         let sizes = &self.description.sizes;
         let line =
             BYTE * ((sizes.query + sizes.answer) as f64 + (sizes.public + once) as f64 / 100.0);
         let work = self.description.work.answer.core_seconds(&Rates::BUILT_IN);
+
         match goal {
             Goal::MinCommunication => line,
             Goal::Balanced => line + work,
@@ -59,21 +63,32 @@ impl Candidate {
 
 /// The largest share by which a number of two labels differs; `None` if their words differ.
 fn difference(a: &str, b: &str) -> Option<f64> {
-    let digit = |character: char| character.is_ascii_digit();
-    let words = |label: &str| label.split(digit).collect::<String>();
-    let numbers = |label: &str| -> Vec<f64> {
-        label
-            .split(|character| !digit(character))
-            .filter_map(|number| number.parse().ok())
-            .collect()
-    };
     let mine = numbers(a);
     let theirs = numbers(b);
+    if words(a) != words(b) || mine.len() != theirs.len() {
+        return None;
+    }
+
     let shares = mine
         .iter()
         .zip(&theirs)
         .map(|(x, y)| (x - y).abs() / x.max(*y).max(1.0));
-    (words(a) == words(b) && mine.len() == theirs.len()).then(|| shares.fold(0.0, f64::max))
+    Some(shares.fold(0.0, f64::max))
+}
+
+/// A label without its digits.
+fn words(label: &str) -> String {
+    label
+        .split(|character: char| character.is_ascii_digit())
+        .collect()
+}
+
+/// The numbers in a label.
+fn numbers(label: &str) -> Vec<f64> {
+    label
+        .split(|character: char| !character.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl From<Goal> for Target {
 pub enum Choice {
     /// The scheme's choice for a goal.
     Goal(Goal),
-    /// A first dimension of this many columns.
+    /// A first dimension of a fixed number of columns.
     Columns(u64),
     /// The scheme's choice for a goal, for clients that register.
     Registered {
@@ -80,8 +80,8 @@ pub enum Choice {
         /// True if clients send the keys of their queries ahead.
         hold: bool,
     },
-    /// A first dimension of this many columns, with packs in units of this many 16-bit words: N/t
-    /// and γ₀ of InsPIRe⁽²⁾.
+    /// A first dimension of `columns` columns, with packs in units of `words` 16-bit words: N/t and
+    /// γ₀ of InsPIRe⁽²⁾.
     Packed {
         /// N/t.
         columns: u64,

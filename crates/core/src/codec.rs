@@ -83,6 +83,7 @@ impl<'a> Reader<'a> {
                 expected,
             });
         };
+
         self.position = end;
         Ok(part)
     }

@@ -7,7 +7,9 @@
 //! ```
 //! use papir_core::cost::{Counts, Operation, Rates};
 //!
-//! let answer = Counts::new().with(Operation::Matrix, 33.5e6, 32).with(Operation::ExternalProduct, 3.0, 1);
+//! let answer = Counts::new()
+//!     .with(Operation::Matrix, 33.5e6, 32)
+//!     .with(Operation::ExternalProduct, 3.0, 1);
 //! let alone = answer.seconds(&Rates::BUILT_IN, 1);
 //! assert!(alone > 0.0 && (answer.core_seconds(&Rates::BUILT_IN) - alone).abs() < 1e-12);
 //! ```
@@ -59,7 +61,8 @@ pub enum Operation {
     Deflate,
     /// Reading one byte of a database of 4-bit words against a query in three planes.
     Select4,
-    /// Reading one entry of a table modulo a small prime, among many that are sorted, and lifting it.
+    /// Reading one entry of a table modulo a small prime, among many that are sorted, and lifting
+    /// it.
     Lookup,
     /// One external product of two digits in a ring of d = 2048 modulo one prime below 2⁵⁰.
     WideProduct,
@@ -159,8 +162,8 @@ impl DeviceRates {
         Operation::ExternalProduct,
     ];
 
-    /// Measured rates of a device with this many bytes of memory for matrices: seconds of each operation
-    /// for a client alone, and for each of [`GROUP`] clients together.
+    /// Measured rates of a device with `memory` bytes of memory for matrices: seconds of each
+    /// operation for a client alone, and for each of [`GROUP`] clients together.
     ///
     /// # Errors
     /// [`Error::Malformed`] for seconds that are not positive.
@@ -171,6 +174,7 @@ impl DeviceRates {
     ) -> Result<Self> {
         let one = Self::OPERATIONS.map(one);
         let group = Self::OPERATIONS.map(group);
+
         check_seconds(one.iter().chain(&group))?;
         Ok(Self { memory, one, group })
     }
@@ -180,7 +184,8 @@ impl DeviceRates {
         self.memory
     }
 
-    /// The operations with their seconds for a client alone, and for each of [`GROUP`] clients together.
+    /// The operations with their seconds for a client alone, and for each of [`GROUP`] clients
+    /// together.
     pub fn seconds(&self) -> impl Iterator<Item = (Operation, [f64; 2])> + '_ {
         let seconds = self
             .one
@@ -204,8 +209,8 @@ fn check_seconds<'a>(mut seconds: impl Iterator<Item = &'a f64>) -> Result<()> {
 }
 
 impl Rates {
-    /// Rates for machines that were not measured: a modest core with AVX2, without AVX-512, that shares its
-    /// memory with no other.
+    /// Rates for machines that were not measured: a modest core with AVX2, without AVX-512, that
+    /// shares its memory with no other.
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4,
@@ -244,6 +249,7 @@ impl Rates {
                 "1 or more",
             ));
         }
+
         let one = Operation::ALL.map(one);
         Self {
             threads,
@@ -255,9 +261,10 @@ impl Rates {
         .checked()
     }
 
-    /// The same rates with measured ones of groups: core seconds of each operation for each of
-    /// [`GROUP`] clients that are answered together on one thread. By default, those of one client
-    /// alone.
+    /// The same rates with measured ones of groups.
+    ///
+    /// Each is the core seconds of an operation for each of [`GROUP`] clients that are answered
+    /// together on one thread. By default, a group's client takes as long as one alone.
     ///
     /// # Errors
     /// [`Error::Malformed`] for seconds that are not positive.
@@ -282,32 +289,37 @@ impl Rates {
         }
     }
 
-    /// Returns whether a device answers a database of which it holds this many bytes
-    /// ([`Sizes::device`](crate::Sizes::device)): some, and not more than it has room for.
+    /// Returns whether a device answers for a database with `bytes` bytes on it
+    /// ([`Sizes::device`](crate::Sizes::device)): at least one, and no more than its memory.
     pub fn answers_on_device(&self, bytes: u64) -> bool {
         self.device
             .is_some_and(|device| (1..=device.memory).contains(&bytes))
     }
 
-    /// The rates of answers of a database of which a device holds this many bytes: with those of the
-    /// device, if it answers.
+    /// The rates of answers from a database with `bytes` bytes on a device. The device's rates
+    /// replace the CPU's if it answers.
     pub fn of_answers(&self, bytes: u64) -> Self {
         let threads = self.threads as f64;
         let mut rates = self.clone();
+        if !self.answers_on_device(bytes) {
+            return rates;
+        }
+
         for (op, [one, group]) in self.device.iter().flat_map(DeviceRates::seconds) {
-            if !self.answers_on_device(bytes) {
-                break;
-            }
-            // While a device works for a client, no thread works for another one: the time of a product
-            // is that of all threads. External products follow one another, in parallel for each part.
+            // While a device works for a client, no thread works for another one: the time of a
+            // product is that of all threads. External products follow one another, in parallel for
+            // each part.
             let (alone, all) = match op {
                 Operation::ExternalProduct => (one, one / threads),
                 _ => (one * threads, one),
             };
+
             let at = op as usize;
-            (rates.one[at], rates.all[at], rates.group[at]) =
-                (alone, all, alone.min(group * threads));
+            rates.one[at] = alone;
+            rates.all[at] = all;
+            rates.group[at] = alone.min(group * threads);
         }
+
         rates
     }
 
@@ -331,14 +343,15 @@ impl Rates {
         self.group[operation as usize]
     }
 
-    /// Core seconds of one operation for each of `clients` clients that are answered together while all
-    /// cores are busy: what a client costs, and a part of what the group costs once. Both follow from
-    /// the rates of one client and of [`GROUP`].
+    /// Core seconds of one operation for each of `clients` clients that are answered together while
+    /// all cores are busy: what a client costs, and a part of what the group costs once. Both
+    /// follow from the rates of one client and of [`GROUP`].
     fn together(&self, operation: Operation, clients: usize) -> f64 {
         let one = self.one(operation);
         let busy = self.busy(operation);
         let group = self.group(operation).clamp(one / GROUP as f64, one);
         let once = (one - group) * GROUP as f64 / (GROUP - 1) as f64;
+
         // Waiting for the memory of a busy machine is part of the read that a group shares.
         (one - once) + (once + busy - one) / clients.max(1) as f64
     }
@@ -367,6 +380,16 @@ pub struct Count {
     pub times: f64,
     /// Number of parts that can run in parallel.
     pub parts: usize,
+}
+
+impl Count {
+    /// Elapsed seconds on `threads` threads of an otherwise idle machine.
+    fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
+        let speedup = rates
+            .speedup(self.operation, threads)
+            .min(self.parts as f64);
+        self.times * rates.one(self.operation) / speedup
+    }
 }
 
 /// Operation counts.
@@ -425,13 +448,9 @@ impl Counts {
 
     /// Elapsed seconds on `threads` threads of an otherwise idle machine.
     pub fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
-        let seconds = |count: &Count| {
-            let speedup = rates
-                .speedup(count.operation, threads)
-                .min(count.parts as f64);
-            count.times * rates.one(count.operation) / speedup
-        };
-        self.0.iter().fold(0.0, |sum, count| sum + seconds(count))
+        self.0
+            .iter()
+            .fold(0.0, |sum, count| sum + count.seconds(rates, threads))
     }
 
     /// Seconds of one core while all other cores do the same work.
@@ -529,6 +548,7 @@ mod tests {
         // speed.
         let rates = rates(4, 1.0, 0.4);
         let one = |parts| Counts::new().with(Operation::Pack, 1.0, parts);
+
         for (threads, parts, expected) in [
             (1, 9, 1.0),
             (2, 9, 1.0 / 1.5),
@@ -543,6 +563,7 @@ mod tests {
                 "{threads} threads, {parts} parts: {found}"
             );
         }
+
         assert!((one(1).core_seconds(&rates) - 1.6).abs() < 1e-12);
     }
 
@@ -559,6 +580,7 @@ mod tests {
         for unanswered in [0, 1001] {
             assert_eq!(rates.of_answers(unanswered), rates);
         }
+
         let answers = rates.of_answers(1000);
         let work = Counts::new().with(Operation::Select16, 2.0, 100).with(
             Operation::ExternalProduct,
@@ -567,6 +589,7 @@ mod tests {
         );
         let work = work.with(Operation::Word, 1.0, 1);
         assert!((work.seconds(&answers, 4) - (2.0 * 0.25 + 3.0 * 0.25 + 8.0)).abs() < 1e-12);
+
         // 16 clients together take 2 s for each unit of select16 on the device.
         let select = Counts::new().with(Operation::Select16, 1.0, 100);
         assert!((select.group_seconds(&answers, GROUP) * GROUP as f64 / 4.0 - 2.0).abs() < 1e-12);
@@ -587,6 +610,7 @@ mod tests {
             );
             assert_eq!(found.unwrap_err().code(), "malformed", "{bad}");
         }
+
         let built_in = Rates::new(
             1,
             |op| Rates::BUILT_IN.one(op),
@@ -608,6 +632,7 @@ mod tests {
         let alone = rates(2, 1.0, 0.5);
         let measured = alone.clone().with_groups(|_| 0.25 + 0.75 / 16.0).unwrap();
         let work = Counts::new().with(Operation::Select16, 2.0, 1);
+
         for (clients, expected) in [(1, 2.0), (3, 1.0), (16, 0.59375), (1_000_000, 0.5)] {
             let found = work.group_seconds(&measured, clients);
             assert!(
@@ -616,6 +641,7 @@ mod tests {
             );
             assert!((work.group_seconds(&alone, clients) - 2.0).abs() < 1e-12);
         }
+
         // Two threads that slow each other down: the group shares that too.
         let slow = rates(2, 1.0, 0.75)
             .with_groups(|_| 0.25 + 0.75 / 16.0)

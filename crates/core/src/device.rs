@@ -1,8 +1,8 @@
 //! Processors with a memory of their own, which hold the matrices of prepared databases.
 //!
 //! A [`Device`] holds copies of matrices and multiplies them with vectors, and may evaluate packed
-//! polynomials as well. Its results are those of the CPU, bit for bit. If the device fails, the server
-//! uses the matrices in its own memory.
+//! polynomials as well. Its results are those of the CPU, bit for bit. If the device fails, the
+//! server uses the matrices in its own memory.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub trait Device: Debug + Send + Sync {
     /// [`Error::Device`] if the memory does not suffice, or the device fails.
     fn hold(&self, tiles: Tiles<'_>) -> Result<Arc<dyn HeldMatrix>>;
 
-    /// Copies the matrices and packs of a database to the device. Returns `None` if the device only multiplies
-    /// matrices, or does not support these parameters.
+    /// Copies the matrices and packs of a database to the device. Returns `None` if the device only
+    /// multiplies matrices, or does not support these parameters.
     ///
     /// # Errors
     /// The errors of [`Device::hold`].
@@ -103,8 +103,8 @@ impl TileShape {
     }
 }
 
-/// A matrix in tiles: row groups of 64 rows, one after another; a group has cells of four bytes, with
-/// the words of adjacent columns, 64 rows for each step of columns.
+/// A matrix in tiles: row groups of 64 rows, one after another; a group has cells of four bytes,
+/// with the words of adjacent columns, 64 rows for each step of columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiles<'a> {
     shape: TileShape,
@@ -112,10 +112,11 @@ pub struct Tiles<'a> {
 }
 
 impl<'a> Tiles<'a> {
-    /// Creates a matrix of this many columns from its tiles.
+    /// Creates a matrix with `columns` columns from its tiles.
     ///
     /// # Errors
-    /// [`Error::Length`] if they are not whole row groups, [`Error::OutOfBounds`] if there are none.
+    /// [`Error::Length`] if they are not whole row groups, [`Error::OutOfBounds`] if there are
+    /// none.
     pub fn new(words: Words, columns: usize, bytes: &'a [u8]) -> Result<Self> {
         let group = TileShape {
             words,
@@ -123,6 +124,7 @@ impl<'a> Tiles<'a> {
             columns,
         }
         .group_bytes();
+
         let groups = bytes.len().checked_div(group).unwrap_or_default();
         if groups == 0 {
             return Err(Error::out_of_bounds(
@@ -131,7 +133,9 @@ impl<'a> Tiles<'a> {
                 "1 or more",
             ));
         }
+
         Error::check_length("the tiles of a matrix", bytes.len(), groups * group)?;
+
         Ok(Self {
             shape: TileShape {
                 words,
@@ -177,8 +181,8 @@ pub struct DeviceRing {
     pub roots: [u32; 2],
 }
 
-/// Balanced digits of integers that are centred modulo q: x ≈ Σ digitᵢ·2^(drop + i·log_base), rounded to
-/// nearest.
+/// Balanced digits of integers that are centred modulo q: x ≈ Σ digitᵢ·2^(drop + i·log_base),
+/// rounded to nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceGadget {
     /// Number of digits.
@@ -189,8 +193,8 @@ pub struct DeviceGadget {
     pub drop: u32,
 }
 
-/// The matrices of a database whose selected rows are packed, d at a time, into ring encryptions, and
-/// what turns these into an answer (InsPIRe, Algorithm 9).
+/// The matrices of a database whose selected rows are packed, d at a time, into ring encryptions,
+/// and what turns these into an answer (InsPIRe, Algorithm 9).
 pub struct Packs<'a> {
     /// The ring.
     pub ring: DeviceRing,
@@ -210,7 +214,8 @@ pub struct Packs<'a> {
     pub last: Vec<u32>,
     /// ℓ of the last digits.
     pub last_levels: usize,
-    /// Points of each variable of the polynomials whose coefficients the packs are, the innermost first.
+    /// Points of each variable of the polynomials whose coefficients the packs are, the innermost
+    /// first.
     pub variables: Vec<usize>,
     /// Masks of the RGSW encryptions of all points in values: 2ℓ elements for each variable.
     pub point_masks: Vec<u32>,
@@ -233,8 +238,8 @@ pub struct PackQuery<'a> {
 
 /// Matrices and packs of a database in the memory of a device, until they are dropped.
 pub trait HeldPacks: Send + Sync {
-    /// Selects, packs and evaluates: returns for each query the encryptions that remain in coefficients,
-    /// for each its mask and then its body. All queries share reads of the matrices.
+    /// Selects, packs and evaluates: returns for each query the encryptions that remain in
+    /// coefficients, for each its mask and then its body. All queries share reads of the matrices.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.

@@ -46,7 +46,7 @@ impl Division {
         self.words.div_ceil(self.slice_words)
     }
 
-    /// The words of these slices among those of all.
+    /// The words of these slices among all words.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for no slices, or slices that do not exist.
@@ -65,6 +65,7 @@ impl Division {
                 format!("1 to {all}"),
             ));
         }
+
         let [start, end] =
             [slices.start, slices.end].map(|slice| self.words.min(slice * self.slice_words));
         Ok(start..end)
@@ -89,6 +90,7 @@ impl Division {
                 expected,
             ));
         }
+
         Ok((0..shards)
             .map(|i| i * slices / shards..(i + 1) * slices / shards)
             .collect())
@@ -109,6 +111,7 @@ mod tests {
     #[test]
     fn shards_take_all_slices_once_and_almost_equally_many() {
         assert_eq!(DIVISION.slices(), 16);
+
         for shards in 1..=16 {
             let ranges = DIVISION.split(shards).unwrap();
             assert_eq!(ranges.len(), shards);
@@ -123,6 +126,7 @@ mod tests {
                     .all(|range| (16 / shards..=16usize.div_ceil(shards)).contains(&range.len()))
             );
         }
+
         for shards in [0, 17] {
             let refused = DIVISION.split(shards).unwrap_err().to_string();
             assert!(

@@ -47,13 +47,17 @@ impl FromStr for Version {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bad = || Error::malformed("a database version", text, "16 hexadecimal digits");
         if text.len() != 16 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(bad());
+            return Err(not_a_version(text));
         }
-        let value = u64::from_str_radix(text, 16).map_err(|_| bad())?;
+        let value = u64::from_str_radix(text, 16).map_err(|_| not_a_version(text))?;
         Ok(Self(value.to_be_bytes()))
     }
+}
+
+/// The error of a text that is not a version.
+fn not_a_version(text: &str) -> Error {
+    Error::malformed("a database version", text, "16 hexadecimal digits")
 }
 
 /// The header fields that a receiver checks.
@@ -93,12 +97,14 @@ pub fn first_length(bytes: &[u8]) -> Option<usize> {
 /// Wraps a payload.
 pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(payload.len() + OVERHEAD);
+
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&[header.kind as u8, 0]);
     bytes.extend_from_slice(&header.scheme.to_le_bytes());
     bytes.extend_from_slice(&header.version.0);
     bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
     bytes.extend_from_slice(payload);
+
     let sum = checksum(&bytes);
     bytes.extend_from_slice(&sum);
     bytes
@@ -119,6 +125,7 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
             "`PIR1`",
         ));
     }
+
     let found = reader.u8()?;
     let reserved = reader.u8()?;
     let number = reader.u16()?;
@@ -127,11 +134,14 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     let body = &bytes[..HEADER + payload.len()];
     let sum: [u8; CHECKSUM] = reader.array()?;
     reader.finish()?;
+
+    // Checked before the fields: damage is reported as damage, not as a foreign message.
     if sum != checksum(body) {
         return Err(Error::Checksum {
             what: format!("a message of kind {kind:?}"),
         });
     }
+
     if found != kind as u8 || reserved != 0 {
         return Err(Error::malformed(
             "an envelope's kind",
@@ -145,6 +155,7 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
             expected: scheme,
         });
     }
+
     Ok((version, payload))
 }
 
@@ -234,6 +245,7 @@ mod tests {
     #[test]
     fn every_truncation_and_every_flipped_bit_is_refused() {
         let sealed = seal(&HEAD, b"payload");
+
         for length in 0..sealed.len() {
             assert!(
                 open(&sealed[..length], Kind::Query, 7).is_err(),
@@ -245,6 +257,7 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(open(&bytes, Kind::Query, 7).is_err(), "bit {bit}");
         }
+
         assert!(matches!(
             open(&sealed, Kind::Answer, 7),
             Err(Error::Malformed { .. })

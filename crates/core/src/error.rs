@@ -107,8 +107,8 @@ pub enum Error {
         /// The known names.
         expected: String,
     },
-    /// A machine with a part of the database did not answer, or answered wrongly. The same query may
-    /// be sent again.
+    /// A machine with a part of the database did not answer, or answered wrongly. The same query
+    /// may be sent again.
     #[error("a part of the database is unavailable: {reason}")]
     Unavailable {
         /// The machine's error, or the fault in its answer.

@@ -84,6 +84,7 @@ mod tests {
         for text in ["2^-40", "2^-41", "2^-128"] {
             assert_eq!(text.parse::<FailureBound>().unwrap().to_string(), text);
         }
+
         for text in [
             "",
             "40",
@@ -99,6 +100,7 @@ mod tests {
             let error = text.parse::<FailureBound>().unwrap_err().to_string();
             assert!(error.contains("2^-40 to 2^-128"), "{text}: {error}");
         }
+
         assert!(FailureBound::of_bits(39).is_err() && FailureBound::of_bits(296).is_err());
     }
 

@@ -4,11 +4,11 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::process;
 
-/// A file that is locked against all other openings of it, in this process or another one, until this is
-/// dropped.
+/// A file that is locked against all other openings of it, until this is dropped. The openings may
+/// be in this process or another one.
 ///
-/// Closing a file is not enough to unlock it: a process that another thread starts has copies of all open
-/// files until it runs its own program, and a lock lasts as long as its last copy.
+/// Closing a file is not enough to unlock it: a process that another thread starts has copies of
+/// all open files until it runs its own program, and a lock lasts as long as its last copy.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,

@@ -31,9 +31,11 @@ impl Formats {
             written,
             ..
         } = *self;
+
         if (oldest..=written).contains(&found) {
             return Ok(());
         }
+
         let remedy = if found < oldest { self.renew } else { UPDATE };
         Err(Error::Format {
             what,

@@ -38,11 +38,9 @@ impl OwnerKey {
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 2 * BYTES));
         text.push_str(PREFIX);
-        let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
-        self.0
-            .iter()
-            .flat_map(|byte| [byte >> 4, byte & 15])
-            .for_each(|nibble| text.push(digit(nibble)));
+        for nibble in self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+            text.push(char::from_digit(nibble.into(), 16).unwrap_or_default());
+        }
         text
     }
 }
@@ -52,31 +50,40 @@ impl FromStr for OwnerKey {
 
     /// Ignores white space around the key. Errors do not contain the text.
     fn from_str(text: &str) -> Result<Self> {
-        let bad = |found: &str| {
-            Error::malformed(
-                "an owner's key",
-                found,
-                format!("{PREFIX} and {} digits", 2 * BYTES),
-            )
-        };
         let digits = text
             .trim()
             .strip_prefix(PREFIX)
-            .ok_or_else(|| bad("a different format"))?;
-        let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+            .ok_or_else(|| malformed_key("a different format"))?;
         let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
         if pairs.len() != BYTES || !rest.is_empty() {
-            return Err(bad(&format!("{} digits", digits.len())));
+            return Err(malformed_key(&format!("{} digits", digits.len())));
         }
+
         let mut bytes = Zeroizing::new([0; BYTES]);
         for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
             let value = nibble(*high)
                 .zip(nibble(*low))
                 .map(|(high, low)| high << 4 | low);
-            *byte = value.ok_or_else(|| bad("a character that is not a hexadecimal digit"))?;
+            *byte = value
+                .ok_or_else(|| malformed_key("a character that is not a hexadecimal digit"))?;
         }
+
         Ok(Self(bytes))
     }
+}
+
+/// The error of a text that is not a key. `found` describes the text and does not contain it.
+fn malformed_key(found: &str) -> Error {
+    Error::malformed(
+        "an owner's key",
+        found,
+        format!("{PREFIX} and {} digits", 2 * BYTES),
+    )
+}
+
+/// The value of a hexadecimal digit.
+fn nibble(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
 impl fmt::Debug for OwnerKey {
@@ -98,9 +105,11 @@ mod tests {
         let key = OwnerKey::generate(&mut ChaCha20Rng::from_seed([1; 32]));
         let text = key.to_text();
         let again: OwnerKey = format!(" {}\n", *text).parse().unwrap();
+
         assert_eq!(again.bytes(), key.bytes());
         assert_eq!(text.len(), PREFIX.len() + 64);
         assert_eq!(format!("{key:?}"), "OwnerKey(…)");
+
         let digits = text.strip_prefix(PREFIX).unwrap();
         for bad in [
             "",
@@ -116,6 +125,7 @@ mod tests {
                 "{error}"
             );
         }
+
         let letter = format!("{PREFIX}{}", "g".repeat(64));
         assert!(
             letter

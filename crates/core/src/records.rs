@@ -77,6 +77,7 @@ impl RecordBuffer {
         let mut packed = Vec::new();
         let mut count = 0u64;
         let mut bytes = 0usize;
+
         for record in records {
             let record = record.as_ref();
             if count == 0 {
@@ -86,6 +87,7 @@ impl RecordBuffer {
             packed.extend_from_slice(record);
             count += 1;
         }
+
         Self::from_packed(Shape::of_bytes(count, bytes as u64)?, packed)
     }
 
@@ -119,12 +121,16 @@ impl RecordBuffer {
     pub fn set(&mut self, index: u64, record: &[u8]) -> Result<()> {
         self.shape.check_index(index)?;
         Error::check_length("a record", record.len(), self.shape.record_bytes())?;
+
         let bits = self.shape.record_bits();
+
+        // Whole bytes are copied. Records of other lengths share bytes, so they are set bit by bit.
         if bits.is_multiple_of(8) {
             let start = (index * bits / 8) as usize;
             self.packed[start..start + record.len()].copy_from_slice(record);
             return Ok(());
         }
+
         for i in 0..bits {
             let value = record[(i / 8) as usize] >> (i % 8) & 1;
             let position = index * bits + i;
@@ -169,7 +175,7 @@ pub fn copy_packed(
 /// Reads one record of a source.
 ///
 /// # Errors
-/// [`Error::IndexOutOfRange`], or those of the source.
+/// [`Error::IndexOutOfRange`], or the errors of the source.
 pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
     let shape = source.shape();
     shape.check_index(index)?;
@@ -194,6 +200,7 @@ pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Resul
             records: shape.records(),
         });
     }
+
     if !(first * bits).is_multiple_of(8) {
         return Err(Error::malformed(
             "a packed read",
@@ -201,6 +208,7 @@ pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Resul
             "a multiple of 8",
         ));
     }
+
     Error::check_length(
         "the buffer for packed records",
         length,
@@ -224,12 +232,14 @@ pub fn extract_bits(packed: &[u8], start: u64, bits: u64) -> Record {
     let shift = (start % 8) as u32;
     let length = bits.div_ceil(8) as usize;
     let byte = |i: usize| packed.get(i).copied().unwrap_or(0);
+
     let mut record: Record = (0..length)
         .map(|i| {
             let pair = u16::from(byte(offset + i)) | u16::from(byte(offset + i + 1)) << 8;
             (pair >> shift) as u8
         })
         .collect();
+
     mask_tail(&mut record, bits);
     record
 }
@@ -250,6 +260,7 @@ mod tests {
                     .collect();
                 extract_bits(&bytes, 0, bits)
             };
+
             for i in 0..37 {
                 buffer.set(i, &record(i)).unwrap();
             }

@@ -1,4 +1,6 @@
-//! Parts of a long preparation: memory for them, and storage from which an interrupted one continues.
+//! Parts of a long preparation, in memory or in storage.
+//!
+//! An interrupted preparation continues from the parts in storage.
 
 use rand_core::CryptoRng;
 
@@ -7,7 +9,8 @@ use crate::{AlignedBytes, Blob, Progress, Result};
 /// Randomness of a preparation.
 pub type PreparationRng = Box<dyn CryptoRng>;
 
-/// The bytes of a part that belong to some slices. The whole part is the pieces of all slices, in order.
+/// The bytes of a part that belong to some slices. The whole part is the pieces of all slices, in
+/// order.
 pub struct Piece {
     /// The part's name.
     pub part: String,
@@ -37,13 +40,15 @@ pub trait Scratch {
     /// Errors of writing.
     fn keep(&mut self, name: &str, part: AlignedBytes) -> Result<Blob>;
 
-    /// Has tasks make the parts of a preparation with these parameters, if there are any, so that they are
-    /// found here. Returns the randomness of the tasks, which is the preparation's then; `None` if there
-    /// are no tasks.
+    /// Divides a preparation with these parameters among tasks, if there are tasks, which make its
+    /// parts. [`Scratch::find`] then finds them.
+    ///
+    /// Returns the randomness of the tasks, which the preparation must use then; `None` without
+    /// tasks.
     ///
     /// # Errors
-    /// Errors of the tasks and of the storage; [`crate::Error::Parameters`] for a scheme that prepares
-    /// all slices together.
+    /// Errors of the tasks and of the storage; [`crate::Error::Parameters`] for a scheme that
+    /// prepares all slices together.
     fn divide(
         &mut self,
         _scheme: &'static str,
@@ -55,7 +60,8 @@ pub trait Scratch {
     }
 }
 
-/// Finds the part of this name and length in bytes. Otherwise makes it from zeros by `fill`, and keeps it.
+/// Finds the part with this name and length in bytes. Otherwise makes it from zeros by `fill`, and
+/// keeps it.
 ///
 /// # Errors
 /// Errors of the storage and of `fill`.
@@ -68,6 +74,7 @@ pub fn find_or_make(
     if let Some(found) = scratch.find(name)?.filter(|part| part.len() == bytes) {
         return Ok(found);
     }
+
     let mut part = scratch.zeroed(name, bytes)?;
     fill(&mut part)?;
     scratch.keep(name, part)

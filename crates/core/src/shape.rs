@@ -35,6 +35,7 @@ impl Shape {
                 "at most 2^40",
             ));
         }
+
         if record_bits == 0 || record_bits > MAX_RECORD_BITS {
             let expected = "1 bit to 2097152 bits (256 KiB)";
             return Err(Error::out_of_bounds(
@@ -43,6 +44,7 @@ impl Shape {
                 expected,
             ));
         }
+
         Ok(Self {
             records,
             record_bits,
@@ -110,9 +112,11 @@ mod tests {
         assert!(
             largest.check_index((1 << 40) - 1).is_ok() && largest.check_index(1 << 40).is_err()
         );
+
         for (records, bits) in [((1 << 40) + 1, 1), (0, 1), (1, 0), (1, (1 << 21) + 1)] {
             assert!(Shape::new(records, bits).is_err(), "{records} × {bits}");
         }
+
         let error = Shape::new(5_000_000_000_000, 8).unwrap_err().to_string();
         assert!(
             error.contains("5000000000000") && error.contains("2^40"),

@@ -51,6 +51,7 @@ impl Sizes {
             ("the length of a query", self.query, MAX_MESSAGE_BYTES),
             ("the length of an answer", self.answer, MAX_MESSAGE_BYTES),
         ];
+
         match messages.into_iter().find(|(_, found, most)| found > most) {
             Some((what, found, most)) => Err(Error::out_of_bounds(
                 what,
@@ -192,6 +193,7 @@ mod tests {
             parameters: Vec::new(),
             work: Work::default(),
         };
+
         for (batch, records, expected) in [
             (1, 1, -40.0),
             (1, 2, -39.0),
@@ -203,6 +205,7 @@ mod tests {
             let found = description(batch, -40.0).lookup_failure_log2(records);
             assert_eq!(found, expected, "{records} records in batches of {batch}");
         }
+
         assert_eq!(
             description(1, f64::NEG_INFINITY).lookup_failure_log2(9),
             f64::NEG_INFINITY

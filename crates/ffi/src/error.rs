@@ -45,6 +45,7 @@ impl From<Error> for PapirError {
             ErrorGroup::Unsupported => ErrorKind::Unsupported,
             _ => ErrorKind::Other,
         };
+
         let status = if let Error::Http { status, .. } = &error {
             Some(*status)
         } else {
@@ -52,6 +53,7 @@ impl From<Error> for PapirError {
         };
         let code = error.code().to_owned();
         let retryable = error.is_retryable();
+
         Self::Failed {
             text: error.to_string(),
             kind,

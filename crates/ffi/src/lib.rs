@@ -8,10 +8,10 @@
 //! | `storage` | client state in a storage of the application |
 //! | `error` | errors |
 //!
-//! UniFFI generates the sources from the library, and their documentation from the comments here. Every
-//! function that waits is a `suspend` function in Kotlin and an `async` one in Swift. If its coroutine is
-//! cancelled, the call ends at once, a computation that has begun runs to its end on another thread, and
-//! the database can be used again.
+//! UniFFI generates the sources from the library, and their documentation from the comments here.
+//! Every function that waits is a `suspend` function in Kotlin and an `async` one in Swift. If its
+//! coroutine is cancelled, the call ends at once, a computation that has begun runs to its end on
+//! another thread, and the database can be used again.
 
 mod database;
 mod description;

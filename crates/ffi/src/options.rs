@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_checkpoint::VerifyingKey;
 use papir_client::{CheckpointSettings, Freshness, Passphrase, Pin, Result, Token};
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -29,7 +30,8 @@ pub struct Options {
     /// The owner's public key. The database must be signed under it.
     #[uniffi(default = None)]
     pub owner: Option<String>,
-    /// The root of a verifiable database, 64 hexadecimal digits. Every record is verified against it.
+    /// The root of a verifiable database, 64 hexadecimal digits. Every record is verified against
+    /// it.
     #[uniffi(default = None)]
     pub root: Option<String>,
     /// Maximum age of a signed version. A database that is not signed is refused.
@@ -41,7 +43,8 @@ pub struct Options {
     /// Minimum number of these witnesses that must have signed.
     #[uniffi(default = 0)]
     pub cosignatures: u32,
-    /// Maximum age of the version in use, for databases with frequent changes: 10 seconds by default.
+    /// Maximum age of the version in use, for databases with frequent changes: 10 seconds by
+    /// default.
     #[uniffi(default = None)]
     pub freshness: Option<Duration>,
     /// Time after which no request is tried again while the service is busy or away: a minute by
@@ -54,8 +57,8 @@ pub struct Options {
     /// Does not remember the owner's key of a signed database from its first use.
     #[uniffi(default = false)]
     pub no_pin: bool,
-    /// The directory of client state, private to the application and left out of backups. On a phone give
-    /// it, or `storage`.
+    /// The directory of client state, private to the application and left out of backups. On a
+    /// phone give it, or `storage`.
     #[uniffi(default = None)]
     pub state: Option<String>,
     /// A storage of the application for client state, in place of the directory.
@@ -79,30 +82,25 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// The client's options.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for a root or a key that does not parse, and the errors of [`Token::new`].
+    /// The client's options. Fails for a root, a key or a token that does not parse.
     pub(crate) fn into_client_options(self) -> Result<papir_client::Options> {
         // First, since secrets are erased by their types.
         let token = self.token.map(Zeroizing::new);
         let passphrase = self.passphrase.map(Passphrase::new);
         let owner_key = self.owner_key.map(Zeroizing::new);
-        let bad = |error: papir_checkpoint::Error| {
-            Error::malformed(
-                "a public key of the options",
-                error,
-                "NAME+ID+KEY in base64",
-            )
-        };
-        let key = |text: &String| Ok(text.parse().map_err(bad)?);
+
         let checkpoint = CheckpointSettings {
-            owner: self.owner.as_ref().map(key).transpose()?,
+            owner: self.owner.as_ref().map(|text| key(text)).transpose()?,
             max_age: self.max_age,
-            witnesses: self.witnesses.iter().map(key).collect::<Result<_>>()?,
+            witnesses: self
+                .witnesses
+                .iter()
+                .map(|text| key(text))
+                .collect::<Result<_>>()?,
             cosignatures: self.cosignatures as usize,
             catch_up: None,
         };
+
         Ok(papir_client::Options {
             database: self.database,
             token: token.map(|text| Token::new(&text)).transpose()?,
@@ -127,4 +125,16 @@ impl Options {
             ..papir_client::Options::default()
         })
     }
+}
+
+/// A public key of the options.
+fn key(text: &str) -> Result<VerifyingKey> {
+    let key = text.parse().map_err(|error: papir_checkpoint::Error| {
+        Error::malformed(
+            "a public key of the options",
+            error,
+            "NAME+ID+KEY in base64",
+        )
+    })?;
+    Ok(key)
 }

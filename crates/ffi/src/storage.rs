@@ -29,13 +29,13 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for StorageError {
     }
 }
 
-/// Storage of client state. A slot has the entries of one database or of one service; its name is 32
-/// hexadecimal digits and does not reveal the service. Calls come from several threads. `state`, `keys`,
-/// `root`, `owner` and `name` are changed with the slot's lock held; everything may be read, and `public`
-/// replaced, without it.
+/// Storage of client state. A slot has the entries of one database or of one service; its name is
+/// 32 hexadecimal digits and does not reveal the service. Calls come from several threads. `state`,
+/// `keys`, `root`, `owner` and `name` are changed with the slot's lock held; everything may be
+/// read, and `public` replaced, without it.
 ///
-/// A registered client must never use a part of its state twice, so an earlier state must not come back:
-/// keep the storage out of backups and synchronization.
+/// A registered client must never use a part of its state twice, so an earlier state must not come
+/// back: keep the storage out of backups and synchronization.
 #[uniffi::export(with_foreign)]
 pub trait Storage: Send + Sync {
     /// Waits until nothing else holds the slot's lock, in this process or another, and takes it.
@@ -48,8 +48,8 @@ pub trait Storage: Send + Sync {
     /// `name`, `filter` and `public`.
     fn read(&self, slot: String, entry: String) -> Result<Option<Vec<u8>>, StorageError>;
 
-    /// Stores an entry, or replaces it as a whole. It must be durable on return, except for `public`,
-    /// which may be lost at any time.
+    /// Stores an entry, or replaces it as a whole. It must be durable on return, except for
+    /// `public`, which may be lost at any time.
     fn replace(&self, slot: String, entry: String, bytes: Vec<u8>) -> Result<(), StorageError>;
 
     /// Removes an entry, if there is one.
@@ -114,6 +114,7 @@ impl StateStorage for ApplicationStorage {
         let bytes = read
             .map_err(|error| self.failed(slot, entry, error))?
             .map(Zeroizing::new);
+
         Ok(bytes.map(|mut bytes| {
             let kept = usize::try_from(limit).map_or(bytes.len(), |limit| limit.min(bytes.len()));
             bytes[kept..].zeroize();

@@ -33,6 +33,7 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     let share = blocks.len() / STREAMS;
     let streams: [&[[u64; BLOCK]]; STREAMS] =
         std::array::from_fn(|s| &blocks[s * share..][..share]);
+
     for i in 0..share {
         for stream in streams {
             sums.iter_mut()
@@ -40,6 +41,7 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
                 .for_each(|(sum, word)| *sum ^= word);
         }
     }
+
     let rest = words[share * STREAMS * BLOCK..].iter();
     sums.iter().chain(rest).fold(0, |all, word| all ^ word)
 }

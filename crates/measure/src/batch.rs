@@ -108,10 +108,12 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
     effort.pool()?.install(|| {
         let shape = Shape::new(config.records, config.record_bits)?;
         let scheme = schemes::by_name(config.scheme)?.name();
+
         let records = Synthetic::of(shape);
         let batches = registry::batches_over(scheme)?;
         let mut single = Side::single(config, &records, progress)?;
         let mut batch = Side::batched(config, batches, &records, progress)?;
+
         progress.stage("queries", effort.runs as u64 + 1);
         let mut ratios = Vec::new();
         for run in 0..=effort.runs {
@@ -125,6 +127,7 @@ pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> R
             }
             progress.advance(1);
         }
+
         Ok(BatchReport {
             part: "batch",
             scheme,
@@ -167,8 +170,10 @@ impl Side {
     fn single(config: Config<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
         let scheme = schemes::by_name(config.scheme)?;
         check_memory(&scheme.plan(records.shape(), config.goal)?)?;
-        let setup = || scheme.setup(records, config.goal, &mut UnwrapErr(SysRng), progress);
-        Self::prepare(&*scheme, setup)
+
+        Self::prepare(&*scheme, || {
+            scheme.setup(records, config.goal, &mut UnwrapErr(SysRng), progress)
+        })
     }
 
     fn batched(
@@ -193,14 +198,14 @@ impl Side {
         let (server, offline_s) = timed(setup);
         let server = server?;
         let client = scheme.client(&server.public())?;
-        let (query, answer, extract) = Default::default();
+
         Ok(Self {
             server,
             client,
             offline_s,
-            query,
-            answer,
-            extract,
+            query: Vec::new(),
+            answer: Vec::new(),
+            extract: Vec::new(),
             correct: true,
         })
     }
@@ -211,6 +216,7 @@ impl Side {
             .iter()
             .map(|&index| read_record(records, index))
             .collect::<Result<Vec<_>, _>>()?;
+
         let query = seconds(&mut self.query, || {
             self.client.query(None, indices, &mut UnwrapErr(SysRng))
         });
@@ -218,7 +224,9 @@ impl Side {
         let answer = seconds(&mut self.answer, || {
             self.server.answer(ErasedSession::default(), &query)
         })?;
+
         let found = seconds(&mut self.extract, || self.client.extract(secret, &answer));
+
         self.correct &= found.is_ok_and(|found| found == expected);
         Ok(self.answer.last().copied().unwrap_or_default())
     }
@@ -231,7 +239,6 @@ impl Side {
 
     fn costs(self) -> Costs {
         let sizes = self.server.describe().sizes;
-        let milliseconds = |times| 1e3 * median(times);
         Costs {
             offline_s: self.offline_s,
             server_bytes: sizes.database + sizes.material,
@@ -243,6 +250,16 @@ impl Side {
             download_bytes: sizes.answer,
         }
     }
+}
+
+/// The median of times in seconds, in milliseconds.
+fn milliseconds(times: Vec<f64>) -> f64 {
+    1e3 * median(times)
+}
+
+/// A line with a cost that does not depend on the number of records in a query.
+fn undivided(name: &str, one: String, many: String) -> Vec<String> {
+    vec![name.to_owned(), one, many, String::new()]
 }
 
 /// Runs `work` and appends its time in seconds to `times`.
@@ -262,7 +279,6 @@ impl BatchReport {
             scheme,
             records,
             record_bits,
-            capacity,
             threads,
             backend,
             ..
@@ -271,64 +287,71 @@ impl BatchReport {
             out,
             "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}"
         )?;
-        let title = format!("a batch of {capacity}");
-        let mut lines = vec![vec![
-            String::new(),
-            "one record".to_owned(),
-            title,
-            "per record".to_owned(),
-        ]];
-        let of = |one: f64, many: f64, show: &dyn Fn(f64) -> String| {
-            vec![show(one), show(many), show(many / *capacity as f64)]
-        };
-        let time = |ms: f64| format!("{ms:.2} ms");
-        let bytes = |bytes: f64| display(bytes as u64);
-        let one = &self.single;
-        let many = &self.batch;
-        let mut line = |name: &str, cells: Vec<String>| {
-            lines.push(std::iter::once(name.to_owned()).chain(cells).collect());
-        };
-        line("answer", of(one.answer_ms, many.answer_ms, &time));
-        line("query", of(one.query_ms, many.query_ms, &time));
-        line("extract", of(one.extract_ms, many.extract_ms, &time));
-        line(
-            "upload",
-            of(one.upload_bytes as f64, many.upload_bytes as f64, &bytes),
-        );
-        line(
-            "download",
-            of(
-                one.download_bytes as f64,
-                many.download_bytes as f64,
-                &bytes,
-            ),
-        );
-        let twice = |one: String, many: String| vec![one, many, String::new()];
-        line(
-            "public part",
-            twice(display(one.public_bytes), display(many.public_bytes)),
-        );
-        line(
-            "server storage",
-            twice(display(one.server_bytes), display(many.server_bytes)),
-        );
-        line(
-            "setup",
-            twice(
-                format!("{:.2} s", one.offline_s),
-                format!("{:.2} s", many.offline_s),
-            ),
-        );
-        write_columns(out, &lines)?;
+
+        write_columns(out, &self.lines())?;
         writeln!(
             out,
             "A batch takes the server {:.2} times as long as one record.",
             self.ratio
         )?;
+
         for (name, value) in self.parameters.iter().take(5) {
             writeln!(out, "{name}: {value}")?;
         }
+
         writeln!(out, "correct: {}", if self.correct { "yes" } else { "NO" })?;
         Ok(())
+    }
+
+    /// The lines of the table: costs of one record, of a batch, and of a batch for each record.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let one = &self.single;
+        let many = &self.batch;
+        let mut lines = vec![vec![
+            String::new(),
+            "one record".to_owned(),
+            format!("a batch of {}", self.capacity),
+            "per record".to_owned(),
+        ]];
+
+        let times = [
+            ("answer", one.answer_ms, many.answer_ms),
+            ("query", one.query_ms, many.query_ms),
+            ("extract", one.extract_ms, many.extract_ms),
+        ];
+        for (name, one, many) in times {
+            lines.push(self.line(name, one, many, |ms| format!("{ms:.2} ms")));
+        }
+
+        let messages = [
+            ("upload", one.upload_bytes, many.upload_bytes),
+            ("download", one.download_bytes, many.download_bytes),
+        ];
+        for (name, one, many) in messages {
+            lines.push(self.line(name, one as f64, many as f64, |bytes| display(bytes as u64)));
+        }
+
+        lines.push(undivided(
+            "public part",
+            display(one.public_bytes),
+            display(many.public_bytes),
+        ));
+        lines.push(undivided(
+            "server storage",
+            display(one.server_bytes),
+            display(many.server_bytes),
+        ));
+        lines.push(undivided(
+            "setup",
+            format!("{:.2} s", one.offline_s),
+            format!("{:.2} s", many.offline_s),
+        ));
+        lines
+    }
+
+    /// A line with a cost that the records of a batch share.
+    fn line(&self, name: &str, one: f64, many: f64, show: fn(f64) -> String) -> Vec<String> {
+        let each = many / self.capacity as f64;
+        vec![name.to_owned(), show(one), show(many), show(each)]
     }
 }

@@ -33,16 +33,19 @@ pub fn best(
         choice,
         effort,
     };
+
     let once = || match measure(scheme, &plan, progress)? {
         report if report.correct => Ok(report),
         report => Err(Error::Wrong {
             what: report.scheme.to_owned(),
         }),
     };
+
     let mut found = once()?;
     for _ in 1..repeats {
         found = minimum(found, &once()?);
     }
+
     Ok((found, candidate(scheme, shape, choice)?.description))
 }
 
@@ -61,6 +64,7 @@ fn minimum(mut a: Report, b: &Report) -> Report {
     for (one, other) in times {
         *one = one.min(other);
     }
+
     let stages = a.stages.0.iter().zip(&b.stages.0);
     a.stages = Stages(
         stages

@@ -32,6 +32,7 @@ fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> 
         clients,
         ..Effort::alone(threads, runs)
     };
+
     let (report, description) = best(
         &*schemes::by_name(scheme)?,
         shape,
@@ -40,6 +41,7 @@ fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> 
         repeats,
         progress,
     )?;
+
     Ok(Observation {
         work: description.work,
         stages: report.stages.0,

@@ -122,6 +122,7 @@ impl Checked {
             predicted_s: counts.seconds(rates, report.threads),
             measured_s,
         };
+
         Self {
             scheme: report.scheme,
             records: report.records,
@@ -158,6 +159,7 @@ pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
         "offline",
     ];
     let mut lines = vec![titles.map(str::to_owned).to_vec()];
+
     lines.extend(checked.iter().map(|one| {
         let database = display(one.records * one.record_bytes);
         let figures = [one.answer, one.query, one.offline];
@@ -170,6 +172,7 @@ pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
         line.extend(figures.map(cell));
         line
     }));
+
     write_columns(out, &lines)
 }
 

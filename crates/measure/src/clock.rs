@@ -31,6 +31,7 @@ impl<'a> StageClock<'a> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let (names, times): (Vec<String>, Vec<Instant>) = marks.into_iter().unzip();
+
         let starts = std::iter::once(self.start).chain(times.iter().copied().skip(1));
         let ends = times.iter().copied().skip(1).chain([now]);
         let lasted = starts

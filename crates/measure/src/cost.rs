@@ -44,10 +44,25 @@ pub struct Cost {
     pub correct: Option<bool>,
 }
 
+/// Bytes of the messages of a lookup.
+struct Sent {
+    keys_bytes: u64,
+    query_bytes: u64,
+    download_bytes: u64,
+    hint_bytes: u64,
+}
+
 impl Cost {
     /// Costs with message sizes only.
-    fn sent([keys_bytes, query_bytes, download_bytes, hint_bytes]: [u64; 4]) -> Self {
+    fn sent(sent: Sent) -> Self {
+        let Sent {
+            keys_bytes,
+            query_bytes,
+            download_bytes,
+            hint_bytes,
+        } = sent;
         let total = (keys_bytes + query_bytes + download_bytes + hint_bytes) as f64;
+
         Self {
             keys_bytes,
             query_bytes,
@@ -79,12 +94,12 @@ impl Cost {
             client_cold_s: report.client_cold_s,
             stages: report.stages,
             correct: Some(report.correct),
-            ..Self::sent([
-                report.keys_bytes,
-                report.query_bytes,
-                report.download_bytes,
-                report.hint_bytes,
-            ])
+            ..Self::sent(Sent {
+                keys_bytes: report.keys_bytes,
+                query_bytes: report.query_bytes,
+                download_bytes: report.download_bytes,
+                hint_bytes: report.hint_bytes,
+            })
         }
     }
 
@@ -99,16 +114,23 @@ impl Cost {
             hint,
             ..
         } = description.sizes;
+
         let seconds =
             |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
         let milliseconds = |counts| seconds(counts).map(|seconds| 1e3 * seconds);
         let work = &description.work;
+
         Self {
             server_ms: milliseconds(&work.answer),
             offline_s: seconds(&work.setup),
             query_ms: milliseconds(&work.query),
             ticket_bytes: Some(ticket).filter(|&bytes| bytes > 0),
-            ..Self::sent([keys + query_keys, query - query_keys, answer, hint])
+            ..Self::sent(Sent {
+                keys_bytes: keys + query_keys,
+                query_bytes: query - query_keys,
+                download_bytes: answer,
+                hint_bytes: hint,
+            })
         }
     }
 }

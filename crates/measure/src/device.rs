@@ -1,8 +1,8 @@
 //! Answers with a device beside those of the CPU alone (`papir bench SCHEME --device cuda:0`).
 //!
-//! One database is prepared, and queries of clients are answered together in groups of several sizes: by
-//! the CPU, then with the device. Every record is compared with its source, and every answer of the device
-//! with the CPU's.
+//! One database is prepared, and queries of clients are answered together in groups of several
+//! sizes: by the CPU, then with the device. Every record is compared with its source, and every
+//! answer of the device with the CPU's.
 
 use std::io::Write;
 
@@ -76,25 +76,30 @@ pub struct GroupReport {
 /// Prepares a database and answers its groups.
 ///
 /// # Errors
-/// The errors of [`crate::measure::measure`], and those of the device.
+/// The errors of [`crate::measure::measure`], and the errors of the device.
 pub fn measure(
     scheme: &dyn ErasedScheme,
     plan: &Plan<'_>,
-    (device, device_rate): (&dyn Device, f64),
+    device: (&dyn Device, f64),
     progress: &dyn Progress,
 ) -> Result<DeviceReport> {
+    let (device, device_rate) = device;
     let backend = Backend::try_from_env()?;
+
     plan.effort.pool()?.install(|| {
         let prepared = Prepared::setup(scheme, plan, progress)?;
+
         progress.stage("copy", 1);
         let (placed, copy_s) = timed(|| prepared.server.on_device(device));
         let placed = placed?;
+
         let Description {
             scheme,
             sizes,
             shape,
             ..
         } = prepared.server.describe();
+
         progress.stage("groups", GROUPS.len() as u64);
         let mut groups = Groups {
             prepared: &prepared,
@@ -103,12 +108,13 @@ pub fn measure(
             device_rate,
             correct: true,
         };
-        let measured = GROUPS.iter().map(|&clients| {
+        let mut measured = Vec::new();
+        for clients in GROUPS {
             let group = groups.measure(clients);
             progress.advance(1);
-            group
-        });
-        let measured = measured.collect::<Result<Vec<_>>>()?;
+            measured.push(group?);
+        }
+
         Ok(DeviceReport {
             scheme,
             records: shape.records(),
@@ -147,10 +153,12 @@ impl Groups<'_> {
     fn measure(&mut self, clients: usize) -> Result<GroupReport> {
         let asked = self.ask(clients)?;
         let queries: Vec<&[u8]> = asked.iter().map(|asked| &asked.query[..]).collect();
+
         let (expected, cpu, _) = self.answers(&*self.prepared.server, &queries, 1)?;
         let (found, seconds, stages) =
             self.answers(self.placed, &queries, self.plan.effort.runs + 1)?;
         self.correct &= found == expected;
+
         let client = self.client()?;
         for (Asked { index, secret, .. }, answer) in asked.into_iter().zip(&found) {
             let record = [read_record(self.plan.expected, index)?];
@@ -158,6 +166,7 @@ impl Groups<'_> {
                 .extract(secret, answer)
                 .is_ok_and(|records| records == record);
         }
+
         let database = self.prepared.server.describe().sizes.database as f64;
         Ok(GroupReport {
             clients,
@@ -179,22 +188,14 @@ impl Groups<'_> {
     /// A query of each client, for random records.
     fn ask(&self, clients: usize) -> Result<Vec<Asked>> {
         let client = self.client()?;
-        let ask = |index: u64| {
-            let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
-            Ok(Asked {
-                index,
-                secret,
-                query,
-            })
-        };
         indices(self.plan.records.shape().records(), clients)
             .into_par_iter()
-            .map(ask)
+            .map(|index| query(&*client, index))
             .collect()
     }
 
-    /// Answers the queries together in several runs, the first a warm-up if there are more. Returns the
-    /// last answers, the median time and its stages.
+    /// Answers the queries together in several runs, the first a warm-up if there are more. Returns
+    /// the last answers, the median time and its stages.
     fn answers(
         &self,
         server: &dyn ErasedServer,
@@ -205,9 +206,11 @@ impl Groups<'_> {
             .iter()
             .map(|query| (ErasedSession::default(), *query))
             .collect();
+
         let mut last = Vec::new();
         let mut times = Vec::new();
         let mut laps = Vec::new();
+
         for run in 0..runs {
             let clock = StageClock::new(&NoProgress);
             let answers = server.answer_many(&batch, &clock);
@@ -218,8 +221,19 @@ impl Groups<'_> {
             }
             last = answers.into_iter().collect::<papir_core::Result<_>>()?;
         }
+
         Ok((last, median(times), medians(&laps)))
     }
+}
+
+/// A query for one record.
+fn query(client: &dyn ErasedClient, index: u64) -> Result<Asked> {
+    let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
+    Ok(Asked {
+        index,
+        secret,
+        query,
+    })
 }
 
 impl DeviceReport {
@@ -244,18 +258,24 @@ impl DeviceReport {
             self.offline_s,
             self.copy_s,
         )?;
-        let mut rows = vec![
-            [
-                "clients",
-                "device",
-                "effective",
-                "reads",
-                "CPU alone",
-                "stages",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
+
+        write_columns(out, &self.rows())?;
+        writeln!(out, "{}", if self.correct { "correct" } else { "WRONG" })?;
+        Ok(())
+    }
+
+    /// The titles, and a row for each group.
+    fn rows(&self) -> Vec<Vec<String>> {
+        let titles = [
+            "clients",
+            "device",
+            "effective",
+            "reads",
+            "CPU alone",
+            "stages",
         ];
+        let mut rows = vec![titles.map(str::to_owned).to_vec()];
+
         for group in &self.groups {
             let stages = group
                 .stages
@@ -271,9 +291,7 @@ impl DeviceReport {
                 stages.collect::<Vec<_>>().join(", "),
             ]);
         }
-        write_columns(out, &rows)?;
-        writeln!(out, "{}", if self.correct { "correct" } else { "WRONG" })?;
-        Ok(())
+        rows
     }
 
     /// Checks that everything was right.

@@ -1,7 +1,7 @@
 //! Rates of a device, for the planner.
 //!
-//! Products are timed at two sizes, and external products in databases of few and of many points. Only
-//! differences count, so that the time of a launch and of copies is in no rate.
+//! Products are timed at two sizes, and external products in databases of few and of many points.
+//! Only differences count, so that the time of a launch and of copies is in no rate.
 
 use getrandom::SysRng;
 use papir_core::cost::{DeviceRates, GROUP, Operation, Rates};
@@ -31,8 +31,8 @@ const STAGE: &str = "device";
 pub struct Config {
     /// Columns of the matrices that are multiplied: many, so that few sums are copied back.
     pub matrix_columns: usize,
-    /// Row groups of 64 rows in the smaller and the larger matrix of bytes; other words take as much memory
-    /// for fewer rows.
+    /// Row groups of 64 rows in the smaller and the larger matrix of bytes; other words take as
+    /// much memory for fewer rows.
     pub matrix_groups: [usize; 2],
     /// Columns of the databases.
     pub columns: u64,
@@ -53,8 +53,8 @@ impl Config {
     };
 }
 
-/// Measures a device; `rates` are those of the CPU beside it. Operations that the device turns out not to
-/// perform keep the CPU's.
+/// Measures a device beside a CPU with `rates`. The CPU's rates replace rates of operations that
+/// the device does not perform.
 ///
 /// # Errors
 /// The errors of the device and of the scheme `inspire`.
@@ -65,17 +65,20 @@ pub fn calibrate(
     progress: &dyn Progress,
 ) -> Result<NamedDevice> {
     let mut seconds = Seconds([[0.0; Operation::ALL.len()]; 2]);
+
     progress.stage("products", KINDS.len() as u64);
     for (op, words, bits) in KINDS {
         let each = product_seconds(config, device, words, bits)?;
         seconds.set(op, each);
         progress.advance(1);
     }
+
     let products = external_seconds(config, device, &seconds, progress)?;
     let cpu = Operation::ExternalProduct;
     seconds.set(cpu, products.unwrap_or([rates.one(cpu), rates.group(cpu)]));
+
     let memory = device.memory()?.free;
-    let rates = DeviceRates::new(memory, |op| seconds.of((0, op)), |op| seconds.of((1, op)))?;
+    let rates = DeviceRates::new(memory, |op| seconds.of(0, op), |op| seconds.of(1, op))?;
     Ok(NamedDevice {
         name: device.name().to_owned(),
         rates,
@@ -89,16 +92,17 @@ impl Seconds {
     fn set(&mut self, op: Operation, [one, group]: [f64; 2]) {
         // A group costs each client at most as much as one alone.
         let one = one.max(f64::MIN_POSITIVE);
-        (self.0[0][op as usize], self.0[1][op as usize]) =
-            (one, group.clamp(one / GROUP as f64, one));
+        self.0[0][op as usize] = one;
+        self.0[1][op as usize] = group.clamp(one / GROUP as f64, one);
     }
 
-    fn of(&self, (clients, op): (usize, Operation)) -> f64 {
+    fn of(&self, clients: usize, op: Operation) -> f64 {
         self.0[clients][op as usize]
     }
 }
 
-/// Seconds of a byte in the product of a matrix and a vector alone, and in each of [`GROUP`] products.
+/// Seconds of a byte in the product of a matrix and a vector alone, and in each of [`GROUP`]
+/// products.
 fn product_seconds(
     config: Config,
     device: &dyn Device,
@@ -116,17 +120,21 @@ fn product_seconds(
     let sizes = config
         .matrix_groups
         .map(|groups| groups / words.bytes() * group);
+
     for (i, size) in sizes.into_iter().enumerate() {
         let tiles: Vec<u8> = (0..size)
             .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8)
             .collect();
         let held = device.hold(Tiles::new(words, columns, &tiles)?)?;
+        // The device has its own copy, and the memory may be needed.
         drop(tiles);
+
         for (j, clients) in [1, GROUP].into_iter().enumerate() {
             let vector: Vec<u64> = (0..columns as u64)
                 .map(|x| x.wrapping_mul(0x9e37_79b9_7f4a_7c15))
                 .collect();
             let vectors = vec![&vector[..]; clients];
+
             times[j][i] = f64::INFINITY;
             for _ in 0..config.runs {
                 let (products, seconds) = timed(|| held.products(&vectors, bits));
@@ -135,13 +143,14 @@ fn product_seconds(
             }
         }
     }
+
     let bytes = (sizes[1] - sizes[0]) as f64;
     let [one, group] = times.map(|[small, large]| (large - small) / bytes);
     Ok([one, group / GROUP as f64])
 }
 
-/// Seconds of an external product for a client alone, and for each of [`GROUP`] clients; `None` if the
-/// device performs none.
+/// Seconds of an external product for a client alone, and for each of [`GROUP`] clients; `None` if
+/// the device performs none.
 fn external_seconds(
     config: Config,
     device: &dyn Device,
@@ -155,26 +164,32 @@ fn external_seconds(
         let records = Synthetic::new(64 * points * config.columns, 64)?;
         let choice = Choice::Columns(config.columns);
         let effort = Effort::alone(1, config.runs);
+
         let plan = Plan {
             records: &records,
             expected: &records,
             choice,
             effort,
         };
+
         let prepared = Prepared::setup(&*scheme, &plan, progress)?;
         let placed = prepared.server.on_device(device)?;
         let work = prepared.server.describe().work.answer;
+
         let mut times = [0.0; 2];
         for (i, clients) in [1, GROUP].into_iter().enumerate() {
-            let Some(seconds) = stage_seconds(&prepared, &*placed, (clients, config.runs))? else {
+            let Some(seconds) = stage_seconds(&prepared, &*placed, clients, config.runs)? else {
                 return Ok(None);
             };
+
             let products = [Operation::Select16, Operation::Matrix];
-            let read = products.map(|op| clients as f64 * known.of((i, op)) * work.times(op));
+            let read = products.map(|op| clients as f64 * known.of(i, op) * work.times(op));
             times[i] = seconds - read.iter().sum::<f64>();
         }
+
         rows.push((work.times(Operation::ExternalProduct), times));
     }
+
     let [(few, small), (many, large)] = rows[..] else {
         return Ok(None);
     };
@@ -182,16 +197,18 @@ fn external_seconds(
     Ok(Some([each(0, 1), each(1, GROUP)]))
 }
 
-/// The least time of the device's stage in answers to queries of several clients; `None` if there is no
-/// such stage.
+/// The least time of the device's stage in answers to queries of several clients; `None` if there
+/// is no such stage.
 fn stage_seconds(
     prepared: &Prepared,
     placed: &dyn ErasedServer,
-    (clients, runs): (usize, usize),
+    clients: usize,
+    runs: usize,
 ) -> Result<Option<f64>> {
     let client = prepared.scheme.client(&prepared.server.public())?;
     let (_, query) = client.query(None, &[0], &mut UnwrapErr(SysRng))?;
     let batch = vec![(ErasedSession::default(), query.as_slice()); clients];
+
     let mut least: Option<f64> = None;
     for _ in 0..runs {
         let clock = StageClock::new(&NoProgress);
@@ -199,12 +216,15 @@ fn stage_seconds(
             .answer_many(&batch, &clock)
             .into_iter()
             .collect::<papir_core::Result<Vec<_>>>()?;
+
         let stage = clock.stop().0.into_iter().find(|(name, _)| name == STAGE);
         let Some((_, seconds)) = stage else {
             return Ok(None);
         };
+
         least = Some(least.map_or(seconds, |least| least.min(seconds)));
     }
+
     Ok(least)
 }
 
@@ -226,6 +246,7 @@ mod tests {
         };
         let device = PlainDevice::default();
         let found = calibrate(config, &device, &Rates::BUILT_IN, &NoProgress).unwrap();
+
         assert_eq!(
             (found.name.as_str(), found.rates.memory()),
             (device.name(), 1 << 40)
@@ -236,6 +257,7 @@ mod tests {
                 "{op:?}: {one} {group}"
             );
         }
+
         // It does not evaluate.
         let products = found
             .rates

@@ -62,6 +62,7 @@ impl Effort {
             runs,
             clients,
         } = self;
+
         for (what, found, most) in [
             ("threads", threads, Self::MAX_THREADS),
             ("runs", runs, Self::MAX_RUNS),
@@ -74,6 +75,7 @@ impl Effort {
                 ));
             }
         }
+
         Ok(rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()?)

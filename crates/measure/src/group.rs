@@ -43,30 +43,36 @@ impl Prepared {
         let members = (0..clients).map(|_| self.register(client.as_ref()));
         let mut members = members.collect::<Result<Vec<Option<Registration>>>>()?;
         let mut group = Group::default();
+
         // A ticket may take minutes, so queries with tickets are answered repeatedly.
         let (rounds, answers) = if self.server.describe().limits.tickets {
             (1, runs)
         } else {
             (runs, 1)
         };
+
         let wanted = indices(plan.records.shape().records(), rounds * clients);
         for (round, wanted) in wanted.chunks(clients).enumerate() {
             let made = self.group_queries(plan, client.as_ref(), &mut members, wanted)?;
             let queries: Vec<&[u8]> = made.iter().map(|(_, query)| &query[..]).collect();
+
             let mut last = Vec::new();
             for answer in 0..answers {
                 last = self.answer_group(plan, &members, &queries, &mut group)?;
                 if round + answer == 0 {
-                    (group.seconds, group.core_seconds) = Default::default();
+                    group.seconds.clear();
+                    group.core_seconds.clear();
                 }
                 progress.advance(1);
             }
+
             for (((secret, _), answer), index) in made.into_iter().zip(last).zip(wanted) {
                 let expected = [read_record(plan.expected, *index)?];
                 let records = client.extract(secret, &answer);
                 group.wrong += usize::from(!records.is_ok_and(|records| records == expected));
             }
         }
+
         Ok(group)
     }
 
@@ -78,14 +84,15 @@ impl Prepared {
         members: &mut [Option<Registration>],
         wanted: &[u64],
     ) -> Result<Vec<(ErasedSecret, Vec<u8>)>> {
-        let query = |(member, index): (&mut Option<Registration>, &u64)| {
+        let mut made = Vec::with_capacity(wanted.len());
+        for (member, index) in members.iter_mut().zip(wanted) {
             if let Some(member) = member {
                 self.prepare(client, member, plan.holds(), &mut Tally::default())?;
             }
             let state = member.as_mut().map(|member| &mut member.state);
-            Ok(client.query(state, &[*index], &mut UnwrapErr(SysRng))?)
-        };
-        members.iter_mut().zip(wanted).map(query).collect()
+            made.push(client.query(state, &[*index], &mut UnwrapErr(SysRng))?);
+        }
+        Ok(made)
     }
 
     /// Times one call of [`ErasedServer::answer_many`](papir_core::erased::ErasedServer).
@@ -103,6 +110,7 @@ impl Prepared {
             .map(Option::unwrap_or_default)
             .zip(queries.iter().copied())
             .collect();
+
         let start = Instant::now();
         let core = memory::processor_time();
         let answers = self.server.answer_many(&requests, &NoProgress);
@@ -110,11 +118,13 @@ impl Prepared {
         let core = memory::processor_time()
             .zip(core)
             .map(|(now, before)| (now - before).as_secs_f64());
+
         group.seconds.push(wall);
         // Without the system's count, as if all threads worked all the time.
         group
             .core_seconds
             .push(core.unwrap_or(wall * plan.effort.threads as f64));
+
         Ok(answers
             .into_iter()
             .collect::<std::result::Result<_, CoreError>>()?)

@@ -26,8 +26,8 @@
 //! | `failure_log2` | log₂ of the probability that decoding fails; null if it never does |
 //! | `correct` | true if every record, including the warm-up's, was correct |
 //!
-//! With `clients` above 1, the queries of as many clients are then answered together, in as many runs;
-//! without, the following fields are those of one client alone.
+//! With `clients` above 1, the queries of as many clients are then answered together, in as many
+//! runs; without, the following fields are those of one client alone.
 //!
 //! | field | meaning |
 //! |---|---|
@@ -43,8 +43,8 @@
 //!
 //! # A device beside the CPU
 //!
-//! `papir bench SCHEME --device cuda:0` ([`device`]) answers groups of 1, 8, 32 and 128 clients with a device
-//! and by the CPU alone, and compares all answers and records:
+//! `papir bench SCHEME --device cuda:0` ([`device`]) answers groups of 1, 8, 32 and 128 clients
+//! with a device and by the CPU alone, and compares all answers and records:
 //!
 //! | field | meaning |
 //! |---|---|

@@ -51,15 +51,23 @@ pub fn measure(
     let backend = Backend::try_from_env()?;
     plan.effort.pool()?.install(|| {
         let prepared = Prepared::setup(scheme, plan, progress)?;
+
         progress.stage("queries", plan.effort.runs as u64 + 1);
         let tally = prepared.queries(plan, progress)?;
+
         let mut group = Group::default();
         if plan.effort.clients > 1 {
             progress.stage("groups", plan.effort.runs as u64 + 1);
             group = prepared.group(plan, progress)?;
         }
+
         Ok(prepared.report(plan, backend, &tally, &group))
     })
+}
+
+/// The median of times in seconds, in milliseconds.
+fn milliseconds(seconds: &[f64]) -> f64 {
+    1e3 * median(seconds.to_vec())
 }
 
 impl Prepared {
@@ -83,9 +91,9 @@ impl Prepared {
             limits,
             ..
         } = self.server.describe();
-        let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
         let read = tally.reads.seconds();
         let answer = median(tally.answer.clone());
+
         // A key that was sent ahead is not in the query.
         let query_keys = if tally.ahead_bytes.is_some() {
             0
@@ -93,6 +101,7 @@ impl Prepared {
             sizes.query_keys
         };
         let query_bytes = tally.upload as u64 - query_keys;
+
         Report {
             scheme,
             records: shape.records(),
@@ -131,7 +140,8 @@ impl Prepared {
         }
     }
 
-    /// Core seconds of the products of one answer at the peak rate; `None` if the scheme counts none.
+    /// Core seconds of the products of one answer at the peak rate; `None` if the scheme counts
+    /// none.
     fn arithmetic_floor(&self, backend: Backend) -> Option<f64> {
         let answer = &self.server.describe().work.answer;
         let selected = answer.times(Operation::Select16) + answer.times(Operation::Select8);
@@ -156,17 +166,18 @@ impl Prepared {
         } = self.server.describe().sizes;
         let clients = plan.effort.clients;
         let alone = median(tally.answer.clone());
+
         let (wall, core) = match clients {
             1 => (alone, alone * plan.effort.threads as f64),
             _ => (group.seconds(), group.core_seconds()),
         };
-        let gibibytes = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+
         GroupReport {
             clients,
             group_ms: 1e3 * wall,
             core_ms_per_lookup: 1e3 * core / clients as f64,
             alone_ms: 1e3 * alone,
-            effective_gbps: gibibytes(database) * clients as f64 / wall,
+            effective_gbps: database as f64 / (1u64 << 30) as f64 * clients as f64 / wall,
             floor_ms: 1e3 * tally.reads.seconds() * (database + material) as f64 / database as f64,
             arithmetic_floor_ms: self.arithmetic_floor(backend).map(|seconds| 1e3 * seconds),
             once_bytes: self.server.public().len() as u64,

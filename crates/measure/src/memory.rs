@@ -56,6 +56,7 @@ pub fn check_memory(description: &Description) -> Result<()> {
         hint,
         ..
     } = description.sizes;
+
     // The client has its own copy of the hint.
     check_needed(
         description.scheme,

@@ -73,6 +73,7 @@ impl Prepared {
     ) -> Result<Self> {
         let shape = plan.records.shape();
         let mut rng = UnwrapErr(SysRng);
+
         // The benchmark generates the records, so it is their owner and creates the owner's key.
         let owned = candidate(scheme, shape, plan.choice)?
             .description
@@ -80,16 +81,19 @@ impl Prepared {
             .owner_key;
         let owner = owned.then(|| OwnerKey::generate(&mut rng));
         let scheme = scheme.with_owner_key(owner.as_ref());
+
         let Candidate {
             description,
             parameters,
             ..
         } = candidate(&*scheme, shape, plan.choice)?;
         check_memory(&description)?;
+
         let clock = StageClock::new(progress);
         let server = scheme.setup_candidate(&parameters, plan.records, &mut rng, &clock)?;
         let (stages, offline) = clock.stop();
         let resident = Resident::after_setup();
+
         Ok(Self {
             scheme,
             server,
@@ -103,6 +107,7 @@ impl Prepared {
         let client = self.scheme.client(&self.server.public())?;
         let mut registration = self.register(client.as_ref())?;
         let mut tally = Tally::default();
+
         let runs = plan.effort.runs + 1;
         // A ticket may take minutes, so one query is answered repeatedly, as a retry would be.
         let (queries, answers) = if self.server.describe().limits.tickets {
@@ -110,14 +115,17 @@ impl Prepared {
         } else {
             (runs, 1)
         };
+
         for (run, index) in indices(plan.records.shape().records(), queries)
             .into_iter()
             .enumerate()
         {
             self.query(
                 plan,
-                (client.as_ref(), registration.as_mut()),
-                (index, answers),
+                client.as_ref(),
+                registration.as_mut(),
+                index,
+                answers,
                 &mut tally,
             )?;
             if run == 0 && queries > 1 {
@@ -125,6 +133,7 @@ impl Prepared {
             }
             progress.advance(answers as u64);
         }
+
         Ok(tally)
     }
 
@@ -140,8 +149,8 @@ impl Prepared {
         }))
     }
 
-    /// Prepares the next query's ticket on the server, and the client's precomputation. With `hold`,
-    /// sends the next query's key ahead: the query itself needs no ticket.
+    /// Prepares the next query's ticket on the server, and the client's precomputation. With
+    /// `hold`, sends the next query's key ahead: the query itself needs no ticket.
     pub(crate) fn prepare(
         &self,
         client: &dyn ErasedClient,
@@ -158,8 +167,10 @@ impl Prepared {
             tally.ticket_bytes = Some(ticket.len() as u64);
             registration.ticket = Some(ticket);
         }
+
         let start = Instant::now();
         client.prepare(&mut registration.state, 1, &NoProgress)?;
+
         if let (true, Some(number)) = (hold, client.next_ticket(&registration.state)?) {
             let key = client.send_ahead(&mut registration.state, &mut UnwrapErr(SysRng))?;
             let answer = self.server.answer(registration.session(), &key)?;
@@ -167,6 +178,7 @@ impl Prepared {
             registration.ticket = None;
             tally.ahead_bytes = Some((key.len() + answer.len()) as u64);
         }
+
         tally.client_cold = Some(start.elapsed().as_secs_f64());
         Ok(())
     }
@@ -175,19 +187,23 @@ impl Prepared {
     fn query(
         &self,
         plan: &Plan<'_>,
-        (client, mut registration): (&dyn ErasedClient, Option<&mut Registration>),
-        (index, answers): (u64, usize),
+        client: &dyn ErasedClient,
+        mut registration: Option<&mut Registration>,
+        index: u64,
+        answers: usize,
         tally: &mut Tally,
     ) -> Result<()> {
         if let Some(registration) = &mut registration {
             self.prepare(client, registration, plan.holds(), tally)?;
         }
+
         let start = Instant::now();
         let state = registration
             .as_mut()
             .map(|registration| &mut registration.state);
         let (secret, query) = client.query(state, &[index], &mut UnwrapErr(SysRng))?;
         tally.query.push(start.elapsed().as_secs_f64());
+
         let mut answer = Vec::new();
         for run in 0..answers {
             self.read(&mut tally.reads)?;
@@ -196,13 +212,16 @@ impl Prepared {
                 tally.discard_answers();
             }
         }
+
         let start = Instant::now();
         let records = client.extract(secret, &answer);
         tally.extract.push(start.elapsed().as_secs_f64());
+
         let expected = [read_record(plan.expected, index)?];
         // An answer that does not decode counts as wrong.
         tally.wrong += usize::from(!records.is_ok_and(|records| records == expected));
-        (tally.upload, tally.download) = (query.len(), answer.len());
+        tally.upload = query.len();
+        tally.download = answer.len();
         Ok(())
     }
 
@@ -217,21 +236,25 @@ impl Prepared {
         if let Some(resident) = &mut resident {
             resident.before_answer();
         }
+
         let session = registration.map_or_else(ErasedSession::default, Registration::session);
         let clock = StageClock::new(&NoProgress);
         let answer = self.server.answer_many(&[(session, query)], &clock).pop();
         let (laps, seconds) = clock.stop();
+
         let missing = CoreError::Length {
             what: "a batch of answers",
             found: 0,
             expected: 1,
         };
         let answer = answer.unwrap_or(Err(missing))?;
+
         tally.answer.push(seconds);
         tally.resident = tally
             .resident
             .max(resident.map(|resident| resident.bytes()));
         tally.laps.push(summed(laps));
+
         Ok(answer)
     }
 
@@ -239,12 +262,15 @@ impl Prepared {
     fn read(&self, reads: &mut Bandwidth) -> Result<(), CoreError> {
         let Description { scheme, sizes, .. } = self.server.describe();
         let database = sizes.database;
+
+        // The first pass only adds up lengths, to find the sections that hold the database.
         let mut totals = Totals::default();
         self.server.save(&mut totals)?;
         let Some(section) = totals.sections_of(database) else {
             let reason = format!("no sections of {database} bytes together hold the database");
             return Err(CoreError::Parameters { scheme, reason });
         };
+
         let mut sink = ReadingSink {
             section,
             left: database,
@@ -271,15 +297,16 @@ pub(crate) fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
 /// The median time of each stage over the runs, in ms.
 pub(crate) fn medians(laps: &[Vec<(String, f64)>]) -> Stages {
     let first = laps.first().map(Vec::as_slice).unwrap_or_default();
-    let stage = |(i, (name, _)): (usize, &(String, f64))| {
+    let mut stages = Vec::with_capacity(first.len());
+    for (i, (name, _)) in first.iter().enumerate() {
         let seconds = laps
             .iter()
             .filter_map(|laps| laps.get(i))
             .map(|lap| lap.1)
             .collect();
-        (name.clone(), 1e3 * median(seconds))
-    };
-    Stages(first.iter().enumerate().map(stage).collect())
+        stages.push((name.clone(), 1e3 * median(seconds)));
+    }
+    Stages(stages)
 }
 
 /// Bytes of sections, in total for each length. A batched scheme has a section for each group.
@@ -287,17 +314,14 @@ pub(crate) fn medians(laps: &[Vec<(String, f64)>]) -> Stages {
 struct Totals(BTreeMap<u64, u64>);
 
 impl Totals {
-    /// The length of the sections that hold a database of this many bytes, in one or together: the
-    /// longest of which there are enough.
+    /// The length of the sections that hold a database of `database` bytes, in one or together. Of
+    /// several lengths, the longest.
     fn sections_of(&self, database: u64) -> Option<u64> {
-        let fits = |(length, total): &(&u64, &u64)| {
-            **total >= database && database.is_multiple_of(**length)
-        };
         self.0
             .iter()
             .rev()
             .filter(|(length, _)| **length > 0)
-            .find(fits)
+            .find(|(length, total)| **total >= database && database.is_multiple_of(**length))
             .map(|(length, _)| *length)
     }
 }
@@ -310,8 +334,9 @@ impl SectionSink for Totals {
     }
 }
 
-/// A sink that reads sections of one length and stores nothing. Material may happen to be as long as the
-/// database's sections, and takes as long to read: it stops after as many bytes as the database has.
+/// A sink that reads sections of one length and stores nothing. Material may happen to be as long
+/// as the database's sections, and takes as long to read: it stops after as many bytes as the
+/// database has.
 struct ReadingSink {
     section: u64,
     left: u64,
@@ -338,6 +363,7 @@ pub(crate) fn indices(records: u64, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);
     let mut seen = HashSet::new();
     let mut chosen = Vec::with_capacity(count);
+
     while chosen.len() < count {
         let index = rng.next_u64() % records;
         if seen.insert(index) || seen.len() as u64 == records {
@@ -413,6 +439,7 @@ mod tests {
                 sink.put("section", &vec![&part[..]; parts]).unwrap();
             }
         };
+
         put(&mut totals);
         assert_eq!(totals.sections_of(3 * 4096), Some(4096));
         assert_eq!(
@@ -420,6 +447,7 @@ mod tests {
             (Some(32), None)
         );
         assert_eq!(totals.sections_of(4 * 4096), None, "there are three");
+
         for (section, database) in [(4096, 3 * 4096), (4096, 4096), (32, 32)] {
             let mut sink = ReadingSink {
                 section,

@@ -6,9 +6,9 @@ use getrandom::SysRng;
 use papir_core::erased::{ErasedServer, ErasedSession, scheme_of_public};
 use papir_core::{Error as CoreError, Goal, Progress, Records};
 use papir_kernels::Backend;
+use papir_lookup::oprf::Key;
 use papir_lookup::psi::{Filter, Kind, Masked, Match, Receiver, Row, Wanted, mask};
 use papir_lookup::{Bundle, Lookup, TableOptions, Wanted as WantedEntry, build};
-use papir_lookup::oprf::Key;
 use papir_schemes::registry;
 use rand_core::UnwrapErr;
 use serde::Serialize;
@@ -99,21 +99,24 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     effort.pool()?.install(|| {
         let key = Key::generate(&mut UnwrapErr(SysRng))?;
         let rows = (0..config.sender).map(|i| row(config, i)).collect();
+
         let (masked, mask_s) = timed(|| mask(&key, rows, config.label_bytes.is_some(), progress));
         let masked = masked.map_err(lookup_error)?;
+
         let (prepared, build_s) = timed(|| Prepared::of(config, masked, progress));
         let prepared = prepared?;
+
         progress.stage("runs", effort.runs as u64);
-        let runs: Vec<Run> = (0..effort.runs)
-            .map(|_| {
-                progress.advance(1);
-                prepared.intersect(config, &key)
-            })
-            .collect::<Result<_>>()?;
-        let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
-        let sender = of(|run| run.sender);
-        let receiver = of(|run| run.receiver);
+        let mut runs = Vec::with_capacity(effort.runs);
+        for _ in 0..effort.runs {
+            progress.advance(1);
+            runs.push(prepared.intersect(config, &key)?);
+        }
+
+        let sender = median_of(&runs, |run| run.sender);
+        let receiver = median_of(&runs, |run| run.receiver);
         let expected = expected(config);
+
         Ok(PsiReport {
             part: "psi",
             receiver: config.receiver,
@@ -135,6 +138,11 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
     })
 }
 
+/// The median of a value over all runs.
+fn median_of(runs: &[Run], value: fn(&Run) -> f64) -> f64 {
+    median(runs.iter().map(value).collect())
+}
+
 fn element(number: u64) -> Vec<u8> {
     format!("element {number}").into_bytes()
 }
@@ -145,6 +153,7 @@ fn row(config: Config, number: u64) -> Row {
         .into_iter()
         .cycle()
         .take(config.label_bytes.unwrap_or_default());
+
     Row {
         element: element(number),
         label: label.collect(),
@@ -154,23 +163,26 @@ fn row(config: Config, number: u64) -> Row {
 
 /// The receiver's elements; every other one is in the sender's set.
 fn elements(config: Config) -> Vec<Vec<u8>> {
-    let number = |i: u64| {
-        if i.is_multiple_of(2) {
-            i / 2 % config.sender.max(1)
-        } else {
-            config.sender + i
-        }
-    };
-    (0..config.receiver).map(|i| element(number(i))).collect()
+    (0..config.receiver)
+        .map(|i| element(receiver_number(config, i)))
+        .collect()
+}
+
+/// The number of the receiver's element `i`.
+fn receiver_number(config: Config, i: u64) -> u64 {
+    if i.is_multiple_of(2) {
+        i / 2 % config.sender.max(1)
+    } else {
+        config.sender + i
+    }
 }
 
 fn expected(config: Config) -> Vec<Match> {
-    let label = |i: u64| row(config, i / 2 % config.sender.max(1)).label;
     (0..config.receiver)
         .step_by(2)
         .map(|i| Match {
             index: i as usize,
-            label: label(i),
+            label: row(config, i / 2 % config.sender.max(1)).label,
         })
         .collect()
 }
@@ -180,17 +192,21 @@ impl Prepared {
         if config.label_bytes.is_none() {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
         }
+
         let rng = &mut UnwrapErr(SysRng);
         let longest = masked.longest;
         let table =
             build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
+
         let batches = registry::batches_over("inspire")?;
         let candidate = batches.candidate(table.records.shape(), Goal::Balanced, config.batch)?;
         check_memory(&candidate.description)?;
+
         let server =
             batches
                 .scheme
                 .setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+
         let scheme_public = server.public();
         let keyword = Some(table.layout);
         let bundle = Bundle {
@@ -224,9 +240,11 @@ impl Prepared {
         let elements = elements(config);
         let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
         let (receiver, sent) = created.map_err(lookup_error)?;
+
         let (evaluated, evaluating) = timed(|| key.evaluate(&sent));
         let evaluated = evaluated?;
         let (wanted, unmasking) = timed(|| receiver.unmask(&evaluated));
+
         let bytes = sent.len() as u64;
         let mut run = Run {
             upload: bytes,
@@ -235,6 +253,7 @@ impl Prepared {
             receiver: blinding + unmasking,
             matches: Vec::new(),
         };
+
         self.find(&wanted.map_err(lookup_error)?, &mut run)?;
         Ok(run)
     }
@@ -256,7 +275,8 @@ impl Prepared {
                 let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
                 look_up(
-                    (server.as_ref(), &lookup.map_err(lookup_error)?),
+                    server.as_ref(),
+                    &lookup.map_err(lookup_error)?,
                     wanted,
                     *longest,
                     run,
@@ -279,7 +299,8 @@ fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
 
 /// Looks up all masked elements, in as many queries as necessary.
 fn look_up(
-    (server, lookup): (&dyn ErasedServer, &Lookup),
+    server: &dyn ErasedServer,
+    lookup: &Lookup,
     wanted: &Wanted,
     longest: Option<usize>,
     run: &mut Run,
@@ -289,6 +310,7 @@ fn look_up(
         .into_iter()
         .map(|name| WantedEntry::Key(name))
         .collect();
+
     let (pending, asking) = timed(|| lookup.prepare_batch(None, &keys, &mut UnwrapErr(SysRng)));
     let pending = pending.map_err(lookup_error)?;
     run.upload += pending
@@ -296,6 +318,7 @@ fn look_up(
         .iter()
         .map(|query| query.len() as u64)
         .sum::<u64>();
+
     let (answers, answering) = timed(|| {
         let answers = pending
             .queries()
@@ -308,6 +331,7 @@ fn look_up(
         .iter()
         .map(|answer| answer.len() as u64)
         .sum::<u64>();
+
     let (matches, opening) = timed(|| wanted.opened(&pending.finish_all(&answers)?, longest));
     run.matches = matches.map_err(lookup_error)?;
     run.sender += answering;
@@ -343,6 +367,7 @@ impl PsiReport {
             out,
             "{receiver} elements against {sender}, {labels}, {kind}, {threads} threads, {backend}"
         )?;
+
         let lines = [
             ["masking, once".to_owned(), format!("{:.2} s", self.mask_s)],
             [

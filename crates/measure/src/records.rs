@@ -41,6 +41,7 @@ impl Records for Synthetic {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let last = first.saturating_add(count).saturating_sub(1);
         self.shape.check_index(last)?;
+
         let bits = self.shape.record_bits();
         if !(first * bits).is_multiple_of(8) {
             return Err(Error::malformed(
@@ -51,9 +52,11 @@ impl Records for Synthetic {
         }
         let length = (count * bits).div_ceil(8) as usize;
         Error::check_length("the buffer for packed records", out.len(), length)?;
+
         let mut stream = SEED.expand(LABEL, 0);
         stream.seek(first * bits / 8);
         stream.fill(out);
+
         if let (Some(last), used @ 1..) = (out.last_mut(), (count * bits) % 8) {
             *last &= (1 << used) - 1;
         }
@@ -91,6 +94,7 @@ mod tests {
         let bytes = Synthetic::new(26, 1).unwrap();
         let mut stream = [0; 26];
         bytes.read_packed(0, 26, &mut stream).unwrap();
+
         for bits in [1, 2, 3, 13] {
             let source = Synthetic::of(Shape::new(16, bits).unwrap());
             for index in 0..16 {
@@ -101,6 +105,7 @@ mod tests {
                     "record {index} of {bits} bits"
                 );
             }
+
             let mut odd = vec![0; (3 * bits).div_ceil(8) as usize];
             source.read_packed(8, 3, &mut odd).unwrap();
             assert_eq!(

@@ -176,15 +176,20 @@ fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
             names.push(name);
         }
     }
-    let cell = |report: &Report, name: &str| {
-        let stage = report.stages.0.iter().find(|stage| stage.0 == name);
-        stage.map_or("-".to_owned(), |stage| milliseconds(stage.1))
-    };
-    let line = |name: &str| {
-        let cells = reports.iter().map(|report| cell(report, name));
-        std::iter::once(format!("  {name}")).chain(cells).collect()
-    };
-    names.into_iter().map(line).collect()
+
+    let mut lines = Vec::with_capacity(names.len());
+    for name in names {
+        let mut line = vec![format!("  {name}")];
+        line.extend(reports.iter().map(|report| stage_cell(report, name)));
+        lines.push(line);
+    }
+    lines
+}
+
+/// The time of a stage in a report, or a dash.
+fn stage_cell(report: &Report, name: &str) -> String {
+    let stage = report.stages.0.iter().find(|stage| stage.0 == name);
+    stage.map_or("-".to_owned(), |stage| milliseconds(stage.1))
 }
 
 /// Writes one table with one column per report.
@@ -226,14 +231,8 @@ pub fn titles(titles: &[&str]) -> Vec<String> {
 /// I/O errors from `out`.
 pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     let columns = lines.first().map_or(0, Vec::len);
-    let width = |i: usize| {
-        lines
-            .iter()
-            .map(|line| line[i].chars().count())
-            .max()
-            .unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths: Vec<usize> = (0..columns).map(|i| width(lines, i)).collect();
+
     for line in lines {
         let cells: Vec<String> = line
             .iter()
@@ -243,4 +242,13 @@ pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
         writeln!(out, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())
+}
+
+/// The number of characters in the widest cell of column `i`.
+fn width(lines: &[Vec<String>], i: usize) -> usize {
+    lines
+        .iter()
+        .map(|line| line[i].chars().count())
+        .max()
+        .unwrap_or_default()
 }

@@ -40,7 +40,8 @@ impl<S: Scheme> ErasedClientOf<S> {
     }
 
     /// Splits the result of registering into state and enveloped keys.
-    fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
+    fn seal_keys(&self, registered: (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
+        let (state, keys) = registered;
         let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
         (ErasedState(Box::new(state)), sealed)
     }
@@ -95,12 +96,15 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
         let state = S::ClientState::decode(self.client.params(), payload)
             .map_err(|error| parse_error(error, found, self.version))?;
+
+        // An update need not change what the state depends on: state of an earlier version may fit.
         if found != self.version && !self.client.state_fits(&state) {
             return Err(Error::WrongVersion {
                 found,
                 expected: self.version,
             });
         }
+
         Ok(ErasedState(Box::new(state)))
     }
 
@@ -145,10 +149,12 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
                 .map(|state| state.encode(params))
                 .unwrap_or_default(),
         );
+
         // Without encryption nothing needs it, and queries stay independent of the indices.
         let encrypts = state.is_some() || self.describe().security.is_some();
         let mut hedged = encrypts.then(|| Hedged::new(&kept, &header, indices, rng));
         let rng = hedged.as_mut().map_or(rng, |hedged| hedged);
+
         let (secret, query) = self.client.query(state, indices, rng)?;
         let sealed = envelope::seal(&header, &query.encode(params));
         Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
@@ -159,6 +165,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
             .0
             .downcast::<(Version, S::Secret)>()
             .map_err(|_| foreign::<S>("a secret"))?;
+
         let (version, secret) = *secret;
         if version != self.version {
             return Err(Error::WrongVersion {
@@ -166,6 +173,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
                 expected: self.version,
             });
         }
+
         self.client.extract(secret, self.parse_answer(answer)?)
     }
 }

@@ -20,8 +20,8 @@ pub trait Shards: Send + Sync {
     fn ask(&self, queries: &[&[u8]]) -> Result<Vec<Vec<Vec<u8>>>>;
 }
 
-/// A database whose answers are combined from those of several machines. It only answers: changes
-/// and tickets are refused.
+/// A database whose answers are combined from the answers of several machines. It only answers:
+/// changes and tickets are refused.
 pub struct Combined {
     combiner: Box<dyn ErasedCombiner>,
     shards: Box<dyn Shards>,
@@ -46,30 +46,41 @@ impl Combined {
         if queries.is_empty() {
             return Vec::new();
         }
+
         progress.stage("ask", queries.len() as u64);
-        let unavailable = |error: &Error| Error::Unavailable {
-            reason: error.to_string(),
-        };
         let of_shards = match self.shards.ask(queries) {
             Ok(of_shards) => of_shards,
             Err(error) => return queries.iter().map(|_| Err(unavailable(&error))).collect(),
         };
-        let partials = |i: usize| {
-            of_shards
-                .iter()
-                .filter_map(|of| Some(of.get(i)?.as_slice()))
-                .collect()
-        };
-        let partials: Vec<Vec<&[u8]>> = (0..queries.len()).map(partials).collect();
+
+        let partials: Vec<Vec<&[u8]>> = (0..queries.len())
+            .map(|i| partials_of(&of_shards, i))
+            .collect();
         let batch: Vec<(&[u8], &[&[u8]])> = queries
             .iter()
             .zip(&partials)
             .map(|(query, partials)| (*query, partials.as_slice()))
             .collect();
+
         let answers = self.combiner.combine_many(&batch, progress).into_iter();
         answers
             .map(|answer| answer.map_err(|error| unavailable(&error)))
             .collect()
+    }
+}
+
+/// The partial answers of all shards to query `i`.
+fn partials_of(of_shards: &[Vec<Vec<u8>>], i: usize) -> Vec<&[u8]> {
+    of_shards
+        .iter()
+        .filter_map(|of| Some(of.get(i)?.as_slice()))
+        .collect()
+}
+
+/// The temporary error that clients get for an error of the machines.
+fn unavailable(error: &Error) -> Error {
+    Error::Unavailable {
+        reason: error.to_string(),
     }
 }
 
@@ -95,10 +106,12 @@ impl ErasedServer for Combined {
             .iter()
             .map(|(_, query)| self.check_query(query).map(|()| *query))
             .collect();
+
         let answers = answer_each(checked, |good: &[&&[u8]]| {
             let good: Vec<&[u8]> = good.iter().map(|query| **query).collect();
             Ok(self.answer_checked(&good, progress))
         });
+
         answers.into_iter().map(|answer| answer?).collect()
     }
 

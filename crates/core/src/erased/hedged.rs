@@ -2,10 +2,10 @@
 //!
 //! A cloned or restored virtual machine may draw the same random bytes twice. Equal randomness for
 //! different items would give queries under one key with equal masks and errors, whose difference
-//! reveals both: under a key that a client keeps, and just as well under fresh keys, which are then the
-//! same. The generator of a query is therefore a pseudorandom function, keyed by the client's state and
-//! fresh randomness, of the scheme, the database's version and the items: for different items it differs
-//! whatever the system draws.
+//! reveals both: under a key that a client keeps, and just as well under fresh keys, which are then
+//! the same. The generator of a query is therefore a pseudorandom function, keyed by the client's
+//! state and fresh randomness, of the scheme, the database's version and the items: for different
+//! items it differs whatever the system draws.
 
 use rand_core::{CryptoRng, Infallible, TryCryptoRng, TryRng};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -19,8 +19,8 @@ const CONTEXT: &str = "papir 2026 randomness of queries v1";
 pub(super) struct Hedged(blake3::OutputReader);
 
 impl Hedged {
-    /// The generator for a query of `indices` under this header; `state` is the encoded state, empty
-    /// for a client without one.
+    /// The generator for a query of `indices` under this header; `state` is the encoded state,
+    /// empty for a client without one.
     pub(super) fn new(
         state: &[u8],
         header: &Header,
@@ -29,17 +29,21 @@ impl Hedged {
     ) -> Self {
         let mut fresh = Zeroizing::new([0; 32]);
         rng.fill_bytes(fresh.as_mut_slice());
+
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        // The length first: otherwise, a different state and header could give the same bytes.
         hasher
             .update(&(state.len() as u64).to_le_bytes())
             .update(state);
         hasher
             .update(&header.scheme.to_le_bytes())
             .update(&header.version.0);
+
         for index in indices {
             hasher.update(&index.to_le_bytes());
         }
         hasher.update(fresh.as_slice());
+
         let output = hasher.finalize_xof();
         hasher.zeroize();
         Self(output)

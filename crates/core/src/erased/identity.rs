@@ -23,7 +23,7 @@ pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
 /// [`super::ErasedScheme::setup_candidate`].
 ///
 /// # Errors
-/// [`crate::Error::MissingSection`], or those of the envelope.
+/// [`crate::Error::MissingSection`], or the errors of the envelope.
 pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
     let identity = source.get(IDENTITY)?;
     let (_, parameters) = envelope::open(&identity, Kind::Public, scheme_of(source)?)?;
@@ -33,7 +33,7 @@ pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
 /// The version of a prepared database, from its sections.
 ///
 /// # Errors
-/// [`crate::Error::MissingSection`], or those of the envelope.
+/// [`crate::Error::MissingSection`], or the errors of the envelope.
 pub fn version_of(source: &dyn SectionSource) -> Result<Version> {
     Ok(envelope::open(&source.get(IDENTITY)?, Kind::Public, scheme_of(source)?)?.0)
 }

@@ -26,10 +26,7 @@ pub(super) fn public_part<S: Scheme>(
     envelope::seal(&header::<S>(Kind::Public, version), &writer.finish())
 }
 
-/// A query for this version.
-///
-/// # Errors
-/// The errors of the envelope, [`Error::WrongVersion`], and of parsing.
+/// A query for this version. Fails for a query for another version.
 pub(super) fn open_query<S: Scheme>(
     version: Version,
     params: &S::Params,
@@ -48,8 +45,8 @@ pub(super) fn seal_answer<S: Scheme>(
     envelope::seal(&header::<S>(Kind::Answer, version), &answer.encode(params))
 }
 
-/// Answers all parsed requests together; each by itself if that fails, since a bad one must not fail
-/// the others. Returns one result per request.
+/// Answers all parsed requests together. If that fails, answers each by itself, since a bad one
+/// must not fail the others. Returns one result per request.
 pub(super) fn answer_each<R, A>(
     requests: Vec<Result<R>>,
     answer: impl Fn(&[&R]) -> Result<Vec<A>>,
@@ -63,10 +60,12 @@ pub(super) fn answer_each<R, A>(
             .map(|one| answer(&[one])?.pop().ok_or(TOO_FEW))
             .collect(),
     };
+
     let mut answers = answers.into_iter();
-    let answered =
-        |request: Result<R>| request.and_then(|_| answers.next().unwrap_or(Err(TOO_FEW)));
-    requests.into_iter().map(answered).collect()
+    requests
+        .into_iter()
+        .map(|request| request.and_then(|_| answers.next().unwrap_or(Err(TOO_FEW))))
+        .collect()
 }
 
 /// Returns [`Error::WrongVersion`] in place of a parse error if the bytes are of another version:

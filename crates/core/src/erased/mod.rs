@@ -40,8 +40,8 @@ const TOO_FEW: Error = Error::Length {
     expected: 1,
 };
 
-/// The clients of a scheme behind a trait object. A program that has a scheme as nothing else contains
-/// no code of its server.
+/// The clients of a scheme behind a trait object. A program that has a scheme as nothing else
+/// contains no code of its server.
 pub trait ErasedClientScheme: Send + Sync {
     /// The scheme's name on the command line.
     fn name(&self) -> &'static str;
@@ -52,8 +52,8 @@ pub trait ErasedClientScheme: Send + Sync {
     /// The scheme's privacy.
     fn privacy(&self) -> Privacy;
 
-    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]), under the
-    /// terms of [`ErasedScheme::allow_insecure`] and [`ErasedScheme::with_owner_key`].
+    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]),
+    /// under the terms of [`ErasedScheme::allow_insecure`] and [`ErasedScheme::with_owner_key`].
     ///
     /// # Errors
     /// The errors of [`envelope::open`](crate::envelope::open) and
@@ -121,8 +121,8 @@ pub trait ErasedScheme: ErasedClientScheme {
         false
     }
 
-    /// [`ErasedScheme::setup_candidate`], which keeps finished parts of a long preparation in `scratch`
-    /// and finds them there.
+    /// [`ErasedScheme::setup_candidate`], which keeps finished parts of a long preparation in
+    /// `scratch` and finds them there.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::setup_candidate`] and of `scratch`.
@@ -189,7 +189,8 @@ pub trait ErasedScheme: ErasedClientScheme {
         Err(Division::prepared_together(self.name()))
     }
 
-    /// Encodes a range of columns, as [`ErasedScheme::setup_resumable`] does with the same randomness.
+    /// Encodes a range of columns, as [`ErasedScheme::setup_resumable`] does with the same
+    /// randomness.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::setup_candidate`] and
@@ -205,8 +206,8 @@ pub trait ErasedScheme: ErasedClientScheme {
         Err(Division::prepared_together(self.name()))
     }
 
-    /// Prepares slices from the encodings of all ranges of columns, in order. Returns the pieces of all
-    /// parts that [`ErasedScheme::setup_resumable`] then finds.
+    /// Prepares slices from the encodings of all ranges of columns, in order. Returns the pieces of
+    /// all parts that [`ErasedScheme::setup_resumable`] then finds.
     ///
     /// # Errors
     /// The errors of [`ErasedScheme::setup_candidate`] and
@@ -316,8 +317,7 @@ pub trait ErasedServer: Send + Sync {
     /// scheme.
     ///
     /// # Errors
-    /// The errors of [`Server::follow`](crate::scheme::Server::follow), and those of parsing the
-    /// ticket.
+    /// The errors of [`Server::follow`](crate::scheme::Server::follow), and of parsing the ticket.
     fn follow(
         &self,
         earlier: (&dyn ErasedServer, &[u8]),
@@ -346,7 +346,8 @@ pub trait ErasedServer: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
 
-    /// The matrices that a device holds of the database; none for a scheme that has no work for a device.
+    /// The matrices that a device holds of the database; none for a scheme that has no work for a
+    /// device.
     fn device_matrices(&self) -> Vec<TileShape> {
         Vec::new()
     }
@@ -459,7 +460,7 @@ pub trait ErasedClient: Send + Sync {
     /// [`Error::Malformed`] for state of another scheme.
     fn next_number(&self, state: &ErasedState) -> Result<Option<u64>>;
 
-    /// The number of held keys: this many of the next queries need no ticket.
+    /// The number of held keys. As many of the next queries need no ticket.
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
@@ -491,8 +492,8 @@ pub trait ErasedClient: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<()>;
 
-    /// Makes the key of a future query, in the envelope of a query. Save the state before the key is
-    /// sent.
+    /// Makes the key of a future query, in the envelope of a query. Save the state before the key
+    /// is sent.
     ///
     /// # Errors
     /// The errors of [`Client::send_ahead`](crate::scheme::Client::send_ahead).

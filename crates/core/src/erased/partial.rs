@@ -49,9 +49,11 @@ impl<S: Scheme> ShardOf<S> {
         writer
             .u32(self.slices.start as u32)
             .u32(self.slices.end as u32);
+
         words
             .iter()
             .for_each(|word| _ = writer.raw(&word.to_le_bytes()[..bytes]));
+
         envelope::seal(&header::<S>(Kind::Partial, self.version), &writer.finish())
     }
 }
@@ -71,10 +73,13 @@ impl<S: Scheme> ErasedShard for ShardOf<S> {
 
     fn partial_many(&self, queries: &[&[u8]], progress: &dyn Progress) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", queries.len() as u64);
-        let parse = |query: &&[u8]| open_query::<S>(self.version, self.shard.params(), query);
-        let partials = answer_each(queries.iter().map(parse).collect(), |good| {
-            self.shard.partial_many(good, progress)
-        });
+        let parsed = queries
+            .iter()
+            .map(|query| open_query::<S>(self.version, self.shard.params(), query))
+            .collect();
+
+        let partials = answer_each(parsed, |good| self.shard.partial_many(good, progress));
+
         progress.stage("seal", partials.len() as u64);
         partials
             .into_iter()
@@ -119,20 +124,18 @@ impl<S: Scheme> CombinerOf<S> {
         let payload = envelope::open_version(partial, Kind::Partial, S::ID, self.version)?;
         let mut reader = Reader::new(what, payload);
         let slices = reader.u32()? as usize..reader.u32()? as usize;
+
         let count = self.division.words_of(&slices)?.len();
         let Division { word_bits, .. } = self.division;
+
         let bytes = reader.rest();
         Error::check_length(what, bytes.len(), count * self.division.word_bytes())?;
-        let word = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |word, &byte| word << 8 | u64::from(byte))
-        };
+
         let words: Vec<u64> = bytes
             .chunks_exact(self.division.word_bytes())
             .map(word)
             .collect();
+
         match words
             .iter()
             .find(|&&word| word.unbounded_shr(word_bits) != 0)
@@ -147,15 +150,28 @@ impl<S: Scheme> CombinerOf<S> {
     }
 }
 
+/// A word of a partial answer from its little-endian bytes.
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |word, &byte| word << 8 | u64::from(byte))
+}
+
 /// The words of partial answers that have each slice once.
 fn join(division: &Division, mut parts: Vec<(Range<usize>, Vec<u64>)>) -> Result<Vec<u64>> {
     parts.sort_unstable_by_key(|(slices, _)| slices.start);
     let all = division.slices();
     let mut next = 0;
-    let follows = |slices: &Range<usize>| std::mem::replace(&mut next, slices.end) == slices.start;
-    if parts.iter().map(|(slices, _)| slices).all(follows) && next == all {
+    let mut complete = true;
+    for (slices, _) in &parts {
+        complete &= slices.start == next;
+        next = slices.end;
+    }
+    if complete && next == all {
         return Ok(parts.into_iter().flat_map(|(_, words)| words).collect());
     }
+
     let found: Vec<String> = parts
         .iter()
         .map(|(slices, _)| format!("{slices:?}"))
@@ -195,10 +211,12 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", batch.len() as u64);
+
         let parsed = batch
             .iter()
             .map(|(query, partials)| self.parse(query, partials))
             .collect();
+
         let answers = answer_each(parsed, |good: &[&(S::Query, Vec<u64>)]| {
             let good: Vec<_> = good
                 .iter()
@@ -206,6 +224,7 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
                 .collect();
             self.combiner.combine_many(&good, progress)
         });
+
         progress.stage("seal", answers.len() as u64);
         let seal = |answer| seal_answer::<S>(self.version, self.combiner.params(), &answer);
         answers.into_iter().map(|answer| answer.map(seal)).collect()

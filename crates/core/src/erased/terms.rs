@@ -12,10 +12,8 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Checks parameters of a server or a client, and adds the terms to them.
-    ///
-    /// # Errors
-    /// [`Error::NotPrivate`] for a scheme that is not private, without the acknowledgement; the
-    /// errors of [`Sizes::check`](crate::Sizes::check).
+    /// Fails for a scheme that is not private, without the acknowledgement, and for message sizes
+    /// out of bounds.
     pub(super) fn permit<S: Scheme>(&self, params: S::Params) -> Result<S::Params> {
         if let (Privacy::NotPrivate(reason), None) = (S::PRIVACY, self.acknowledgement) {
             return Err(Error::NotPrivate {
@@ -23,6 +21,7 @@ impl Terms {
                 reason,
             });
         }
+
         let params = self.bind(params)?;
         params.describe().sizes.check()?;
         Ok(params)

@@ -64,9 +64,6 @@ impl<S> Erased<S> {
 
 impl<S: Scheme> Erased<S> {
     /// Parameters of a server or a client, checked, with the terms.
-    ///
-    /// # Errors
-    /// The errors of [`Terms::permit`].
     fn permit(&self, params: S::Params) -> Result<S::Params> {
         self.terms.permit::<S>(params)
     }
@@ -360,10 +357,12 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
         progress.stage("parse", batch.len() as u64);
+
         let requests = batch
             .par_iter()
             .map(|(session, query)| self.parse(*session, query))
             .collect();
+
         let answers = answer_each(requests, |good: &[&Request<'_, S>]| {
             let good = good
                 .iter()
@@ -371,6 +370,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
                 .collect();
             self.server.answer_many(good, progress)
         });
+
         progress.stage("seal", answers.len() as u64);
         let seal =
             |answer: S::Answer| seal_answer::<S>(self.version, self.server.params(), &answer);
@@ -388,12 +388,14 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
         let keys = S::ClientKeys::decode(self.server.params(), payload)
             .map_err(|error| parse_error(error, found, self.version))?;
+
         if found != self.version && !self.server.keys_fit(&keys) {
             return Err(Error::WrongVersion {
                 found,
                 expected: self.version,
             });
         }
+
         Ok(ErasedKeys(Box::new(keys)))
     }
 
@@ -404,17 +406,19 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
 
     fn follow(
         &self,
-        (earlier, ticket): (&dyn ErasedServer, &[u8]),
+        earlier: (&dyn ErasedServer, &[u8]),
         keys: &ErasedKeys,
         number: u64,
         progress: &dyn Progress,
     ) -> Result<Vec<u8>> {
+        let (earlier, ticket) = earlier;
         let Some(Self {
             server: earlier, ..
         }) = earlier.as_any().downcast_ref::<Self>()
         else {
             return self.ticket(keys, number, progress);
         };
+
         let ticket = S::Ticket::decode(earlier.params(), ticket)?;
         let followed =
             self.server

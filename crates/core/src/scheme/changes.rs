@@ -16,11 +16,9 @@ pub struct UpdateEstimate {
 
 impl UpdateEstimate {
     /// The estimate of a setup of all records, or of nothing if there are no changes.
-    ///
-    /// # Errors
-    /// The errors of [`check_changes`].
     pub(super) fn of_setup(params: &impl Parameters, changes: &[Change]) -> Result<Self> {
         check_changes(&params.shape(), changes)?;
+
         let setup = params.describe().work.setup;
         let update = if changes.is_empty() {
             Counts::new()

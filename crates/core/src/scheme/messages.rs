@@ -53,7 +53,7 @@ pub(super) fn nothing_ahead(scheme: &'static str) -> Error {
     }
 }
 
-/// Checks that a scheme supports this many indices in one query, and that they are in range.
+/// Checks that a scheme supports a query for this number of indices, and that they are in range.
 ///
 /// # Errors
 /// [`Error::BatchSize`] or [`Error::IndexOutOfRange`].
@@ -70,6 +70,7 @@ pub fn check_indices(
             capacity,
         });
     }
+
     indices
         .iter()
         .try_for_each(|&index| shape.check_index(index))

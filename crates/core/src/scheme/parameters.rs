@@ -87,6 +87,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
 pub fn of_goals<P: Parameters>(shape: Shape, failure: FailureBound) -> Result<Vec<P>> {
     let chosen = Goal::ALL.map(|goal| P::choose(shape, Target { goal, failure }));
     let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
+
     let mut seen: Vec<Vec<u8>> = Vec::new();
     candidates.retain(|candidate| {
         let bytes = candidate.encode();
@@ -94,5 +95,6 @@ pub fn of_goals<P: Parameters>(shape: Shape, failure: FailureBound) -> Result<Ve
         seen.push(bytes);
         first
     });
+
     Ok(candidates)
 }

@@ -379,7 +379,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     }
 
     /// Makes keys and state for a client that the server has evicted, from the client's old state.
-    /// By default, those of a new client.
+    /// By default, as for a new client.
     ///
     /// # Errors
     /// The errors of [`Client::register`].
@@ -447,7 +447,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Err(nothing_ahead(S::NAME))
     }
 
-    /// The number of held keys: this many of the next queries need no ticket.
+    /// The number of held keys. As many of the next queries need no ticket.
     fn held(&self, _state: &S::ClientState) -> usize {
         0
     }
@@ -484,6 +484,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
             indices.len(),
             clients.len(),
         )?;
+
         let pairs = clients.iter().zip(indices);
         pairs
             .map(|(client, indices)| client.query(None, indices, rng))

@@ -1,7 +1,8 @@
 //! Every scheme on one database.
 //!
-//! A scheme of the registry needs no further code to appear. One that refuses the database has a row
-//! with the reason, and one that would take more than ten minutes or too much memory is predicted.
+//! A scheme of the registry needs no further code to appear. One that refuses the database has a
+//! row with the reason, and one that would take more than ten minutes or too much memory is
+//! predicted.
 
 mod write;
 
@@ -91,6 +92,7 @@ pub fn measure_all(
         rates,
         progress,
     };
+
     let names = schemes::names()?;
     Ok(FieldReport {
         records: shape.records(),
@@ -118,19 +120,12 @@ impl FieldBench<'_> {
     fn entry(&self, name: &'static str) -> Result<Entry> {
         let scheme = schemes::by_name(name)?;
         let private = scheme.privacy() == Privacy::Private;
-        let refused = |reason: String| Entry {
-            scheme: name,
-            private,
-            parameters: String::new(),
-            lookups: 1,
-            security_bits: None,
-            failure_log2: None,
-            status: Status::NoParameters { reason },
-        };
+
         let candidate = match schemes::candidate(&*scheme, self.shape, self.choice) {
             Ok(candidate) => candidate,
-            Err(error) => return Ok(refused(error.to_string())),
+            Err(error) => return Ok(refused(name, private, error.to_string())),
         };
+
         match self.status(&*scheme, &candidate.description) {
             Ok(status) => Ok(Entry {
                 parameters: candidate.label,
@@ -139,9 +134,11 @@ impl FieldBench<'_> {
                 failure_log2: Some(candidate.description.failure_log2)
                     .filter(|log2| log2.is_finite()),
                 status,
-                ..refused(String::new())
+                ..refused(name, private, String::new())
             }),
-            Err(error @ (Error::Core(_) | Error::Usage { .. })) => Ok(refused(error.to_string())),
+            Err(error @ (Error::Core(_) | Error::Usage { .. })) => {
+                Ok(refused(name, private, error.to_string()))
+            }
             Err(error) => Err(error),
         }
     }
@@ -153,6 +150,7 @@ impl FieldBench<'_> {
         let answers =
             (self.effort.runs + 1) as f64 * work.answer.seconds(&self.rates.rates, threads);
         let expected = work.setup.seconds(&self.rates.rates, threads) + answers;
+
         if expected > LONGEST || !fits_memory(description) {
             return Ok(Status::Predicted(Cost::predicted(
                 description,
@@ -160,6 +158,7 @@ impl FieldBench<'_> {
                 threads,
             )));
         }
+
         let records = Synthetic::of(self.shape);
         let plan = Plan {
             records: &records,
@@ -167,10 +166,24 @@ impl FieldBench<'_> {
             choice: self.choice,
             effort: self.effort,
         };
+
         self.progress.stage(description.scheme, 1);
         measure(scheme, &plan, &NoProgress)
             .map(Cost::measured)
             .map(Status::Measured)
+    }
+}
+
+/// The entry of a scheme that refuses a database.
+fn refused(scheme: &'static str, private: bool, reason: String) -> Entry {
+    Entry {
+        scheme,
+        private,
+        parameters: String::new(),
+        lookups: 1,
+        security_bits: None,
+        failure_log2: None,
+        status: Status::NoParameters { reason },
     }
 }
 

@@ -61,6 +61,7 @@ impl FieldReport {
             self.threads,
             self.backend
         )?;
+
         let header = COLUMNS.map(str::to_owned).to_vec();
         let rows = self
             .schemes
@@ -71,6 +72,7 @@ impl FieldReport {
             out,
             &std::iter::once(header).chain(rows).collect::<Vec<_>>(),
         )?;
+
         if self
             .schemes
             .iter()
@@ -78,6 +80,7 @@ impl FieldReport {
         {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
+
         for (entry, reason) in self
             .schemes
             .iter()
@@ -85,6 +88,7 @@ impl FieldReport {
         {
             writeln!(out, "{} refuses this database: {reason}", entry.scheme)?;
         }
+
         match self.papers.as_deref() {
             None => {}
             Some([]) => writeln!(out, "No paper prints figures for this database.")?,
@@ -93,6 +97,7 @@ impl FieldReport {
                 "Figures of papers are quoted, from their own machines: they were not run here."
             )?,
         }
+
         Ok(())
     }
 
@@ -103,6 +108,7 @@ impl FieldReport {
     pub fn write_csv(&self, out: &mut dyn Write) -> Result<()> {
         let mut csv = csv::Writer::from_writer(out);
         let mut write = |row: &[String]| csv.write_record(row).map_err(std::io::Error::from);
+
         write(&FIELDS.map(str::to_owned))?;
         self.schemes
             .iter()
@@ -111,6 +117,7 @@ impl FieldReport {
             .iter()
             .flatten()
             .try_for_each(|row| write(&row.fields()))?;
+
         Ok(csv.flush()?)
     }
 }
@@ -124,7 +131,7 @@ fn shown(value: Option<f64>, digits: usize) -> String {
 }
 
 impl Entry {
-    /// Why there are no costs, if there are none.
+    /// The reason for missing costs.
     fn reason(&self) -> Option<&str> {
         match &self.status {
             Status::NoParameters { reason } => Some(reason),
@@ -137,12 +144,14 @@ impl Entry {
         let cost = self.status.cost();
         let bytes_of =
             |of: fn(&Cost) -> u64| cost.map_or_else(|| "-".to_owned(), |cost| bytes(of(cost)));
+
         let mark = if self.private { "" } else { ", NOT PRIVATE" };
         let many = if self.lookups > 1 {
             format!("; {} lookups", self.lookups)
         } else {
             String::new()
         };
+
         vec![
             self.scheme.to_owned(),
             format!("{}{mark}", self.status.label()),
