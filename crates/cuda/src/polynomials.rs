@@ -193,11 +193,11 @@ impl GpuPacks {
         let (points, added) = host.split_at_mut(parts.points);
         let (selected_added, packed_added) = added.split_at_mut(count);
 
-        let numbers: Vec<Added<'_, '_>> = selected_added
+        let numbers: Vec<AddedProducts<'_, '_>> = selected_added
             .iter_mut()
             .zip(packed_added)
             .zip(queries)
-            .map(|((selected, packed), query)| Added {
+            .map(|((selected, packed), query)| AddedProducts {
                 selected,
                 packed,
                 query,
@@ -523,7 +523,7 @@ impl Sizes {
 }
 
 /// Words for the numbers that are added to the sums of a query.
-struct Added<'a, 'q> {
+struct AddedProducts<'a, 'q> {
     selected: &'a mut u64,
     packed: &'a mut u64,
     query: &'a PackQuery<'q>,

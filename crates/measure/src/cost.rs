@@ -45,7 +45,7 @@ pub struct Cost {
 }
 
 /// Bytes of the messages of a lookup.
-struct Sent {
+struct SentBytes {
     keys_bytes: u64,
     query_bytes: u64,
     download_bytes: u64,
@@ -54,8 +54,8 @@ struct Sent {
 
 impl Cost {
     /// Costs with message sizes only.
-    fn sent(sent: Sent) -> Self {
-        let Sent {
+    fn sent(sent: SentBytes) -> Self {
+        let SentBytes {
             keys_bytes,
             query_bytes,
             download_bytes,
@@ -94,7 +94,7 @@ impl Cost {
             client_cold_s: report.client_cold_s,
             stages: report.stages,
             correct: Some(report.correct),
-            ..Self::sent(Sent {
+            ..Self::sent(SentBytes {
                 keys_bytes: report.keys_bytes,
                 query_bytes: report.query_bytes,
                 download_bytes: report.download_bytes,
@@ -125,7 +125,7 @@ impl Cost {
             offline_s: seconds(&work.setup),
             query_ms: milliseconds(&work.query),
             ticket_bytes: Some(ticket).filter(|&bytes| bytes > 0),
-            ..Self::sent(Sent {
+            ..Self::sent(SentBytes {
                 keys_bytes: keys + query_keys,
                 query_bytes: query - query_keys,
                 download_bytes: answer,

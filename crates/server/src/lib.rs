@@ -69,8 +69,8 @@ pub use clients::{PostgresConfig, RegistryConfig, RegistryPlace, StoredRegistry}
 pub use duration::parse_duration;
 pub use error::Error;
 pub use listen::{ClientFiles, Listen, TlsFiles};
-pub use papir_store::postgres::Login;
 pub use papir_protocol::{ClientStatus, RegistryCounts};
+pub use papir_store::postgres::Login;
 pub use server::{BoundServer, Server};
 pub use service::{
     Protection, QueryObserver, ReloadHandle, ServerConfig, State, StateObserver, check,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use papir_core::Version;
 use papir_lookup::MAX_VALUE_BYTES;
-use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
 use papir_lookup::oprf::ELEMENT_BYTES;
+use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
 use papir_protocol::{PsiInfo, path};
 
 use super::checkpoints::OwnerTrust;

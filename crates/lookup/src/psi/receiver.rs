@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use papir_core::{Error as CoreError, Record};
 use crate::oprf::Blinding;
+use papir_core::{Error as CoreError, Record};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 

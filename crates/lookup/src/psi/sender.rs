@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map;
 
-use papir_core::Progress;
 use crate::oprf::Key;
+use papir_core::Progress;
 use rayon::prelude::*;
 
 use super::label::seal;

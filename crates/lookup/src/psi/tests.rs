@@ -1,9 +1,9 @@
 //! Tests of private set intersection with both parties.
 #![allow(clippy::unwrap_used)]
 
+use crate::oprf::Key;
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};
-use crate::oprf::Key;
 use papir_schemes::registry;
 use proptest::prelude::*;
 use rand_core::SeedableRng;

@@ -86,7 +86,7 @@ pub(super) fn measure(
 }
 
 /// An encryption to compress.
-enum Sample {
+enum TimedSample {
     Lwe(Samples),
     /// Coefficient `k` of an RLWE encryption.
     RlweCoefficient {
@@ -95,7 +95,7 @@ enum Sample {
     },
 }
 
-impl Sample {
+impl TimedSample {
     fn new(setting: &mut Setting<'_>, set: &Set) -> Result<Self> {
         let &Set {
             n, modulus_log2, ..
@@ -151,7 +151,7 @@ fn bytes_of(residues: usize, bits: u32) -> u64 {
 }
 
 fn one_set(setting: &mut Setting<'_>, set: &Set, runs: usize) -> Result<Single> {
-    let sample = Sample::new(setting, set)?;
+    let sample = TimedSample::new(setting, set)?;
     let residues = match set.form {
         Form::Lwe => set.n + 1,
         Form::RlweCoefficient => 2 * set.n,

@@ -78,15 +78,15 @@ impl TableReport {
 
 /// A configuration of papir on a database, on a number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Configuration {
+struct MeasuredConfiguration {
     ours: Ours,
     shape: Shape,
     threads: usize,
 }
 
 /// The result of a configuration.
-struct Seen {
-    configuration: Configuration,
+struct SeenConfigurations {
+    configuration: MeasuredConfiguration,
     status: Status,
 }
 
@@ -98,7 +98,7 @@ pub struct Bench<'a> {
     progress: &'a dyn Progress,
     /// Threads of this machine, for tables that compare numbers of cores.
     machine: usize,
-    seen: Vec<Seen>,
+    seen: Vec<SeenConfigurations>,
 }
 
 impl<'a> Bench<'a> {
@@ -206,7 +206,7 @@ impl<'a> Bench<'a> {
             Ok(shape) => shape,
         };
 
-        let configuration = Configuration {
+        let configuration = MeasuredConfiguration {
             ours: *ours,
             shape,
             threads,
@@ -224,7 +224,7 @@ impl<'a> Bench<'a> {
             ..self.effort
         };
         let status = self.find(ours, shape, effort)?;
-        self.seen.push(Seen {
+        self.seen.push(SeenConfigurations {
             configuration,
             status: status.clone(),
         });

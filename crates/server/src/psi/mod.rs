@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use papir_core::Version;
-use papir_lookup::psi::Kind;
 use papir_lookup::oprf::Key;
+use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiSet, PsiSummary};
 use rayon::ThreadPool;
 

@@ -7,9 +7,9 @@ use papir_core::erased::ErasedServer;
 use papir_core::scheme::Goal;
 use papir_core::sections::SectionSink;
 use papir_core::{Description, Progress, Version};
+use papir_lookup::oprf::Key;
 use papir_lookup::psi::{Filter, Kind, Masked, mask};
 use papir_lookup::{KeywordTable, TableOptions};
-use papir_lookup::oprf::Key;
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 

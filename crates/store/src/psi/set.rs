@@ -6,8 +6,8 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Blob, Error as CoreError, Result as CoreResult, Version};
-use papir_lookup::psi::Kind;
 use papir_lookup::oprf::Key;
+use papir_lookup::psi::Kind;
 
 use crate::error::{Error, Result};
 use crate::file::{SET, Sections, formats, map};

@@ -19,8 +19,8 @@ mod server;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use papir_core::Error as CoreError;
 use crate::postgres::Connector;
+use papir_core::Error as CoreError;
 use postgres::Client;
 
 use super::arrived::{Arrived, REPLACED};
