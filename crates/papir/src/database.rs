@@ -147,12 +147,15 @@ impl Database {
         pairs: impl IntoIterator<Item = (K, V)>,
         options: &Options,
     ) -> Result<Self> {
-        let entry = |(line, (key, value)): (u64, (K, V))| Entry {
-            key: key.into(),
-            value: value.into(),
-            line,
-        };
-        let entries: Vec<Entry> = (1..).zip(pairs).map(entry).collect();
+        let mut entries = Vec::new();
+        for (line, (key, value)) in (1..).zip(pairs) {
+            entries.push(Entry {
+                key: key.into(),
+                value: value.into(),
+                line,
+            });
+        }
+
         let table = options.table(&entries)?;
         let rng = &mut papir_client::system_rng();
         let options = &Options {

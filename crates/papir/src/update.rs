@@ -25,16 +25,16 @@ impl Database {
         changes: impl IntoIterator<Item = (K, Option<V>)>,
     ) -> Result<Self> {
         let keys = self.keys.as_ref().ok_or(Error::NotKeyed)?;
-        let change = |(line, (key, value)): (u64, (K, Option<V>))| KeyChange {
-            key: key.into(),
-            value: value.map(Into::into),
-            line,
-        };
-        let changes = Changes::new(
-            &keys.layout,
-            &keys.ids,
-            (1..).zip(changes).map(change).collect(),
-        )?;
+        let mut rows = Vec::new();
+        for (line, (key, value)) in (1..).zip(changes) {
+            rows.push(KeyChange {
+                key: key.into(),
+                value: value.map(Into::into),
+                line,
+            });
+        }
+
+        let changes = Changes::new(&keys.layout, &keys.ids, rows)?;
         let records = PreparedRecords::new(self.server());
         let table = OwnedTable {
             layout: &keys.layout,

@@ -226,8 +226,11 @@ impl<S: Scheme> ErasedCombiner for CombinerOf<S> {
         });
 
         progress.stage("seal", answers.len() as u64);
-        let seal = |answer| seal_answer::<S>(self.version, self.combiner.params(), &answer);
-        answers.into_iter().map(|answer| answer.map(seal)).collect()
+        let params = self.combiner.params();
+        answers
+            .into_iter()
+            .map(|answer| Ok(seal_answer::<S>(self.version, params, &answer?)))
+            .collect()
     }
 }
 

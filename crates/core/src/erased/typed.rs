@@ -372,11 +372,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         });
 
         progress.stage("seal", answers.len() as u64);
-        let seal =
-            |answer: S::Answer| seal_answer::<S>(self.version, self.server.params(), &answer);
+        let params = self.server.params();
         answers
             .into_par_iter()
-            .map(|answer| answer.map(seal))
+            .map(|answer| Ok(seal_answer::<S>(self.version, params, &answer?)))
             .collect()
     }
 

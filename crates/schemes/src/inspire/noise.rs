@@ -34,8 +34,9 @@ impl Noise {
     /// Variances for these parameters and q.
     pub(super) fn compute(literal: &Literal, layout: &Layout, modulus: f64) -> Self {
         let sigma = literal.rlwe.sigma;
-        let setting = |key_bits| Setting::error_like(layout.degree, modulus, sigma, key_bits);
-        let [y_g, y_h, rgsw] = literal.key_bits.all().map(setting);
+        let key_bits = literal.key_bits.all();
+        let [y_g, y_h, rgsw] =
+            key_bits.map(|bits| Setting::error_like(layout.degree, modulus, sigma, bits));
         let points = layout.points as f64;
 
         // All but the last of a pack's d − 1 key switches are under y_g; a partial pack of n words

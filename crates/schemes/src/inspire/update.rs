@@ -189,8 +189,10 @@ impl<'a> Draft<'a> {
         progress.stage("pack", (chunks * layout.points) as u64);
         let of_parts = PartsLayout { params, layout };
         let masks = pack_masks(of_parts, seeds, &tiles, &exceptions, progress);
-        let touched = |pack: usize| self.touched[pack / layout.points];
-        let packs = self.old.packs.refresh(packing, touched, masks)?;
+        let packs =
+            self.old
+                .packs
+                .refresh(packing, |pack| self.touched[pack / layout.points], masks)?;
 
         // A device's copies are of the old matrices.
         Ok(Prepared {
