@@ -90,15 +90,17 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             .zip(groups.into_iter().zip(answer.groups));
 
         // All answers are opened before the first error is returned: the work is always the same.
-        let opened: Vec<Result<Vec<Record>>> = answers
-            .map(|(client, (secret, answer))| client.extract(secret, answer))
+        let opened: Vec<Result<Zeroizing<Vec<Record>>>> = answers
+            .map(|(client, (secret, answer))| client.extract(secret, answer).map(Zeroizing::new))
             .collect();
-        let records: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_>>()?;
 
-        let records: Vec<Record> = records.into_iter().flatten().collect();
+        // Records of buckets that nobody wanted are erased too, also if a later one fails.
         let expected = self.params.groups() * self.params.parts();
+        let mut records: Zeroizing<Vec<Record>> = Zeroizing::new(Vec::with_capacity(expected));
+        for group in opened {
+            records.append(&mut *group?);
+        }
         Error::check_length("the number of a batch's records", records.len(), expected)?;
-        let records = Zeroizing::new(records);
 
         let lost = chosen.iter().filter(|bucket| bucket.is_none()).count();
         if lost > 0 {

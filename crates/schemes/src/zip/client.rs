@@ -469,10 +469,19 @@ impl<B: Base> Wire<ZipParams<B>> for State {
         let seed = Seed(reader.array()?);
         let next = reader.u64()?;
 
-        let mut sent = Vec::new();
+        let mut sent: Vec<SentKey> = Vec::new();
         let mut rest = Reader::new(SENT_KEY, reader.rest());
         while !rest.is_empty() {
-            sent.push(SentKey::read(key.public(), compression, &mut rest)?);
+            let one = SentKey::read(key.public(), compression, &mut rest)?;
+
+            // A key encrypts one query. A number that stands twice, or is still to come, would be
+            // that of two.
+            let is_later = sent.last().is_none_or(|last| last.number < one.number);
+            if !is_later || one.number >= next {
+                let expected = format!("ascending numbers below {next}");
+                return Err(Error::malformed(SENT_KEY, one.number, expected));
+            }
+            sent.push(one);
         }
 
         Ok(Self {

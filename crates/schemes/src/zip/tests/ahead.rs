@@ -3,6 +3,7 @@
 use papir_core::envelope::OVERHEAD;
 use papir_core::scheme::{Client, Parameters, SENT_AHEAD, Server, Session, Wire};
 use papir_core::{Change, Error, NoProgress, Shape};
+use papir_paillier::SecretKey;
 
 use super::{OverDouble, OverSimple, Short};
 use crate::zip::base::Base;
@@ -189,6 +190,29 @@ fn an_answer_is_held_once_and_for_its_own_key() {
         setup.client.extract(secret, words),
         Err(Error::Malformed { .. })
     ));
+}
+
+#[test]
+fn a_state_whose_keys_would_serve_two_queries_is_refused() {
+    type Stored = ZipParams<Columns<Short>>;
+    let mut setup = OverSimple::new(Shape::of_bytes(300, 8).unwrap(), 30, 6);
+    let params = setup.client.params().clone();
+    setup.send_ahead();
+    setup.send_ahead();
+
+    let bytes = <State as Wire<Stored>>::encode(&setup.state, &params);
+    assert!(<State as Wire<Stored>>::decode(&params, &bytes).is_ok());
+
+    // The first key's number stands after the secret key, the seed and the next number.
+    let place = SecretKey::byte_length(&params.compression.paillier) + 32 + 8;
+    assert_eq!(bytes[place..][..8], 0u64.to_le_bytes());
+    for number in [1u64, 2, u64::MAX] {
+        let mut changed = bytes.clone();
+        changed[place..][..8].copy_from_slice(&number.to_le_bytes());
+
+        let refused = <State as Wire<Stored>>::decode(&params, &changed).map(drop);
+        assert_eq!(refused.unwrap_err().code(), "malformed", "{number}");
+    }
 }
 
 #[test]
