@@ -215,14 +215,9 @@ impl Part {
         let rlwe = &chain.rlwe;
         let ring_key = &own.secrets.ring;
 
-        let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
-            let bodies = |key| rotation::bodies(rlwe, ring_key, key, index, &masks, gadget, rng);
-            own.short.get(which).map(bodies).unwrap_or_default()
-        };
-
         let bodies = match self {
-            Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
-            Self::Digit(i) => bit(1, i, &chain.digits.gadget, rng),
+            Self::Bit(i) => own.rotation_bodies(chain, 0, i, &masks, rng),
+            Self::Digit(i) => own.rotation_bodies(chain, 1, i, &masks, rng),
             Self::Galois(step) => {
                 galois::bodies(rlwe, ring_key, step, &masks, &chain.conversion, rng)
             }
@@ -263,6 +258,27 @@ impl Part {
 struct Own<'a> {
     secrets: &'a Secrets,
     short: Vec<BinaryKey>,
+}
+
+impl Own<'_> {
+    /// Bodies of RGSW(bit `index` of a short key): the key for bits (0) or for digits. Empty
+    /// without that key.
+    fn rotation_bodies(
+        &self,
+        chain: &Chain,
+        which: usize,
+        index: usize,
+        masks: &[Poly<Values>],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<Poly<Values>> {
+        let Some(key) = self.short.get(which) else {
+            return Vec::new();
+        };
+
+        let ring_key = &self.secrets.ring;
+        let gadget = &chain.short(which).gadget;
+        rotation::bodies(&chain.rlwe, ring_key, key, index, masks, gadget, rng)
+    }
 }
 
 /// Labels of the switches' masks.

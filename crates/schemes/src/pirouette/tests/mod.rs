@@ -480,7 +480,7 @@ fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
     );
 }
 
-/// Gadgets of this many digits that cover q.
+/// Gadgets of `levels` digits that cover q.
 fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     let cover = |levels: usize| {
         // Noise of digits above 17 bits would exceed their messages.
