@@ -51,7 +51,7 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
-/// The least width with this many groups that keeps a bound; `None` if there is none.
+/// The least width of `functions` groups that keeps a bound; `None` if no width does.
 pub(super) fn least_width(
     capacity: usize,
     functions: usize,

@@ -9,7 +9,8 @@
 //! size instead of k databases.
 //!
 //! ```text
-//! setup    w copies of each record, one in a bucket of each group; a database of the scheme a bucket
+//! setup    w copies of each record, one in a bucket of each group
+//!          a database of the scheme for each bucket
 //! query    a matching: for each wanted record one copy, no two in one bucket
 //!          a query to every bucket, for the copy or for any record
 //! answer   every bucket answers its query
@@ -18,8 +19,8 @@
 //!
 //! | paper (Angel et al.) | here |
 //! |---|---|
-//! | `Encode` (4.2) | [`server`], `code`: by permutations, so that a client needs no table of places |
-//! | `GenSchedule` (4.3) | [`client`], `code`: a matching, which exists or not, instead of random walks |
+//! | `Encode` (4.2) | [`server`], `code`: by permutations; a client needs no table |
+//! | `GenSchedule` (4.3) | [`client`], `code`: a matching instead of random walks |
 //! | failure by experiment (4.5) | `bound`: by Hall's theorem |
 //!
 //! The queries of one batch share a fresh secret if the scheme supports it

@@ -193,12 +193,14 @@ fn two_buckets_under_the_same_masks_are_refused() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let server = prepared::<InspireInParts>(&sample(40, 24), 4, &mut rng);
     let public = server.public().encode(server.params());
+
     // The next part of the same group, and one of another.
     for other in [1, 5] {
         let first = SEED_BYTES;
         let other = SEED_BYTES + 32 * other;
         let mut public = public.clone();
         public.copy_within(first..first + 32, other);
+
         let error = BatchedPublic::<InspireInParts>::decode(server.params(), &public)
             .err()
             .unwrap();
@@ -247,6 +249,7 @@ fn every_full_batch_of_many_finds_places_under_the_bound() {
     let shape = Shape::new(1 << 12, 8).unwrap();
     let params = BatchedParams::<Simple>::for_capacity(shape, Goal::Balanced, 16).unwrap();
     let code = Code::new(1 << 12, params.buckets, &Seed([8; 32]));
+
     for batch in 0..2000u64 {
         let candidates: Vec<Vec<usize>> = (0..16)
             .map(|i| {
@@ -339,6 +342,7 @@ fn copies_of_a_record_are_in_different_groups() {
         },
         &Seed([5; 32]),
     );
+
     for index in 0..1000 {
         let groups: Vec<_> = code
             .places_vartime(index)
@@ -353,6 +357,7 @@ fn every_value_once_and_back() {
     for count in [1, 2, 3, 64, 1000, 4096, 4097] {
         let permutation = Permutation::new(&Seed([7; 32]), 1, count);
         let mut seen = vec![false; count as usize];
+
         for value in 0..count {
             let image = permutation.forward(value);
             assert!(

@@ -86,6 +86,8 @@ impl Client<Double> for DoubleClient {
 
     fn extract(&self, secret: DoubleSecret, answer: DoubleAnswer) -> Result<Vec<Record>> {
         let DoubleParams { layout, bounds, .. } = &self.params;
+
+        // Both levels are opened in full before either may refuse: the time tells nothing.
         let (digits, second) = self.decode_digits(&secret.keys[1], &answer)?;
         let (unit, first) = decode_unit(layout, &secret.keys[0], &digits);
         if first > bounds.first || second > bounds.second {

@@ -289,7 +289,9 @@ impl SecondLevel {
             for (row, &digit) in digits.iter().enumerate() {
                 let old = &mut bytes[self.digits.position(row, unit)];
                 let difference = i32::from(digit) - i32::from(*old);
-                if let (Some(sums), true) = (&mut sums, difference != 0) {
+                if difference != 0
+                    && let Some(sums) = &mut sums
+                {
                     add_multiple(
                         &mut sums.slice_mut()[row * lwe.n()..][..lwe.n()],
                         &mask,

@@ -21,8 +21,8 @@
 //! | the paper | function |
 //! |---|---|
 //! | `Setup` | [`server::DoubleServer`]'s `setup`; D·A₁, its digits and their hint in `levels` |
-//! | `Query` | [`client::DoubleClient`]'s `query`; both ciphertexts by [`papir_lattice::lwe32::encrypt`] |
-//! | `Answer` | [`server::DoubleServer::first_level`], [`server::DoubleServer::second_level`], [`server::DoubleServer::round`] |
+//! | `Query` | [`client::DoubleClient`]'s `query`, by [`papir_lattice::lwe32::encrypt`] |
+//! | `Answer` | [`server::DoubleServer`]'s `first_level`, `second_level` and `round` |
 //! | `Recover` | [`client::DoubleClient`]'s `extract` |
 //!
 //! Differences from the paper: words are centred (w − 128), which halves the noise; D·A₁ and the

@@ -45,10 +45,8 @@ pub struct DoubleParams {
     pub(super) lwe: LweParams,
 }
 
-/// The records of a database in units.
-///
-/// # Errors
-/// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`].
+/// The records of a database in units. Records above [`MAX_RECORD_BITS`] give
+/// [`Error::OutOfBounds`].
 pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
     let bits = shape.record_bits();
     if bits > MAX_RECORD_BITS {
@@ -69,11 +67,8 @@ pub(crate) fn units_of(shape: &Shape) -> Result<Units> {
     })
 }
 
-/// The matrix with `units` units in each column.
-///
-/// # Errors
-/// The errors of [`units_of`], and [`Error::OutOfBounds`] for too many columns or units, or no unit
-/// in a column.
+/// The matrix with `units` units in each column. Too many columns or units, and no unit in a
+/// column, give [`Error::OutOfBounds`].
 pub(crate) fn layout_of(shape: &Shape, units: u64) -> Result<Layout> {
     Layout::new(
         units_of(shape)?,

@@ -69,6 +69,7 @@ impl Wire<DoubleParams> for DoubleQuery {
     fn decode(params: &DoubleParams, bytes: &[u8]) -> Result<Self> {
         let what = "double's query";
         Error::check_length(what, bytes.len(), params.query_bytes().iter().sum())?;
+
         let mut reader = Reader::new(what, bytes);
         Ok(Self {
             first: unpack(&mut reader, what, params.bits.first, params.layout.columns)?,
@@ -88,6 +89,7 @@ impl Wire<DoubleParams> for DoubleAnswer {
     fn decode(params: &DoubleParams, bytes: &[u8]) -> Result<Self> {
         let what = "double's answer";
         Error::check_length(what, bytes.len(), params.answer_bytes().iter().sum())?;
+
         let mut reader = Reader::new(what, bytes);
         Ok(Self {
             masks: unpack(&mut reader, what, params.bits.mask, params.answer_masks())?,

@@ -28,7 +28,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Maps errors of a packing to those of the scheme.
+    /// Maps errors of a packing to errors of the scheme.
     pub(crate) fn refused(self, error: PackingError) -> Error {
         refused(self.scheme)(error)
     }
@@ -84,7 +84,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             return Ok(found);
         }
 
-        let mut words = scratch.zeroed(names.words, packing.words(packs) * size_of::<P::Word>())?;
+        let mut words = scratch.zeroed(names.words, word_bytes(packing, packs))?;
         let packs = packing
             .prepare_all(packs, masks, words.slice_mut())
             .map_err(|error| names.refused(error))?;
@@ -104,11 +104,9 @@ impl<P: RingPacking> PreparedPacks<P> {
         packs: usize,
         scratch: &dyn Scratch,
     ) -> Result<Option<Self>> {
-        let word_bytes = packing.words(packs) * size_of::<P::Word>();
-        let residue_bytes = packs * 4 * pack_residues(packing);
-
         // Parts of other lengths are of other parameters.
-        let words = find_part(scratch, names.words, word_bytes)?;
+        let words = find_part(scratch, names.words, word_bytes(packing, packs))?;
+        let residue_bytes = packs * 4 * pack_residues(packing);
         let residues = find_part(scratch, names.packs, residue_bytes)?;
         let (Some(words), Some(residues)) = (words, residues) else {
             return Ok(None);
@@ -252,13 +250,21 @@ impl<P: MatrixPacking> PreparedPacks<P> {
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<P::Expanded>],
     ) -> Result<Vec<Bodies>> {
-        let multiply = |vectors: &[&[u64]], bits| {
-            self.held
-                .products(vectors, bits)
-                .unwrap_or_else(|| multiply(&self.words, vectors, bits))
-        };
-        let packed = packing.pack_bodies_by(multiply, &self.last(), bodies, keys);
-        packed.map_err(|error| self.names.refused(error))
+        packing
+            .pack_bodies_by(
+                |vectors, bits| self.products(vectors, bits),
+                &self.last(),
+                bodies,
+                keys,
+            )
+            .map_err(|error| self.names.refused(error))
+    }
+
+    /// Products of the words with vectors, by the device if one holds the words.
+    fn products(&self, vectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+        self.held
+            .products(vectors, bits)
+            .unwrap_or_else(|| multiply(&self.words, vectors, bits))
     }
 }
 
@@ -275,13 +281,13 @@ pub(crate) fn load_words<P: RingPacking>(
     source: &dyn SectionSource,
 ) -> Result<BlobSlice<P::Word>> {
     let (packs, all) = packs;
-    let bytes = |packs| packing.words(packs) * size_of::<P::Word>();
-    ranged(
-        source,
-        section,
-        bytes(packs.start)..bytes(packs.end),
-        bytes(all),
-    )
+    let range = word_bytes(packing, packs.start)..word_bytes(packing, packs.end);
+    ranged(source, section, range, word_bytes(packing, all))
+}
+
+/// Bytes of the words of `packs` packs.
+fn word_bytes<P: RingPacking>(packing: &P, packs: usize) -> usize {
+    packing.words(packs) * size_of::<P::Word>()
 }
 
 /// Reads masks and last digits of a range of packs, beside the number of all.

@@ -119,6 +119,8 @@ impl Units {
                 i * self.stored_bits,
                 self.shape.record_bits(),
             ));
+
+            // The same work for every slot: which one is wanted is secret.
             for (out, &byte) in selected.iter_mut().zip(record.iter()) {
                 out.conditional_assign(&byte, wanted);
             }
@@ -157,8 +159,12 @@ fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
         *out = ((byte(i) | byte(i + 1) << 8) >> shift) as u8;
     }
 
-    if let (Some(last), 1..) = (out.last_mut(), bits % 8) {
-        *last &= (1 << (bits % 8)) - 1;
+    // The last byte also has bits that follow the range.
+    let rest = bits % 8;
+    if rest > 0
+        && let Some(last) = out.last_mut()
+    {
+        *last &= (1 << rest) - 1;
     }
 }
 

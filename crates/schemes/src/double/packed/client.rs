@@ -1,6 +1,6 @@
 //! The client of a packed DoublePIR: `Query` and `Extract`.
 //!
-//! The public part and the answer are those of the second level.
+//! The second level gives the public part and the answer.
 //!
 //! ```text
 //! query    a word of first query bits for each column; the second level's query
@@ -43,6 +43,7 @@ impl<V: Variant> Wire<Params<V>> for Query {
     fn decode(params: &Params<V>, bytes: &[u8]) -> Result<Self> {
         let what = "a query of two levels";
         Error::check_length(what, bytes.len(), params.query_bytes())?;
+
         let mut reader = Reader::new(what, bytes);
         let first = unpack_u32(
             &mut reader,
@@ -50,6 +51,7 @@ impl<V: Variant> Wire<Params<V>> for Query {
             params.literal.first_bits,
             params.layout.columns,
         )?;
+
         Ok(Self {
             first,
             second: SelectionQuery::read(&params.selection, &mut reader)?,
@@ -118,7 +120,6 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             layout,
             lwe,
             selection,
-            literal,
             ..
         } = &self.params;
 
@@ -128,26 +129,12 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             key: lwe.key(&mut rng),
             slot: place.slot,
         });
-
         let secret = Secret {
             key: SecretKey::generate(selection.rlwe(), &mut rng),
             first,
         };
 
-        let column = UnitVector {
-            selected: place.column,
-            length: layout.columns,
-            log2_delta: FIRST.log2_delta,
-        };
-        let masks = first_masks(self.selection.seed);
-        let first = lwe.encrypt(
-            &masks,
-            &secret.first.key,
-            column,
-            literal.first_bits,
-            &mut rng,
-        );
-
+        let first = self.select_column(&secret.first.key, place.column, &mut rng);
         let second = self
             .selection
             .query(selection, &secret.key, place.unit as u32, &mut rng);
@@ -182,5 +169,25 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
             return Err(Error::NotDecodable);
         }
         Ok(vec![layout.unit_layout.select(&unit, secret.first.slot)])
+    }
+}
+
+impl<V: Variant> Client<V> {
+    /// Encrypts the unit vector of a column under the first level's key.
+    fn select_column(&self, key: &[u32], column: u64, rng: &mut SecretRng) -> Vec<u32> {
+        let Params {
+            layout,
+            lwe,
+            literal,
+            ..
+        } = &self.params;
+
+        let unit = UnitVector {
+            selected: column,
+            length: layout.columns,
+            log2_delta: FIRST.log2_delta,
+        };
+        let masks = first_masks(self.selection.seed);
+        lwe.encrypt(&masks, key, unit, literal.first_bits, rng)
     }
 }

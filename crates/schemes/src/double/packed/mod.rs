@@ -22,7 +22,7 @@
 //! | `DBSetup`: D·A₁, its digits | [`server::Server`]'s `prepare` |
 //! | `DBSetup`: H₂ and its packs | [`crate::shared::selection::server`] |
 //! | `Query` | [`client::Client`]'s `query` |
-//! | `Answer` | [`server::Server`]'s `answer_many`; [`crate::shared::selection::PackedMatrix::answers`] |
+//! | `Answer` | [`server::Server`]'s `answer_many`, by [`crate::shared::selection::PackedMatrix`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
 //! Differences from the papers: those of DoublePIR here (centred words, D·A₁ and first answers

@@ -98,6 +98,7 @@ fn layouts_that_do_not_fit_are_refused() {
     assert!(layout_of(&shape, (1 << 18) + 1).is_err());
     assert!(layout_of(&shape, 64).is_ok() && layout_of(&shape, 1 << 18).is_ok());
     assert!(layout_of(&Shape::new(3, 8).unwrap(), 4).is_err());
+
     let error = layout_of(&Shape::new(9, 65).unwrap(), 1)
         .unwrap_err()
         .to_string();

@@ -217,7 +217,7 @@ impl Selection {
         }
     }
 
-    /// Largest allowed variance with bodies of this many bits. Δ = round(q/2^D) is off by at most
+    /// Largest allowed variance with bodies of `body_bits` bits. Δ = round(q/2^D) is off by at most
     /// 1/2, once for each unit of a word.
     fn budget(&self, body_bits: u32) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
@@ -307,7 +307,7 @@ impl Selection {
     }
 
     /// Words of selector, key, masks and bodies. Masks that are fetched once for a version count in
-    /// part, as those of one answer.
+    /// part, because many answers share them.
     fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
         let d = DEGREE;
         let masks = self.answer_masks::<F>() * d + self.public_masks() * d / ANSWERS;
@@ -414,6 +414,21 @@ struct Part<'a> {
     bits: RangeInclusive<u32>,
 }
 
+impl Part<'_> {
+    /// Variance that one bit more than `bits` saves, for each word.
+    fn gain(&self, bits: u32) -> f64 {
+        ((self.variance)(bits) - (self.variance)(bits + 1)) / self.words.max(1) as f64
+    }
+}
+
+/// Σ of the parts' variances with these bits.
+fn total_variance<const N: usize>(parts: &[Part<'_>; N], bits: &[u32; N]) -> f64 {
+    bits.iter()
+        .zip(parts)
+        .map(|(&bits, part)| (part.variance)(bits))
+        .sum()
+}
+
 /// Returns bits for each part, few in total, with a variance of at most `budget`.
 ///
 /// Starts with the bits that each part needs alone, gives the next bit to the part where it reduces
@@ -427,19 +442,12 @@ fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]>
             .find(|&bits| (part.variance)(bits) <= budget)?;
     }
 
-    let total = |bits: &[u32; N]| -> f64 {
-        bits.iter()
-            .zip(parts)
-            .map(|(&b, part)| (part.variance)(b))
-            .sum()
-    };
-    while total(&bits) > budget {
-        let gain = |i: &usize| {
-            let part = &parts[*i];
-            ((part.variance)(bits[*i]) - (part.variance)(bits[*i] + 1)) / part.words.max(1) as f64
-        };
+    while total_variance(parts, &bits) > budget {
         let open = (0..N).filter(|&i| bits[i] < *parts[i].bits.end());
-        let best = open.max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+        let best = open.max_by(|&a, &b| {
+            let gain = parts[a].gain(bits[a]);
+            gain.total_cmp(&parts[b].gain(bits[b]))
+        })?;
         bits[best] += 1;
     }
 
@@ -449,7 +457,7 @@ fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]>
     for i in by_words {
         while bits[i] > *parts[i].bits.start() {
             bits[i] -= 1;
-            if total(&bits) > budget {
+            if total_variance(parts, &bits) > budget {
                 bits[i] += 1;
                 break;
             }

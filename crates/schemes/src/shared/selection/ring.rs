@@ -35,9 +35,6 @@ impl SelectionRing {
     };
 
     /// The tables, with the check of security.
-    ///
-    /// # Errors
-    /// The errors of [`RlweParams::with_secret`].
     pub(super) fn params(&self) -> Result<RlweParams, ParamsError> {
         RlweParams::with_secret(self.literal, self.secret)
     }
