@@ -8,14 +8,14 @@ use crate::{root, source_folders};
 
 /// The most that each metric may count in the whole workspace. Lower a number when its count falls.
 const MAXIMA: &[(StyleMetric, usize)] = &[
-    (StyleMetric::AirlessFunctions, 112),
-    (StyleMetric::Airless, 101),
+    (StyleMetric::AirlessFunctions, 110),
+    (StyleMetric::Airless, 99),
     (StyleMetric::TupleLets, 2),
-    (StyleMetric::Closures, 129),
-    (StyleMetric::ClosuresOnce, 52),
+    (StyleMetric::Closures, 117),
+    (StyleMetric::ClosuresOnce, 44),
     (StyleMetric::FunctionTuples, 27),
-    (StyleMetric::ClosureTuples, 5),
-    (StyleMetric::WideComments, 107),
+    (StyleMetric::ClosureTuples, 3),
+    (StyleMetric::WideComments, 101),
     (StyleMetric::TwinTypes, 196),
     (StyleMetric::TripletTypes, 80),
     (StyleMetric::LongFiles, 0),
