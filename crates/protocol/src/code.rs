@@ -68,7 +68,7 @@ pub const TICKET_USED: &str = "ticket_used";
 /// 503: the ticket is still being prepared.
 pub const NO_TICKET: &str = "no_ticket";
 
-/// What a code means, the same in every response.
+/// Status and title of a code. Every response with the code has both.
 struct Meaning {
     code: &'static str,
     /// The HTTP status.
@@ -86,7 +86,7 @@ impl Meaning {
     }
 }
 
-/// The codes of this module, with their meanings.
+/// Statuses and titles of the codes of this module.
 const MEANINGS: [Meaning; 31] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
@@ -133,7 +133,7 @@ const MEANINGS: [Meaning; 31] = [
     Meaning::of(NO_TICKET, 503, "The ticket is still being prepared"),
 ];
 
-/// The meaning of a scheme's own code.
+/// Status and title of a scheme's own code.
 const REFUSED_BY_SCHEME: Meaning = Meaning::of("", 400, "The scheme refuses the queries or keys");
 
 /// The HTTP status that goes with a code.
@@ -146,7 +146,7 @@ pub(crate) fn title(code: &str) -> &'static str {
     meaning(code).title
 }
 
-/// The meaning of a code. Every code that is not in this module is a scheme's own.
+/// Finds status and title of a code. Every code that is not in this module is a scheme's own.
 fn meaning(code: &str) -> &'static Meaning {
     let known = MEANINGS.iter().find(|meaning| meaning.code == code);
     known.unwrap_or(&REFUSED_BY_SCHEME)

@@ -39,7 +39,7 @@ pub fn evaluation(
 }
 
 /// Returns ln of a bound on E|f|^p in one slot, in units of (n·V)^(p·degree/2), for a polynomial f
-/// with coefficients up to 1; `scale` is ln(n·V)/2.
+/// with coefficients up to 1 of n-dimensional phases with variance V; `scale` is ln(n·V)/2.
 fn ln_moment_of_value(p: usize, variables: usize, degree: usize, scale: f64) -> f64 {
     // E|z|^(p·i) = Γ(1 + p·i/2)·(n·V)^(p·i/2) for a complex Gaussian z. By Minkowski's
     // inequality the p-norm of f is at most the sum of its monomials' p-norms; `all[d]` is the sum

@@ -525,6 +525,13 @@ fn no_line_of_prose_is_too_long() {
         ]
         .map(|name| root().join(name).with_extension("md")),
     );
+    for package in members() {
+        let readme = package.manifest_path.with_file_name("README.md");
+        if readme.is_file() {
+            pages.push(readme.into_std_path_buf());
+        }
+    }
+
     for path in pages {
         let text = fs::read_to_string(&path).unwrap();
         for (number, line) in prose(&text) {
