@@ -3,9 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use crate::support::clients::{
     Client, Query, SMALL, prepared_stateful, registry, start_with, unregistered_at, unregistered_of,
@@ -21,9 +20,15 @@ use tempfile::TempDir;
 /// only. Zero bytes of keys stand for ZipPIR.
 const SERVICE: &str = "PAPIR_REGISTRY_TEST_SERVICE";
 
+/// What a service prints once it serves, before its address.
+const SERVING: &str = "serving ";
+/// What a service prints once it computes an answer that never comes.
+const ANSWERING: &str = "answering";
+
 /// A service in its own process.
 struct Service {
     child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
     url: String,
 }
 
@@ -39,14 +44,25 @@ impl Service {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let url = lines
+            .by_ref()
             .map_while(Result::ok)
-            .find_map(|line| line.split("serving ").nth(1).map(str::to_owned));
-        Self {
-            child,
-            url: url.expect("the service did not start"),
-        }
+            .find_map(|line| line.split(SERVING).nth(1).map(str::to_owned))
+            .expect("the service did not start");
+
+        Self { child, lines, url }
+    }
+
+    /// Waits until a service that never answers computes an answer. The use is then on disk: a status
+    /// counts it as soon as it is committed, which is before.
+    fn wait_for_the_answer(&mut self) {
+        let answers = self
+            .lines
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|line| line.contains(ANSWERING));
+        assert!(answers, "the service ended before it computed an answer");
     }
 
     fn kill(mut self) {
@@ -69,7 +85,13 @@ fn service_process() {
     let mut told = told.splitn(3, ' ');
     let keys_bytes = told.next().unwrap().parse().unwrap();
     let fault = if told.next() == Some("true") {
-        Fault::Wait(Latch::default())
+        let latch = Latch::default();
+        let answers = latch.clone();
+        thread::spawn(move || {
+            answers.wait_for(1);
+            println!("{ANSWERING}");
+        });
+        Fault::Wait(latch)
     } else {
         Fault::Honest
     };
@@ -88,7 +110,7 @@ fn service_process() {
         None,
     );
     let server = start_with(registry(Path::new(directory)), table);
-    println!("serving {}", server.url());
+    println!("{SERVING}{}", server.url());
     // Runs until the parent process is gone.
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
 }
@@ -138,13 +160,12 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     let backup = client.client.save_state(&client.state).unwrap();
     service.kill();
 
-    let service = Service::start(directory.path(), SMALL, true);
+    let mut service = Service::start(directory.path(), SMALL, true);
     let mut client = client.moved_to_url(&service.url);
     let query = client.query(7);
     let stream = send_only(&service, &client, &query);
     // The answer never arrives, but the use is stored.
-    client.wait_for("tickets_used", 1);
-    thread::sleep(Duration::from_millis(10));
+    service.wait_for_the_answer();
     service.kill();
     drop(stream);
 
@@ -204,11 +225,11 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     service.kill();
 
     // Its use is stored, but the answer never arrives.
-    let service = start(true);
+    let mut service = start(true);
     let mut client = client.moved_to_url(&service.url);
     let second = client.query(8);
     let stream = send_only(&service, &client, &second);
-    client.wait_for("tickets_used", 2);
+    service.wait_for_the_answer();
     service.kill();
     drop(stream);
 
