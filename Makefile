@@ -3,7 +3,8 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ray test rust-test test-flaky test-long check lint audit bench docs fuzz msrv publish-dry-run \
+.PHONY: help demo demo-ray test rust-test test-flaky test-long long-tests soak check lint audit bench \
+  docs fuzz msrv publish-dry-run \
   js page js-modules js-test js-test-long demo-page demo-form demo-passwords bindings kotlin kotlin-test \
   debug-program arm-test python-test wheel notebooks site \
   deploy-check alerts-check unit-check chart-check image-check
@@ -52,7 +53,7 @@ test-flaky: ## All tests N times under conditions of strangers: few files, one c
 test-long: ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(SETUP) build lint test long js-test kotlin arm alerts chart image
 	$(MAKE) lint msrv
-	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed::
+	$(MAKE) -j2 soak long-tests
 	$(CARGO) test --locked --workspace timed:: -- --include-ignored --test-threads=1
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) site
@@ -62,6 +63,15 @@ test-long: ## All tests, also those that take minutes; the oldest Rust; a rehear
 	$(MAKE) arm-test
 	$(MAKE) deploy-check
 	$(MAKE) publish-dry-run
+
+# The soak takes half an hour whatever the machine, so the other tests run beside it.
+SOAK := half_an_hour_of_everything_at_once
+
+soak: debug-program ## Half an hour of lookups, registrations and updates of one service at once.
+	$(CARGO) test --locked --workspace --test program $(SOAK) -- --include-ignored
+
+long-tests: debug-program
+	$(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored --skip timed:: --skip $(SOAK)
 
 # The oldest Rust release that papir supports, as in Cargo.toml.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
