@@ -339,6 +339,7 @@ fn check(words: &[u64]) -> Result<Zeroizing<Vec<u64>>, ModulusError> {
         .map_or(0, |last| last + 1);
     let words = &words[..length];
 
+    // Zero has no words left, so the size is checked before the parity reads `words[0]`.
     let bits = integer::bits(words);
     if bits < 2 {
         return Err(ModulusError::TooSmall);

@@ -48,6 +48,7 @@ pub fn automorphism(out: &mut [u32], a: &[u32], e: usize, modulus: Modulus) {
     same_length([out.len(), a.len()]);
     let d = a.len();
     check(d, e);
+    // 2d is a power of two, so a product that wraps keeps its residue modulo 2d.
     let exponents = (0..d).map(|k| k.wrapping_mul(e) & (2 * d - 1));
     for (&coefficient, exponent) in a.iter().zip(exponents) {
         // X^d = −1: exponents from d on change the sign.

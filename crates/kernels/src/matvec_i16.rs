@@ -60,6 +60,7 @@ pub fn pack_planes(values: &[u64], bits: u32, plane_count: usize, out: &mut Vec<
 /// Removes and returns the lowest balanced digit of 11 bits.
 fn next_digit(rest: &mut i64) -> i16 {
     let digit = centre(*rest as u64, PLANE_BITS);
+    // The difference is a multiple of 2^11, so the shift is exact.
     *rest = (*rest - digit) >> PLANE_BITS;
     digit as i16
 }

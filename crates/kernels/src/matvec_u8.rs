@@ -58,6 +58,7 @@ fn centre(value: u32, bits: u32) -> i64 {
 /// Removes and returns the lowest balanced digit of 8 bits.
 fn next_digit(rest: &mut i64) -> i8 {
     let digit = *rest as i8;
+    // The difference is a multiple of 2^8, so the shift is exact.
     *rest = (*rest - i64::from(digit)) >> PLANE_BITS;
     digit
 }

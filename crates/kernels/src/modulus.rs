@@ -50,6 +50,7 @@ impl Modulus {
             q >= 2 && q < 1 << 30,
             "the modulus must be from 2 to 2^30 - 1"
         );
+        // q is at least 2^(bits − 1), so `ratio` is at most 2^(bits + 1) ≤ 2^31 and fits its word.
         let bits = u32::BITS - q.leading_zeros();
         Self {
             q,
@@ -99,6 +100,7 @@ impl Modulus {
     #[inline(always)]
     pub const fn mul(self, a: u32, b: u32) -> u32 {
         let product = a as u64 * b as u64;
+        // The product is below 2^(2·bits), so its part is below 2^(bits + 1) ≤ 2^31.
         let high = (product >> (self.bits - 1)) as u32;
         let quotient = (high as u64 * self.ratio as u64) >> (self.bits + 1);
         let rest = (product as u32).wrapping_sub((quotient as u32).wrapping_mul(self.q));

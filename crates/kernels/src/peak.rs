@@ -45,6 +45,7 @@ fn rate(work: impl Fn(&[i32; WORDS]) -> i64) -> f64 {
         for _ in 0..ROUNDS {
             black_box(work(black_box(&words)));
         }
+        // Interrupts and other programs only slow a trial down, so the fastest one is the closest.
         least = least.min(start.elapsed().as_secs_f64());
     }
 

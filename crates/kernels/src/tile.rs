@@ -123,6 +123,7 @@ pub(crate) fn gather_rows<T: Copy, const H: usize>(
         }
     }
 
+    // The cells after the last whole square, of which the last one may have fewer columns.
     for (k, cells) in cells.iter().enumerate().skip(squares.len() * SIDE) {
         for (row, cell) in out.chunks_exact_mut(columns).zip(cells) {
             let row = &mut row[k * H..];
@@ -174,6 +175,7 @@ fn span<T, const H: usize>(tile: &[T], first: usize, columns: usize) -> &[[T; H]
     assert_eq!(tile.len() % (ROWS * H), 0, "a tile of whole cells");
     let (cells, _) = tile.as_chunks::<H>();
     let total = cells.len() / ROWS;
+    // Compared by a difference below, as the sum of both could overflow.
     let wanted = columns.div_ceil(H);
     assert!(
         first <= total && wanted <= total - first,

@@ -76,6 +76,8 @@ fn sum<const P: usize>(
     unsafe {
         let mut sums = [[[vreinterpretq_s32_u32(zero); 2]; SLAB]; P];
 
+        // A lane gets one product of at most 2^25 for each pair of columns. Two lanes of 31 pairs
+        // add up to 62·2^25 < 2^31.
         for (columns, digits) in tile.chunks_exact(SLABS).zip(digits) {
             ahead.step(tile);
             let words = Neon

@@ -24,6 +24,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (cells, _) = tiles.as_chunks::<4>();
     let (registers, _) = cells.as_chunks::<4>();
     let (columns, _) = registers.as_chunks::<REGISTERS>();
+    // Once for all groups: it depends on the query alone.
     let missing = missing(digits);
 
     for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(ROWS)) {

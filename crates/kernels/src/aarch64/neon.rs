@@ -40,6 +40,7 @@ impl Lanes<4> for Neon {
             let a = vreinterpretq_s16_u32(a);
             let b = vreinterpretq_s16_u32(b);
             let low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+            // A pair reaches 2^31 only if all four words are −32768, and then wraps, as defined.
             let pairs = vpaddq_s32(low, vmull_high_s16(a, b));
             vaddq_u32(sum, vreinterpretq_u32_s32(pairs))
         }

@@ -97,6 +97,7 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
         fill_table(engine, &mut table, &x);
 
         for k in (0..windows).rev() {
+            // The highest window replaces the base: nothing has to be squared before it.
             if k + 1 == windows {
                 select(
                     engine.backend(),
@@ -119,6 +120,7 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
             engine.multiply(&mut x, &factor.0);
         }
 
+        // An exponent without bits has selected no power. The first entry of the table is one.
         if windows == 0 {
             x.0.copy_from_slice(&table.0[..limbs]);
         }
@@ -134,6 +136,7 @@ fn fill_table<E: Engine<N>, const N: usize>(
 ) {
     let limbs = x.0.len();
     let mut power = Group::zero(limbs);
+    // A single element fills all lanes.
     load(engine, &mut power, 1, |_| engine.field().one());
     for entry in table.0.chunks_exact_mut(limbs) {
         entry.copy_from_slice(&power.0);
@@ -187,6 +190,7 @@ fn enter_block<E: Engine<N>, const N: usize>(
     words: usize,
     elements: &mut [u64],
 ) {
+    // These are copies, since `multiply` borrows the engine that holds the constants.
     let [entry, step, one] = {
         let field = engine.field();
         [field.entry(), field.step(), field.one()].map(|constant| Zeroizing::new(constant.to_vec()))
@@ -201,6 +205,8 @@ fn enter_block<E: Engine<N>, const N: usize>(
         if k + 1 < pieces {
             multiply(engine, elements, |_| &step);
         }
+        // A piece fits a digit but may exceed the root: its product with R² is reduced all the
+        // same.
         split_pieces(engine.field(), integers, words, k * piece_words, &mut piece);
         multiply(engine, &mut piece, |_| &entry);
         add_digits(engine.field(), elements, &piece);
@@ -250,6 +256,7 @@ pub(super) fn leave<E: Engine<N>, const N: usize>(
         let values = digits.chunks_exact(field.parts() * root_words);
 
         for (integer, digits) in integers.chunks_exact_mut(words).zip(values) {
+            // An ordinary modulus has one digit: `high` is empty, and the product adds nothing.
             let (low, high) = digits.split_at(root_words);
             sum.fill(0);
             sum[..root_words].copy_from_slice(low);
@@ -306,6 +313,7 @@ fn plain_digits<E: Engine<N>, const N: usize>(
         let digits = digits
             .chunks_exact_mut(words)
             .zip(limbs.chunks_exact(field.limbs()));
+        // A low digit that equals the root becomes zero and carries one into the high digit.
         digits.fold(0, |carry, (digit, limbs)| {
             radix::join(limbs, field.limb_bits(), digit);
             let top = integer::add_bit(digit, carry);

@@ -115,6 +115,7 @@ impl Field {
         let r = self.limbs * self.radix.bits() as usize;
         let piece = self.piece_words() * 64;
 
+        // A piece has at most the bits of R, so one run of doublings passes all three powers.
         let mut power = Power::one(&self.root, self.parts);
         power.double(r);
         self.one = power.element(self);

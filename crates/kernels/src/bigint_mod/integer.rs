@@ -47,6 +47,8 @@ pub(super) fn add_bit(words: &mut [u64], bit: u64) -> u64 {
 ///
 /// Returns 1 if it subtracted, otherwise 0. The result must fit the words.
 pub(super) fn subtract_once(words: &mut [u64], top: u64, modulus: &[u64]) -> u64 {
+    // The first pass finds only the sign. The second one subtracts the modulus or zero, so neither
+    // branches on a secret.
     let borrow = words
         .iter()
         .zip(modulus)
@@ -66,6 +68,7 @@ pub(super) fn add_product(out: &mut [u64], x: &[u64], y: &[u64]) {
     for (i, &x) in x.iter().enumerate() {
         let (low, high) = out[i..].split_at_mut(y.len());
         let carry = low.iter_mut().zip(y).fold(0, |carry, (out, &y)| {
+            // No sum overflows: (2⁶⁴ − 1)² + 2·(2⁶⁴ − 1) = 2¹²⁸ − 1.
             let sum = u128::from(x) * u128::from(y) + u128::from(*out) + u128::from(carry);
             *out = sum as u64;
             (sum >> 64) as u64

@@ -46,6 +46,8 @@ impl<'a> Sums<'a> {
         });
         let quotient = (sum * self.inverse - 0.5).floor() as i64;
 
+        // The carry is signed: a partial sum may be negative although the total is not. Scales are
+        // below 2^30 and the quotient below (N + 1)·2^31, so the products of N limbs fit 127 bits.
         let mask = u64::MAX >> (64 - self.bits);
         let mut carry = 0i128;
         for (k, (out, modulus)) in acc.iter_mut().zip(self.modulus).enumerate() {

@@ -67,6 +67,7 @@ impl Gadget2 {
         let inverse = inverse_modulo(q1, q2).filter(|_| is_supported(q1) && is_supported(q2));
         let inverse = inverse.ok_or(GadgetError::Moduli { q1, q2 })?;
 
+        // The top digit takes all that the others leave, and has to fit a signed word.
         let half = u64::from(q1) * u64::from(q2) / 2;
         let digits =
             Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(half) < 1 << 31);
@@ -123,6 +124,8 @@ impl Gadget2 {
     pub(crate) fn shifted(&self, r1: u32, r2: u32) -> u64 {
         let q1 = u64::from(self.q1);
         let q2 = self.q2;
+        // `lift` is at least q₁ > r₁ and below q₁ + q₂ < 2³¹, so the word is positive and below
+        // 2³².
         let lazy = self.inverse.mul_lazy(r2 + self.lift - r1, q2);
         let garner = lazy.min(lazy.wrapping_sub(q2));
         self.digits

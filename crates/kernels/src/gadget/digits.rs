@@ -69,6 +69,8 @@ impl Digits {
     /// The top digit of a shifted word.
     #[inline(always)]
     pub(crate) fn top_digit(&self, shifted: u64) -> i64 {
+        // The bias of 2⁶² exceeds every centred integer, at most 2⁵⁹ in absolute value. So the word
+        // is positive, and the shift rounds negative integers down, too.
         let shift = top_shift(self.log_base, self.drop, self.levels);
         (shifted >> shift) as i64 - (BIAS >> shift) as i64
     }

@@ -95,6 +95,8 @@ impl NttTable {
         }
 
         let inverse_roots = Roots::new(&inverses, q);
+        // The last stage of the inverse also divides by d, which saves a pass over the
+        // coefficients. q is prime, so d^(q − 2) is 1/d.
         let scale = pow(d as u32 % q, u64::from(q) - 2, q);
         let last = mul(scale, inverse_roots.values[1], q);
 
@@ -138,6 +140,7 @@ fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
     if q >= 1 << 30 || !is_odd_prime(q) {
         return Err(NttError::Modulus { found: q });
     }
+    // d is a power of two, so ψ^d = −1 makes the order of ψ exactly 2d.
     if psi >= q || pow(psi, d as u64, q) != q - 1 {
         return Err(NttError::Root {
             found: psi,
@@ -150,6 +153,7 @@ fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
 
 /// Trial division, which is fast enough for a q below 2³⁰. q is public.
 fn is_odd_prime(q: u32) -> bool {
+    // The last factor tried is below 2¹⁵ + 2, so no square overflows.
     let odd_factors = (3u32..).step_by(2).take_while(|f| f * f <= q);
     q >= 3 && q % 2 == 1 && odd_factors.into_iter().all(|f| !q.is_multiple_of(f))
 }

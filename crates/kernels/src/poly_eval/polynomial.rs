@@ -62,7 +62,10 @@ impl Polynomial {
             "number of coefficients"
         );
 
+        // A term passes one reduction with its row and one with each level above, each of which
+        // divides by 2^32. `Places` has a row for the last of at least one factor.
         let word = modulus.reduce(1 << 32);
+        // Rows have (D + v)/D terms on average here and (D + v)/v otherwise: longer ones if D < v.
         let by_places = (1..variables).contains(&degree) && variables <= MAX_PLACES;
         let levels = if by_places { degree } else { variables };
         let scale = (0..levels).fold(1, |scale, _| modulus.mul(scale, word));
@@ -87,6 +90,7 @@ pub fn terms(variables: usize, degree: usize) -> Option<usize> {
     let few = variables.min(degree) as u128;
     let many = variables.max(degree) as u128;
     (1..=few)
+        // A product of i consecutive numbers is a multiple of i!, so every division is exact.
         .try_fold(1u128, |terms, i| Some(terms.checked_mul(many + i)? / i))
         .and_then(|terms| usize::try_from(terms).ok())
 }

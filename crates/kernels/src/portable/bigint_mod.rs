@@ -138,6 +138,7 @@ fn square_by<R: Rows>(rows: R, field: &Field, sums: &mut [u64], x: &[u64], out: 
     add_square(rows, low, &x[..n]);
     if field.parts() == 2 {
         high.fill(0);
+        // The cross products a·b and b·a are equal: one of them, doubled.
         add_product(rows, high, &x[..n], &x[n..]);
         double(high);
     }
@@ -159,6 +160,7 @@ fn reduce_digits<R: Rows>(
     reduce(rows, field, low);
     out_low.copy_from_slice(&low[n..2 * n]);
     if field.parts() == 2 {
+        // The reduction of the low digit has left its quotient in the lowest n words.
         subtract(high, &low[..n]);
         reduce(rows, field, high);
         out_high.copy_from_slice(&high[n..2 * n]);
@@ -179,8 +181,10 @@ fn reduce<R: Rows>(rows: R, field: &Field, sums: &mut [u64]) {
     for i in (0..n - 1).step_by(2) {
         let row = &mut sums[i..i + n + 2];
         let first = row[0].wrapping_mul(inverse);
+        // The second quotient depends on the row after the first one, of which one word is enough.
         let second = second_word(row, root, first).wrapping_mul(inverse);
         carry = rows.add_two_rows(row, root, [first, second], carry);
+        // Both words are zero now, and make room for the quotient.
         (row[0], row[1]) = (first, second);
     }
 
@@ -235,6 +239,7 @@ fn add_square<R: Rows>(rows: R, sums: &mut [u64], x: &[u64]) {
     for i in 0..n {
         let row = &mut sums[2 * i + 1..=i + n];
         let rest = &x[i + 1..];
+        // Word i + n is still zero, as earlier rows end before it: the carry is stored, not added.
         row[rest.len()] = rows.add_row(&mut row[..rest.len()], rest, x[i]);
     }
 

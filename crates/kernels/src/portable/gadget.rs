@@ -87,6 +87,8 @@ pub(crate) fn centre(out: &mut [i32], residues: &[u32], modulus: Modulus) {
     let q = modulus.value() as i32;
     let half = modulus.value() as i32 / 2;
     for (out, &residue) in out.iter_mut().zip(residues) {
+        // All ones if the residue exceeds q/2: both are below 2³⁰, so the difference keeps its
+        // sign.
         let above = (half - residue as i32) >> 31;
         *out = residue as i32 - (q & above);
     }

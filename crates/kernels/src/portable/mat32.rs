@@ -42,6 +42,7 @@ fn add_slab(tile: &[[i32; ROWS]], ys: [&[i32]; 2], first: usize, outs: [&mut [i6
         for ((sums, y_sum), y) in sums.iter_mut().zip(&mut y_sums).zip([y0, y1]) {
             *y_sum = y_sum.wrapping_add(i64::from(y));
             for (sum, value) in sums.iter_mut().zip(values) {
+                // Both factors are below 2^32, so the product fits. The sums wrap.
                 *sum = sum.wrapping_add(value * raise(y));
             }
         }

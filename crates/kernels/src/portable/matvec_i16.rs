@@ -159,6 +159,7 @@ pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize>
 ) {
     let words = lanes.store_all(sums);
     for (l, out) in out.iter_mut().enumerate() {
+        // The sums are modulo 2^64, so bits that the shifts push out do not count.
         let planes = words
             .iter()
             .rev()

@@ -45,6 +45,7 @@ pub(crate) fn in_halves(
             }
         }
 
+        // The halves are joined once for a group: sums modulo 2^64 need no reduction before.
         for (out, sums) in outs.iter_mut().zip(&sums) {
             join(&mut out[group * ROWS..][..ROWS], sums, bits);
         }

@@ -121,6 +121,8 @@ fn butterfly<W: Words>(
     scratch: &mut [W::Word],
     words: W,
 ) {
+    // The rotated differences go to `scratch`: a run of them would overwrite words of `v` that the
+    // other run still reads.
     let (out_split, in_split, negate_wrapped) = runs(u.len(), shift);
     let (out_low, out_high) = scratch.split_at_mut(out_split);
     let (u_low, u_high) = u.split_at_mut(in_split);
@@ -185,6 +187,7 @@ fn stage<W: Words>(
     scratch: &mut [W::Word],
     words: W,
 ) {
+    // A block of n polynomials is transformed by the powers of X^(2d/n).
     let step = 2 * d / (block / d);
     for block in polys.chunks_exact_mut(block) {
         let (low, high) = block.split_at_mut(block.len() / 2);

@@ -43,6 +43,7 @@ pub(crate) fn forward_lazy<T: Butterflies>(table: &T, x: &mut [T::Word]) {
     while half > 0 {
         let first = table.degree() / (2 * half);
         for (i, block) in x.chunks_exact_mut(2 * half).enumerate() {
+            // In bit-reversed order, a stage of b blocks has its roots at b to 2b − 1.
             let w = table.root(first + i);
             on_halves(block, |u, v| table.forward(u, v, w));
         }
@@ -101,6 +102,7 @@ impl Butterflies for NttTable {
     #[inline(always)]
     fn forward(&self, u: u32, v: u32, w: Factor) -> (u32, u32) {
         let sum = subtract_once(u, 2 * self.q);
+        // Both terms are below 2q, and q is below 2³⁰: neither result overflows its word.
         let product = w.mul_lazy(v, self.q);
         (sum + product, sum + 2 * self.q - product)
     }

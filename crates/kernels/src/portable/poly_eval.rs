@@ -43,6 +43,7 @@ pub(crate) fn evaluate(polynomial: &Polynomial, points: &[u32], out: &mut [u32])
 /// x·2⁻³² modulo q, below x·2⁻³² + q.
 #[inline(always)]
 fn reduce(x: u64, polynomial: &Polynomial) -> u64 {
+    // x is at most 192·q² and the product below 2³²·q: their sum is below 208·2⁵⁶ < 2⁶⁴.
     let factor = low(low(x) * u64::from(polynomial.negated_inverse));
     (x + factor * u64::from(polynomial.q)) >> 32
 }

@@ -48,6 +48,7 @@ pub(crate) fn finish(
     target: Modulus,
 ) {
     for ((out, &word), &quotient) in out.iter_mut().zip(words).zip(quotients) {
+        // There are 6,542 primes below 2¹⁶, each with a quotient below 2⁵⁰: their sum is below 2⁶³.
         let whole = (quotient + (1 << (QUOTIENT_BITS - 1))) >> QUOTIENT_BITS;
         let taken = target.mul(target.reduce(whole), product);
         *out = target.sub(target.reduce(word), taken);
@@ -70,6 +71,7 @@ pub(crate) fn combine(out: &mut [u16], coefficients: &[u16], powers: &[u16], p: 
         for (&coefficient, row) in rows() {
             let powers = &row.as_chunks::<BLOCK>().0[block];
             for (sum, &power) in sums.iter_mut().zip(powers) {
+                // At most 256 products of residues below 2¹²: the sum is below 2³².
                 *sum += u32::from(coefficient) * u32::from(power);
             }
         }

@@ -50,6 +50,7 @@ pub(crate) fn dot(out: &mut [u64], a: &[u64], b: &[u64], modulus: Modulus) {
             let a = &a[block * BLOCK..][..out.len()];
             let b = &b[block * BLOCK..][..out.len()];
             for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
+                // At most 2¹¹ products below 4q² < 2¹⁰²: the sum is below the 2¹¹⁶ of `reduce_sum`.
                 *sum = sum.wrapping_add(u128::from(a) * u128::from(b));
             }
         }
@@ -126,6 +127,7 @@ pub(crate) fn from_signed(out: &mut [u64], words: &[i32], modulus: Modulus) {
 
     if q > 1 << 31 {
         for (out, &word) in out.iter_mut().zip(words) {
+            // A word is at least −2³¹ > −q, so adding q once is enough.
             let word = i64::from(word);
             *out = (word as u64).wrapping_add(q & (word >> 63) as u64);
         }

@@ -12,6 +12,7 @@ pub(crate) fn pack(out: &mut [u8], words: &[u64]) {
     for (out, words) in groups {
         *out = [0; GROUP_BYTES];
         for (&(first, shift), &word) in PLACES.iter().zip(words) {
+            // Neighbouring words share bytes, so their bits are combined.
             let place = &mut out[first..first + 8];
             for (place, byte) in place.iter_mut().zip(((word & MASK) << shift).to_le_bytes()) {
                 *place |= byte;

@@ -38,6 +38,7 @@ impl Shortest {
     pub fn apply(self, word: u32) -> u16 {
         let lazy = self.one.mul_lazy(word, self.p);
         let residue = lazy.min(lazy.wrapping_sub(self.p));
+        // The shortest lift of a word above q/2 is the word less q.
         let negative = residue.wrapping_sub(if word > self.half { self.wrapped } else { 0 });
         negative.min(negative.wrapping_add(self.p)) as u16
     }

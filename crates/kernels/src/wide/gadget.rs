@@ -26,6 +26,7 @@ impl Gadget {
             return Err(GadgetError::WideModulus { q });
         }
 
+        // The top digit takes all that the others leave, and has to fit a signed word.
         let digits =
             Digits::new(log_base, drop, levels).filter(|digits| digits.top_bound(q / 2) < 1 << 31);
         digits

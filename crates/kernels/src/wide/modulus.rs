@@ -159,6 +159,7 @@ impl Modulus {
     pub(crate) const fn reduce_sum(self, x: u128) -> u64 {
         let upper = (x >> DIGIT) as u64;
         let quotient = high(upper, self.fold_quotient);
+        // The difference is below 2q, so the low words of both products are enough.
         let folded = upper
             .wrapping_mul(self.fold)
             .wrapping_sub(quotient.wrapping_mul(self.q));

@@ -8,6 +8,7 @@ pub fn is_prime(n: u64) -> bool {
     if n < 2 || BASES.iter().any(|&p| n.is_multiple_of(p)) {
         return BASES.contains(&n);
     }
+    // n is odd here, since 2 is one of the bases, so n − 1 has at least one factor of two.
     let twos = (n - 1).trailing_zeros();
     BASES.iter().all(|&base| {
         let mut x = pow(base, (n - 1) >> twos, n);

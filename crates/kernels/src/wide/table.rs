@@ -151,6 +151,7 @@ fn check(q: u64, psi: u64, d: usize) -> Result<(), NttError> {
     if q >= 1 << 50 || q == 2 || !is_prime(q) {
         return Err(NttError::Modulus { found: q });
     }
+    // d is a power of two, so ψ^d = −1 makes the order of ψ exactly 2d.
     if psi >= q || pow(psi, d as u64, q) != q - 1 {
         return Err(NttError::Root {
             found: psi,

@@ -78,6 +78,7 @@ fn flush<L: WideLanes<N>, const N: usize, const S: usize>(
         let (pairs, _) = out.as_chunks_mut::<2>();
         for (i, pair) in pairs.iter_mut().enumerate() {
             for (out, words) in pair.iter_mut().zip(halves) {
+                // A lane of 64 bits was stored as two words, the low one first.
                 let sum = u64::from(words[2 * i]) | u64::from(words[2 * i + 1]) << 32;
                 *out = out.wrapping_add(sum as i64);
             }

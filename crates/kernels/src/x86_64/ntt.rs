@@ -76,6 +76,8 @@ pub(super) fn inverse<L: WideLanes<N>, const N: usize>(
         field.one_factor(table.scale),
         field.one_factor(table.scaled_root),
     ];
+    // Pairs of stages start at the bottom here, so an odd stage is left for the end. The last stage
+    // also divides by d.
     if 2 * half == vectors.len() {
         on_quarters(field.lanes, vectors, Last(Tree::new(field, roots, 1), last));
     } else {

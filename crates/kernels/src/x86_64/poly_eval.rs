@@ -102,6 +102,7 @@ fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
     let lanes = field.lanes;
     let mut words = Block::<N, S>::ZERO;
     fill(&mut words, points);
+    // The reduction of a product by 2⁶⁴ leaves the point times 2³², its Montgomery form.
     let square = lanes.splat(field.polynomial.square);
     let mut factors = lanes.load_all(&words.0);
     for factor in &mut factors {

@@ -126,6 +126,7 @@ pub(super) fn inverse<F: InverseButterflies>(field: F, vectors: &mut [F::Words])
         stages -= taken;
     }
 
+    // The last pass also divides by d and reduces, so it is one of its own.
     match stages {
         1 => on_parts(field, vectors, &Last(field, tree::<F, 1>(field, 1))),
         2 => on_parts(field, vectors, &Last(field, tree::<F, 3>(field, 1))),
@@ -282,6 +283,8 @@ impl<F: InverseButterflies, const NEGATE: bool> Stages<F::Vector, 8>
         let (b, g) = field.inverse::<NEGATE>((b, g), root);
         let (c, h) = field.inverse::<NEGATE>((c, h), root);
         let (e, i) = field.inverse::<NEGATE>((e, i), root);
+        // Only a and b are sums of sums. The others have passed a product in one of the last two
+        // stages.
         [field.settle(a), field.settle(b), c, e, f, g, h, i]
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn bytes<U: Unit>(
     let queries = Queries::of_bytes(queries, quads, planes);
     let mut blocks = zeroed(quads);
     for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
+        // Blocks have 16 quads each. The quads after the last one stay zero and add nothing.
         blocks.as_flattened_mut()[..quads].copy_from_slice(tile.as_chunks().0);
         queries.add::<_, false>(unit, &blocks, 0, outs, group * ROWS);
     }
@@ -65,6 +66,7 @@ pub(crate) fn words<U: Unit>(
     let queries = Queries::of_words(queries, pairs, planes);
     let mut blocks = zeroed(pairs.div_ceil(2));
     for (group, tile) in tiles.chunks_exact(pairs * 2 * ROWS).enumerate() {
+        // A word is its low byte, unsigned, plus 2^8 times its high byte, which has the sign.
         split(tile, &mut blocks, |word| word as u8);
         queries.add::<_, false>(unit, &blocks, 0, outs, group * ROWS);
         split(tile, &mut blocks, |word| (word >> 8) as u8);
@@ -166,6 +168,7 @@ fn digits_of_words(query: &[i16], planes: usize) -> Vec<[i8; 8]> {
 /// The balanced digits of 8 bits of a value, lowest first.
 fn balanced(mut value: i64) -> [i8; 8] {
     std::array::from_fn(|_| {
+        // The difference to the digit is a multiple of 2^8, so the shift is exact.
         let digit = value as i8;
         value = (value - i64::from(digit)) >> 8;
         digit

@@ -42,6 +42,8 @@ impl Amx {
     /// Asks the CPU and the system, and checks a product. The answer is found once.
     pub(crate) fn detect() -> Option<Self> {
         static FOUND: OnceLock<bool> = OnceLock::new();
+        // Each check permits the next one: `xgetbv` needs a CPU and system with AVX-512, and tiles
+        // fault until the system has permitted them.
         let found = FOUND.get_or_init(|| {
             in_cpu() && saved_by_system() && permitted() && agrees(&mut Loaded::new(Self(())))
         });

@@ -44,6 +44,8 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     {
         let (low, high) = out.split_at_mut(ROWS);
         for (block, digits) in tile.chunks(BLOCK_QUADS).zip(digits.chunks(BLOCK_QUADS)) {
+            // Every register steps once for each quad, so a block prefetches each quad of the next
+            // block once.
             let mut ahead = Ahead::new(REGISTERS);
             let rows = low.chunks_exact_mut(8).zip(high.chunks_exact_mut(8));
             for (register, (low, high)) in rows.enumerate() {

@@ -160,6 +160,7 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u64]) {
     let first = Direction::<true>::new(Lanes::new(), table, &table.roots);
     let direction = Direction::<false>::new(Lanes::new(), table, &table.roots);
     let (vectors, _) = x.as_chunks_mut();
+    // The first pass reads words. The others read the doubles that it leaves in their places.
     wide_ntt::forward(first, direction, vectors);
     let (blocks, _) = vectors.as_chunks_mut();
     let first = blocks.len();
@@ -263,6 +264,7 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u64]) {
     let (vectors, _) = x.as_chunks_mut();
     let (blocks, _) = vectors.as_chunks_mut();
     let first = blocks.len();
+    // The stages that follow take odd blocks negated, as the v of their butterflies.
     for (i, [even, odd]) in blocks.as_chunks_mut().0.iter_mut().enumerate() {
         inverse_block::<false>(direction, even, first + 2 * i);
         inverse_block::<true>(direction, odd, first + 2 * i + 1);

@@ -418,6 +418,8 @@ impl<'a> Reduction<'a> {
         for at in (0..out.len()).step_by(BLOCK) {
             let mut columns = Columns::zero(cpu);
             terms.add_lower(cpu, &mut columns, at);
+            // `quotient` holds the new quotient before `at` and the old one from there on, which is
+            // read before `divide` overwrites it.
             if high {
                 columns.subtract(cpu, &quotient[at..at + BLOCK]);
             }

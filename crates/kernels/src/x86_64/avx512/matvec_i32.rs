@@ -36,6 +36,7 @@ pub(crate) fn pass_many(
         return in_halves(tiles, cols, ys, bits, outs, pass);
     }
 
+    // Tiles of equal size: 13 vectors make tiles of 7 and 6, not of 12 and 1.
     let tile = ys.len().div_ceil(ys.len().div_ceil(MAX_VECTORS));
     let interleaved: Vec<Vec<u64>> = ys.chunks(tile).map(|ys| interleave(ys, cols)).collect();
     let (words, _) = tiles.as_chunks::<LANES>();

@@ -60,6 +60,7 @@ fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [Sums<P>; 2
             let highs = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), half);
             for (p, &x) in digits.iter().enumerate() {
                 let x = lanes.splat(x);
+                // This product does not saturate: sums wrap modulo 2^32, as the definition says.
                 low[p][i] = _mm512_dpbusd_epi32(low[p][i], lows, x);
                 high[p][i] = _mm512_dpbusd_epi32(high[p][i], highs, x);
             }

@@ -49,6 +49,7 @@ fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [[__m512i; 
         for (sums, &x) in sums.iter_mut().zip(digits) {
             let x = lanes.splat(x);
             for (sum, &bytes) in sums.iter_mut().zip(&bytes) {
+                // This product does not saturate: sums wrap modulo 2^32, as the definition says.
                 *sum = _mm512_dpbusd_epi32(*sum, bytes, x);
             }
         }

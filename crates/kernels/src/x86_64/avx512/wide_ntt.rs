@@ -263,6 +263,7 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u64]) {
     let (vectors, _) = x.as_chunks_mut();
     let (blocks, _) = vectors.as_chunks_mut();
     let first = blocks.len();
+    // The stages that follow take odd blocks negated, as the v of their butterflies.
     for (i, [even, odd]) in blocks.as_chunks_mut().0.iter_mut().enumerate() {
         inverse_block::<false>(direction, even, first + 2 * i);
         inverse_block::<true>(direction, odd, first + 2 * i + 1);
@@ -283,10 +284,12 @@ fn inverse_block<const NEGATE: bool>(
     inverse_pairs(direction, &mut pairs, direction.of_pairs::<8>(index));
     inverse_pairs(direction, &mut pairs, direction.of_pairs::<4>(index));
     inverse_pairs(direction, &mut pairs, direction.of_pairs::<2>(index));
+
     let mut x = x;
     for (k, pair) in pairs.into_iter().enumerate() {
         let (a, b) = direction.pick(pair, &SPLIT);
         x[2 * k] = a;
+        // The next stage gets its v negated: from [0, 2q) to (0, 2q].
         x[2 * k + 1] = direction.field.lanes.sub(direction.field.twice, b);
     }
     let x = Inverse::<_, _, NEGATE>(direction, wide_ntt::tree(direction, index)).apply(x);
