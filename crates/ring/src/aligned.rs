@@ -72,6 +72,7 @@ impl<W: Word> DerefMut for Aligned<W> {
 impl<W: Word> Zeroize for Aligned<W> {
     /// Erases the words and empties the list.
     fn zeroize(&mut self) {
+        // The rest of the last line was never written, so it holds nothing to erase.
         self.deref_mut().iter_mut().for_each(Zeroize::zeroize);
         self.lines = Vec::new();
         self.length = 0;

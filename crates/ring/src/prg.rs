@@ -92,6 +92,8 @@ impl Expander {
             "modulus {modulus}: expected 1 to 2^31 - 1"
         );
         let mask = modulus.next_power_of_two() - 1;
+        // The modulus exceeds half of the mask's range, so at least every second word is kept on
+        // average.
         keep_below(modulus, out, &mut [0; BATCH], |batch| {
             self.uniform_bits(batch);
             batch.iter_mut().for_each(|word| *word &= mask);
@@ -133,6 +135,7 @@ fn keep_below<W: Copy + PartialOrd>(
         draw(batch);
         for &word in &*batch {
             out[done] = word;
+            // A rejected word is overwritten by the next one.
             done += usize::from(word < bound);
             if done == out.len() {
                 break;

@@ -72,6 +72,7 @@ pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
 pub fn ntt_primes_below(bound: u32, d: usize, count: usize) -> Vec<u32> {
     let step = 2 * d.max(1) as u64;
     let top = (u64::from(bound.max(2)) - 2) / step * step + 1;
+    // `top` is the largest number below the bound that is 1 modulo 2d. The number 1 is left out.
     let candidates =
         std::iter::successors(Some(top), |q| q.checked_sub(step)).take_while(|&q| q > step);
     candidates

@@ -71,6 +71,7 @@ impl Ring {
         }
 
         let tables = [ntt_table(primes[0], degree)?, ntt_table(primes[1], degree)?];
+        // Fermat's theorem gives the inverse only modulo a prime, which was checked above.
         let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1])) as u32;
 
         Ok(Self {

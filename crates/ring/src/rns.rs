@@ -32,6 +32,7 @@ impl RnsRing {
             return Err(RingError::NotPrime(0));
         }
 
+        // A prime p given twice would leave residues that determine numbers only modulo Q/p.
         for (i, &prime) in primes.iter().enumerate() {
             if !is_ntt_prime(prime) {
                 return Err(RingError::NotPrime(prime));

@@ -118,6 +118,8 @@ impl Gaussian {
 pub fn ternary(rng: &mut dyn CryptoRng, out: &mut [i32]) {
     with_words(rng, out, |words, out| {
         for (out, &word) in out.iter_mut().zip(words) {
+            // The high word of three times the word is 0, 1 or 2, without a division, whose time
+            // may depend on the word.
             *out = ((u128::from(word) * 3) >> 64) as i32 - 1;
         }
     });
@@ -209,6 +211,7 @@ fn exp_of_minus(x: f64) -> u128 {
     let mut even = 0u128;
     let mut odd = 0u128;
     let mut term = 1u128 << 127;
+    // A term is at most a sixteenth of the one before, so the loop ends within 33 rounds.
     for i in 0u128.. {
         if term == 0 {
             break;
