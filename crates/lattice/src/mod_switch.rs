@@ -30,6 +30,7 @@ impl PowerSwitch {
 
     /// Returns round(x·2^k / q) mod 2^k for x < q, without division or branch.
     pub fn down(&self, x: u64) -> u64 {
+        // The reciprocal is below 2^64, since 2^k is below q: its product with x fits 128 bits.
         let estimate = ((u128::from(x) * self.reciprocal) >> 64) as u64;
         // The estimate is at most 1 too small, so the remainder is below 2q; it is exact modulo
         // 2^64.
@@ -51,6 +52,7 @@ impl PowerSwitch {
 /// Returns round(x·to / from) modulo `to` for x < from, for any moduli below 2⁶².
 pub fn switch(x: u64, from: u64, to: u64) -> u64 {
     let rounded = (u128::from(x) * u128::from(to) + u128::from(from / 2)) / u128::from(from);
+    // The quotient rounds to at most `to`, which stands for zero.
     rounded as u64 % to
 }
 

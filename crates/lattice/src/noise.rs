@@ -210,6 +210,7 @@ impl Tails {
         match self {
             Self::Gaussian => gaussian,
             Self::Products { .. } => {
+                // The tail is longer than a Gaussian's, whose deviations are therefore too few.
                 let mut few = gaussian;
                 let mut enough = 2.0 * gaussian;
                 while self.nats(enough) < nats {
@@ -328,6 +329,8 @@ impl Chernoff<'_> {
         let products = self.products.iter().map(|products| products.total());
         let most = self.threshold / (self.variance + products.sum::<f64>());
         let mut low = 0.0;
+        // The slope is not negative at `most`, and the exponent grows without bound towards
+        // 1/√widest: the zero of the slope lies below both.
         let mut high = most.min((1.0 - 1e-12) / widest.sqrt());
 
         // The exponent is convex in λ: its slope has one zero. Any λ gives a bound, and the zero

@@ -71,6 +71,7 @@ impl ResponseBits {
     pub fn first_phase(self, secret: &SecretKey, mask: &[u64], body: u64) -> u64 {
         let s = secret.coefficients();
         // Wrapping is exact: the inner product counts modulo 2^a only, and 2^a divides 2^64.
+        // Coefficient 0 of a·s is a₀·s₀ − Σ aᵢ·s_{d−i}, since X^d is −1.
         let rest = mask[1..].iter().zip(s[1..].iter().rev());
         let sum = rest
             .map(|(&a, &s)| product(a, s))
@@ -119,6 +120,8 @@ impl ResponseBits {
         for &phase in phases.iter() {
             // Phase and p are below 2³², so the sum stays below 2⁶⁴.
             let shifted = phase * plaintext.modulus + half;
+            // Every phase is tested, without a branch: the time must not tell which error is too
+            // large.
             within &= (shifted & (2 * half - 1)).abs_diff(half) <= most;
 
             // The rounded value is at most p, which stands for zero; a comparison avoids a

@@ -30,6 +30,7 @@ pub fn masks<R: CyclotomicRing>(
 fn monomial(degree: usize, exponent: u32) -> Zeroizing<Vec<i32>> {
     let d = degree as u32;
     let low = exponent & (d - 1);
+    // Bit log₂ d of the exponent is the sign, since X^d is −1.
     let sign = 1 - 2 * (exponent >> d.trailing_zeros() & 1) as i32;
     let coefficients = (0..d).map(|c| i32::conditional_select(&0, &sign, c.ct_eq(&low)));
     Zeroizing::new(coefficients.collect())

@@ -29,6 +29,7 @@ pub fn encrypt<R: CyclotomicRing>(
     let mut errors = Zeroizing::new(vec![0; ring.degree()]);
     params.error().fill(rng, &mut errors);
 
+    // The transformed errors become the body itself, so no copy of them is left to erase.
     let mut body = ring.forward(ring.from_signed(&errors));
     ring.add_assign(&mut body, message);
 

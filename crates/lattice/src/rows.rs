@@ -112,6 +112,8 @@ impl<W: Word> Workspace<W> {
             gadget.decompose_lazy(poly, &mut outs.collect::<Vec<_>>());
         }
 
+        // Digits are residues below 2q, and lazy transforms leave values below 4q, which products
+        // accept.
         for (prime, digits) in self.digits.iter_mut().enumerate() {
             let rows = digits[..self.rows * d].chunks_exact_mut(d);
             rows.for_each(|row| ring.forward_lazy(prime, row));

@@ -50,6 +50,7 @@ impl SquareKey {
             .iter()
             .map(|level| self.times_secret(ring, level, &mut work))
             .collect();
+        // The keyed rows come first: an external product multiplies them by the mask's digits.
         Rows::of(ring, keyed.into_iter().chain(levels).collect())
     }
 }

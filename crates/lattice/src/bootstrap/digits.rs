@@ -179,6 +179,7 @@ impl Rotator<'_> {
             left = rest;
         }
 
+        // Only the highest digit is left, so no rotation has to separate it.
         bits.extend(self.bits(&left, v));
         bits
     }

@@ -29,6 +29,7 @@ pub fn bodies(
     let ring = params.ring();
     let coefficients = Zeroizing::new(ring.from_signed(secret.coefficients()));
     let image = Zeroizing::new(ring.automorphism(&coefficients, exponent(ring.degree(), step)));
+    // `forward` transforms the copy in place, so both polynomials are erased on drop.
     let image = Zeroizing::new(ring.forward((*image).clone()));
     key_switch::generate(params, secret, &image, masks, gadget, rng)
 }
@@ -91,6 +92,8 @@ impl GaloisKeys {
                 let mut difference = part.clone();
                 difference.sub_assign(ring, &image);
 
+                // X^(2d) is 1, so the shift divides by X^(2^step): odd multiples of 2^step become
+                // multiples of 2^(step + 1).
                 let mut shifted = Rlwe::zero(ring);
                 rotate(
                     ring,

@@ -246,6 +246,7 @@ impl SwitchKey {
             }),
         };
 
+        // The body multiplies no secret, so it is rounded and added without a key.
         let body = &mut sum[self.params.dimension];
         *body = body.wrapping_add(self.round(lwe.b) as u32);
         sum
@@ -308,6 +309,7 @@ impl SwitchKey {
         let dropped = self.params.log2_q - log2_steps;
         let half = 1u32 << (dropped - 1);
 
+        // Bits of a word from 2^k on end at `order` or above, where the mask drops them.
         self.switch(lwe)
             .into_iter()
             .map(|word| (word.wrapping_add(half) >> dropped << step.trailing_zeros()) & (order - 1))

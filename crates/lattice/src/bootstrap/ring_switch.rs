@@ -66,6 +66,8 @@ impl RingSwitchKey {
                 .collect();
             to.from_words(&switched)
         };
+        // Part i of the secret multiplies part f − i of the mask times Y, and part 0 multiplies
+        // part 0.
         let masks: Vec<_> = (0..parts)
             .map(|i| times_y(to, part(&a, (parts - i) % parts), i))
             .collect();

@@ -58,6 +58,8 @@ impl RotationKey {
             .zip(&self.bits)
             .filter(|(exponent, _)| **exponent != 0)
         {
+            // CMUX: acc + bit·(acc·X^exponent − acc) is acc for a clear bit and its rotation for a
+            // set one.
             rotate(ring, accumulator, exponent as usize, &mut difference);
             difference.sub_assign(ring, accumulator);
             work.external_product(ring, &self.gadget, &difference, bit, &mut product);

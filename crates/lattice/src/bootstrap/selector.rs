@@ -56,6 +56,7 @@ fn branch(
         })
         .collect();
 
+    // The child of a clear bit is the parent less the product, which saves a second product.
     for (row, product) in node.iter_mut().zip(&set) {
         row.sub_assign(ring, product);
     }

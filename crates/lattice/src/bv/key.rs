@@ -96,6 +96,7 @@ impl BvKey {
 
         for (prime, ((phase, secret), table)) in rows.enumerate() {
             let modulus = Modulus::new(table.modulus());
+            // Horner's rule needs the highest power of Y first, which is the last row.
             for row in ciphertext.chunks_exact(kept * degree).rev() {
                 values.copy_from_slice(&row[prime * degree..][..degree]);
                 table.forward(&mut values);

@@ -80,6 +80,8 @@ impl Switch {
     /// Switches a polynomial; `residues(i)` returns its coefficients modulo prime i.
     pub fn apply<'a>(&self, degree: usize, residues: impl Fn(usize) -> &'a [u32]) -> Vec<u32> {
         let kept = self.kept.len();
+        // Rows in the order of the weights: the residues modulo the kept prime, the factors of the
+        // dropped primes, and the whole quotients.
         let mut rows = vec![0; (self.dropped.len() + 2) * degree];
         let mut quotients = vec![0f64; degree];
 

@@ -25,6 +25,7 @@ impl LweParams {
     /// Draws Gaussian words modulo q.
     fn noise(&self, rng: &mut dyn CryptoRng, count: usize) -> Zeroizing<Vec<u32>> {
         let mut words = Zeroizing::new(vec![0; count]);
+        // A negative sample has the bits of its word modulo q = 2³².
         self.error()
             .fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
         words
@@ -69,6 +70,7 @@ impl LweParams {
             for (i, ((product, error), tie)) in products.iter().zip(errors).zip(ties).enumerate() {
                 let is_selected = ((block * degree + i) as u64).ct_eq(&unit.selected);
                 let selected = u32::conditional_select(&0, &(1 << unit.log2_delta), is_selected);
+                // The product is exact over the integers, so the cast reduces it modulo q = 2³².
                 let body = (*product as u32)
                     .wrapping_add(*error)
                     .wrapping_add(selected);
@@ -84,6 +86,8 @@ impl LweParams {
         let ring = self.ring();
         let elements = key.chunks_exact(ring.degree()).map(|key| {
             let mut small = Zeroizing::new(vec![0; ring.degree()]);
+            // Words of a key are small numbers modulo q: read as signed words they are the
+            // coefficients.
             small.copy_from_slice(bytemuck::cast_slice(key));
             ring.forward(ring.from_signed(&small))
         });
@@ -103,6 +107,7 @@ impl LweParams {
             ring.add_assign(&mut sum, &product);
         }
 
+        // `inverse` transforms the copy in place, so both polynomials are erased on drop.
         let sum = Zeroizing::new(ring.inverse(Poly::clone(&sum)));
         Zeroizing::new(ring.to_centred(&sum))
     }

@@ -205,6 +205,7 @@ impl<'a> Sums<'a> {
 
         for (bytes, blocks) in bytes.chunks(degree).zip(blocks.chunks(rank)) {
             self.transform(bytes);
+            // A sum has one product for each block row: at most 256 below 2⁵⁶, which fit 64 bits.
             for (sums, block) in self.sums.chunks_exact_mut(2 * degree).zip(blocks) {
                 pointwise::mul_accumulate(sums, &self.values, block.residues());
             }
@@ -223,6 +224,8 @@ impl<'a> Sums<'a> {
     fn transform(&mut self, bytes: &[u8]) {
         let ring = self.params.ring();
         let (first, second) = self.values.split_at_mut(ring.degree());
+        // `values` still holds the previous block, so the words beyond a short last one are
+        // cleared.
         first[bytes.len()..].fill(0);
         first
             .iter_mut()

@@ -22,6 +22,7 @@ pub fn round(word: u32, dropped: u32) -> u32 {
 /// [`round`] with ties broken by the lowest bit of `tie`. A fixed direction would give the rounding
 /// errors a nonzero mean, which a database of equal words adds up.
 pub fn round_random_ties(word: u32, dropped: u32, tie: u8) -> u32 {
+    // Half a unit less one rounds only ties down, and leaves all other words as they are.
     let down = u32::from(tie & 1) & u32::from(dropped > 0);
     word.wrapping_add((1 << dropped) >> 1).wrapping_sub(down) >> dropped
 }

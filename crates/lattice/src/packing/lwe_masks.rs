@@ -92,6 +92,7 @@ impl LweMasks {
 
 /// Returns n⁻¹·Σᵢ a\[i\]·X^{−i} for all vectors modulo one prime, with X^{−i} = −X^{d−i} for i > 0.
 fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
+    // n is a power of two and the prime odd, so 1/n exists.
     let inverse = inverse_mod(vectors.len() as u64, prime.value().into()) as u32;
     let mut residues = vec![0; vectors.len() * degree];
     let mut reduced = vec![0; degree];

@@ -176,6 +176,7 @@ impl<'a> RowGroup<'a> {
         let lane = self.rows.start % matvec_i16::ROWS;
 
         for (block, mask) in masks.iter().enumerate() {
+            // A tile interleaves 64 rows, so all of them are read even for a part of a group.
             self.matrix.read_rows(group, block * d, &mut words);
             for l in 0..self.rows.len() {
                 reflect(&words[(lane + l) * d..][..d], &mut reflected);

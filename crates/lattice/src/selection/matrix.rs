@@ -129,6 +129,8 @@ impl<'a> WordMatrix<'a> {
             .collect();
         let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
 
+        // A single selector has a pass of its own, which reads large tiles in several streams on
+        // AVX-512.
         match planes[..] {
             [planes] => vec![self.pass(planes, count)],
             _ => self.pass_many(&planes, count),

@@ -114,6 +114,8 @@ impl<'a> NibbleMatrix<'a> {
         let mut bytes = vec![0; BYTE_ROWS * columns];
         matvec_u8::gather_rows(tile, first / QUAD, columns, &mut bytes);
 
+        // 64 rows are half of a stored group: the low halves of its bytes come first, then the high
+        // ones.
         let half = 4 * (group % 2);
         for (words, bytes) in out.chunks_exact_mut(width).zip(bytes.chunks_exact(columns)) {
             let (words, beyond) = words.split_at_mut(columns);
@@ -187,5 +189,6 @@ pub(super) fn nibble_bytes_of(words: &[u32]) -> Vec<u8> {
 
 /// Returns the byte of two words modulo 16.
 fn nibble_byte(low: u32, high: u32) -> u8 {
+    // Adding the centre 8 modulo 16 flips the highest of the four bits.
     ((low ^ 8) & 15 | ((high ^ 8) & 15) << 4) as u8
 }

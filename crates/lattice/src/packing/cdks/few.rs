@@ -58,6 +58,7 @@ impl Cdks {
             return Some([ring.forward(first.1.clone()), ring.zero()]);
         }
         let step = ring.degree() >> level;
+        // All places here are `offset` plus a multiple of `step`, whose parity is the half.
         let (even, odd): (Vec<_>, Vec<_>) = leaves
             .into_iter()
             .partition(|leaf| ((leaf.0 - offset) / step).is_multiple_of(2));
@@ -80,6 +81,7 @@ impl Cdks {
         let (mut a, image_a) = merging.merge(ring, even_a, odd_a);
         let (mut b, image_b) = merging.merge(ring, even_b, odd_b);
 
+        // EvalAuto decomposes only the mask's image. Its digits multiply both halves of the key.
         let digits = self
             .setup
             .gadget()

@@ -21,6 +21,7 @@ impl Cdks {
             return ring.forward(lwe.poly(offset));
         }
 
+        // Post-order: the tree of the even half, the tree of the odd half, then this node.
         let half = self.tree_words(level - 1);
         let (even_words, rest) = words.split_at_mut(half);
         let (odd_words, node) = rest.split_at_mut(half);

@@ -41,6 +41,7 @@ impl Cdks {
             .iter()
             .map(|key| self.switch(level, node, key))
             .collect();
+        // The leaves are zero: a node above them has nothing but its key switch.
         if level == 1 {
             return bodies;
         }

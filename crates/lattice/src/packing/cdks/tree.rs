@@ -46,6 +46,7 @@ impl Level {
         let shifted = ring.mul(odd, &self.monomial);
         let mut difference = even.clone();
         ring.sub_assign(&mut difference, &shifted);
+        // The sum takes over the memory of `even`, so only the difference is a copy.
         let mut sum = even;
         ring.add_assign(&mut sum, &shifted);
         (sum, ring.permute(&difference, &self.permutation))

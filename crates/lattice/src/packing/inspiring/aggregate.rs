@@ -40,6 +40,7 @@ impl Aggregate {
     pub fn preimage(&self, e: usize) -> Poly<Coefficients> {
         let d = self.degree;
         let n = self.residues[0].len() / d;
+        // The transform leaves its results in bit-reversed order.
         let at = bit_reverse(exponent_index(inverse_exponent(e, d), d, n), n);
         Poly::from_residues(
             &self

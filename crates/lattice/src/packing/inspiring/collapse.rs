@@ -49,6 +49,8 @@ impl<'a> Preprocessor<'a> {
         let d = ring.degree();
         let aggregate = Aggregate::new(ring, lwe);
 
+        // The digits are needed only until the matrix is written. Then the buffer serves another
+        // pack.
         let (a1, a2) = scratch.with(gadget.levels() * d * d, |digits| {
             let ends = self.collapse(&aggregate, digits);
             matrix::from_digits(d, digits, Slot::only(d), tiles);
@@ -149,6 +151,8 @@ impl<'a> Chain<'a> {
         let mut sum = Accumulator::new(ring);
 
         for _ in 1..self.order {
+            // From τ_{g^j} to τ_{g^{j−1}}: exponent, permutation and masks go back one step
+            // together.
             e = e * inverse % (2 * d);
             image = compose(&image, &self.step_back);
             masks = permute_all(ring, &masks, &self.step_back);
@@ -160,6 +164,7 @@ impl<'a> Chain<'a> {
                 sum.add_product(&ring.forward(ring.from_signed(digit)), &masks[level]);
             }
 
+            // A sum has ℓ products, far fewer than the 256 that it holds.
             let mut next = sum.reduce(ring);
             ring.add_assign(&mut next, &self.component(aggregate, e, &image));
             carry = ring.inverse(next);

@@ -122,6 +122,8 @@ fn terms(
     let capacity = packing.capacity();
 
     let finished = products.into_par_iter().zip(keys).map(|(mut sums, key)| {
+        // Keys of several widths share products modulo the widest, of which each keeps its own
+        // bits.
         sums.iter_mut().for_each(|sum| *sum &= (1 << key.bits) - 1);
         let mut bodies = Bodies::from_sums(ring, capacity, packs, &sums, key.bits);
 
