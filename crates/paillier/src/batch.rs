@@ -44,6 +44,8 @@ impl Batch {
     pub(crate) fn of_power(base: &BoxedUint, power: u32) -> Result<Self> {
         let modulus = Zeroizing::new(integer_power(base, power));
         let bits = modulus.bits_precision();
+        // Of the odd powers only m³ can be wide. Its next square m⁴ has the root m², of at most
+        // 2·4,096 bits.
         let is_wide = bits as usize > MAX_BITS;
         let is_square = power.is_multiple_of(2) || is_wide;
 
@@ -110,6 +112,7 @@ impl Batch {
             .flat_map(|ciphertext| ciphertext.words())
             .copied()
             .collect();
+        // Ciphertexts are public, so their elements leave the wrapper that would erase them.
         std::mem::take(&mut *self.enter(&words, self.words))
     }
 
@@ -152,6 +155,8 @@ impl Batch {
             return;
         };
 
+        // The top bit is the base itself. Squarings up to the next set bit are one call, which
+        // loads each element once.
         let bases = Zeroizing::new(elements.to_vec());
         let mut squarings = 0;
         for i in (0..top).rev() {

@@ -22,6 +22,7 @@ const HEADER: usize = 8;
 fn header(params: &Params, kind: u8) -> [u8; HEADER] {
     let mut header = [0; HEADER];
 
+    // s is at most 3, and a modulus has at most 8,192 bits: neither cast loses bits.
     header[..4].copy_from_slice(MAGIC);
     header[4] = kind;
     header[5] = params.s() as u8;

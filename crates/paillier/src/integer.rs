@@ -161,6 +161,7 @@ pub(crate) fn less(a: &[u64], b: &[u64]) -> Choice {
 /// Returns base^exponent over the integers, in a length that holds it.
 pub(crate) fn integer_power(base: &BoxedUint, exponent: u32) -> BoxedUint {
     (1..exponent).fold(base.clone(), |power, _| {
+        // The base may be a secret prime, so every power on the way is erased.
         let next = power.concatenating_mul(base);
         drop(Zeroizing::new(power));
         next

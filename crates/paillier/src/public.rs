@@ -286,6 +286,7 @@ impl PublicKey {
             *power = cipher.multiply(&power, &factor);
 
             if i > 1 {
+                // The fractions begin with 1/2, since the term of degree 1 has none.
                 *power = cipher.multiply(&power, &self.inner.fractions[i as usize - 2]);
             }
             *power = cipher.add(&power, &cipher.small(1));

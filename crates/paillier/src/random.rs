@@ -80,6 +80,7 @@ impl PublicKey {
 
 /// Returns the next nonzero residue in a stream.
 fn next_residue(stream: &mut Expander, modulus: &[u64]) -> Vec<u64> {
+    // Without the bits above the modulus, at least every second number is kept on average.
     let unused = modulus.last().map_or(0, |top| top.leading_zeros());
     let mut bytes = vec![0; 8 * modulus.len()];
 

@@ -83,6 +83,7 @@ impl Half {
         let multiple = Zeroizing::new(plain.multiply(w, &self.plain_prime));
         let [half, third] = &self.fractions;
 
+        // Horner's form of the series: w·(1 + p·w·(p·w/3 − 1/2)).
         let inner = Zeroizing::new(plain.multiply(&multiple, third));
         let inner = Zeroizing::new(plain.subtract(&inner, half));
         let inner = Zeroizing::new(plain.multiply(&inner, &multiple));
@@ -174,6 +175,7 @@ fn combine(
     let difference = Zeroizing::new(q.subtract(b, &Zeroizing::new(q.reduce(a))));
     let multiple = Zeroizing::new(q.multiply(&difference, inverse));
 
+    // a is below p and the multiple below q, so the sum is at most p·q − 1 and does not wrap.
     let mut number = Zeroizing::new(p.modulus().concatenating_mul(&*multiple));
     number.wrapping_add_assign(a);
     number
@@ -294,6 +296,8 @@ impl SecretKey {
         let powers = p_powers
             .chunks(p.cipher.words())
             .zip(q_powers.chunks(q.cipher.words()));
+        // By the Chinese remainder theorem, independent powers modulo both are one uniform power
+        // modulo mˢ⁺¹.
         let mut ciphertexts = Vec::with_capacity(plaintexts.len());
         for (plaintext, (a, b)) in plaintexts.iter().zip(powers) {
             let a = Zeroizing::new(from_words(a));

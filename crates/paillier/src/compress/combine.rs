@@ -22,6 +22,8 @@ pub(super) fn combine(
     let count = layout.ciphertexts(forms.len());
     let gamma = layout.gamma_words();
 
+    // Horner's rule from the highest slot down. A slot has 2t − 1 digits, so the next one is as
+    // many powers of γ away.
     let mut combined = batch.kernel().one().repeat(count);
     let mut is_one = true;
     for slot in (0..layout.slots()).rev() {
@@ -65,6 +67,8 @@ fn constants(public: &PublicKey, layout: &Layout, forms: &[Linear]) -> Vec<u64> 
     let words = public.params().plaintext_words();
     let gamma = from_words(&layout.gamma_words());
 
+    // Constants are below q, hence at most V: by the layout's bound the sum stays below mˢ and no
+    // product wraps.
     let mut sum = BoxedUint::zero_with_precision(64 * words as u32);
     for form in forms.iter().rev() {
         for position in (0..2 * layout.packing() - 1).rev() {

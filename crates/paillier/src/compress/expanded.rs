@@ -186,6 +186,7 @@ fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
 
     // Columns represent the low bits of e, rows the high bits.
     let bits = bit_products(batch, &lines, window / 2);
+    // The bits of the rows follow those of the columns, so one run of squarings weighs both.
     horner(batch, &bits)
 }
 
@@ -203,6 +204,7 @@ fn bit_products(batch: &Batch, lines: &[u64], bits: u32) -> Vec<u64> {
     }
 
     let mut products = batch.kernel().one().repeat(members.len());
+    // Half of the lines have a given bit set.
     for i in 0..side as usize / 2 {
         let indices: Vec<u32> = members.iter().map(|members| members[i]).collect();
         batch

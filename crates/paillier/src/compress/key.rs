@@ -121,6 +121,8 @@ impl CompressionKey {
             ));
         }
 
+        // In an unpacked key other digits surround each digit, at powers of γ. Only a layout with
+        // this γ and packing keeps them off the phases.
         let packing = self.packing.as_ref().map_or(1, Layout::packing);
         let gamma = self.packing.as_ref().map(Layout::gamma_words);
         if layout.packing() != packing || gamma.is_some_and(|gamma| gamma != layout.gamma_words()) {
@@ -204,6 +206,7 @@ impl Exponents for Coefficients<'_> {
     }
 
     fn read(&self, row: usize, column: usize, words: &mut [u64]) {
+        // Coefficients are below q ≤ 2⁶⁴, so an exponent is one word.
         words.copy_from_slice(&[self.forms[row].coefficients[column]]);
     }
 }

@@ -74,6 +74,7 @@ fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<B
     let largest = lwe.largest_value();
     let digits = digits_below(modulus, &largest, &gamma);
 
+    // 2 to the number of γ's bits needs one bit more than γ may have.
     let mut power = BoxedUint::one_with_precision(gamma.bits_precision() + 1);
     power.shl_assign(gamma.as_ref().bits_vartime());
     let power = non_zero(power)?;
@@ -132,6 +133,7 @@ impl Layout {
         let (gamma, digits) = base(public.plain().modulus(), &lwe, scale)?;
 
         let per_slot = packing.saturating_mul(2).saturating_sub(1);
+        // A packing of 0 has no digits in a slot, and is refused like one that is too large.
         let slots = digits.checked_div(per_slot).unwrap_or(0);
         if slots == 0 {
             let expected = format!("1 to {}", digits.div_ceil(2));
@@ -252,6 +254,7 @@ fn largest_spill(largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> u64 {
     let below = largest.wrapping_sub(BoxedUint::one());
     let divisor = NonZero::new(gamma.as_ref().wrapping_sub(one)).into_option();
     divisor.map_or(0, |divisor| {
+        // The spill is at most n·D ≤ 2⁴¹ for small secrets and below n for general ones: one word.
         to_words(&below.div_rem_vartime(&divisor).0, 4)[0]
     })
 }

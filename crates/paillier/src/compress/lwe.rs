@@ -58,6 +58,8 @@ impl LweParams {
 
         let params = Self { n, q, kind };
         let bound = params.bound().unwrap_or(0);
+        // Entries of both signs differ modulo q only if q exceeds twice their bound. Binary ones
+        // have no sign, so q = 2 is enough.
         let most = u64::from(MAXIMUM_BOUND)
             .min(((q - 1) / 2) as u64)
             .max(u64::from(kind == KeyKind::Binary));
@@ -189,6 +191,7 @@ impl LweParams {
             });
         }
 
+        // The sample is public, so divisions and branches on it reveal nothing.
         let sum = sample
             .mask
             .iter()
@@ -234,6 +237,7 @@ impl LweParams {
 
     /// Returns ⌊x·to/q⌉ modulo `to`.
     fn rescaled(&self, entry: u64, to: &Self) -> u64 {
+        // The sum is at most (2⁶⁴ − 1)·2⁶⁴ + 2⁶³ < 2¹²⁸.
         ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64
     }
 

@@ -104,6 +104,7 @@ impl PackedKey {
         let mut elements = batch.enter_ciphertexts(&self.ciphertexts);
         let mut by_digit = Vec::with_capacity(packing);
         for digit in (0..packing).rev() {
+            // The last digit is in its place. Each one before it takes one more power of γ.
             if digit + 1 < packing {
                 batch.power_vartime(&mut elements, &gamma);
             }
@@ -123,6 +124,7 @@ fn pack(public: &PublicKey, layout: &Layout, digits: &[u64]) -> Result<Plaintext
     let words = public.params().plaintext_words();
     let gamma = from_words(&layout.gamma_words());
 
+    // Digits are at most V: by the layout's bound the sum stays below mˢ and no product wraps.
     let mut sum = Zeroizing::new(BoxedUint::zero_with_precision(64 * words as u32));
     for &digit in digits.iter().rev() {
         *sum = sum.wrapping_mul(&gamma);

@@ -49,6 +49,7 @@ impl<T: AsRef<[u64]>> ExponentMatrix<T> {
         let expected = rows.saturating_mul(columns).saturating_mul(per_entry);
         Error::check_length("words of the exponents", words.as_ref().len(), expected)?;
 
+        // Words below the highest may have any value.
         let largest_top = u64::MAX >> (64 * per_entry as u32 - bits);
         let tops = words
             .as_ref()

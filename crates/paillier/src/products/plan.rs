@@ -68,6 +68,7 @@ impl Plan {
         let accumulators = shape.rows as u64 * u64::from(shape.bits);
         let blocks = (shape.columns as u64).div_ceil(self.block.into());
         let passes = (shape.rows as u64).div_ceil(self.rows_at_once.max(1) as u64);
+        // Each pass builds the table of every block again, since only one table exists at a time.
         blocks * (passes * (1 << self.block) + accumulators) + 2 * accumulators
     }
 }

@@ -72,6 +72,7 @@ pub fn multiply_shifted(
         pause();
     }
 
+    // The starts come last: the squarings before would raise them to a power as well.
     kernel.multiply(&mut products, &batch.enter_ciphertexts(starts));
     Ok(batch.leave_ciphertexts(&products))
 }

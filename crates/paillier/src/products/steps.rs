@@ -178,6 +178,8 @@ impl<E: Exponents> Products<E> {
             pass.stage = stage;
             self.pass = Some(pass);
         } else {
+            // Horner's rule leaves the products in the accumulators of the highest bit, the last
+            // ones.
             let products = pass.rows.len() * self.public.batch().limbs();
             self.finished
                 .extend_from_slice(&pass.accumulators[pass.accumulators.len() - products..]);
@@ -230,6 +232,8 @@ impl<E: Exponents> Products<E> {
         if base < self.shape.columns {
             return Stage::Table { base, filled: 0 };
         }
+        // The accumulators of the highest bit are where Horner's rule starts: their share of the
+        // work is counted, but nothing is to be done.
         self.done += 2 * rows as u64;
         Stage::Horner {
             bit: (self.shape.bits as usize).saturating_sub(1),
@@ -254,6 +258,8 @@ impl<E: Exponents> Products<E> {
         while filled < block.len() && work < step() {
             let factor = &self.bases[(base + filled) * limbs..][..limbs];
 
+            // Entry j is the product of the bases at the set bits of j, so each base doubles the
+            // table.
             let size = pass.table.len();
             pass.table.extend_from_within(..);
             let doubled = pass.table[size..].par_chunks_mut(CHUNK * limbs);
@@ -287,6 +293,7 @@ impl<E: Exponents> Products<E> {
                 spread_bits(&words, i, &mut of_row);
             }
 
+            // Accumulators are ordered by bits, so those of one row are `rows` apart.
             for (index, &found) in pass.indices[position..]
                 .iter_mut()
                 .step_by(rows)
@@ -336,6 +343,7 @@ impl<E: Exponents> Products<E> {
         let row_limbs = rows * batch.limbs();
         let top = pass.accumulators.len() - row_limbs;
         let (lower, products) = pass.accumulators.split_at_mut(top);
+        // At least one bit, or a pass of many rows would never end.
         let lowest = bit.saturating_sub((step() / (2 * rows)).max(1));
 
         // Each thread has its own rows, whole groups of lanes.
