@@ -129,6 +129,7 @@ impl Gpu {
     /// not recover from most of them.
     fn failed(&self, error: DriverError) -> Error {
         let lost = error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        // Only set, never cleared: a lack of memory does not make a lost GPU usable.
         self.lost.fetch_or(lost, Ordering::Relaxed);
 
         let error = self.error(shown(error));

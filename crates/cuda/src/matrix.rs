@@ -53,13 +53,16 @@ impl Matrix {
     /// [`papir_core::Error::Device`], also if one product does not fit the workspace.
     pub(crate) fn copy(gpu: &Arc<Gpu>, tiles: Tiles<'_>) -> Result<Self> {
         let shape = tiles.shape();
+        // A matrix whose products would never fit is refused before it takes memory.
         gpu.run(|_, workspace| {
             workspace.fitting(1, |count| Digits::LONGEST.words(shape, count).iter().sum())
         })?;
 
+        // Whole row groups: the fragments of a part are then contiguous.
         let copied = (COPIED_BYTES / shape.group_bytes()).max(1) * shape.group_bytes();
 
         let (mut fragments, mut raw) = gpu.run(|gpu, _| {
+            // The rows that pad the last block are never written and stay zero.
             let fragments = gpu
                 .stream
                 .alloc_zeros::<u32>(Self::bytes(shape) as usize / size_of::<u32>())?;
@@ -119,6 +122,7 @@ impl Matrix {
         sums: &mut CudaViewMut<'_, u64>,
     ) -> Result<(), DriverError> {
         self.gpu.digits(self, values, right, vectors, digits)?;
+        // The blocks of a product add to the sums, which still hold those of the group before.
         self.gpu.stream.memset_zeros(sums)?;
         self.gpu.product(self, right, sums, vectors, digits)
     }
@@ -159,6 +163,7 @@ impl Matrix {
             &mut right_part,
             &mut sum_part,
         )?;
+        // The stream runs in order: the values have left this memory when the sums arrive.
         stream.memcpy_dtoh(&sum_part, &mut host[..sums])?;
         stream.synchronize()?;
 
@@ -277,6 +282,7 @@ impl Gpu {
     ) -> Result<(), DriverError> {
         let shape = matrix.shape;
 
+        // A register has 32 bits, half of a word of `right`.
         let registers = 2 * right.len() as u64;
         let n_tiles = (right.len() / DIGIT_WORDS / k_tiles(shape)) as u32;
         let [columns, vectors, bytes] =

@@ -169,6 +169,7 @@ impl GpuPacks {
         let digits = Digits::of(self.sizes.key_bits);
         self.packing
             .multiply(count, digits, &keys, &mut key_right, &mut key_sums)?;
+        // Before `pack`, which writes the bodies over the sums.
         self.correct(count, &values, &mut sums)?;
         self.pack(count, &added, &last, &mut sums, &key_sums.as_view())?;
         let first = self.evaluate(count, &points, &sums.as_view(), &mut results)?;
@@ -374,6 +375,7 @@ impl GpuPacks {
         let of_variable = 2 * levels * 2 * degree;
         let all_points = (variables.len() * of_variable) as u64;
         let point_masks = self.point_masks.slice(step.variable * of_variable..);
+        // A word of the points holds two residues.
         let points = points.slice(step.variable * of_variable / 2..);
 
         let config = LaunchConfig {
@@ -484,6 +486,7 @@ impl Sizes {
         let rows = self.packs * self.degree;
         let shapes = [packs.selected, packs.packing].map(|tiles| tiles.shape());
 
+        // Packs are then whole blocks of rows, so that no padding lies among their sums.
         self.degree.is_multiple_of(BLOCK_ROWS)
             && shapes.iter().all(|shape| shape.rows == rows)
             && packs.ring.primes.iter().all(|prime| PRIMES.contains(prime))

@@ -83,6 +83,7 @@ impl Program {
             .load_module(program)
             .map_err(|error| error.to_string())?;
 
+        // A block gets more than 48 KiB of shared memory only if its kernel asks for it.
         let evaluate = load(&module, "evaluate")?;
         let shared =
             context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);

@@ -99,6 +99,7 @@ pub(crate) fn powers(ring: &DeviceRing, inverted: bool) -> Vec<u32> {
     let mut words = Vec::with_capacity(2 * ring.primes.len() * ring.degree);
 
     for (&q, &root) in ring.primes.iter().zip(&ring.roots) {
+        // Both transforms take their roots in bit-reversed order.
         let root = if inverted { inverse(root, q) } else { root };
         let mut powers = vec![1u32; ring.degree];
         for k in 1..ring.degree {

@@ -31,6 +31,7 @@ pub(crate) fn spread<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sy
             started.push(scope.spawn(move || share.into_iter().map(work).collect::<Vec<U>>()));
         }
 
+        // Threads are joined in the order of their shares, which is the order of the items.
         started
             .into_iter()
             .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
