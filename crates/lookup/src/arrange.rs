@@ -149,6 +149,7 @@ fn chunk_items(
     let steps = pairs.par_chunks(STEP).enumerate();
     let items = steps.flat_map_iter(|(step, pairs)| {
         progress.advance(pairs.len() as u64);
+        // A step knows the numbers of its entries, so steps may run in any order.
         let numbered = ((step * STEP) as u32..).zip(pairs);
         numbered.flat_map(|(entry, pair)| items_of(entry, &pair.borrowed(), format, seeds))
     });

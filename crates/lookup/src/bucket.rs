@@ -47,6 +47,7 @@ impl EntryFormat {
 
     /// The stored part of a tag: its first bytes, never 0.
     pub(crate) fn tag(&self, tag: u64) -> u64 {
+        // A tag of zero would read as the end of the bucket.
         (tag & (u64::MAX >> (8 * (TAG_BYTES - self.tag_bytes)))).max(1)
     }
 
@@ -75,6 +76,7 @@ impl EntryFormat {
 
     /// Maximum number of entries in a bucket.
     pub(crate) fn slots(&self, bucket_bytes: usize) -> usize {
+        // Entries without a length field are all as long as a full chunk. Others may be empty.
         let shortest = if self.length_bytes == 0 {
             usize::MAX
         } else {
@@ -138,6 +140,7 @@ impl EntryFormat {
         } else {
             little_endian(length)
         };
+        // A bucket may state any number, but a payload never exceeds its chunk.
         let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
         let end = remaining.min(self.chunk_bytes as usize);
         let Some((payload, rest)) = body.split_at_checked(end) else {

@@ -25,6 +25,7 @@ pub fn build(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<KeywordTable> {
+    // Before keys are hashed: pairs have no lines, which an error names.
     check_values(&entries)?;
     let total = entries.len();
     let kept = resolve_duplicates(entries, options.on_duplicate)?;
@@ -70,6 +71,7 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
             OnDuplicate::Last => dropped[earlier] = true,
             OnDuplicate::First => {
                 dropped[i] = true;
+                // The map keeps the first entry of a key.
                 seen.insert(&entry.key, earlier);
             }
         }

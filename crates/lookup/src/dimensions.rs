@@ -127,6 +127,7 @@ impl Dimensions {
             return Err(Error::out_of_bounds("the bucket length", bytes.into(), expected).into());
         }
 
+        // Only a longest value that exceeds the target is cut.
         let whole = Self::whole_values(bytes, lengths);
         match target {
             BucketTarget::AtMost(_) if whole.bucket_bytes > bytes => {
@@ -166,6 +167,7 @@ impl Dimensions {
             // A multiple of the entry, so that no byte is left unused.
             entry * (u64::from(bytes) / entry).clamp(1, lengths.count)
         } else {
+            // A table that is smaller than the target gets a single bucket of its own length.
             let total = lengths.total + lengths.count * format.header_bytes() as u64;
             entry.max(total.min(bytes.into()))
         };
@@ -186,6 +188,7 @@ impl Dimensions {
             chunk_bytes: 0,
         };
         let room = bytes as usize - format.header_bytes();
+        // The fewest chunks, and then the shortest ones of that number.
         let lookups = lengths.longest.div_ceil(room);
         format.chunk_bytes = lengths.longest.div_ceil(lookups) as u32;
 

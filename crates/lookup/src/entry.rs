@@ -55,6 +55,7 @@ pub(crate) fn duplicate_key(key: &[u8], first: u64, line: u64) -> Error {
 /// A key as text for an error, shortened.
 fn shown(key: &[u8]) -> String {
     const LIMIT: usize = 64;
+    // The cut may split a character, which is then shown as a replacement.
     let text = String::from_utf8_lossy(&key[..key.len().min(LIMIT)]);
     let more = if key.len() > LIMIT { "…" } else { "" };
     format!("{}{more}", text.escape_debug())

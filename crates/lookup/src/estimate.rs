@@ -49,6 +49,7 @@ impl Estimate {
         let least = bytes.div_ceil(bucket_bytes.into()).max(1);
         let slots = (f64::from(bucket_bytes) * entries as f64 / bytes as f64).max(1.0);
 
+        // A single bucket holds all entries in any arrangement.
         let records = if least == 1 {
             1
         } else {
@@ -99,6 +100,7 @@ pub fn choose_bucket(
     for bytes in BUCKET_BYTES {
         let target = target(bytes);
         let estimate = Estimate::of(lengths, target)?;
+        // Several targets may lead to one length, of which one cost is enough.
         if seen.contains(&estimate.record_bytes) {
             continue;
         }

@@ -87,6 +87,7 @@ fn tags_differ(placed: &[Placed<'_>], layout: &KeywordLayout) -> bool {
     }
 
     let format = &layout.dimensions.format;
+    // Whole tags are stored as they are, and differ within the region already.
     if format.tag_bytes == TAG_BYTES {
         return true;
     }

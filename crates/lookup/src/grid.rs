@@ -52,6 +52,7 @@ impl Grid {
 
     /// The bucket of a key under a pilot value, within its region.
     pub(crate) fn bucket(&self, bucket_hash: u64, pilot: u16) -> u32 {
+        // The factor is odd, so no two pilots give the same word.
         let pilot_hash = u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         scale(mix(bucket_hash ^ pilot_hash), self.buckets)
     }

@@ -46,6 +46,7 @@ impl Seeds {
     /// The hash of a chunk: BLAKE3 keyed with the placement seed, over the key's id and the chunk's
     /// number (4 bytes, little-endian).
     pub(crate) fn chunk(&self, id: &KeyId, chunk: u32) -> KeyHash {
+        // An id has a fixed length, so the number needs no separator.
         let mut input = [0; ID_BYTES + 4];
         input[..ID_BYTES].copy_from_slice(&id.0);
         input[ID_BYTES..].copy_from_slice(&chunk.to_le_bytes());

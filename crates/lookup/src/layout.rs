@@ -176,6 +176,7 @@ impl KeywordLayout {
     pub(crate) fn admit(&mut self, length: usize) -> bool {
         let d = &mut self.dimensions;
         if d.format.length_bytes == 0 {
+            // Without a length field all values have one length.
             return length == d.format.chunk_bytes as usize;
         }
         if number_bytes(length) > d.format.length_bytes {
@@ -303,6 +304,7 @@ impl KeywordLayout {
 
     /// Checks the numbers of buckets and pilots.
     fn check_grid(&self, pilot_bytes: usize) -> Result<()> {
+        // Products of two 32-bit numbers: neither can overflow, whatever the bytes were.
         let buckets = self.grid.records();
         let pilots = self.grid.pilot_count();
         within("the buckets of a keyword layout", buckets, 1, MAX_RECORDS)?;
@@ -329,6 +331,7 @@ impl KeywordLayout {
         let most = MAX_VALUE_BYTES as u64;
         within("the longest value of a keyword layout", longest, 0, most)?;
 
+        // The longest value has 2¹⁶ bytes, a number of three bytes.
         let length = format.length_bytes.into();
         within("the length field of a keyword layout", length, 0, 3)?;
 

@@ -63,6 +63,7 @@ fn place_from(
         if let Some(pilots) = search(items, grid, capacity, progress)? {
             return Ok((grid, pilots));
         }
+        // A grid has whole regions and may exceed `records`: the next one has to exceed the grid.
         records = records.max(grid.records()) + (records / 128).max(1);
     }
 
@@ -88,6 +89,7 @@ fn search(
         let Some(groups) = Regions::group(window.items(), regions.clone(), grid, capacity) else {
             return Ok(false);
         };
+        // Windows have consecutive regions, whose pilots are consecutive as well.
         let start = regions.start as usize * per_region;
         let end = regions.end as usize * per_region;
         let pilots = &mut pilots[start..end];
@@ -125,6 +127,7 @@ impl<'a> Regions<'a> {
             bytes[region(item)] += u64::from(item.bytes);
             starts[region(item) + 1] += 1;
         }
+        // No pilots help a region whose items have more bytes than its buckets.
         let room = u64::from(grid.buckets) * u64::from(capacity);
         if bytes.iter().any(|&bytes| bytes > room) {
             return None;
@@ -257,6 +260,7 @@ impl Region {
             bytes: item.bytes,
             bucket_hash: item.hash.bucket_hash,
         }));
+        // The groups of pilots are runs of the sorted pieces.
         self.pieces.sort_unstable_by_key(|piece| piece.pilot);
     }
 
@@ -272,6 +276,7 @@ impl Region {
     /// Searches the pilots of all pieces, which are sorted by pilot, heaviest pilot first.
     fn place_pieces(&mut self, pieces: &[Piece], pilots: &mut [u16]) -> Option<()> {
         let mut groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.pilot == b.pilot).collect();
+        // The key is a sum over a group, so it is computed once for each.
         groups.sort_by_cached_key(|group| Reverse(total_bytes(group)));
         for group in groups {
             pilots[group[0].pilot as usize] = self.find_pilot(group)?;
@@ -337,6 +342,7 @@ impl Region {
 
     /// Takes the bytes of the pieces that [`Region::try_pilot`] has added out of the loads.
     fn undo(&mut self, group: &[Piece]) {
+        // `touched` ends before the piece that did not fit, so only added pieces are taken out.
         for (&bucket, piece) in self.touched.iter().zip(group) {
             self.loads[bucket as usize] -= piece.bytes;
         }

@@ -55,6 +55,7 @@ impl Weights {
         };
         let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
 
+        // Buckets of many items vary so little that one pilot steers a whole region.
         let pilots = if slots >= MANY_SLOTS {
             1
         } else {

@@ -52,6 +52,7 @@ impl Commitment {
         let encoded = layout.map(KeywordLayout::encode).unwrap_or_default();
         let layout = blake3::derive_key("papir 2026 commitment layout v1", &encoded);
 
+        // All four parts have fixed lengths, so no two databases give the same input.
         let mut hasher = blake3::Hasher::new_derive_key("papir 2026 commitment root v1");
         hasher.update(&self.shape.records().to_le_bytes());
         hasher.update(&(self.shape.record_bytes() as u64).to_le_bytes());

@@ -65,6 +65,7 @@ impl Records for ProvenRecords<'_> {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         check_read(&self.shape, first, count, out.len())?;
+        // Records without their proofs need a buffer of their own, which a step bounds.
         let step = step(self.shape.record_bytes());
         let parts = out.chunks_mut(step * self.shape.record_bytes());
         for (first, out) in (first..).step_by(step).zip(parts) {
@@ -123,6 +124,7 @@ impl Records for PlainRecords<'_> {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         check_read(&self.shape, first, count, out.len())?;
+        // Records with their proofs need a buffer of their own, which a step bounds.
         let step = step(self.proven.shape().record_bytes());
         let parts = out.chunks_mut(step * self.shape.record_bytes());
         for (first, out) in (first..).step_by(step).zip(parts) {

@@ -28,6 +28,7 @@ impl FromStr for Root {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        // The digits are checked first, since `from_str_radix` accepts a sign as well.
         if text.len() != 2 * HASH_BYTES || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(not_a_root(text));
         }

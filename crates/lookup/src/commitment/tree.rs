@@ -22,6 +22,8 @@ impl Tree {
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];
         while let Some(level) = levels.last().filter(|level| level.len() > 1) {
+            // An odd last node is hashed with zeros, not passed up: every proof then has a hash for
+            // each level.
             let above = level
                 .chunks(2)
                 .map(|pair| node(&pair[0], pair.get(1).unwrap_or(&MISSING)))

@@ -85,6 +85,7 @@ impl DeltaChanges {
     pub fn since(&self, merged: &Self) -> Self {
         let mut new = BTreeMap::new();
         for (id, value) in &self.0 {
+            // A key that was changed again after the merge has another value here.
             if merged.0.get(id) != Some(value) {
                 new.insert(*id, value.clone());
             }
@@ -120,6 +121,7 @@ impl DeltaChanges {
         let mut writer = Writer::new();
         for (id, value) in &self.0 {
             writer.raw(&id.0);
+            // A value has at most 2¹⁶ − 1 bytes, so its length plus 1 fits.
             match value {
                 None => writer.u32(0),
                 Some(value) => writer.u32(value.len() as u32 + 1).raw(value),

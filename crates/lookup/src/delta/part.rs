@@ -110,6 +110,7 @@ impl DeltaPart {
 
         Ok(Self {
             base,
+            // No database has 0 records, so 0 stands for a database with keys.
             records: Some(records).filter(|&records| records > 0),
             content,
             bundle,

@@ -28,6 +28,7 @@ pub fn table(
 
     // An index is its own id.
     let ids = base.map_or([0; SEED_BYTES], |layout| layout.seeds.ids);
+    // All deltas have one scheme, whose unit of answers is the default length.
     let options = TableOptions {
         bucket: BucketTarget::default(),
         ..TableOptions::default()

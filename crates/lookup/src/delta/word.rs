@@ -33,6 +33,7 @@ pub(crate) enum Word {
 impl Word {
     /// The bytes of a change in the delta's table.
     pub(super) fn encode(value: Option<&[u8]>) -> Vec<u8> {
+        // The first byte tells an empty value from a deletion.
         value.map_or_else(Vec::new, |value| [&[VALUE], value].concat())
     }
 

@@ -150,6 +150,7 @@ impl Asked {
         let mut secrets = Vec::new();
         let mut made = Queries::default();
         for indices in all.chunks(part.capacity()) {
+            // The number of the ticket that the query below spends.
             if let Some(state) = &state {
                 made.tickets.extend(client.next_number(state)?);
             }
@@ -192,6 +193,7 @@ impl Asked {
         let mut records = parts.into_iter().flatten();
         let mut results = Vec::with_capacity(self.needs.len());
         for need in &self.needs {
+            // Taking by reference leaves the records of the next lookups in the iterator.
             let own = records.by_ref().take(need.indices.len()).collect();
             results.push(self.part.open(need, own));
         }

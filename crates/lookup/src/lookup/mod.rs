@@ -294,6 +294,8 @@ impl Lookup {
             refusals.push(refusal);
         }
 
+        // Every lookup asks both: the client does not know which keys the delta has, and the server
+        // must not learn which one it wants.
         let base = Asked::prepare(&self.base, needs, state, rng)?;
         let changed = match &self.delta {
             Some(delta) => Some(delta.prepare(wanted, rng)?),

@@ -130,6 +130,7 @@ fn latest(
     indexed_bytes: Option<usize>,
 ) -> Result<Option<Vec<u8>>> {
     let base = base?;
+    // The base may lack a record that the delta has, so a refusal counts only without a change.
     let Some(word) = changed? else {
         return match refusal {
             Some(refusal) => Err(refusal.into()),
@@ -139,6 +140,7 @@ fn latest(
 
     let value = Word::decode(word)?.value();
     if let Some(expected) = indexed_bytes {
+        // Records are not deleted: a deletion has no bytes, and is refused like a wrong length.
         let found = value.as_ref().map_or(0, Vec::len);
         CoreError::check_length("a record of a delta", found, expected)?;
     }

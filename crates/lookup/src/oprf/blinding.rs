@@ -24,6 +24,7 @@ impl Blinded {
     /// The value of the element, from its evaluated form.
     fn finish(&self, evaluated: &[u8]) -> Result<Value> {
         let evaluated = EvaluationElement::deserialize(evaluated).map_err(refused)?;
+        // The value is a hash of the element as well, so the receiver keeps it until here.
         let output = self.state.finalize(&self.element, &evaluated);
         Ok(value(&mut output.map_err(refused)?))
     }

@@ -64,12 +64,14 @@ pub fn build(
             format: plan.dimensions.format,
             rule: options.on_duplicate,
         };
+        // Ids do not depend on the placement seed: every try writes the same ones.
         let mut items = hashing.spill(entries, count, &mut ids, place, progress)?;
         let weights = items.weights;
         let layout = plan.place(&mut items, &weights, seeds, progress)?;
 
         // Equal tags show up only now: another seed then gives every key another tag.
         let shape = Shape::of_bytes(layout.records(), layout.record_bytes() as u64)?;
+        // A try that fails leaves entries in its buckets, so the next one starts with new buckets.
         let mut buckets = place.zeroed(BUCKETS, shape.total_bytes() as usize)?;
         if !fill(&mut items, &layout, buckets.bytes_mut(), progress)? {
             continue;
@@ -187,6 +189,7 @@ impl Hashing {
             }
 
             ids = rest;
+            // The plan allows 2³² entries: the number wraps only after the last of them.
             first = first.wrapping_add(sorted.len() as u32);
             progress.advance(sorted.len() as u64);
         }

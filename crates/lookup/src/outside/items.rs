@@ -47,6 +47,7 @@ impl ItemRuns {
         self.items
             .append(run, &[hash.as_flattened(), numbers.as_flattened()])?;
 
+        // The value is in memory only now, so its entry goes to storage as a bucket will hold it.
         self.entry.resize(item.bytes as usize, 0);
         format.write(&mut self.entry, tag, format.rest(value, item.chunk));
         self.entries.append(run, &[&self.entry])?;
@@ -108,6 +109,7 @@ impl Items for ItemRuns {
         for run in 0..RUNS {
             self.load(run, purpose, &mut waiting)?;
             let end = end_of(run).map_or(grid.regions, |hash| grid.region(hash));
+            // All items so far are in one region, which goes on in the next run.
             if end <= first {
                 continue;
             }

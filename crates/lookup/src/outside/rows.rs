@@ -122,6 +122,7 @@ impl EntryRuns {
         for part in &mut self.parts {
             let start = bytes.len();
             part.runs.read(run, &mut bytes)?;
+            // Rows have places in the bytes of all parts, so a part is read from where it starts.
             add_rows(&bytes, start, count, &mut rows)?;
             if let Some(lengths) = part.lengths {
                 count = count.saturating_add(lengths.count);
@@ -214,6 +215,7 @@ impl Sorted {
             self.rows.push(row);
             return Ok(());
         };
+        // Two keys of one id would be one key of the table.
         if self.bytes[last.key.clone()] != self.bytes[row.key.clone()] {
             return Err(equal_ids(entries));
         }

@@ -228,6 +228,7 @@ impl BitReader<'_> {
         let mut value = 0;
         while self.bit()? {
             value += 1u128;
+            // The bound ends a code of ones, and keeps the shift below within 128 bits.
             if value >> (bits - rice) > 1 {
                 let found = "a difference beyond its bits";
                 return Err(Error::malformed("a filter", found, bits));

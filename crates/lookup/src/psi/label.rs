@@ -52,6 +52,7 @@ pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result
         return Ok(None);
     }
 
+    // A set without labels has no length either: the check alone names the element.
     let Some((length, label)) = plain.split_first_chunk::<LENGTH_BYTES>() else {
         return Ok(Some(Vec::new()));
     };

@@ -60,6 +60,7 @@ impl Receiver {
         let mut positions = HashMap::with_capacity(elements.len());
         let mut distinct: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         let mut asked = Vec::with_capacity(elements.len());
+        // A repeated element is asked once, and `asked` leads each of its places to it.
         for element in elements.iter().map(AsRef::as_ref) {
             asked.push(*positions.entry(element).or_insert_with(|| {
                 distinct.push(Zeroizing::new(element.to_vec()));
@@ -111,6 +112,7 @@ impl Wanted {
             .collect();
 
         let mut matches = Vec::new();
+        // `asked` has no padding, so a random element is never a match.
         for (index, &position) in self.asked.iter().enumerate() {
             if found[position] {
                 let label = Vec::new();

@@ -55,6 +55,7 @@ pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) ->
     let total = rows.len();
     let rows = once_each(rows)?;
     let longest = rows.iter().map(|row| row.label.len()).max();
+    // All labels are sealed at the length of the longest, so that no length shows.
     let longest = labels.then_some(longest.unwrap_or_default());
 
     progress.stage("mask elements", rows.len() as u64);
@@ -109,6 +110,7 @@ fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
             }
         }
     }
+    // The map borrows the rows, which are moved next.
     drop(first);
 
     Ok(rows

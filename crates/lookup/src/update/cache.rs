@@ -77,6 +77,7 @@ impl<'a> BucketCache<'a> {
         let mut packed = vec![0; count as usize * bytes];
         self.table.records.read_packed(first, count, &mut packed)?;
 
+        // The buckets between those of the run were read with them, and are dropped.
         for &bucket in run {
             let start = (bucket - first) as usize * bytes;
             let before = packed[start..start + bytes].to_vec();
@@ -136,6 +137,7 @@ impl<'a> BucketCache<'a> {
                 .ok_or_else(missing)?;
 
             value.extend_from_slice(found.payload);
+            // The last chunk has all of what is left.
             if found.remaining == found.payload.len() {
                 return Ok(value);
             }
@@ -167,6 +169,7 @@ impl<'a> BucketCache<'a> {
         let most = self.table.layout.record_bytes();
         let entries = &mut self.bucket(bucket)?.entries;
 
+        // An equal tag comes first: the table is then built again, whatever the room.
         if format.find_vartime(entries, hash.tag)?.is_some() {
             return Ok(Put::TagTaken);
         }

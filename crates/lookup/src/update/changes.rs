@@ -128,6 +128,7 @@ impl Changes {
         for change in &resolved {
             counts.count(change);
         }
+        // Only present keys count as deleted, so there are never more of them.
         if ids.len() as u64 + counts.inserted == counts.deleted {
             return Err(CoreError::EmptyDatabase.into());
         }

@@ -111,6 +111,7 @@ impl<'a, 't> Eviction<'a, 't> {
             .collect();
         let regions = slots.iter().map(|slot| slot / layout.grid.pilots).collect();
 
+        // Any group of these regions may be evicted, so the chunks of all are needed.
         let groups = gather(layout, ids, &regions, progress);
         let mut owners = HashMap::new();
         for (&slot, members) in &groups {
@@ -159,6 +160,7 @@ impl<'a, 't> Eviction<'a, 't> {
         let entries = self.loose_of(slot);
         let pieces: Vec<Piece> = entries.iter().map(piece).collect();
 
+        // The loads are without the group's own entries, which are in no bucket now.
         let mut region = self.region(slot)?;
         let pilot = match region.first_pilot(&pieces, ALL_PILOTS) {
             Some(pilot) => pilot,
@@ -191,6 +193,7 @@ impl<'a, 't> Eviction<'a, 't> {
             let others = tags
                 .iter()
                 .filter_map(|tag| self.owners.get(tag))
+                // The group itself is being placed.
                 .filter(|&&other| other != slot);
             let Some(&smallest) =
                 others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len))
@@ -214,6 +217,7 @@ impl<'a, 't> Eviction<'a, 't> {
             .iter()
             .map(|member| self.layout.bucket_vartime(&member.hash))
             .collect();
+        // Together, since a prepared database decodes many records at once.
         self.cache.read(buckets)?;
 
         for Member { hash, chunk } in members {

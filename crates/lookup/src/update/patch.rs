@@ -21,6 +21,7 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     }
 
     progress.stage("changing keys", changes.iter().len() as u64);
+    // The extended format also reads the entries from before: their chunks are as they were.
     let cache = BucketCache::new(table, layout.dimensions.format);
     let mut draft = Draft {
         cache,
@@ -37,6 +38,7 @@ pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) 
     };
     progress.advance(changes.iter().len() as u64);
 
+    // Eviction needs the ids after the changes, since new keys may have to move as well.
     let ids = changes.ids(table.ids);
     let Draft {
         mut cache,
@@ -88,6 +90,7 @@ impl Draft<'_> {
         for change in changes.iter() {
             // The deletion of an absent key needs no bucket.
             if change.present || change.value.is_some() {
+                // Later chunks are read on use, as only the first one tells their number.
                 let hash = self.layout.seeds.chunk(&change.id, 0);
                 buckets.push(self.layout.bucket_vartime(&hash));
             }
@@ -142,6 +145,7 @@ impl Draft<'_> {
                 let entry = format.entry(hash.tag, format.rest(value, chunk));
                 match self.cache.put(bucket, &hash, &entry)? {
                     Put::Done => {}
+                    // A full bucket is no failure yet: groups may move.
                     Put::Full => overflows.push(Overflow { hash, entry, line }),
                     Put::TagTaken => return Ok(Step::Rebuild(RebuildReason::Tag { line })),
                 }

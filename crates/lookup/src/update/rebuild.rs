@@ -41,6 +41,7 @@ pub fn rebuild(
 /// Reads the values of all keys, ascending by id.
 fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>> {
     let OwnedTable { layout, ids, .. } = table;
+    // Buckets are read in order first: the ids of keys would lead to them at random.
     let records = read_buckets(table, progress)?;
 
     let mut pairs = Vec::with_capacity(ids.len());
@@ -86,6 +87,7 @@ fn value_of(layout: &KeywordLayout, buckets: &RecordBuffer, id: &KeyId) -> Resul
             .ok_or_else(missing)?;
 
         value.extend_from_slice(found.payload);
+        // The last chunk has all of what is left.
         if found.remaining == found.payload.len() {
             return Ok(value);
         }
