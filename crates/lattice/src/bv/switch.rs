@@ -94,6 +94,7 @@ impl Switch {
         }
 
         // A quotient rounded to the wrong side leaves u slightly above P/2, which only adds noise.
+        // It is never negative, so that the cast of it plus a half rounds to nearest.
         let whole = &mut rows[(self.dropped.len() + 1) * degree..];
         whole
             .iter_mut()
