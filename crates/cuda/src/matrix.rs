@@ -170,6 +170,7 @@ impl Matrix {
         let kept = host[..sums].chunks_exact(self.sum_rows()).zip(vectors);
         Ok(spread(kept.collect(), |(sums, vector)| {
             let added = self.added(vector);
+            // Sums wrap modulo 2⁶⁴, which 2^bits divides: their low bits are right.
             let mask = (1u64 << bits) - 1;
             sums[..self.shape.rows]
                 .iter()
@@ -361,6 +362,7 @@ impl Gpu {
     /// multiprocessors.
     fn chunk(&self, k_tiles: usize, blocks: usize) -> usize {
         let wanted = (BLOCKS_EACH * self.multiprocessors).div_ceil(blocks);
+        // Exact sums outrank the wish for few parts: their bound may raise the number.
         let parts = wanted
             .min(k_tiles / FEWEST_K_TILES)
             .max(k_tiles.div_ceil(MOST_K_TILES))
