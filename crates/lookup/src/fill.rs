@@ -73,6 +73,7 @@ fn fill_region(
     for placed in &placed {
         let bucket = placed.bucket as usize;
         let free = bucket * bucket_bytes + used[bucket]..(bucket + 1) * bucket_bytes;
+        // The pilots overfill no bucket, so the free bytes of one are enough for the entry.
         window.write(placed.number, &mut buckets[free]);
         used[bucket] += placed.item.bytes as usize;
     }

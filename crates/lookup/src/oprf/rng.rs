@@ -21,6 +21,7 @@ impl old::RngCore for OldRng<'_> {
 
     fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), old::Error> {
         self.0.fill_bytes(out);
+        // A `CryptoRng` of 0.10 never fails.
         Ok(())
     }
 }

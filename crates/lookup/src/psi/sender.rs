@@ -82,6 +82,7 @@ pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) ->
 fn masked_entry(key: &Key, row: &Row, longest: Option<usize>) -> Result<Entry> {
     let mask = Mask::from(&key.value(&row.element)?);
     let value = seal(&mask, &row.label, longest);
+    // The table holds the sealed label, which is longer than the label itself.
     check_value(&value, row.line)?;
 
     Ok(Entry {

@@ -166,6 +166,7 @@ impl Changes {
         let mut changes = self.resolved.iter().peekable();
 
         for item in before {
+            // Changes between two items are of keys that the table does not have.
             while let Some(change) = changes.next_if(|change| change.id < id(&item)) {
                 after.extend(new(change));
             }
