@@ -119,7 +119,7 @@ impl Sender {
         parts
             .iter()
             .map(|part| {
-                let coefficients = Zeroizing::new(polynomial(n, &part.r, &part.roots));
+                let coefficients = polynomial(n, &part.r, &part.roots);
                 evaluate(&ring, &coefficients, &powers)
             })
             .collect()
@@ -136,38 +136,44 @@ fn partition(
 ) -> Vec<Zeroizing<Vec<u64>>> {
     let limbs = n.limbs();
     let places = params.parts() * params.degree();
-    let mut elements = Zeroizing::new(n.enter(&integers(items), ITEM_WORDS));
-    elements.reserve_exact((places - items.len()) * limbs);
+
+    // The final lengths, here and below: growing would leave copies of items behind.
+    let mut elements = Zeroizing::new(Vec::with_capacity(places * limbs));
+    elements.extend_from_slice(&Zeroizing::new(n.enter(&integers(items), ITEM_WORDS)));
     elements.extend_from_slice(&n.random(places - items.len(), rng));
 
-    let mut order: Vec<usize> = (0..places).collect();
+    let mut order: Zeroizing<Vec<usize>> = Zeroizing::new((0..places).collect());
     for last in (1..places).rev() {
         order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
     }
 
-    order
-        .chunks(params.degree())
-        .map(|part| {
-            Zeroizing::new(
-                part.iter()
-                    .flat_map(|&k| &elements[k * limbs..][..limbs])
-                    .copied()
-                    .collect(),
-            )
-        })
-        .collect()
+    let mut parts = Vec::with_capacity(params.parts());
+    for places in order.chunks(params.degree()) {
+        let mut part = Zeroizing::new(Vec::with_capacity(places.len() * limbs));
+        for &place in places {
+            part.extend_from_slice(&elements[place * limbs..][..limbs]);
+        }
+        parts.push(part);
+    }
+    parts
 }
 
 /// Coefficients of r·Π (T − x) as elements, the constant one first.
-fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Vec<u64> {
+fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Zeroizing<Vec<u64>> {
     let limbs = n.limbs();
-    let mut coefficients = r.to_vec();
+
+    // The final length: growing would leave copies behind.
+    let mut coefficients = Zeroizing::new(Vec::with_capacity(r.len() + roots.len()));
+    coefficients.extend_from_slice(r);
     for root in roots.chunks_exact(limbs) {
         let mut lower = coefficients.clone();
         n.wide().multiply_all(&mut lower, root);
 
-        coefficients.splice(0..0, n.zeros(1));
+        // Times T.
         let length = lower.len();
+        coefficients.resize(length + limbs, 0);
+        coefficients.copy_within(..length, limbs);
+        coefficients[..limbs].fill(0);
         n.wide()
             .add_multiples(&mut coefficients[..length], [(&lower, -1)]);
     }
@@ -180,7 +186,7 @@ fn evaluate(ring: &Ring<'_>, coefficients: &[u64], powers: &[Vec<u64>]) -> Vec<u
     let n = ring.modulus();
     let mut sum = n.zeros(RANK);
     for (coefficient, power) in coefficients.chunks_exact(n.limbs()).zip(powers) {
-        let mut term = power.clone();
+        let mut term = Zeroizing::new(power.clone());
         n.wide().multiply_all(&mut term, coefficient);
         n.wide().add_multiples(&mut sum, [(&term, 1)]);
     }
