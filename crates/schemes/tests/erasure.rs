@@ -3,18 +3,22 @@
 //! A global allocator searches every freed block for byte patterns of secret values.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use papir_schemes::shared::messages::PublicSeed;
-use papir_schemes::shared::selection::Selects as _;
+#[path = "it/short/mod.rs"]
+mod short;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
+use papir_core::erased::{ErasedScheme, ErasedSession};
 use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Session, Wire as _};
-use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
+use papir_core::{Choice, NoProgress, NotPrivate, Privacy, RecordBuffer, Records as _, Shape};
 use papir_kernels::galois;
+use papir_research::newton::key;
+use papir_research::newton::psi::{self, PsiParams};
 use papir_ring::prg::Seed;
 use papir_ring::{CyclotomicRing as _, Poly, Values, wide};
 use papir_schemes::double::packed::{self, ByInspiring};
@@ -24,14 +28,38 @@ use papir_schemes::pirouette::chain::{PRIME, RESPONSE_PRIME};
 use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::{ParameterSet, Pirouette};
+use papir_schemes::shared::messages::PublicSeed;
+use papir_schemes::shared::selection::Selects as _;
 
-/// Name and bytes of a pattern, and the number of freed blocks that contained it.
-type Pattern = (&'static str, Vec<u8>, AtomicUsize);
+/// Bytes of a secret value in memory.
+#[derive(Clone)]
+struct Pattern {
+    name: &'static str,
+    bytes: Vec<u8>,
+    /// Bytes from one of `bytes` to the next.
+    stride: usize,
+}
+
+impl From<(&'static str, Vec<u8>)> for Pattern {
+    fn from((name, bytes): (&'static str, Vec<u8>)) -> Self {
+        Self {
+            name,
+            bytes,
+            stride: 1,
+        }
+    }
+}
+
+/// A pattern, and the number of freed blocks that contained it.
+struct Watched {
+    pattern: Pattern,
+    found: AtomicUsize,
+}
 
 static WATCHING: AtomicBool = AtomicBool::new(false);
-/// Threads search their blocks at the same time, and every block is searched. Nobody who holds the lock frees
-/// memory while `WATCHING` is set: freeing takes the lock.
-static PATTERNS: RwLock<Vec<Pattern>> = RwLock::new(Vec::new());
+/// Threads search their blocks at the same time, and every block is searched. Nobody who holds the
+/// lock frees memory while `WATCHING` is set: freeing takes the lock.
+static PATTERNS: RwLock<Vec<Watched>> = RwLock::new(Vec::new());
 /// Serializes the tests, as they share `WATCHING` and `PATTERNS`.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -50,9 +78,9 @@ unsafe impl GlobalAlloc for Watch {
             // are compared like any others.
             let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
             let patterns = PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
-            for (_, pattern, count) in patterns.iter() {
-                if contains(bytes, pattern) {
-                    count.fetch_add(1, Ordering::Relaxed);
+            for watched in patterns.iter() {
+                if contains(bytes, &watched.pattern) {
+                    watched.found.fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
@@ -64,11 +92,20 @@ unsafe impl GlobalAlloc for Watch {
 #[global_allocator]
 static ALLOCATOR: Watch = Watch;
 
-fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
-    bytes.len() >= pattern.len()
-        && (0..=bytes.len() - pattern.len())
-            .step_by(4)
-            .any(|k| bytes[k..].starts_with(pattern))
+/// Returns whether a block contains a pattern, at a multiple of four bytes, or of two if the
+/// pattern has gaps.
+fn contains(block: &[u8], pattern: &Pattern) -> bool {
+    let Pattern { bytes, stride, .. } = pattern;
+    let span = (bytes.len() - 1) * stride + 1;
+    let step = if *stride == 1 { 4 } else { 2 };
+
+    let Some(last) = block.len().checked_sub(span) else {
+        return false;
+    };
+    (0..=last).step_by(step).any(|start| {
+        let found = block[start..].iter().step_by(*stride);
+        bytes.iter().zip(found).all(|(byte, found)| byte == found)
+    })
 }
 
 /// The bytes of residues 100 to 107.
@@ -80,13 +117,16 @@ fn pattern(poly: &Poly<Values>) -> Vec<u8> {
 }
 
 /// Returns the result of `work` and the names of the patterns found in blocks freed meanwhile.
-fn freed<T>(
-    patterns: Vec<(&'static str, Vec<u8>)>,
+fn freed<T, P: Into<Pattern>>(
+    patterns: Vec<P>,
     work: impl FnOnce() -> T,
 ) -> (T, Vec<&'static str>) {
     let patterns = patterns
         .into_iter()
-        .map(|(name, bytes)| (name, bytes, AtomicUsize::new(0)))
+        .map(|pattern| Watched {
+            pattern: pattern.into(),
+            found: AtomicUsize::new(0),
+        })
         .collect();
     // A test that failed may have left it set.
     WATCHING.store(false, Ordering::SeqCst);
@@ -99,8 +139,8 @@ fn freed<T>(
         result,
         found
             .into_iter()
-            .filter(|one| one.2.load(Ordering::Relaxed) > 0)
-            .map(|one| one.0)
+            .filter(|one| one.found.load(Ordering::Relaxed) > 0)
+            .map(|one| one.pattern.name)
             .collect(),
     )
 }
@@ -114,6 +154,16 @@ fn freed_memory_holds_no_secret() {
         drop(black_box(marker.clone()))
     });
     assert_eq!(seen, ["a marker"]);
+    let gaps = Pattern {
+        name: "a marker with gaps",
+        bytes: vec![0xA5; 8],
+        stride: 4,
+    };
+    let (_, seen) = freed(vec![gaps], || {
+        let words: Vec<[u8; 4]> = (0..16).map(|k| [k, 1, 0xA5, 2]).collect();
+        drop(black_box(words))
+    });
+    assert_eq!(seen, ["a marker with gaps"]);
 
     let shape = Shape::of_bytes(300_000, 64).unwrap();
     let params = Params::with_points(shape, 4).unwrap();
@@ -393,6 +443,156 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
     assert!(seen.is_empty(), "a query frees {seen:?}");
     let (_, seen) = freed(secrets, || drop(state));
     assert!(seen.is_empty(), "dropping the state frees {seen:?}");
+}
+
+/// Makes a query for one record and opens its answer through the interface over bytes. Checks that
+/// both free no block with one of these patterns.
+fn assert_lookup_frees_nothing(
+    scheme: &dyn ErasedScheme,
+    choice: Choice,
+    records: &RecordBuffer,
+    index: u64,
+    patterns: &[Pattern],
+) {
+    let name = scheme.name();
+    let rng = &mut ChaCha20Rng::from_seed([5; 32]);
+    let parameters = scheme
+        .candidate(records.shape(), choice)
+        .unwrap()
+        .parameters;
+    let server = scheme
+        .setup_candidate(&parameters, records, rng, &NoProgress)
+        .unwrap();
+    let client = scheme.client(&server.public()).unwrap();
+
+    let mut registered = client.register(rng).unwrap();
+    let keys = registered
+        .as_ref()
+        .map(|(_, keys)| server.accept_keys(keys).unwrap());
+    let number = registered
+        .as_ref()
+        .and_then(|(state, _)| client.next_ticket(state).unwrap());
+    let ticket = keys
+        .as_ref()
+        .zip(number)
+        .map(|(keys, number)| server.ticket(keys, number, &NoProgress).unwrap());
+    let state = registered.as_mut().map(|(state, _)| state);
+
+    let ((secret, query), seen) = freed(patterns.to_vec(), || {
+        client.query(state, &[index], rng).unwrap()
+    });
+    assert!(seen.is_empty(), "{name}: making a query frees {seen:?}");
+
+    let session = ErasedSession {
+        keys: keys.as_ref(),
+        ticket: ticket.as_deref(),
+    };
+    let answer = server.answer(session, &query).unwrap();
+    let (found, seen) = freed(patterns.to_vec(), || {
+        client.extract(secret, &answer).unwrap()
+    });
+    assert!(seen.is_empty(), "{name}: opening an answer frees {seen:?}");
+    assert_eq!(found, [records.get(index).unwrap()], "{name}");
+}
+
+/// The record that is looked up, in every private scheme: as bytes, as the low bytes of words, and
+/// as centred bytes with a distance each. Schemes with slow clients have short keys.
+#[test]
+fn freed_memory_holds_no_record_that_was_looked_up() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = Shape::of_bytes(300, 8).unwrap();
+    let bytes = (0..shape.total_bytes() as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+
+    // In the first rows of its column: a list of rows that grows copies them each time.
+    let index = 1;
+    let record = records.get(index).unwrap();
+    let centred = record.iter().map(|byte| byte.wrapping_sub(128)).collect();
+    let patterns = [
+        Pattern::from(("the record", record.clone())),
+        Pattern {
+            name: "the record's bytes in words",
+            bytes: record,
+            stride: 4,
+        },
+        Pattern {
+            name: "the record's rows",
+            bytes: centred,
+            stride: 4,
+        },
+    ];
+
+    let listed = short::registered();
+    let mut tested = 0;
+    for (listed, scheme) in listed.iter().zip(short::all()) {
+        if listed.privacy() != Privacy::Private {
+            continue;
+        }
+        let choice = match listed.name() {
+            // Columns of many rows.
+            "zip" => Choice::Columns(10),
+            _ => Choice::Goal(Goal::Balanced),
+        };
+        assert_lookup_frees_nothing(&*scheme, choice, &records, index, &patterns);
+        tested += 1;
+    }
+    assert!(tested >= 17, "{tested} private schemes");
+}
+
+/// The unit of a record in its column and its slot there, in the schemes that keep both with the
+/// secret of a query.
+#[test]
+fn freed_memory_holds_no_place_of_a_record() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Eight records of five bits are a unit. A choice of columns counts records as units, so that
+    // a column has a hundred units.
+    let shape = Shape::new(20_000, 5).unwrap();
+    let records = RecordBuffer::zeroed(shape);
+    let unit = 97;
+    let slot = 6;
+
+    let bytes = |place: [u64; 2]| place.map(u64::to_le_bytes).concat();
+    let patterns = [
+        Pattern::from(("unit and slot", bytes([unit, slot]))),
+        Pattern::from(("slot and unit", bytes([slot, unit]))),
+    ];
+    for name in ["simple", "zip"] {
+        let scheme = short::with_short_modulus(name);
+        let choice = Choice::Columns(200);
+        let index = 8 * unit + slot;
+        assert_lookup_frees_nothing(&*scheme, choice, &records, index, &patterns);
+    }
+}
+
+/// The items of the party that answers a request for an intersection.
+#[test]
+fn freed_memory_holds_no_item_of_an_intersection() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let word = NotPrivate::acknowledged();
+    let rng = &mut ChaCha20Rng::from_seed([5; 32]);
+    let params = PsiParams::new(20, 60).unwrap();
+    let params = params.with_modulus_bits(256).unwrap();
+    let params = params.partitioned(3).unwrap();
+    let n = Arc::clone(key::SecretKey::generate(256, rng).unwrap().modulus());
+
+    let items: Vec<psi::Item> = (1..=60)
+        .map(|i: psi::Item| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+        .collect();
+    let receiver = psi::Receiver::new(params.clone(), Arc::clone(&n), &items[..20], word).unwrap();
+    let sender = psi::Sender::new(params, &items, word).unwrap();
+    let (_, request) = receiver.request(rng).unwrap();
+
+    let item = items[42];
+    let element = n.enter(&[item as u64, (item >> 64) as u64], 2);
+    let element = element.iter().flat_map(|limb| limb.to_le_bytes()).collect();
+    let patterns = vec![
+        ("an item", item.to_le_bytes().to_vec()),
+        ("an item as an element", element),
+    ];
+    let (_, seen) = freed(patterns, || sender.respond(&request, rng).unwrap());
+    assert!(seen.is_empty(), "a response frees {seen:?}");
 }
 
 /// Short keys of four bits.

@@ -6,7 +6,7 @@ use papir_kernels::bits;
 use papir_lattice::lwe32::{LOG2_Q, N, UnitVector, decode, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::levels::{
     BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, digit_rows, first_masks, second_masks,
@@ -17,12 +17,13 @@ use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
 
-/// Opens one answer: a secret for each level and the place of the record in its unit.
-#[derive(Zeroize, ZeroizeOnDrop)]
+/// Opens one answer: a secret for each level and the place of the record in its unit. Erased on
+/// drop.
 pub struct DoubleSecret {
     /// s₁ and s₂, n words modulo q each.
-    pub(super) keys: [Vec<u32>; 2],
-    slot: u64,
+    pub(super) keys: [Zeroizing<Vec<u32>>; 2],
+    /// Boxed, so that moving the secret leaves no copy behind.
+    slot: Box<Zeroizing<u64>>,
 }
 
 /// A client with its hint.
@@ -55,10 +56,9 @@ impl Client<Double> for DoubleClient {
         let mut rng = SecretRng::new(rng);
 
         // Two secrets: the levels must not share one.
-        let keys = [(); 2].map(|()| lwe.key(&mut rng).to_vec());
         let secret = DoubleSecret {
-            keys,
-            slot: place.slot,
+            keys: [(); 2].map(|()| lwe.key(&mut rng)),
+            slot: Box::new(Zeroizing::new(place.slot)),
         };
 
         let column = UnitVector {
@@ -93,7 +93,7 @@ impl Client<Double> for DoubleClient {
         if first > bounds.first || second > bounds.second {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![layout.unit_layout.select(&unit, secret.slot)])
+        Ok(vec![layout.unit_layout.select(&unit, **secret.slot)])
     }
 }
 

@@ -182,20 +182,18 @@ impl Layout {
         })
     }
 
-    /// The record at a secret (unit, slot) of a column. Reads the whole column.
-    pub(crate) fn select(&self, place: (u64, u64), column: &[u8]) -> Record {
-        let (unit, slot) = place;
-
+    /// The record at a secret place of its column. Reads the whole column.
+    pub(crate) fn select(&self, place: &Place, column: &[u8]) -> Record {
         let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
         for (i, other) in (0u64..).zip(column.chunks_exact(self.unit_layout.unit_bytes)) {
-            let mask = i.ct_eq(&unit).unwrap_u8().wrapping_neg();
+            let mask = i.ct_eq(&place.unit).unwrap_u8().wrapping_neg();
             bytes
                 .iter_mut()
                 .zip(other)
                 .for_each(|(out, byte)| *out |= byte & mask);
         }
 
-        self.unit_layout.select(&bytes, slot)
+        self.unit_layout.select(&bytes, place.slot)
     }
 }
 

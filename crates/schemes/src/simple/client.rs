@@ -5,20 +5,19 @@ use papir_core::{Error, Record, Result};
 use papir_lattice::lwe32::{self, LOG2_Q, N, UnitVector, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::noise::{CENTRE, LOG2_DELTA};
 use super::params::{NAME, Simple, SimpleParams, masks};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::Place;
 
-/// Opens one answer: the LWE secret and the place of the record in its column.
-#[derive(Zeroize, ZeroizeOnDrop)]
+/// Opens one answer: the LWE secret and the place of the record in its column. Erased on drop.
 pub struct SimpleSecret {
     /// s, n words modulo q.
-    pub(super) key: Vec<u32>,
-    unit: u64,
-    slot: u64,
+    pub(super) key: Zeroizing<Vec<u32>>,
+    /// Boxed, so that moving the secret leaves no copy behind.
+    place: Box<Place>,
 }
 
 impl SimpleSecret {
@@ -50,18 +49,17 @@ impl Client<Simple> for SimpleClient {
         rng: &mut dyn CryptoRng,
     ) -> Result<(SimpleSecret, SimpleQuery)> {
         check_indices(NAME, &self.params.shape(), indices, 1)?;
-        let Place { column, unit, slot } = self.params.layout.place(indices[0]);
+        let SimpleParams { lwe, layout, .. } = &self.params;
+        let place = Box::new(layout.place(indices[0]));
 
         let mut rng = SecretRng::new(rng);
-        let SimpleParams { lwe, layout, .. } = &self.params;
         let secret = SimpleSecret {
-            key: lwe.key(&mut rng).to_vec(),
-            unit,
-            slot,
+            key: lwe.key(&mut rng),
+            place,
         };
 
         let column = UnitVector {
-            selected: column,
+            selected: secret.place.column,
             length: layout.columns,
             log2_delta: LOG2_DELTA,
         };
@@ -82,11 +80,7 @@ impl Client<Simple> for SimpleClient {
             return Err(Error::NotDecodable);
         }
 
-        Ok(vec![
-            self.params
-                .layout
-                .select((secret.unit, secret.slot), &column),
-        ])
+        Ok(vec![self.params.layout.select(&secret.place, &column)])
     }
 }
 

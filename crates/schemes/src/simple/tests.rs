@@ -129,7 +129,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
     let records = RecordBuffer::zeroed(Shape::of_bytes(100, 1).unwrap());
     let (server, client, mut rng) = setup(&records, 10, 3);
     let keys: Vec<Vec<u32>> = (0..4)
-        .map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.clone())
+        .map(|_| client.query(None, &[7], &mut rng).unwrap().0.key.to_vec())
         .collect();
 
     // Routes by which published programs gave their keys away: all zeros, or drawn from a generator

@@ -8,7 +8,7 @@ use papir_core::{Error, NoProgress, Progress, Record, Result, parallel};
 use papir_paillier::{Ciphertext, LANES, Plaintext, PublicKey, SecretKey};
 use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::base::Base;
 use super::compression::{Compression, NUMBER_BYTES};
@@ -75,14 +75,9 @@ pub struct ZipSecret<B: Base> {
 /// the key was sent ahead.
 struct Opening {
     key: Arc<SecretKey>,
-    weights: Weights,
+    /// Boxed, so that moving the secret leaves no copy behind.
+    weights: Box<Zeroizing<Weights>>,
     held: Option<Vec<Plaintext>>,
-}
-
-impl Drop for Opening {
-    fn drop(&mut self) {
-        self.weights.zeroize();
-    }
 }
 
 impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
@@ -212,9 +207,10 @@ impl<B: Base> Client<ZipPir<B>> for ZipClient<B> {
 
         let base = &self.params.base;
         let encrypted = base.encrypt(self.public.seed, indices[0], &sent.key, &mut rng);
+        let weights = Weights::of(&sent.key, self.params.compression.key_bits);
         let opening = Opening {
             key: Arc::clone(&state.key),
-            weights: Weights::of(&sent.key, self.params.compression.key_bits),
+            weights: Box::new(Zeroizing::new(weights)),
             held: sent.plaintexts,
         };
 
@@ -289,11 +285,14 @@ impl<B: Base> ZipClient<B> {
         secret: &ZipSecret<B>,
         answer: ZipAnswer,
     ) -> Result<Zeroizing<Vec<Row>>> {
-        let mut rows = secret
-            .opening
-            .rows(&self.params.compression, answer.product)?;
-
+        let compression = &self.params.compression;
         let online = answer.online.chunks_exact(secret.key.len() + 1);
+
+        // The final length: growing would leave copies of decoded rows behind.
+        let mut rows = Zeroizing::new(Vec::with_capacity(compression.rows + online.len()));
+        secret
+            .opening
+            .read_rows(compression, answer.product, &mut rows)?;
         rows.extend(online.map(|row| decode_online(row, &secret.key, B::LEVEL.message_bits)));
         Ok(rows)
     }
@@ -372,21 +371,27 @@ impl State {
 }
 
 impl Opening {
-    /// Decrypts all rows of a product. Refuses numbers of another key and the wrong kind of
-    /// product.
-    fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
+    /// Appends all rows of a product, decrypted. Refuses numbers of another key and the wrong kind
+    /// of product.
+    fn read_rows(
+        &self,
+        compression: &Compression,
+        product: Product,
+        rows: &mut Vec<Row>,
+    ) -> Result<()> {
         let plaintexts = self.plaintexts(compression, product)?;
         let t = compression.key_bits;
 
         // A row is in the highest of its t slots.
-        let rows = plaintexts.iter().flat_map(|plaintext| {
+        let decoded = plaintexts.iter().flat_map(|plaintext| {
             let values = slots::of_words(plaintext.words()).skip(t - 1).step_by(t);
             values
                 .take(compression.rows_each)
                 .enumerate()
                 .map(|(row, value)| self.row(compression, row, value))
         });
-        Ok(Zeroizing::new(rows.take(compression.rows).collect()))
+        rows.extend(decoded.take(compression.rows));
+        Ok(())
     }
 
     /// Decodes the value of a row's slot; `row` counts within its ciphertext.

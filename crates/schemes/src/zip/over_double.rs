@@ -14,7 +14,7 @@ use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, N, SIGMA, UnitVector, matrix_bytes,
 };
 use papir_ring::prg::{SecretRng, Seed};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
@@ -63,11 +63,11 @@ pub struct StoredLevels {
     pub(super) second: SecondLevel,
 }
 
-/// The first level's key, and the record's place in its unit.
-#[derive(Zeroize, ZeroizeOnDrop)]
+/// The first level's key, and the record's place in its unit. Erased on drop.
 pub struct FirstKey {
-    key: Vec<u32>,
-    slot: u64,
+    key: Zeroizing<Vec<u32>>,
+    /// Boxed, so that moving the secret leaves no copy behind.
+    slot: Box<Zeroizing<u64>>,
 }
 
 /// A₂: its rows belong to the units of a column of D.
@@ -280,8 +280,8 @@ impl<T: ParameterSet> Base for Levels<T> {
             .encrypt(&second_masks(seed), key, unit, self.budget.query_bits, rng);
 
         let secret = FirstKey {
-            key: first.to_vec(),
-            slot: place.slot,
+            key: first,
+            slot: Box::new(Zeroizing::new(place.slot)),
         };
         Encrypted {
             secret,
@@ -299,7 +299,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(self.layout.unit_layout.select(&unit, secret.slot))
+        Ok(self.layout.unit_layout.select(&unit, **secret.slot))
     }
 
     fn prepare(

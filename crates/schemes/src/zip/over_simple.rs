@@ -16,12 +16,12 @@ use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, UnitVector, matrix_bytes,
 };
 use papir_ring::prg::{SecretRng, Seed};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
 use super::noise::{Budget, Level};
 use super::slots::{Row, worst_distance};
-use crate::shared::byte_matrix::{ByteMatrix, Layout, load_matrix, row_products};
+use crate::shared::byte_matrix::{ByteMatrix, Layout, Place, load_matrix, row_products};
 use crate::simple::params::{heights, layout_of, work};
 
 /// Amount subtracted from a byte to centre it.
@@ -44,11 +44,10 @@ pub struct Columns<T> {
     set: PhantomData<fn() -> T>,
 }
 
-/// A record's place in its column.
-#[derive(Zeroize, ZeroizeOnDrop)]
+/// A record's place in its column. Erased on drop.
 pub struct Position {
-    unit: u64,
-    slot: u64,
+    /// Boxed, so that moving the secret leaves no copy behind.
+    place: Box<Place>,
 }
 
 /// A: its rows belong to the columns of D.
@@ -141,7 +140,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         key: &[u32],
         rng: &mut SecretRng,
     ) -> Encrypted<Position> {
-        let place = self.layout.place(index);
+        let place = Box::new(self.layout.place(index));
         let unit = UnitVector {
             selected: place.column,
             length: self.layout.columns,
@@ -151,12 +150,8 @@ impl<T: ParameterSet> Base for Columns<T> {
             .lwe
             .encrypt(&masks(seed), key, unit, self.budget.query_bits, rng);
 
-        let secret = Position {
-            unit: place.unit,
-            slot: place.slot,
-        };
         Encrypted {
-            secret,
+            secret: Position { place },
             parts: vec![values],
         }
     }
@@ -168,7 +163,7 @@ impl<T: ParameterSet> Base for Columns<T> {
         if worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(self.layout.select((secret.unit, secret.slot), &column))
+        Ok(self.layout.select(&secret.place, &column))
     }
 
     fn prepare(

@@ -310,7 +310,7 @@ fn secrets_are_fresh_and_do_not_follow_from_public_bytes() {
 
     let both = |rng: &mut ChaCha20Rng| {
         let (secret, _) = client.query(None, &[7], rng).unwrap();
-        secret.keys.clone()
+        secret.keys.each_ref().map(|key| key.to_vec())
     };
     let keys: Vec<Vec<u32>> = (0..3).flat_map(|_| both(&mut rng)).collect();
 

@@ -98,6 +98,7 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
 }
 
 /// The scheme of this name in the registry, with a short modulus.
+#[allow(dead_code)]
 pub(crate) fn with_short_modulus(name: &str) -> Box<dyn ErasedScheme> {
     let position = registered()
         .iter()
