@@ -1,6 +1,7 @@
 //! A server's compressed hint: exponents for tickets, residues for answers.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Progress, Result, parallel};
@@ -11,7 +12,7 @@ use super::compression::{Compression, DIGEST_BYTES};
 use super::residues::Residues;
 use super::slots::{self, RowSums, SLOT_BITS};
 use super::wire::{Digest, Keys, Ticket, malformed};
-use crate::shared::packs::sized;
+use crate::shared::packs::{ranged, sized};
 
 const EXPONENTS: &str = "zip/exponents";
 const RESIDUES: &str = "zip/residues";
@@ -33,7 +34,7 @@ pub(super) struct CompressedHint {
     pub(super) residues: BlobSlice<i32>,
     /// Sums of each row.
     pub(super) sums: BlobSlice<RowSums>,
-    /// Digest of the rows' sums, which differ if rows do.
+    /// Digest of the rows and their sums. Keys and tickets belong to the hint of their digest.
     pub(super) digest: Digest,
     system: Residues,
 }
@@ -142,42 +143,52 @@ impl CompressedHint {
         );
 
         let residues = BlobSlice::new(residues.into(), RESIDUES)?;
-        let sums = BlobSlice::new(sums.into(), SUMS)?;
-        Ok(Self::from_parts(exponents, residues, sums, system))
+        let sums: BlobSlice<RowSums> = BlobSlice::new(sums.into(), SUMS)?;
+        Ok(Self {
+            digest: digest_of(&[exponents.bytes(), sums.bytes()]),
+            exponents,
+            residues,
+            sums,
+            system,
+        })
     }
 
-    fn from_parts(
-        exponents: BlobSlice<u16>,
-        residues: BlobSlice<i32>,
-        sums: BlobSlice<RowSums>,
-        system: Residues,
-    ) -> Self {
-        let mut digest = [0; DIGEST_BYTES];
-        digest.copy_from_slice(&blake3::hash(sums.bytes()).as_bytes()[..DIGEST_BYTES]);
-        Self {
+    /// Writes the hint's sections. The digest stands after the sums.
+    pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(EXPONENTS, &[self.exponents.bytes()])?;
+        sink.put(RESIDUES, &[self.residues.bytes()])?;
+        sink.put(SUMS, &[self.sums.bytes(), &self.digest])
+    }
+
+    /// Reads the sections of [`CompressedHint::save`], or of 0.1.0.
+    pub(super) fn load(compression: &Compression, source: &dyn SectionSource) -> Result<Self> {
+        let exponents = sized(source, EXPONENTS, compression.exponent_bytes())?;
+        let residues = sized(source, RESIDUES, compression.residue_bytes())?;
+
+        // 0.1.0 wrote no digest: its clients and tickets have one of the sums, which stays in use
+        // until an update makes another hint.
+        let length = compression.sums_bytes();
+        let is_older = source.length(SUMS)? == length;
+        let all = if is_older {
+            length
+        } else {
+            length + DIGEST_BYTES
+        };
+
+        let sums: BlobSlice<RowSums> = ranged(source, SUMS, 0..length, all)?;
+        let digest = if is_older {
+            digest_of(&[sums.bytes()])
+        } else {
+            read_digest(source, length..all)?
+        };
+
+        Ok(Self {
             exponents,
             residues,
             sums,
             digest,
-            system,
-        }
-    }
-
-    /// Writes the hint's sections.
-    pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put(EXPONENTS, &[self.exponents.bytes()])?;
-        sink.put(RESIDUES, &[self.residues.bytes()])?;
-        sink.put(SUMS, &[self.sums.bytes()])
-    }
-
-    /// Reads the sections of [`CompressedHint::save`].
-    pub(super) fn load(compression: &Compression, source: &dyn SectionSource) -> Result<Self> {
-        let exponents = sized(source, EXPONENTS, compression.exponent_bytes())?;
-        let residues = sized(source, RESIDUES, compression.residue_bytes())?;
-        let sums = sized(source, SUMS, compression.sums_bytes())?;
-
-        let system = compression.residues();
-        Ok(Self::from_parts(exponents, residues, sums, system))
+            system: compression.residues(),
+        })
     }
 
     /// Changed slots of the ciphertexts that differ from an earlier version.
@@ -308,6 +319,28 @@ impl CompressedHint {
         });
         words.collect()
     }
+}
+
+/// Reads a digest from its place in the section of sums, which ends with it.
+fn read_digest(source: &dyn SectionSource, place: Range<usize>) -> Result<Digest> {
+    let length = place.end;
+    let stored: BlobSlice<u8> = ranged(source, SUMS, place, length)?;
+
+    let mut digest = [0; DIGEST_BYTES];
+    digest.copy_from_slice(&stored);
+    Ok(digest)
+}
+
+/// First bytes of the BLAKE3 hash of the parts, one after another.
+fn digest_of(parts: &[&[u8]]) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+
+    let mut digest = [0; DIGEST_BYTES];
+    digest.copy_from_slice(&hasher.finalize().as_bytes()[..DIGEST_BYTES]);
+    digest
 }
 
 impl Masks<'_> {

@@ -3,11 +3,13 @@
 use std::sync::Mutex;
 
 use papir_core::scheme::{Client, Scheme, Server, Session, Wire};
+use papir_core::sections::{MemorySections, SectionSink};
 use papir_core::{Change, Error, NoProgress, Progress, Shape};
 
 use super::{OverSimple, Short};
 use crate::zip::Zip;
 use crate::zip::client::ZipClient;
+use crate::zip::hint::CompressedHint;
 use crate::zip::over_simple::Columns;
 use crate::zip::params::ZipParams;
 use crate::zip::server::ZipServer;
@@ -93,6 +95,69 @@ fn tickets_follow_a_change_of_the_database() {
         setup.client.extract(secret, answer).unwrap(),
         [change.record]
     );
+}
+
+/// Words that change places within a row leave its sums the same.
+#[test]
+fn hints_of_equal_sums_and_different_rows_have_different_digests() {
+    let params = ZipParams::<Columns<Short>>::new(Shape::of_bytes(300, 8).unwrap(), 30, 1).unwrap();
+    let compression = &params.compression;
+    let row = |r: usize| -> Vec<u32> {
+        (0..compression.lwe.n() as u32)
+            .map(|i| (i + r as u32).wrapping_mul(0x9e37_79b9))
+            .collect()
+    };
+    let swapped = |r: usize| {
+        let mut row = row(r);
+        row.swap(0, 1);
+        row
+    };
+
+    let one = CompressedHint::new(compression, row, &NoProgress).unwrap();
+    let same = CompressedHint::new(compression, row, &NoProgress).unwrap();
+    let other = CompressedHint::new(compression, swapped, &NoProgress).unwrap();
+    assert!(one.exponents.bytes() != other.exponents.bytes());
+    assert!(one.sums.bytes() == other.sums.bytes());
+    assert!(one.digest == same.digest && one.digest != other.digest);
+}
+
+/// A database that 0.1.0 stored has no digest in its section of sums: the hint keeps the one of the
+/// sums until an update, also if it is stored again before.
+#[test]
+fn a_hint_without_a_stored_digest_keeps_that_of_its_sums_until_an_update() {
+    let mut setup = OverSimple::new(Shape::of_bytes(300, 8).unwrap(), 30, 1);
+    let load = |sections: &MemorySections| {
+        ZipServer::<Columns<Short>>::load(setup.server.params.clone(), sections)
+    };
+    let mut sections = MemorySections::default();
+    setup.server.save(&mut sections).unwrap();
+    assert!(load(&sections).unwrap().public.digest == setup.server.public.digest);
+
+    let sums = setup.server.hint.sums.bytes().to_vec();
+    sections.put("zip/sums", &[&sums]).unwrap();
+    let older = load(&sections).unwrap();
+    assert_eq!(older.public.digest, blake3::hash(&sums).as_bytes()[..16]);
+    assert!(older.public.digest != setup.server.public.digest);
+
+    older.save(&mut sections).unwrap();
+    assert!(load(&sections).unwrap().public.digest == older.public.digest);
+    for bytes in [&sums[1..], &[&sums[..], &[0]].concat()] {
+        sections.put("zip/sums", &[bytes]).unwrap();
+        let error = load(&sections).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Length { .. }), "{error}");
+    }
+
+    let change = Change {
+        index: 33,
+        record: vec![7; 8],
+    };
+    let changes = std::slice::from_ref(&change);
+    let updated = older.update(changes, &mut setup.rng, &NoProgress).unwrap();
+    let same = setup
+        .server
+        .update(changes, &mut setup.rng, &NoProgress)
+        .unwrap();
+    assert!(updated.public.digest == same.public.digest);
 }
 
 #[test]
