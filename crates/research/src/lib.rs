@@ -7,36 +7,41 @@
 pub mod newton;
 
 use papir_core::Result;
-use papir_core::erased::Erased;
 use papir_core::scheme::Scheme;
 use papir_schemes::batched::Batched;
 use papir_schemes::registry::{self, Addition, Listing, OfBatches};
 
-use newton::{Newton, NewtonBucket, Registered, Symmetric};
+use newton::{Newton, NewtonBucket, Symmetric};
+
+/// Batches over [`Newton`] with one public modulus.
+pub type NewtonBatches = Batched<NewtonBucket>;
+
+/// The only list of the schemes of this crate, in the order of their numbers. Calls the macro
+/// `$then` with all of them, as [`papir_schemes::for_each_scheme`] does; they are `fenced`.
+#[macro_export]
+macro_rules! for_each_research_scheme {
+    ($then:ident) => {
+        $then! {
+            newton: $crate::newton::Newton<$crate::newton::Registered> {
+                fenced, registered, default_bound, rare
+            }
+            newtonsym: $crate::newton::Newton<$crate::newton::Symmetric> {
+                fenced, keyless, default_bound, rare
+            }
+            newtonsym_batch: $crate::NewtonBatches { fenced, keyless, default_bound, rare }
+        }
+    };
+}
+
+/// The listings of all schemes.
+macro_rules! listings {
+    ($($name:ident: $scheme:ty { $($word:ident),* })*) => {
+        &[$(Listing::of::<$scheme>()),*]
+    };
+}
 
 /// The schemes of this crate, in the order of their numbers.
-pub const SCHEMES: &[Listing] = &[
-    Listing {
-        scheme: &Erased::<Newton<Registered>>::new(),
-        paper: "NewtonPIR (Lu, Qu)",
-        purpose: "**Not private**: [its queries reveal their index](notes/newtonpir.md), as \
-            `papir attack newton` shows. For comparison only, behind `--insecure-newton`",
-        assumption: "none: not private, contrary to its paper ([why](notes/newtonpir.md)); a server or a \
-            client needs an explicit acknowledgement",
-    },
-    Listing {
-        scheme: &Erased::<Newton<Symmetric>>::new(),
-        paper: "NewtonPIR (Lu, Qu, section 4.3)",
-        purpose: "The same with one public modulus: **not private** either",
-        assumption: "none: as `newton`",
-    },
-    Listing {
-        scheme: &Erased::<Batched<NewtonBucket>>::new(),
-        paper: "Probabilistic batch codes (Angel, Chen, Laine, Setty 2018) over `newtonsym`",
-        purpose: "Many records in one query, **not private** either",
-        assumption: "none: as `newton`, for each bucket's query",
-    },
-];
+pub const SCHEMES: &[Listing] = for_each_research_scheme!(listings);
 
 /// The schemes of batches among them.
 const BATCHES: &[OfBatches] = &[OfBatches::over::<NewtonBucket>(

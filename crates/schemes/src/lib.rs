@@ -2,8 +2,9 @@
 //!
 //! One folder per family, with the same files in each scheme: `mod.rs` (the scheme, its paper, a
 //! table from algorithms to functions), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and the
-//! scheme's own mathematics in files named after it. [`registry`] is the only list of schemes;
-//! [`shared`] holds the building blocks of several families.
+//! scheme's own mathematics in files named after it. `rows.rs` has the scheme's rows in the tables
+//! of the documentation and of tests. [`registry`] is the only list of schemes; [`shared`] holds
+//! the building blocks of several families.
 
 pub mod batched;
 pub mod depir;
@@ -13,6 +14,7 @@ pub mod inspire;
 pub mod pirouette;
 pub mod plain;
 pub mod registry;
+pub mod rows;
 pub mod shared;
 pub mod simple;
 pub mod zip;

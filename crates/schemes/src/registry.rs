@@ -11,20 +11,14 @@ use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::depir::Depir;
 use crate::depir::evaluation::Tables;
 use crate::depir::params::DepirParams;
-use crate::double::Double;
-use crate::double::packed::{Inspire0, Ypir};
 use crate::download::{Download, DownloadParams};
 use crate::inspire::Inspire;
 use crate::inspire::parts::InspireInParts;
-use crate::inspire::two_levels::Inspire2;
+use crate::pirouette::Standard;
 use crate::pirouette::encrypted::Encrypted;
-use crate::pirouette::respire::Respire;
-use crate::pirouette::{Pirouette, Standard};
-use crate::plain::Plain;
+use crate::rows::ListedScheme;
 use crate::shared::parameters::successes;
 use crate::simple::Simple;
-use crate::simple::packed::{Inspire1, SimpleYpir};
-use crate::zip::{Zip, ZipDouble};
 
 /// A scheme and its rows in the tables of schemes (docs/schemes.md, docs/security.md).
 #[derive(Clone, Copy)]
@@ -39,141 +33,76 @@ pub struct Listing {
     pub assumption: &'static str,
 }
 
+impl Listing {
+    /// The listing of a scheme that states its rows.
+    pub const fn of<S: ListedScheme>() -> Self {
+        Self {
+            scheme: Constant::<S>::SCHEME,
+            paper: S::ROWS.paper,
+            purpose: S::ROWS.purpose,
+            assumption: S::ROWS.assumption,
+        }
+    }
+}
+
+/// A scheme as a constant.
+struct Constant<S>(PhantomData<S>);
+
+impl<S: Scheme> Constant<S> {
+    const SCHEME: &'static dyn ErasedScheme = &Erased::<S>::new();
+}
+
+/// The only list of the schemes of this crate, in the order of their numbers. Calls the macro
+/// `$then` with all of them, each with four words that a macro can choose by:
+///
+/// - `private` or `open`: the scheme's privacy;
+/// - `keyless` or `registered`: whether clients register keys;
+/// - `any_bound` or `default_bound`: whether it keeps failure probabilities below 2⁻⁴⁰;
+/// - `common`, `rare` or `slow`: `common` schemes are in the short module for browsers, and `slow`
+///   ones have short keys in everyday tests.
+#[macro_export]
+macro_rules! for_each_scheme {
+    ($then:ident) => {
+        $then! {
+            plain: $crate::plain::Plain { open, keyless, any_bound, rare }
+            simple: $crate::simple::Simple { private, keyless, any_bound, common }
+            inspire: $crate::inspire::Inspire { private, keyless, any_bound, common }
+            double: $crate::double::Double { private, keyless, any_bound, rare }
+            inspire2: $crate::inspire::two_levels::Inspire2 { private, keyless, any_bound, rare }
+            inspire0: $crate::double::packed::Inspire0 { private, keyless, any_bound, rare }
+            ypir: $crate::double::packed::Ypir { private, keyless, any_bound, rare }
+            simpleypir: $crate::simple::packed::SimpleYpir { private, keyless, any_bound, rare }
+            zip: $crate::zip::Zip { private, registered, any_bound, rare }
+            zipdouble: $crate::zip::ZipDouble { private, registered, any_bound, slow }
+            inspire_batch: $crate::batched::Batched<$crate::inspire::parts::InspireInParts> {
+                private, keyless, any_bound, rare
+            }
+            simple_batch: $crate::batched::Batched<$crate::simple::Simple> {
+                private, keyless, any_bound, rare
+            }
+            pirouette: $crate::pirouette::Pirouette { private, registered, default_bound, rare }
+            respire: $crate::pirouette::respire::Respire {
+                private, registered, default_bound, rare
+            }
+            pirouette_encrypted: $crate::pirouette::encrypted::Encrypted {
+                private, registered, default_bound, rare
+            }
+            depir: $crate::depir::Depir { private, keyless, default_bound, rare }
+            download: $crate::download::Download { private, keyless, any_bound, common }
+            inspire1: $crate::simple::packed::Inspire1 { private, keyless, any_bound, rare }
+        }
+    };
+}
+
+/// The listings of all schemes.
+macro_rules! listings {
+    ($($name:ident: $scheme:ty { $($word:ident),* })*) => {
+        &[$(Listing::of::<$scheme>()),*]
+    };
+}
+
 /// The schemes of this crate, in the order of their numbers.
-const BUILT_IN: &[Listing] = &[
-    Listing {
-        scheme: &Erased::<Plain>::new(),
-        paper: "none",
-        purpose: "For tests: **not private**, and refused without an explicit acknowledgement",
-        assumption: "none: not private, and served only with an explicit acknowledgement",
-    },
-    Listing {
-        scheme: &Erased::<Simple>::new(),
-        paper: "SimplePIR (Henzinger et al. 2023)",
-        purpose: "The smallest real scheme: clients download a hint once per version",
-        assumption: "ring-LWE over Z_{2³²}[X]/(X¹⁰²⁴ + 1), with the reference string's masks fixed for a \
-            database version and a fresh secret for each query",
-    },
-    Listing {
-        scheme: &Erased::<Inspire>::new(),
-        paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025, section 6)",
-        purpose: "The default: no hint to download, no keys kept by the server, records of 1 bit to \
-            256 KiB",
-        assumption: "ring-LWE over R_q, as `simple`; and circular security: packing keys encrypt τ(s), \
-            RGSW rows encrypt s·m, under s",
-    },
-    Listing {
-        scheme: &Erased::<Double>::new(),
-        paper: "DoublePIR (Henzinger et al. 2023)",
-        purpose: "Records of 1 bit to 8 bytes: a hint of 7 MiB per byte of a record, whatever the size \
-            of the database",
-        assumption: "those of `simple`; two sets of masks, two secrets for each query",
-    },
-    Listing {
-        scheme: &Erased::<Inspire2>::new(),
-        paper: "InsPIRe⁽²⁾ (Mahdavi, Patel, Seo, Yeo 2025, section 5)",
-        purpose: "The least traffic for records up to 2 KiB in databases of more than about 100 MiB; \
-            local updates",
-        assumption: "ring-LWE and circular security, as `inspire`: one packing key for each distinct γ",
-    },
-    Listing {
-        scheme: &Erased::<Inspire0>::new(),
-        paper: "InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4)",
-        purpose: "Records of 1 bit to 8 bytes: the least server time without a hint of megabytes",
-        assumption: "those of `double`'s first level and those of `inspire2`: a secret for each level",
-    },
-    Listing {
-        scheme: &Erased::<Ypir>::new(),
-        paper: "YPIR (Menon, Wu 2024)",
-        purpose: "A baseline: DoublePIR with CDKS packing",
-        assumption: "those of `double`'s first level and those of `simpleypir`: a secret for each level",
-    },
-    Listing {
-        scheme: &Erased::<SimpleYpir>::new(),
-        paper: "YPIR (Menon, Wu 2024), its variant on SimplePIR",
-        purpose: "A baseline: SimplePIR with CDKS packing",
-        assumption: "ring-LWE and circular security, as `inspire`: a CDKS key of log₂ d matrices",
-    },
-    Listing {
-        scheme: &Erased::<Zip>::new(),
-        paper: "ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum)",
-        purpose: "Clients that store nothing of the database and register 448 bytes once: the server \
-            prepares a ticket for each query in idle time. Clients can send most of a lookup's \
-            traffic ahead (`papir hold`)",
-        assumption: "decisional composite residuosity modulo the client's own m of 3,072 bits (which must \
-            not be factored); and module-LWE of rank 5 over Z_{2³²}[X]/(X²⁵⁶ + 1) with a binary \
-            secret, fresh for each query",
-    },
-    Listing {
-        scheme: &Erased::<ZipDouble>::new(),
-        paper: "ZipPIR on DoublePIR (its section 6)",
-        purpose: "The same for records of 1 bit to 8 bytes: a ticket takes seconds, whatever the size \
-            of the database",
-        assumption: "those of `zip` for the second level's key, and those of `double` for the first \
-            level's",
-    },
-    Listing {
-        scheme: &Erased::<Batched<InspireInParts>>::new(),
-        paper: "Probabilistic batch codes (Angel, Chen, Laine, Setty 2018) over `inspire`",
-        purpose: "Many records in one query: `papir build --batch K`",
-        assumption: "those of `inspire`, with a selector for each bucket under one secret",
-    },
-    Listing {
-        scheme: &Erased::<Batched<Simple>>::new(),
-        paper: "Probabilistic batch codes (Angel, Chen, Laine, Setty 2018) over `simple`",
-        purpose: "The same over `simple`",
-        assumption: "those of `simple`",
-    },
-    Listing {
-        scheme: &Erased::<Pirouette>::new(),
-        paper: "Pirouette (Kang, Schild)",
-        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 108 MiB of \
-            keys once, and a lookup in 256 MiB takes the server one to two seconds of a core",
-        assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
-            like the error; LWE with binary secrets; and circular security: rotation keys encrypt \
-            the short keys' bits under the ring's key, switching keys the ring's key under the \
-            short keys and under the response key, automorphism keys τ(s) and s² under s",
-    },
-    Listing {
-        scheme: &Erased::<Respire>::new(),
-        paper: "Respire (Burton, Menon, Wu): its query path over `pirouette`'s database and \
-            parameters",
-        purpose: "A baseline: queries of 1 to 5 KB, 1.1 MB of keys",
-        assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
-            like the error, which encrypts the ternary one; circular security of automorphism keys \
-            and s²",
-    },
-    Listing {
-        scheme: &Erased::<Encrypted>::new(),
-        paper: "Pirouette (Kang, Schild, section 4.2)",
-        purpose: "Records that the service must not see either: [`papir build \
-            --encrypt`](operate.md#records-that-the-service-must-not-see)",
-        assumption: "those of `pirouette`, without those for digits; records are encrypted modulo 2¹⁶ \
-            under the ring's key, which the owner and all clients share",
-    },
-    Listing {
-        scheme: &Erased::<Depir>::new(),
-        paper: "Doubly-efficient PIR (Okada, Player, Pohmann, Weinert)",
-        purpose: "Thousands of lookups at once in a small database, of up to 2²⁸ records of 32 bytes: \
-            one query holds up to 32,768 indices, and one evaluation answers them all. The \
-            server's time is linear in the database",
-        assumption: "ring-LWE over Z_Q[X]/(Xⁿ + 1) with a ternary secret, fresh for each query",
-    },
-    Listing {
-        scheme: &Erased::<Download>::new(),
-        paper: "none: trivial PIR",
-        purpose: "Small databases: clients fetch all records once per version, compressed, and each of \
-            them has the whole database",
-        assumption: "none: a query does not depend on the index",
-    },
-    Listing {
-        scheme: &Erased::<Inspire1>::new(),
-        paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025), without its second step",
-        purpose: "Long records in the fewest bytes: clients fetch the masks of answers once per version, \
-            and an answer is 5/4 of its records",
-        assumption: "ring-LWE and circular security, as `inspire`, with a ternary secret",
-    },
-];
+const BUILT_IN: &[Listing] = crate::for_each_scheme!(listings);
 
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
 /// are refused by that reason until a program [`add`]s them.
@@ -281,18 +210,11 @@ pub struct OfBatches {
     candidate: fn(Shape, Target, usize) -> Result<Candidate>,
 }
 
-/// Batches over a scheme, as a constant.
-struct Over<S>(PhantomData<S>);
-
-impl<S: Bucket> Over<S> {
-    const SCHEME: &'static dyn ErasedScheme = &Erased::<Batched<S>>::new();
-}
-
 impl OfBatches {
     /// Batches over the scheme of this name, whose databases serve as buckets of the scheme S.
     pub const fn over<S: Bucket>(below: &'static str) -> Self {
         Self {
-            scheme: Over::<S>::SCHEME,
+            scheme: Constant::<Batched<S>>::SCHEME,
             below,
             candidate: candidate::<S>,
         }
@@ -462,7 +384,10 @@ fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dy
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::Privacy;
+
     use super::*;
+    use crate::rows::FailureRow;
 
     #[test]
     fn fenced_schemes_are_refused_by_their_reason() {
@@ -472,6 +397,39 @@ mod tests {
             }
         }
         assert_eq!(by_id(u16::MAX).err().unwrap().code(), "unknown_scheme");
+    }
+
+    /// Checks the words of each scheme against the scheme itself.
+    macro_rules! check_words {
+        ($($name:ident: $scheme:ty {
+            $privacy:ident, $clients:ident, $bound:ident, $weight:ident
+        })*) => {
+            $(check::<$scheme>(
+                stringify!($name),
+                stringify!($privacy) == "private",
+                stringify!($clients) == "registered",
+                stringify!($bound) == "default_bound",
+            );)*
+        };
+    }
+
+    fn check<S: ListedScheme>(name: &str, private: bool, registered: bool, default_bound: bool) {
+        let name = name.replace('_', "-");
+        assert_eq!(S::NAME, name);
+        assert_eq!(S::PRIVACY == Privacy::Private, private, "{name}");
+
+        let shape = Shape::of_bytes(300, 8).unwrap();
+        let description = S::Params::choose(shape, Goal::Balanced).unwrap().describe();
+        assert_eq!(description.limits.client_keys, registered, "{name}");
+
+        let only = matches!(S::ROWS.failure, Some(FailureRow::DefaultOnly(_)));
+        assert_eq!(only, default_bound, "{name}");
+        assert_eq!(S::ROWS.failure.is_some(), private, "{name}");
+    }
+
+    #[test]
+    fn the_words_of_the_list_agree_with_the_schemes() {
+        crate::for_each_scheme!(check_words);
     }
 
     #[test]

@@ -47,6 +47,7 @@ mod lifting;
 pub mod modulus;
 pub mod params;
 pub mod psi;
+mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,7 @@ mod bound;
 pub mod client;
 mod code;
 pub mod params;
+pub mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

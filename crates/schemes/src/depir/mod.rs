@@ -40,6 +40,7 @@ pub mod interpolation;
 pub mod lines;
 pub mod outline;
 pub mod params;
+mod rows;
 pub mod server;
 pub mod simplex;
 pub mod structure;

@@ -40,6 +40,7 @@ pub(crate) mod levels;
 pub(crate) mod noise;
 pub mod packed;
 pub mod params;
+pub mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@
 mod blocks;
 mod client;
 mod params;
+mod rows;
 mod server;
 #[cfg(test)]
 mod tests;

@@ -50,6 +50,7 @@ mod on_device;
 pub mod params;
 pub mod parts;
 mod prepared;
+mod rows;
 pub mod server;
 mod shard;
 #[cfg(test)]

@@ -47,6 +47,7 @@ pub mod products;
 mod recent;
 pub mod respire;
 pub mod retrieval;
+mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,8 @@
 //! answer   the query's nonce (16), 4 records (⌈bits/8⌉ each; unused ones 0)
 //! ```
 
+mod rows;
+
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::Work;
 use papir_core::scheme::{

@@ -34,6 +34,7 @@ pub mod client;
 mod noise;
 pub mod packed;
 pub mod params;
+mod rows;
 pub mod server;
 mod shard;
 #[cfg(test)]

@@ -65,6 +65,7 @@ pub mod over_double;
 pub mod over_simple;
 pub mod params;
 mod residues;
+mod rows;
 pub mod server;
 mod slots;
 #[cfg(test)]

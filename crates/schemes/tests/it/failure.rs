@@ -2,23 +2,33 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::erased::ErasedScheme;
+use papir_core::scheme::Scheme;
 use papir_core::{
     Candidate, Error, FailureBound, Goal, NoProgress, Privacy, RecordBuffer, Shape, Target,
 };
+use papir_schemes::for_each_scheme;
 use papir_schemes::registry;
-use papir_schemes::zip::ZipDouble;
+use papir_schemes::rows::{FailureRow, ListedScheme};
 use papir_testkit::conformance::{Config, run, shapes};
 
-use crate::short::Short;
+use crate::short::with_short_modulus;
 
-/// The schemes that keep 2⁻⁴⁰ only, with the reason that they give.
-const DEFAULT_ONLY: [(&str, &str); 4] = [
-    ("pirouette", "expected variances"),
-    ("respire", "expected variances"),
-    ("pirouette-encrypted", "expected variances"),
-    ("depir", "moments"),
-];
+/// Names of the listed schemes that keep 2⁻⁴⁰ only, with a part of the reason that they give.
+macro_rules! default_only {
+    ($($name:ident: $scheme:ty { $($word:ident),* })*) => {
+        [$((<$scheme>::NAME, <$scheme>::ROWS.failure)),*]
+    };
+}
+
+fn default_only() -> Vec<(&'static str, &'static str)> {
+    let rows = for_each_scheme!(default_only).into_iter();
+    rows.filter_map(|(name, row)| match row {
+        Some(FailureRow::DefaultOnly(reason)) => Some((name, reason)),
+        _ => None,
+    })
+    .collect()
+}
 
 fn candidate(
     scheme: &dyn ErasedScheme,
@@ -43,9 +53,10 @@ fn private() -> Vec<&'static dyn ErasedScheme> {
 
 #[test]
 fn every_private_scheme_keeps_the_bound_or_refuses_it() {
+    let default_only = default_only();
     for scheme in private() {
         let name = scheme.name();
-        let only = DEFAULT_ONLY.iter().find(|(other, _)| *other == name);
+        let only = default_only.iter().find(|(other, _)| *other == name);
         for shape in [
             Shape::of_bytes(5000, 8).unwrap(),
             Shape::new(90_000, 3).unwrap(),
@@ -87,7 +98,9 @@ fn all_candidates_keep_the_bound() {
     for scheme in private() {
         let Ok(offered) = scheme.candidates(shape, FailureBound::LEAST) else {
             assert!(
-                DEFAULT_ONLY.iter().any(|(name, _)| *name == scheme.name()),
+                default_only()
+                    .iter()
+                    .any(|(name, _)| *name == scheme.name()),
                 "{}",
                 scheme.name()
             );
@@ -167,45 +180,72 @@ fn the_promise_is_checked_when_parameters_are_read() {
     }
 }
 
-/// Makes a conformance test under 2⁻¹²⁸ for each listed scheme.
+/// Makes a conformance test under 2⁻¹²⁸ for each private scheme that keeps it.
 macro_rules! conformance {
-    ($($(#[$attribute:meta])? $name:ident: $scheme:expr, $shapes:expr, $thorough:expr;)*) => {
-        $(#[test]
-        $(#[$attribute])?
-        fn $name() {
-            let (shapes, thorough) = (shapes(&$shapes), shapes(&$thorough));
-            let config = Config { shapes, thorough, failure: FailureBound::LEAST, ..Config::slow() };
-            run($scheme, &config);
-        })*
-
-        #[test]
-        fn every_scheme_that_keeps_the_bound_is_tested() {
-            let tested = [$(stringify!($name).replace('_', "-")),*];
-            let keeps = |name: &&str| DEFAULT_ONLY.iter().all(|(other, _)| other != name);
-            let expected: Vec<_> = private().iter().map(|scheme| scheme.name()).filter(keeps).collect();
-            assert_eq!(expected, tested);
-        }
+    ($($name:ident: $scheme:ty {
+        $privacy:ident, $clients:ident, $bound:ident, $weight:ident
+    })*) => {
+        $(conformance_of! { $privacy $bound $weight $name $scheme })*
     };
 }
 
-fn named(name: &str) -> &'static dyn ErasedScheme {
-    registry::by_name(name).unwrap()
+macro_rules! conformance_of {
+    // With a short modulus, as its tickets take seconds; lengths aside, it is the same scheme.
+    (private any_bound slow $name:ident $scheme:ty) => {
+        #[test]
+        #[ignore = "long"]
+        fn $name() {
+            check::<$scheme>(&*with_short_modulus(<$scheme>::NAME));
+        }
+    };
+    (private any_bound $weight:ident $name:ident $scheme:ty) => {
+        #[test]
+        fn $name() {
+            check::<$scheme>(registry::by_name(<$scheme>::NAME).unwrap());
+        }
+    };
+    ($privacy:ident $bound:ident $weight:ident $name:ident $scheme:ty) => {};
 }
 
-conformance! {
-    simple: named("simple"), [(509, 512)], [(211, 264)];
-    inspire: named("inspire"), [(4093, 1), (5, 32_776)], [(211, 264)];
-    double: named("double"), [(509, 24)], [(211, 16)];
-    inspire2: named("inspire2"), [(509, 512)], [(211, 264)];
-    inspire0: named("inspire0"), [(4093, 1)], [(257, 3)];
-    ypir: named("ypir"), [(4093, 1)], [(257, 3)];
-    simpleypir: named("simpleypir"), [(509, 512)], [(211, 264)];
-    zip: named("zip"), [(9, 13)], [];
-    // With a short modulus, as its tickets take seconds; lengths aside, it is the same scheme.
-    #[ignore = "long"]
-    zipdouble: &Erased::<ZipDouble<Short>>::allowing_insecure(papir_core::NotPrivate::acknowledged()), [(257, 3)], [];
-    inspire_batch: named("inspire-batch"), [(1021, 8)], [(211, 16)];
-    simple_batch: named("simple-batch"), [(1021, 8)], [(211, 16)];
-    download: named("download"), [(1021, 8)], [(211, 16)];
-    inspire1: named("inspire1"), [(509, 512)], [(211, 264)];
+/// Names of the private schemes that keep 2⁻¹²⁸.
+macro_rules! tested {
+    ($($name:ident: $scheme:ty {
+        $privacy:ident, $clients:ident, $bound:ident, $weight:ident
+    })*) => {
+        [$((stringify!($name), [stringify!($privacy), stringify!($bound)])),*]
+    };
+}
+
+for_each_scheme!(conformance);
+
+#[test]
+fn every_scheme_that_keeps_the_bound_is_tested() {
+    let listed = for_each_scheme!(tested).into_iter();
+    let tested: Vec<_> = listed
+        .filter(|(_, words)| *words == ["private", "any_bound"])
+        .map(|(name, _)| name.replace('_', "-"))
+        .collect();
+
+    let only = default_only();
+    let keeps = |name: &&str| only.iter().all(|(other, _)| other != name);
+    let expected: Vec<_> = private()
+        .iter()
+        .map(|scheme| scheme.name())
+        .filter(keeps)
+        .collect();
+    assert_eq!(expected, tested);
+}
+
+/// Runs the suite under 2⁻¹²⁸ with the databases of the scheme's row.
+fn check<S: ListedScheme>(scheme: &dyn ErasedScheme) {
+    let Some(FailureRow::Any(row)) = S::ROWS.failure else {
+        panic!("{} has no databases for other failure bounds", S::NAME);
+    };
+    let config = Config {
+        shapes: shapes(row.shapes),
+        thorough: shapes(row.thorough),
+        failure: FailureBound::LEAST,
+        ..Config::slow()
+    };
+    run(scheme, &config);
 }

@@ -35,6 +35,7 @@
 pub mod client;
 pub mod literal;
 pub mod params;
+mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

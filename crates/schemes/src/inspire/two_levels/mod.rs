@@ -40,6 +40,7 @@ mod literal;
 pub mod noise;
 pub mod packings;
 pub mod params;
+mod rows;
 pub mod second;
 pub mod server;
 #[cfg(test)]

@@ -19,6 +19,7 @@
 
 pub mod ciphertexts;
 pub mod params;
+mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,7 @@ pub mod client;
 pub mod form;
 pub mod layout;
 pub mod params;
+mod rows;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,30 @@
+//! Rows of Pirouette over encrypted records.
+
+use super::Encrypted;
+use crate::pirouette::Standard;
+use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
+
+impl ListedScheme for Encrypted<Standard> {
+    const ROWS: SchemeRows = SchemeRows {
+        paper: "Pirouette (Kang, Schild, section 4.2)",
+        purpose: "Records that the service must not see either: [`papir build \
+            --encrypt`](operate.md#records-that-the-service-must-not-see)",
+        assumption: "those of `pirouette`, without those for digits; records are encrypted modulo 2¹⁶ \
+            under the ring's key, which the owner and all clients share",
+        quick: SuiteRow::QUICK.only(SuiteShapes::ONE_SMALL),
+        long: SuiteRow::LONG.only(SuiteShapes::FEW_COLUMNS),
+        failure: Some(FailureRow::DefaultOnly("expected variances")),
+        golden: GoldenRow {
+            records: 300,
+            record_bytes: 100,
+            hashes: &[
+                "edc4cbdd71e6f218",
+                "8ee265c81a95121e",
+                "a1e35755ac939f71",
+                "910c2c94be1177d1",
+                "d4d9c3044fcb135c",
+                "c1505c98f4a67880",
+            ],
+        },
+    };
+}

@@ -1,0 +1,58 @@
+//! Rows of Pirouette and Respire.
+
+use super::respire::Respire;
+use super::{Pirouette, Standard};
+use crate::rows::{FailureRow, GoldenRow, ListedScheme, SchemeRows, SuiteRow, SuiteShapes};
+
+impl ListedScheme for Pirouette<Standard> {
+    const ROWS: SchemeRows = SchemeRows {
+        paper: "Pirouette (Kang, Schild)",
+        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 108 MiB of \
+            keys once, and a lookup in 256 MiB takes the server one to two seconds of a core",
+        assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
+            like the error; LWE with binary secrets; and circular security: rotation keys encrypt \
+            the short keys' bits under the ring's key, switching keys the ring's key under the \
+            short keys and under the response key, automorphism keys τ(s) and s² under s",
+        quick: SuiteRow::QUICK.only(SuiteShapes::ONE_SMALL),
+        long: SuiteRow::LONG.only(SuiteShapes::FEW_COLUMNS),
+        failure: Some(FailureRow::DefaultOnly("expected variances")),
+        golden: GoldenRow {
+            records: 300,
+            record_bytes: 100,
+            hashes: &[
+                "b4ebb12d74a4adf2",
+                "135fed95d3ed6882",
+                "a67eaf984ffa67ed",
+                "8e2701af960b1700",
+                "9399c33c91b298ac",
+                "b2c388a04d251b5a",
+            ],
+        },
+    };
+}
+
+impl ListedScheme for Respire {
+    const ROWS: SchemeRows = SchemeRows {
+        paper: "Respire (Burton, Menon, Wu): its query path over `pirouette`'s database and \
+            parameters",
+        purpose: "A baseline: queries of 1 to 5 KB, 1.1 MB of keys",
+        assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
+            like the error, which encrypts the ternary one; circular security of automorphism keys \
+            and s²",
+        quick: SuiteRow::SLOW,
+        long: SuiteRow::LONG,
+        failure: Some(FailureRow::DefaultOnly("expected variances")),
+        golden: GoldenRow {
+            records: 300,
+            record_bytes: 100,
+            hashes: &[
+                "8d115de27d01c5e0",
+                "2c1d782a32f6c6dc",
+                "8a9a5521261a0f8e",
+                "4da4db9c8c516778",
+                "7611ab34dbbedde4",
+                "bdba14f603ea5467",
+            ],
+        },
+    };
+}
