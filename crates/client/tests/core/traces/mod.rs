@@ -38,47 +38,43 @@ const FEW: usize = 45;
 
 /// One test for each private scheme, so that a failure names it, and one with every script.
 macro_rules! traces {
-    ($($name:ident),* $(,)?) => {
-        $(#[test]
-        fn $name() {
-            some_of_the_scripts(stringify!($name));
-        })*
+    ($($name:ident: $scheme:ty { $privacy:ident, $($word:ident),* })*) => {
+        $(traces_of! { $privacy $name some_of_the_scripts })*
 
         mod every_script {
-            $(#[test]
-            #[ignore = "long"]
-            fn $name() {
-                super::every_script(stringify!($name));
-            })*
+            $(traces_of! { $privacy $name every_script long })*
         }
 
         #[test]
         fn every_private_scheme_is_tested() {
-            let tested = [$(stringify!($name).replace('_', "-")),*];
+            let listed = [$((stringify!($name), stringify!($privacy))),*].into_iter();
+            let tested: Vec<_> = listed
+                .filter(|(_, privacy)| *privacy == "private")
+                .map(|(name, _)| name.replace('_', "-"))
+                .collect();
             assert_eq!(schemes::private_schemes(), tested);
         }
     };
 }
 
-traces! {
-    simple,
-    inspire,
-    double,
-    inspire2,
-    inspire0,
-    ypir,
-    simpleypir,
-    zip,
-    zipdouble,
-    inspire_batch,
-    simple_batch,
-    pirouette,
-    respire,
-    pirouette_encrypted,
-    depir,
-    download,
-    inspire1,
+macro_rules! traces_of {
+    (private $name:ident $play:ident) => {
+        #[test]
+        fn $name() {
+            $play(stringify!($name));
+        }
+    };
+    (private $name:ident $play:ident long) => {
+        #[test]
+        #[ignore = "long"]
+        fn $name() {
+            super::$play(stringify!($name));
+        }
+    };
+    ($privacy:ident $($rest:ident)*) => {};
 }
+
+papir_schemes::for_each_scheme!(traces);
 
 /// Plays every script against a scheme.
 fn every_script(name: &str) {
