@@ -4,13 +4,6 @@ use papir_client::core::Schemes;
 use papir_core::erased::{Erased, ErasedClient, ErasedClientScheme};
 use papir_core::scheme::Scheme;
 use papir_core::{Error, NotPrivate, OwnerKey, Privacy, Result};
-use papir_schemes::download::Download;
-use papir_schemes::inspire::Inspire;
-use papir_schemes::pirouette::encrypted::Encrypted;
-use papir_schemes::pirouette::respire::Respire;
-use papir_schemes::pirouette::{Pirouette, Standard};
-use papir_schemes::simple::Simple;
-use papir_schemes::zip::{Zip, ZipDouble};
 
 /// The reason why schemes with registered clients are refused.
 pub(crate) const NO_REGISTRATION: &str = "its clients keep state that must never be used twice, and the \
@@ -46,38 +39,47 @@ impl ErasedClientScheme for Registered {
     }
 }
 
-const REGISTERED: [&(dyn ErasedClientScheme + 'static); 5] = [
-    &Registered(<Zip>::NAME, <Zip>::ID),
-    &Registered(<ZipDouble>::NAME, <ZipDouble>::ID),
-    &Registered(Pirouette::<Standard>::NAME, Pirouette::<Standard>::ID),
-    &Registered(Respire::NAME, Respire::ID),
-    &Registered(Encrypted::<Standard>::NAME, Encrypted::<Standard>::ID),
-];
+/// The client side of a scheme.
+type ListedClient = &'static (dyn ErasedClientScheme + 'static);
 
-/// The schemes that most services serve, in a short module.
-const SHORT: [&(dyn ErasedClientScheme + 'static); 3] = [
-    &Erased::<Inspire>::new(),
-    &Erased::<Simple>::new(),
-    &Erased::<Download>::new(),
-];
+/// A scheme of the registry as this module has it: one with registered clients is refused by name,
+/// and the short module has the common ones of the others.
+macro_rules! client_of {
+    (private registered $weight:ident $scheme:ty) => {{
+        const REFUSED: ListedClient = &Registered(<$scheme>::NAME, <$scheme>::ID);
+        Some(REFUSED)
+    }};
+    (private keyless common $scheme:ty) => {{
+        const COMMON: ListedClient = &Erased::<$scheme>::new();
+        Some(COMMON)
+    }};
+    (private keyless $weight:ident $scheme:ty) => {{
+        #[cfg(feature = "all")]
+        const RARE: Option<ListedClient> = {
+            const SCHEME: ListedClient = &Erased::<$scheme>::new();
+            Some(SCHEME)
+        };
+        #[cfg(not(feature = "all"))]
+        const RARE: Option<ListedClient> = None;
+        RARE
+    }};
+    ($privacy:ident $clients:ident $weight:ident $scheme:ty) => {
+        None
+    };
+}
 
-#[cfg(feature = "all")]
-const LONG: &[&(dyn ErasedClientScheme + 'static)] = &[
-    &Erased::<papir_schemes::double::Double>::new(),
-    &Erased::<papir_schemes::inspire::two_levels::Inspire2>::new(),
-    &Erased::<papir_schemes::double::packed::Inspire0>::new(),
-    &Erased::<papir_schemes::double::packed::Ypir>::new(),
-    &Erased::<papir_schemes::simple::packed::SimpleYpir>::new(),
-    &Erased::<papir_schemes::simple::packed::Inspire1>::new(),
-    &Erased::<papir_schemes::batched::Batched<papir_schemes::inspire::parts::InspireInParts>>::new(
-    ),
-    &Erased::<papir_schemes::batched::Batched<Simple>>::new(),
-    &Erased::<papir_schemes::depir::Depir>::new(),
-];
-#[cfg(not(feature = "all"))]
-const LONG: &[&(dyn ErasedClientScheme + 'static)] = &[];
+macro_rules! clients {
+    ($($name:ident: $scheme:ty {
+        $privacy:ident, $clients:ident, $bound:ident, $weight:ident
+    })*) => {
+        &[$(client_of! { $privacy $clients $weight $scheme }),*]
+    };
+}
+
+/// The registry's schemes in this module, in their order.
+const LISTED: &[Option<ListedClient>] = papir_schemes::for_each_scheme!(clients);
 
 /// All of them.
 pub(crate) fn schemes() -> Schemes {
-    Schemes::only([&SHORT, LONG, &REGISTERED].concat())
+    Schemes::only(LISTED.iter().copied().flatten().collect())
 }
