@@ -5,6 +5,7 @@ mod dependencies;
 mod documents;
 mod graph;
 mod graph_tests;
+mod lists;
 mod modules;
 mod ratchets;
 mod resolve;
