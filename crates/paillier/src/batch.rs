@@ -5,8 +5,8 @@ use papir_kernels::bigint_mod::{MAX_BITS, Modulus};
 use zeroize::Zeroizing;
 
 use crate::ciphertext::Ciphertext;
-use crate::error::{Error, Result};
-use crate::integer::{Residues, from_words, integer_power, to_words};
+use crate::error::Result;
+use crate::integer::{Residues, from_words, integer_power, kernel_modulus, to_words};
 
 /// Ciphertexts that the fastest kernels process side by side; batches of a multiple waste no lane.
 pub const LANES: usize = 8;
@@ -18,22 +18,6 @@ pub(crate) struct Batch {
     words: usize,
     /// The modulus, if the kernel computes modulo a higher power.
     reduce: Option<Residues>,
-}
-
-/// Returns the kernels' modulus: `root`, or its square.
-fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
-    let words = Zeroizing::new(to_words(root, (root.bits_precision() / 64) as usize));
-    let modulus = if is_square {
-        Modulus::of_square(&words)
-    } else {
-        Modulus::new(&words)
-    };
-
-    modulus.map_err(|error| Error::Malformed {
-        what: "modulus",
-        found: error.to_string(),
-        expected: "an odd modulus that the kernels support".to_owned(),
-    })
 }
 
 impl Batch {
@@ -51,10 +35,12 @@ impl Batch {
 
         let root_power = if is_square { power.div_ceil(2) } else { power };
         let root = Zeroizing::new(integer_power(base, root_power));
-        let kernel = kernel_modulus(&root, is_square)?;
+        let words = (root.bits_precision() / 64) as usize;
+        let kernel = kernel_modulus(&Zeroizing::new(to_words(&root, words)), is_square)?;
 
         let reduce = if is_square && !power.is_multiple_of(2) {
-            Some(Residues::secret((*modulus).clone())?)
+            // Powers of a key's prime are within the kernels' limit: this one is public.
+            Some(Residues::public((*modulus).clone())?)
         } else {
             None
         };

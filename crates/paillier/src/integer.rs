@@ -4,6 +4,7 @@
 //! named `vartime` take the same time for all values of a length.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, Odd, RandomMod};
+use papir_kernels::bigint_mod::Modulus;
 use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeLess};
 use zeroize::{Zeroize, Zeroizing};
@@ -45,11 +46,18 @@ pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
 
 /// Arithmetic modulo an odd number of a whole number of words, on residues of that length. It takes
 /// the same time for all residues. Erased on drop.
-#[derive(Clone)]
 pub(crate) struct Residues {
     modulus: Odd<BoxedUint>,
-    /// Only secret moduli need divisions whose time is independent of the modulus.
-    is_public: bool,
+    /// Arithmetic with a secret modulus.
+    secret: Option<PrimePower>,
+}
+
+/// Arithmetic modulo a power of a secret prime. The divisions of `crypto-bigint` would leave copies
+/// of the modulus in freed memory, and their time depends on it.
+struct PrimePower {
+    kernel: Modulus,
+    /// φ(pᵏ) − 1: elements to this power are inverses.
+    inverting: Zeroizing<Vec<u64>>,
 }
 
 impl Residues {
@@ -57,15 +65,31 @@ impl Residues {
     pub(crate) fn public(modulus: BoxedUint) -> Result<Self> {
         Ok(Self {
             modulus: odd(modulus)?,
-            is_public: true,
+            secret: None,
         })
     }
 
-    /// Creates arithmetic with a secret modulus.
-    pub(crate) fn secret(modulus: BoxedUint) -> Result<Self> {
+    /// Creates arithmetic modulo a power, at least the first, of a secret prime of whole words.
+    pub(crate) fn of_prime(prime: &BoxedUint, power: u32) -> Result<Self> {
+        let modulus = Zeroizing::new(integer_power(prime, power));
+        let words = (modulus.bits_precision() / 64) as usize;
+        let one = BoxedUint::one_with_precision(modulus.bits_precision());
+        let below = Zeroizing::new(match power {
+            1 => one.clone(),
+            _ => integer_power(prime, power - 1),
+        });
+
+        // φ(pᵏ) = pᵏ − pᵏ⁻¹.
+        let totient = Zeroizing::new(modulus.wrapping_sub(&*below));
+        let inverting = Zeroizing::new(totient.wrapping_sub(&one));
+        let secret = PrimePower {
+            kernel: kernel_modulus(&Zeroizing::new(to_words(&modulus, words)), false)?,
+            inverting: Zeroizing::new(to_words(&inverting, words)),
+        };
+
         Ok(Self {
-            modulus: odd(modulus)?,
-            is_public: false,
+            modulus: odd((*modulus).clone())?,
+            secret: Some(secret),
         })
     }
 
@@ -97,25 +121,37 @@ impl Residues {
 
     /// Reduces any number.
     pub(crate) fn reduce(&self, number: &BoxedUint) -> BoxedUint {
-        // The time of `rem_vartime` depends on the divisor only.
-        let divisor = self.divisor();
-        let remainder = if self.is_public {
-            number.rem_vartime(divisor)
-        } else {
-            number.rem(divisor)
-        };
-        self.resize(&Zeroizing::new(remainder))
+        match &self.secret {
+            Some(secret) => self.leave(secret, &secret.enter(number)),
+            // Its time depends on the divisor only.
+            None => {
+                let remainder = Zeroizing::new(number.rem_vartime(self.divisor()));
+                self.resize(&remainder)
+            }
+        }
     }
 
     pub(crate) fn add(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
-        a.add_mod(b, self.divisor())
+        match &self.secret {
+            Some(secret) => self.leave(secret, &secret.sum(a, b, 1)),
+            None => a.add_mod(b, self.divisor()),
+        }
     }
 
     pub(crate) fn subtract(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
-        a.sub_mod(b, self.divisor())
+        match &self.secret {
+            Some(secret) => self.leave(secret, &secret.sum(a, b, -1)),
+            None => a.sub_mod(b, self.divisor()),
+        }
     }
 
     pub(crate) fn multiply(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
+        if let Some(secret) = &self.secret {
+            let mut product = secret.enter(a);
+            secret.kernel.multiply(&mut product, &secret.enter(b));
+            return self.leave(secret, &product);
+        }
+
         let product = Zeroizing::new(a.concatenating_mul(b));
         self.reduce(&product)
     }
@@ -125,9 +161,21 @@ impl Residues {
         self.resize(&BoxedUint::from(number))
     }
 
-    /// Returns 1/a if it exists.
+    /// Returns 1/a if it exists. With a secret modulus, none exists either if its base is not prime.
     pub(crate) fn inverse(&self, a: &BoxedUint) -> Option<BoxedUint> {
-        a.invert_odd_mod(&self.modulus).into_option()
+        let Some(secret) = &self.secret else {
+            return a.invert_odd_mod(&self.modulus).into_option();
+        };
+
+        let kernel = &secret.kernel;
+        let exponent = &secret.inverting;
+        let mut element = secret.enter(a);
+        kernel.power(&mut element, exponent, 64 * exponent.len());
+        let inverse = self.leave(secret, &element);
+
+        kernel.multiply(&mut element, &secret.enter(a));
+        let product = Zeroizing::new(self.leave(secret, &element));
+        (*product == self.small(1)).then_some(inverse)
     }
 
     /// Draws a uniform nonzero residue. The time depends only on rejected candidates.
@@ -139,11 +187,100 @@ impl Residues {
             }
         }
     }
+
+    /// Converts an element to a residue.
+    fn leave(&self, secret: &PrimePower, element: &[u64]) -> BoxedUint {
+        let mut words = Zeroizing::new(vec![0; self.words()]);
+        let length = secret.kernel.words();
+        secret.kernel.leave(element, &mut words[..length]);
+        from_words(&words)
+    }
+}
+
+impl PrimePower {
+    /// Converts any number to an element.
+    fn enter(&self, number: &BoxedUint) -> Zeroizing<Vec<u64>> {
+        let length = number.bits_precision().div_ceil(64) as usize;
+        let words = Zeroizing::new(to_words(number, length));
+
+        let mut element = Zeroizing::new(vec![0; self.kernel.limbs()]);
+        self.kernel.enter(&words, length, &mut element);
+        element
+    }
+
+    /// The element a + scale·b.
+    fn sum(&self, a: &BoxedUint, b: &BoxedUint, scale: i64) -> Zeroizing<Vec<u64>> {
+        let mut sum = self.enter(a);
+        self.kernel
+            .add_multiples(&mut sum, [(&self.enter(b), scale)]);
+        sum
+    }
+}
+
+/// Returns the kernels' modulus: `root`, or its square.
+pub(crate) fn kernel_modulus(root: &[u64], is_square: bool) -> Result<Modulus> {
+    let modulus = if is_square {
+        Modulus::of_square(root)
+    } else {
+        Modulus::new(root)
+    };
+
+    modulus.map_err(|error| Error::Malformed {
+        what: "modulus",
+        found: error.to_string(),
+        expected: "an odd modulus that the kernels support".to_owned(),
+    })
 }
 
 impl Drop for Residues {
     fn drop(&mut self) {
         self.modulus.zeroize();
+    }
+}
+
+/// Returns 1/a modulo 2^(64·`count`), for odd words a.
+pub(crate) fn inverse_of_words(a: &[u64], count: usize) -> Zeroizing<Vec<u64>> {
+    // a·a is 1 modulo 8, and each step doubles the number of correct bits.
+    let mut inverse = low_product(a, &[1], count);
+    let mut bits = 3;
+    while bits < 64 * count {
+        let mut step = low_product(a, &inverse, count);
+        negate(&mut step);
+        add_small(&mut step, 2);
+        inverse = low_product(&inverse, &step, count);
+        bits *= 2;
+    }
+    inverse
+}
+
+/// Returns the lowest `count` words of a product.
+pub(crate) fn low_product(a: &[u64], b: &[u64], count: usize) -> Zeroizing<Vec<u64>> {
+    let mut product = Zeroizing::new(vec![0u64; count]);
+    for (i, &a) in a.iter().take(count).enumerate() {
+        let mut carry = 0u128;
+        let factors = b.iter().copied().chain(std::iter::repeat(0));
+        for (out, b) in product[i..].iter_mut().zip(factors) {
+            carry += u128::from(a) * u128::from(b) + u128::from(*out);
+            *out = carry as u64;
+            carry >>= 64;
+        }
+    }
+    product
+}
+
+/// Replaces a number by its negative modulo the power of two of its length.
+fn negate(words: &mut [u64]) {
+    words.iter_mut().for_each(|word| *word = !*word);
+    add_small(words, 1);
+}
+
+/// Adds a word, modulo the power of two of the number's length.
+fn add_small(words: &mut [u64], addend: u64) {
+    let mut carry = addend;
+    for word in words {
+        let (sum, over) = word.overflowing_add(carry);
+        *word = sum;
+        carry = over.into();
     }
 }
 
@@ -196,9 +333,13 @@ mod tests {
 
     #[test]
     fn arithmetic_is_modular() {
-        for residues in [Residues::public, Residues::secret] {
-            let residues = residues(from_words(&[101, 1])).unwrap();
-            let m = (1u128 << 64) + 101;
+        // 2⁶⁴ + 13 is the smallest prime above 2⁶⁴.
+        let prime = from_words(&[13, 1]);
+        for residues in [
+            Residues::public(prime.clone()).unwrap(),
+            Residues::of_prime(&prime, 1).unwrap(),
+        ] {
+            let m = (1u128 << 64) + 13;
             let of = |x: u128| residues.resize(&BoxedUint::from(x));
             let a = m - 3;
             let b = m / 2;
@@ -208,13 +349,43 @@ mod tests {
             assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));
             assert_eq!(
                 residues.reduce(&from_words(&[0, 0, 1, 0])),
-                of(101 * 101),
+                of(13 * 13),
                 "2^128"
             );
             assert_eq!(residues.inverse(&of(2)), Some(of(m.div_ceil(2))));
+            assert_eq!(residues.inverse(&of(0)), None);
         }
 
         assert!(Residues::public(from_words(&[4])).is_err());
+    }
+
+    #[test]
+    fn powers_of_a_prime_have_inverses_except_of_multiples() {
+        let prime = from_words(&[13, 1]);
+        for power in 1..=4 {
+            let secret = Residues::of_prime(&prime, power).unwrap();
+            let public = Residues::public(secret.modulus().clone()).unwrap();
+            let number = public.reduce(&from_words(&[3, 1 << 63, 5, 7, 11, 13, 17, 19, 23]));
+
+            assert_eq!(secret.reduce(&number), number);
+            assert_eq!(secret.inverse(&number), public.inverse(&number), "{power}");
+            assert_eq!(secret.inverse(&secret.reduce(&prime)), None, "{power}");
+        }
+
+        // 21 is not prime: its totient is not 20.
+        let composite = Residues::of_prime(&from_words(&[21]), 1).unwrap();
+        assert_eq!(composite.inverse(&from_words(&[2])), None);
+    }
+
+    #[test]
+    fn division_by_words_is_exact() {
+        let divisor = [0x1234_5678_9abc_def1, u64::MAX];
+        let quotient = [3, 1 << 63, 77];
+        let product = low_product(&divisor, &quotient, 5);
+        let inverse = inverse_of_words(&divisor, 3);
+
+        assert_eq!(low_product(&divisor, &inverse, 3)[..], [1, 0, 0]);
+        assert_eq!(low_product(&product, &inverse, 3)[..], quotient);
     }
 
     #[test]

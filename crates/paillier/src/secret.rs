@@ -8,7 +8,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::batch::Batch;
 use crate::ciphertext::{Ciphertext, Plaintext};
 use crate::error::{Error, Result};
-use crate::integer::{self, Residues, from_words, to_words};
+use crate::integer::{Residues, from_words, inverse_of_words, low_product, to_words};
 use crate::keygen::{far_apart, random_primes};
 use crate::params::Params;
 use crate::public::PublicKey;
@@ -16,8 +16,8 @@ use crate::public::PublicKey;
 /// The two prime factors of a modulus with derived values. Erased on drop, never printed.
 ///
 /// Operations take the same time for all keys and plaintexts of a size, except for rejected
-/// candidates when randomness is drawn. Temporary copies inside divisions and primality tests of
-/// `crypto-bigint` and `crypto-primes` are not erased.
+/// candidates when randomness is drawn. Temporary copies inside primality tests of `crypto-primes`,
+/// when a key is generated, are not erased.
 pub struct SecretKey {
     public: PublicKey,
     p: Half,
@@ -31,6 +31,8 @@ pub struct SecretKey {
 /// Arithmetic modulo powers of one prime factor p of m.
 struct Half {
     prime: Zeroizing<BoxedUint>,
+    /// 1/p modulo the power of two of the length of pˢ.
+    words_inverse: Zeroizing<Vec<u64>>,
     /// p in the length of pˢ.
     plain_prime: Zeroizing<BoxedUint>,
     /// pˢ.
@@ -49,14 +51,16 @@ struct Half {
 impl Half {
     /// Creates the arithmetic for p; m = p·`other`.
     fn new(params: &Params, prime: &BoxedUint, other: &BoxedUint) -> Result<Self> {
-        let plain = Residues::secret(integer::integer_power(prime, params.s()))?;
-        let cipher = Residues::secret(integer::integer_power(prime, params.s() + 1))?;
+        let plain = Residues::of_prime(prime, params.s())?;
+        let cipher = Residues::of_prime(prime, params.s() + 1)?;
         let one = BoxedUint::one_with_precision(prime.bits_precision());
         let order = Zeroizing::new(prime.wrapping_sub(&one));
+        let words = Zeroizing::new(to_words(prime, params.prime_words()));
 
         // The scale follows last: its logarithm needs the other fields.
         let mut half = Self {
             prime: Zeroizing::new(prime.clone()),
+            words_inverse: inverse_of_words(&words, plain.words()),
             plain_prime: Zeroizing::new(plain.resize(prime)),
             batch: Batch::of_power(prime, params.s() + 1)?,
             order: Zeroizing::new(to_words(&order, params.prime_words())),
@@ -80,6 +84,12 @@ impl Half {
     /// series w − p·w²/2 + p²·w³/3. L is a homomorphism on the units that are 1 modulo p.
     fn logarithm_of(&self, w: &BoxedUint) -> BoxedUint {
         let plain = &self.plain;
+
+        // Modulo p itself, all terms but the first vanish.
+        if plain.words() == self.order.len() {
+            return w.clone();
+        }
+
         let multiple = Zeroizing::new(plain.multiply(w, &self.plain_prime));
         let [half, third] = &self.fractions;
 
@@ -97,13 +107,14 @@ impl Half {
     /// pˢ·(p − 1), the order of the units modulo pˢ⁺¹.
     fn decrypt(&self, power: &[u64]) -> Zeroizing<BoxedUint> {
         let power = Zeroizing::new(from_words(power));
-        let multiple = Zeroizing::new(self.cipher.subtract(&power, &self.cipher.small(1)));
+        let multiple = Zeroizing::new(power.wrapping_sub(&self.cipher.small(1)));
+        let multiple = Zeroizing::new(to_words(&multiple, self.cipher.words()));
 
-        // The division by p is exact, since c^(p−1) − 1 is a multiple of p.
-        let prime = self.prime.to_nz().into_option();
-        let quotient = prime.map(|prime| Zeroizing::new(multiple.wrapping_div(&prime)));
-        let w =
-            Zeroizing::new(quotient.map_or_else(|| self.plain.small(0), |w| self.plain.resize(&w)));
+        // The division by p is exact, since c^(p−1) − 1 is a multiple of p: a product with the
+        // inverse modulo a power of two.
+        let length = self.plain.words();
+        let w = low_product(&multiple, &self.words_inverse, length);
+        let w = Zeroizing::new(from_words(&w));
 
         let logarithm = Zeroizing::new(self.logarithm_of(&w));
         Zeroizing::new(self.plain.multiply(&logarithm, &self.scale))
@@ -126,7 +137,7 @@ impl Half {
     /// residues modulo p, since q is coprime to p − 1.
     fn random_powers(&self, count: usize, rng: &mut dyn CryptoRng) -> Result<Zeroizing<Vec<u64>>> {
         let words = self.cipher.words();
-        let prime = Residues::secret((*self.prime).clone())?;
+        let prime = Residues::of_prime(&self.prime, 1)?;
 
         // Allocated in full: a reallocation would leave copies of the bases behind.
         let mut bases = Zeroizing::new(Vec::with_capacity(words * count));
@@ -138,15 +149,19 @@ impl Half {
         let exponent = Zeroizing::new(to_words(self.plain.modulus(), self.plain.words()));
         Ok(self.batch.powers(&bases, &exponent))
     }
+}
 
-    /// Returns whether 2^(p−1) is 1 modulo p.
-    fn passes_fermat(&self) -> Result<bool> {
-        let mut two = vec![0; self.order.len()];
-        two[0] = 2;
+/// Returns whether 2^(p−1) is 1 modulo p, for odd p.
+fn passes_fermat(params: &Params, p: &BoxedUint) -> Result<bool> {
+    let words = params.prime_words();
+    let mut two = vec![0; words];
+    two[0] = 2;
 
-        let power = Batch::of_power(&self.prime, 1)?.powers(&two, &self.order);
-        Ok(power[0] == 1 && power[1..].iter().all(|&word| word == 0))
-    }
+    // p is odd, so that p − 1 is p without its lowest bit.
+    let mut order = Zeroizing::new(to_words(p, words));
+    order[0] &= !1;
+    let power = Batch::of_power(p, 1)?.powers(&two, &order);
+    Ok(power[0] == 1 && power[1..].iter().all(|&word| word == 0))
 }
 
 /// Returns 1/a modulo a power of a prime factor.
@@ -218,11 +233,11 @@ impl SecretKey {
         let q = Zeroizing::new(q);
         check_primes(&params, &p, &q)?;
 
-        let key = Self::from_numbers(params, &p, &q)?;
-        if key.p.passes_fermat()? && key.q.passes_fermat()? {
-            return Ok(key);
+        // First: inverses modulo a number that is not prime would be wrong.
+        if !(passes_fermat(&params, &p)? && passes_fermat(&params, &q)?) {
+            return Err(Error::primes("are not prime"));
         }
-        Err(Error::primes("are not prime"))
+        Self::from_numbers(params, &p, &q)
     }
 
     fn from_numbers(params: Params, p: &BoxedUint, q: &BoxedUint) -> Result<Self> {

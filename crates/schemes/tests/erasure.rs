@@ -13,10 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
+use num_bigint::BigUint;
 use papir_core::erased::{ErasedScheme, ErasedSession};
 use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Session, Wire as _};
 use papir_core::{Choice, NoProgress, NotPrivate, Privacy, RecordBuffer, Records as _, Shape};
 use papir_kernels::galois;
+use papir_paillier as paillier;
 use papir_research::newton::key;
 use papir_research::newton::psi::{self, PsiParams};
 use papir_ring::prg::Seed;
@@ -563,6 +565,38 @@ fn freed_memory_holds_no_place_of_a_record() {
         let choice = Choice::Columns(200);
         let index = 8 * unit + slot;
         assert_lookup_frees_nothing(&*scheme, choice, &records, index, &patterns);
+    }
+}
+
+/// The prime factors of a Paillier modulus and their powers, when a stored key is read and used.
+#[test]
+fn freed_memory_holds_no_factor_of_a_modulus() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for s in [1, 2] {
+        let rng = &mut ChaCha20Rng::from_seed([5; 32]);
+        let params = paillier::Params::insecure(512, s).unwrap();
+        let stored = paillier::SecretKey::generate(params, rng)
+            .unwrap()
+            .to_bytes();
+
+        // A header of eight bytes, and both primes.
+        let mut patterns = Vec::new();
+        for prime in stored[8..].chunks_exact(params.modulus_bytes() / 2) {
+            let number = BigUint::from_bytes_le(prime);
+            patterns.push(("a prime", prime.to_vec()));
+            patterns.push(("its square", number.pow(2).to_bytes_le()));
+            patterns.push(("its cube", number.pow(3).to_bytes_le()));
+        }
+        assert_eq!(patterns.len(), 6);
+
+        let (_, seen) = freed(patterns, || {
+            let key = paillier::SecretKey::from_bytes(params, &stored).unwrap();
+            let seed = Seed([1; 32]);
+            let ciphertexts = paillier::random_ciphertexts(key.public(), &seed, "erasure", 0, 3);
+            let plaintexts = key.decrypt_many(&ciphertexts);
+            drop(key.encrypt_many(&plaintexts, rng).unwrap());
+        });
+        assert!(seen.is_empty(), "a key with s = {s} frees {seen:?}");
     }
 }
 
