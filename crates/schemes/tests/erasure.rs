@@ -18,6 +18,7 @@ use papir_core::erased::{ErasedScheme, ErasedSession};
 use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Session, Wire as _};
 use papir_core::{Choice, NoProgress, NotPrivate, Privacy, RecordBuffer, Records as _, Shape};
 use papir_kernels::galois;
+use papir_lattice::selection::Storage;
 use papir_paillier as paillier;
 use papir_research::newton::key;
 use papir_research::newton::psi::{self, PsiParams};
@@ -565,6 +566,20 @@ fn freed_memory_holds_no_place_of_a_record() {
         let choice = Choice::Columns(200);
         let index = 8 * unit + slot;
         assert_lookup_frees_nothing(&*scheme, choice, &records, index, &patterns);
+    }
+}
+
+/// The bytes that a client joins of decrypted words.
+#[test]
+fn freed_memory_holds_no_bytes_of_decrypted_words() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let words: Vec<u32> = (0..2048u32)
+        .map(|i| i.wrapping_mul(2_654_435_761) >> 28)
+        .collect();
+    for storage in [Storage::Words, Storage::Nibbles] {
+        let pattern = storage.bytes_of(&words)[..16].to_vec();
+        let (_bytes, seen) = freed(vec![("the bytes", pattern)], || storage.bytes_of(&words));
+        assert!(seen.is_empty(), "{storage:?} frees {seen:?}");
     }
 }
 

@@ -175,16 +175,14 @@ pub(super) fn write_nibble_column(tiles: &mut [u8], columns: usize, column: usiz
 
 /// The bytes of words modulo 16 in the order of rows.
 pub(super) fn nibble_bytes_of(words: &[u32]) -> Vec<u8> {
-    let groups = words
-        .chunks_exact(ROWS)
-        .map(|group| group.split_at(BYTE_ROWS));
-    groups
-        .flat_map(|(low, high)| {
-            low.iter()
-                .zip(high)
-                .map(|(&low, &high)| nibble_byte(low, high))
-        })
-        .collect()
+    // The final length: growing would leave copies of a client's decrypted bytes behind.
+    let mut bytes = Vec::with_capacity(words.len() / 2);
+    for group in words.chunks_exact(ROWS) {
+        let (low, high) = group.split_at(BYTE_ROWS);
+        let pairs = low.iter().zip(high);
+        bytes.extend(pairs.map(|(&low, &high)| nibble_byte(low, high)));
+    }
+    bytes
 }
 
 /// Returns the byte of two words modulo 16.
