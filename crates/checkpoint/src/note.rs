@@ -157,7 +157,7 @@ impl Note {
     }
 
     /// Names and ids of the signature lines, for messages.
-    pub(crate) fn signers(&self) -> String {
+    pub fn signers(&self) -> String {
         let names: Vec<String> = self
             .signatures
             .iter()

@@ -31,8 +31,8 @@ const AFTER_HELP: &str = "Examples:
 
 Exit codes:
   0  success
-  1  absent: a key or a client was not found, or no element (psi run); or places differ (checkpoint
-     compare), lookups failed (load), or fewer were prepared than asked for (hold)
+  1  absent: a key, a client or a pin was not found, or no element (psi run); or places differ
+     (checkpoint compare), lookups failed (load), or fewer were prepared than asked for (hold)
   2  error: the same command fails again
   3  error that may pass: the server is busy, not ready or out of reach; try again later";
 

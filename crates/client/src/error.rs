@@ -276,17 +276,6 @@ impl Error {
         }
     }
 
-    /// Returns whether another session of this client has seen a newer checkpoint.
-    pub(crate) fn is_rollback(&self) -> bool {
-        matches!(
-            self,
-            Self::Checkpoint {
-                error: papir_checkpoint::Error::Rollback { .. },
-                ..
-            }
-        )
-    }
-
     /// The version that the server answers, if it refuses another one.
     pub(crate) fn current_version(&self) -> Option<Version> {
         if let Self::Http { current, .. } = self {

@@ -51,7 +51,12 @@ pub use rng::system_rng;
 #[cfg(feature = "files")]
 pub use state::{Passphrase, StateEntry, StateStorage, default_state_directory};
 #[cfg(feature = "transport")]
-pub use transport::{certificate::CertificateSummary, identity::Identity, options::Options};
+pub use transport::{
+    certificate::CertificateSummary,
+    identity::Identity,
+    options::Options,
+    pinned::{Pins, pins, remove_pins},
+};
 
 /// Private set intersection.
 pub mod psi {

@@ -167,7 +167,8 @@ fn is_unknown_certificate(error: &(dyn std::error::Error + Send + Sync + 'static
 fn of_checkpoint(url: &str, error: &papir_checkpoint::Error) -> Failure {
     let advice = match error {
         papir_checkpoint::Error::Untrusted { .. } | papir_checkpoint::Error::Origin { .. } => {
-            " (--owner-pub accepts another key, once the owner has confirmed it)"
+            " (--owner-pub accepts another key, once the owner has confirmed it and no key is pinned: \
+             papir pin remove)"
         }
         papir_checkpoint::Error::TooOld { .. } => " (--max-age)",
         papir_checkpoint::Error::Cosignatures { .. } => " (--cosignatures)",

@@ -11,8 +11,9 @@ use crate::failure::Failure;
 #[derive(Args)]
 pub(crate) struct TrustArguments {
     /// The public key of the database's owner (papir checkpoint public). The database must be
-    /// signed under it. `get` and `hold` pin it. Without this option, they pin the key of the first
-    /// checkpoint.
+    /// signed under it, or under a key to which the owner has rotated since. `get` and `hold` pin
+    /// it. Without this option, they pin the key of the first checkpoint. Another owner's key is
+    /// refused while one is pinned (papir pin remove).
     #[arg(long, value_name = "PUBKEY")]
     owner_pub: Option<VerifyingKey>,
     /// Refuse a checkpoint that is older than this, for example 24h or 7d, and a database without

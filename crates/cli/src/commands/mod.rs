@@ -17,6 +17,7 @@ mod hold;
 mod inspect;
 mod load;
 mod merge;
+mod pin;
 mod plan;
 mod psi;
 mod pull;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Tokens(tokens::Arguments),
     Get(Box<get::Arguments>),
     Hold(hold::Arguments),
+    Pin(pin::Arguments),
     Inspect(inspect::Arguments),
     Doctor(Box<doctor::Arguments>),
     Psi(psi::Arguments),
@@ -78,6 +80,7 @@ impl Command {
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),
+            Self::Pin(arguments) => pin::run(arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
             Self::Doctor(arguments) => doctor::run(&arguments),
             Self::Psi(arguments) => psi::run(arguments),

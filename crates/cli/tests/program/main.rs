@@ -24,6 +24,7 @@ mod newton;
 #[cfg(target_os = "linux")]
 mod notifying;
 mod operating;
+mod pins;
 mod plan;
 mod protection;
 mod psi;

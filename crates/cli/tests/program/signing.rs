@@ -8,17 +8,17 @@ use papir_checkpoint::{Kind, Note, SigningKey, cosign};
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
-const OPEN: &str = "--allow-not-private";
+pub(crate) const OPEN: &str = "--allow-not-private";
 
 /// Creates a key file; returns its path and the public key.
-fn keygen(folder: &Folder, name: &str) -> (String, String) {
+pub(crate) fn keygen(folder: &Folder, name: &str) -> (String, String) {
     let file = folder.path(name);
     let public = succeeds(&["checkpoint", "keygen", &file, "--name", "example.org/owner"]);
     (file, public.trim().to_owned())
 }
 
 /// Builds a database `words` of 50 keys, with further arguments.
-fn build(folder: &Folder, file: &str, salt: &str, more: &[&str]) -> String {
+pub(crate) fn build(folder: &Folder, file: &str, salt: &str, more: &[&str]) -> String {
     let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| {
         csv + &format!("key-{i},{salt}-{i}\n")
     });
@@ -37,7 +37,7 @@ fn serve(file: &str) -> Service {
 }
 
 /// `papir get` of key-7 with this state, and further arguments.
-fn get<'a>(url: &'a str, state: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn get<'a>(url: &'a str, state: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["get", url, OPEN, "key-7", "--state", state], more].concat()
 }
 

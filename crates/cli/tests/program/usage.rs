@@ -16,6 +16,7 @@ fn every_subcommand_has_help_with_examples() {
         "serve",
         "tokens",
         "get",
+        "pin",
         "inspect",
         "doctor",
         "bench",

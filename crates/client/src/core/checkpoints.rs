@@ -26,9 +26,12 @@ const MIN_WAIT: u64 = 500;
 const JITTER: u64 = 2000;
 
 /// A session's trust in the owner of its database.
+///
+/// A pinned key is replaced only by a successor to which rotations lead: no given key and no other
+/// session brings an earlier one back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerTrust {
-    /// The key to verify against: given, pinned, or that of the first checkpoint.
+    /// The key to verify against: pinned, given, or that of the first checkpoint.
     owner: Option<VerifyingKey>,
     /// Set if the key was given or pinned before this session.
     known: bool,
@@ -41,12 +44,28 @@ pub(crate) struct OwnerTrust {
     pub(crate) accepted: Option<Accepted>,
 }
 
+/// A checkpoint that was accepted, with its proof.
+#[derive(Debug)]
+pub(crate) struct ProvenCheckpoint {
+    pub(crate) accepted: Accepted,
+    /// Verified again if another session of this client has changed the pin meanwhile.
+    proof: Proof,
+}
+
+/// The outcome of keeping a checkpoint.
+pub(crate) enum Keeping {
+    /// The checkpoint is kept, and pinned if the settings say so.
+    Kept,
+    /// Another session has changed the pin meanwhile, and the checkpoint is refused under it.
+    Overtaken(Error),
+}
+
 /// The outcome of one request for a checkpoint.
 pub(crate) enum Verdict {
     /// The database has no checkpoint, and none is required.
     Unsigned,
     /// The checkpoint is accepted. The public part is still to be compared with it.
-    Accepted(Box<Accepted>),
+    Accepted(Box<ProvenCheckpoint>),
     /// The database was replaced meanwhile.
     Changed,
     /// The service shows an older version than this client has seen: it may be behind.
@@ -54,7 +73,7 @@ pub(crate) enum Verdict {
 }
 
 impl OwnerTrust {
-    /// The given key, or the pinned one if keys are pinned.
+    /// The pinned key if keys are pinned, or else the given one.
     pub(crate) async fn open(
         io: &Io,
         service: &Service,
@@ -68,11 +87,11 @@ impl OwnerTrust {
             Pin::Nothing => None,
             Pin::Owner | Pin::OwnerAndRoot => storage.owner().await?,
         };
-        let owner = settings
-            .checkpoint
-            .owner
-            .clone()
-            .or_else(|| pin.as_ref().map(|pin| pin.key.clone()));
+        let owner = match &pin {
+            // Not the given key: its owner may have replaced it since.
+            Some(pin) => Some(pin.key.clone()),
+            None => settings.checkpoint.owner.clone(),
+        };
 
         let rooted = match settings.pin {
             _ if owner.is_some() => false,
@@ -153,8 +172,11 @@ impl OwnerTrust {
 
         let url = service.url(&path);
         let proof = Proof::parse(&bytes).map_err(|error| refused_checkpoint(&url, error))?;
-        match self.policy(service, name, settings, &proof).accept(&proof) {
-            Ok(accepted) => Ok(Verdict::Accepted(Box::new(accepted))),
+        match self.accept(service, name, settings, &proof) {
+            Ok(accepted) => Ok(Verdict::Accepted(Box::new(ProvenCheckpoint {
+                accepted,
+                proof,
+            }))),
             Err(error @ CheckpointError::Rollback { .. }) => {
                 Ok(Verdict::Behind(refused_checkpoint(&url, error)))
             }
@@ -162,121 +184,158 @@ impl OwnerTrust {
         }
     }
 
-    fn policy<'a>(
-        &'a self,
+    /// Accepts or refuses a proof under the owner's key.
+    fn accept(
+        &self,
         service: &Service,
-        name: &'a str,
-        settings: &'a Settings,
-        proof: &'a Proof,
-    ) -> Policy<'a> {
+        name: &str,
+        settings: &Settings,
+        proof: &Proof,
+    ) -> Result<Accepted, CheckpointError> {
         let now = service.platform.unix_time();
         let checkpoint = &settings.checkpoint;
         let owner = self.owner.as_ref().unwrap_or(&proof.owner);
-        let newest = successor(owner, &proof.certificates, now);
 
-        Policy {
+        if let (Some(given), Some(pin)) = (&checkpoint.owner, &self.pin) {
+            check_given(given, pin, proof, now)?;
+        }
+
+        let policy = Policy {
             max_age: checkpoint.max_age.map(|age| age.as_secs()),
-            highest: self.pin_of([owner, &newest]).map(|pin| pin.highest),
+            highest: self.pin.as_ref().map(|pin| pin.highest),
             witnesses: &checkpoint.witnesses,
             cosignatures: checkpoint.cosignatures,
             ..Policy::new(owner, name, now)
+        };
+        match (policy.accept(proof), &self.pin) {
+            (Err(CheckpointError::Untrusted { found, .. }), Some(pin)) => {
+                Err(not_pinned(pin, found))
+            }
+            (accepted, _) => accepted,
         }
     }
 
-    /// The pin, if it is of the owner with one of these keys. Sequences belong to one owner's log:
-    /// a caller that gives another owner's key starts anew.
-    fn pin_of(&self, keys: [&VerifyingKey; 2]) -> Option<&PinnedOwner> {
-        let pin = self.pin.as_ref()?;
-        keys.iter()
-            .any(|key| pin.key.same_key(key) || pin.first.same_key(key))
-            .then_some(pin)
+    /// The pin of an accepted checkpoint.
+    fn pin_of(&self, accepted: &Accepted) -> PinnedOwner {
+        let first = match (&self.pin, &self.owner) {
+            (Some(pin), _) => &pin.first,
+            (None, Some(owner)) => owner,
+            (None, None) => &accepted.owner,
+        };
+        PinnedOwner {
+            key: accepted.owner.clone(),
+            first: first.clone(),
+            highest: accepted.seen,
+        }
     }
 
     /// Keeps an accepted checkpoint, whose public part was compared: in this session and, if keys
     /// are pinned, in the storage.
     ///
-    /// Fails with [`Error::Checkpoint`] if another session has pinned another owner meanwhile, a
-    /// newer version, or another one under the same sequence. This session trusts that pin from
-    /// then on.
+    /// If another session has changed the pin meanwhile, this session trusts that pin from then on,
+    /// and the checkpoint must be acceptable under it too.
     pub(crate) async fn keep(
         &mut self,
         io: &Io,
         service: &Service,
         name: &str,
         settings: &Settings,
-        accepted: Accepted,
-    ) -> Result<()> {
-        let trusted = self.owner.as_ref().unwrap_or(&accepted.owner);
-        let former = self.pin_of([trusted, &accepted.owner]);
-        let first = former.map_or(trusted, |pin| &pin.first).clone();
-        let pin = PinnedOwner {
-            key: accepted.owner.clone(),
-            first,
-            highest: accepted.seen,
-        };
-
+        mut proven: ProvenCheckpoint,
+    ) -> Result<Keeping> {
         // Stored first: a version that is not pinned could be rolled back after a restart.
-        if settings.pin != Pin::Nothing && !self.rooted && self.pin.as_ref() != Some(&pin) {
-            self.store_pin(io, service, name, settings, &pin).await?;
+        let pin = self.pin_of(&proven.accepted);
+        if settings.pin != Pin::Nothing
+            && !self.rooted
+            && self.pin.as_ref() != Some(&pin)
+            && let Some(overtaken) = self
+                .store_pin(io, service, name, settings, &mut proven)
+                .await?
+        {
+            return Ok(Keeping::Overtaken(overtaken));
         }
 
-        if settings.checkpoint.owner.is_none() {
-            self.owner = Some(pin.key.clone());
-        }
+        // Made again: the stored pin may have another first key.
+        let pin = self.pin_of(&proven.accepted);
+        self.owner = Some(pin.key.clone());
         self.pin = Some(pin);
-        self.accepted = Some(accepted);
-        Ok(())
+        self.accepted = Some(proven.accepted);
+        Ok(Keeping::Kept)
     }
 
-    /// Pins an owner in the storage, unless a root was pinned there before any key. Trusts the
-    /// stored pin instead if the new one may not replace it.
+    /// Pins an owner in the storage. Leaves the storage unchanged if a root was pinned there before
+    /// any key, or if the pin that this session knows was removed. Returns the refusal if another
+    /// session has stored a pin under which the checkpoint is not acceptable.
     async fn store_pin(
         &mut self,
         io: &Io,
         service: &Service,
         name: &str,
         settings: &Settings,
-        pin: &PinnedOwner,
-    ) -> Result<()> {
+        proven: &mut ProvenCheckpoint,
+    ) -> Result<Option<Error>> {
         let slot = service.address.identity(name);
         let lock = Storage::new(io, &slot).lock().await?;
-        // Another session may have seen a newer version meanwhile, or pinned the first key.
-        let given = settings.checkpoint.owner.is_some();
-        let stored = lock
-            .owner()
-            .await?
-            .filter(|stored| !given || stored.is_of_owner(pin));
-        let is_first = !self.known && stored.is_none();
 
-        if let Some(stored) = stored
-            && let Err(error) = check_replacement(&stored, pin)
-        {
-            if !given {
-                self.owner = Some(stored.key.clone());
-                self.known = true;
+        let Some(stored) = lock.owner().await? else {
+            // The user has removed a pin that this session knows: it stays removed. Another session
+            // may have pinned a root meanwhile, which a key that a service sends does not replace.
+            let removed = self.pin.is_some();
+            if !removed && (self.known || lock.root().await?.is_none()) {
+                lock.keep_owner(self.pin_of(&proven.accepted)).await?;
             }
+            return Ok(None);
+        };
+
+        if self.pin.as_ref() != Some(&stored) {
+            self.owner = Some(stored.key.clone());
+            self.known = true;
             self.pin = Some(stored);
-            let url = service.url(&path::checkpoint_proof(name));
-            return Err(refused_checkpoint(&url, error));
+
+            // Under the stored pin: its key may be a successor of the one that this session knew.
+            match self.accept(service, name, settings, &proven.proof) {
+                Ok(accepted) => proven.accepted = accepted,
+                Err(refusal) => {
+                    let url = service.url(&path::checkpoint_proof(name));
+                    return Ok(Some(refused_checkpoint(&url, refusal)));
+                }
+            }
         }
 
-        // Another session may have pinned a root meanwhile.
-        if !is_first || lock.root().await?.is_none() {
-            lock.keep_owner(pin.clone()).await?;
-        }
-        Ok(())
+        lock.keep_owner(self.pin_of(&proven.accepted)).await?;
+        Ok(None)
     }
 }
 
-/// Checks that a pin may replace a stored one: both are of one owner, and nothing that was seen is
-/// lost.
-fn check_replacement(stored: &PinnedOwner, pin: &PinnedOwner) -> Result<(), CheckpointError> {
-    if !stored.is_of_owner(pin) {
-        let owner = stored.key.to_string();
-        let found = pin.key.to_string();
-        return Err(CheckpointError::Untrusted { owner, found });
+/// Checks that a given key is of the pinned owner: the first key, the newest one, or one that the
+/// shown rotations connect with it.
+fn check_given(
+    given: &VerifyingKey,
+    pin: &PinnedOwner,
+    proof: &Proof,
+    now: u64,
+) -> Result<(), CheckpointError> {
+    if pin.first.same_key(given) || pin.key.same_key(given) {
+        return Ok(());
     }
-    pin.highest.check(&stored.highest)
+
+    let newest = successor(&pin.key, &proof.certificates, now);
+    if successor(given, &proof.certificates, now).same_key(&newest) {
+        return Ok(());
+    }
+    let signers = proof.note.signers();
+    Err(not_pinned(
+        pin,
+        format!("{signers}; no shown certificate connects it with the given key {given}"),
+    ))
+}
+
+/// The refusal of a checkpoint whose keys are not those of the pinned owner.
+fn not_pinned(pin: &PinnedOwner, found: String) -> CheckpointError {
+    let key = &pin.key;
+    CheckpointError::Untrusted {
+        owner: format!("{key}, which is pinned (`papir pin remove` forgets it)"),
+        found,
+    }
 }
 
 /// Waits before a retry with a service that is behind: a random time, but not beyond the deadline.

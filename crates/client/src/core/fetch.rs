@@ -7,7 +7,7 @@ use papir_lookup::delta::DeltaPart;
 use papir_lookup::{Bundle, Lookup, Root};
 use papir_protocol::{DatabaseInfo, DatabaseList, DeltaInfo, path};
 
-use super::checkpoints::{OwnerTrust, Verdict, wait_for_newer};
+use super::checkpoints::{OwnerTrust, ProvenCheckpoint, Verdict, wait_for_newer};
 use super::costs::Costs;
 use super::pins;
 use super::public_cache::PublicCache;
@@ -26,7 +26,7 @@ pub(crate) struct Fetched {
     pub(crate) lookup: Lookup,
     /// The owner's checkpoint of this version, if it is signed. The caller keeps it once it has
     /// checked the root.
-    pub(crate) accepted: Option<Box<Accepted>>,
+    pub(crate) proven: Option<Box<ProvenCheckpoint>>,
 }
 
 /// The name of the database to use: the one in the settings, else the one in the address, else the
@@ -154,9 +154,9 @@ async fn try_fetch(
     let (info, verdict) = newest(io, from, wanted).await?;
     // Before the public part, which may be long.
     settings.schemes.check_name(&info.scheme)?;
-    let accepted = match verdict {
+    let proven = match verdict {
         Verdict::Changed => return Ok(None),
-        Verdict::Accepted(accepted) => Some(accepted),
+        Verdict::Accepted(proven) => Some(proven),
         _ => None,
     };
 
@@ -165,7 +165,7 @@ async fn try_fetch(
     let part = Part {
         url: &url,
         info: &info,
-        accepted: accepted.as_deref(),
+        accepted: proven.as_deref().map(|proven| &proven.accepted),
         settings,
         rooted: settings.root.is_some() || from.trust.is_rooted(),
     };
@@ -177,7 +177,7 @@ async fn try_fetch(
     Ok(lookup.map(|lookup| Fetched {
         info,
         lookup,
-        accepted,
+        proven,
     }))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use papir_lookup::{Lookup, Root};
 use papir_protocol::{DatabaseInfo, path};
 
-use super::checkpoints::OwnerTrust;
+use super::checkpoints::{Keeping, OwnerTrust};
 use super::costs::Costs;
 use super::fetch::{Fetched, Origin, fetch};
 use super::pins;
@@ -52,24 +52,25 @@ pub(crate) async fn first_version(
         let Fetched {
             info,
             lookup,
-            accepted,
+            proven,
         } = fetch(io, from, None, costs).await?;
 
         // Before the checkpoint is kept: a version with another root must not be pinned.
-        let root = check_root(io, from, lookup.root(), accepted.is_some()).await?;
+        let root = check_root(io, from, lookup.root(), proven.is_some()).await?;
         settings.root = root;
         let version = FirstVersion { info, lookup, seen };
 
-        let Some(accepted) = accepted else {
+        let Some(proven) = proven else {
             if settings.pin == Pin::OwnerAndRoot && settings.root.is_some() {
                 trust.trust_root();
             }
             return Ok(version);
         };
 
-        match trust.keep(io, service, name, settings, *accepted).await {
-            Err(error) if error.is_rollback() && attempts.next().is_some() => {}
-            kept => return kept.map(|()| version),
+        match trust.keep(io, service, name, settings, *proven).await? {
+            Keeping::Kept => return Ok(version),
+            Keeping::Overtaken(_) if attempts.next().is_some() => {}
+            Keeping::Overtaken(refusal) => return Err(refusal),
         }
     }
 }

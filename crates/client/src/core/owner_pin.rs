@@ -32,13 +32,6 @@ pub struct PinnedOwner {
 }
 
 impl PinnedOwner {
-    /// Returns whether both pins are of one owner, who may have rotated the key between them.
-    pub(crate) fn is_of_owner(&self, other: &Self) -> bool {
-        [&self.key, &self.first]
-            .iter()
-            .any(|key| key.same_key(&other.key) || key.same_key(&other.first))
-    }
-
     /// Encodes the pin as text.
     pub fn encode(&self) -> String {
         let Seen { sequence, leaf } = &self.highest;

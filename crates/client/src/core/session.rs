@@ -9,7 +9,7 @@ use papir_core::erased::ErasedState;
 use papir_lookup::{AnswerLengths, Lookup, Pending, Wanted};
 use papir_protocol::{DatabaseInfo, code, path};
 
-use super::checkpoints::OwnerTrust;
+use super::checkpoints::{Keeping, OwnerTrust};
 use super::costs::Costs;
 use super::fetch::{self, Fetched, Origin};
 use super::first_version::{FirstVersion, MAX_CHANGES, first_version};
@@ -40,6 +40,8 @@ pub struct Session {
     seen: Duration,
     /// Set once a version of this session had a delta.
     had_delta: bool,
+    /// Set once this session has pinned the database's name, or found it pinned.
+    named: bool,
 }
 
 /// The outcome of one query request.
@@ -90,7 +92,7 @@ impl Session {
             first_version(io, &service, &name, &mut settings, &mut trust, &mut costs).await?;
 
         let had_delta = info.delta.is_some();
-        let session = Self {
+        let mut session = Self {
             service,
             settings,
             name,
@@ -101,23 +103,29 @@ impl Session {
             registration: None,
             seen,
             had_delta,
+            named: false,
         };
 
         // Pinned last: only a version that was accepted tells what the name protects.
         let pin = NamePin::of_service(io, &session.service, &session.settings);
         session.keep_name(&pin).await?;
+        session.named = session.protects_name();
         Ok(session)
     }
 
     /// Checks the database's name against the pinned one, and pins it if it protects a signature or
     /// a root.
     pub(crate) async fn keep_name(&self, pin: &NamePin<'_>) -> Result<()> {
-        let protects = self.trust.is_signed() || self.settings.root.is_some();
-        if protects {
+        if self.protects_name() {
             pin.keep(&self.name).await
         } else {
             pin.check(&self.name).await
         }
+    }
+
+    /// Returns whether the database's name protects a signature or a root.
+    fn protects_name(&self) -> bool {
+        self.trust.is_signed() || self.settings.root.is_some()
     }
 
     /// The service.
@@ -552,13 +560,19 @@ impl Session {
 
         if self.trust.is_signed() {
             let pin = NamePin::of_service(io, &self.service, &self.settings);
-            self.keep_name(&pin).await?;
+            // Pinned once: a name that the user has removed meanwhile stays removed.
+            if self.named {
+                pin.check(&self.name).await?;
+            } else {
+                self.keep_name(&pin).await?;
+                self.named = true;
+            }
         }
         Ok(())
     }
 
     /// Moves to the version that a refusal names, or to the newest. Fetches again if another
-    /// session of this client has seen a newer checkpoint meanwhile.
+    /// session of this client has changed the pin meanwhile.
     async fn move_to(&mut self, io: &Io, named: Option<Version>) -> Result<()> {
         let service = &self.service;
         let name = &self.name;
@@ -576,14 +590,15 @@ impl Session {
             let Fetched {
                 info,
                 lookup,
-                accepted,
+                proven,
             } = fetch::fetch(io, from, named, &mut self.costs).await?;
 
-            if let Some(accepted) = accepted {
-                let keeping = self.trust.keep(io, service, name, settings, *accepted);
-                match keeping.await {
-                    Err(error) if error.is_rollback() && attempts.next().is_some() => continue,
-                    kept => kept?,
+            if let Some(proven) = proven {
+                let keeping = self.trust.keep(io, service, name, settings, *proven);
+                match keeping.await? {
+                    Keeping::Kept => {}
+                    Keeping::Overtaken(_) if attempts.next().is_some() => continue,
+                    Keeping::Overtaken(refusal) => return Err(refusal),
                 }
             }
             self.info = info;

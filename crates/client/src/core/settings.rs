@@ -43,7 +43,8 @@ pub struct Settings {
 /// The trust in a database that a client keeps from its first use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// None. Nothing is stored, and pins of other sessions are not read.
+    /// None. Nothing is stored, and pins of other sessions are neither read nor changed. A given
+    /// key then counts as if no rotation of it had been seen.
     Nothing,
     /// The owner's key of a signed database, and the highest sequence seen. Updates and rotations
     /// keep it valid.
@@ -95,8 +96,10 @@ impl Default for Freshness {
 /// cosignatures, a database that is not signed is refused.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointSettings {
-    /// The owner's public key. The database must be signed under it. `None` trusts the pinned key,
-    /// or the key of the first checkpoint.
+    /// The owner's public key. The database must be signed under it, or under a key to which its
+    /// owner's rotations lead. If a key is pinned, the given one must be the key that was trusted
+    /// first, the newest key, or one that the shown rotations connect with it. `None` trusts the
+    /// pinned key, or the key of the first checkpoint.
     pub owner: Option<VerifyingKey>,
     /// Maximum age of a checkpoint, whenever one is fetched and at every lookup; `None` accepts
     /// any.

@@ -24,6 +24,11 @@ mod storage;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "transport")]
+use papir_lookup::Root;
+
+#[cfg(feature = "transport")]
+use crate::core::PinnedOwner;
 use crate::core::{StoreRequest, Stored};
 use crate::error::Result;
 
@@ -66,6 +71,34 @@ impl ClientState {
     /// Performs a request of the protocol core. Blocks while the storage reads or writes, and while
     /// another process or thread holds the lock.
     pub(crate) fn perform(&self, request: StoreRequest) -> Result<Stored> {
-        Slot::new(&*self.storage, &request.slot, self.passphrase.as_ref()).perform(request.action)
+        self.slot(&request.slot).perform(request.action)
+    }
+
+    /// The slot with this identity.
+    fn slot(&self, identity: &str) -> Slot<'_> {
+        Slot::new(&*self.storage, identity, self.passphrase.as_ref())
+    }
+}
+
+#[cfg(feature = "transport")]
+impl ClientState {
+    /// The pinned owner's key of a slot.
+    pub(crate) fn owner(&self, slot: &str) -> Result<Option<PinnedOwner>> {
+        self.slot(slot).owner()
+    }
+
+    /// The pinned root of a slot.
+    pub(crate) fn root(&self, slot: &str) -> Result<Option<Root>> {
+        self.slot(slot).root()
+    }
+
+    /// The pinned name in the slot of a service.
+    pub(crate) fn name(&self, slot: &str) -> Result<Option<String>> {
+        self.slot(slot).pinned_name()
+    }
+
+    /// Removes entries of a slot under its lock. Returns whether there were any.
+    pub(crate) fn remove(&self, slot: &str, entries: &[StateEntry]) -> Result<bool> {
+        self.slot(slot).remove(entries)
     }
 }

@@ -127,7 +127,7 @@ impl<'a> Slot<'a> {
         Ok(keys.filter(|keys| keys.len() as u64 == length))
     }
 
-    fn root(&self) -> Result<Option<Root>> {
+    pub(super) fn root(&self) -> Result<Option<Root>> {
         let Some(bytes) = self.read(StateEntry::Root, ROOT_BYTES)? else {
             return Ok(None);
         };
@@ -136,7 +136,7 @@ impl<'a> Slot<'a> {
             .map_err(|source| self.damaged(StateEntry::Root, source))
     }
 
-    fn owner(&self) -> Result<Option<PinnedOwner>> {
+    pub(super) fn owner(&self) -> Result<Option<PinnedOwner>> {
         let Some(bytes) = self.read(StateEntry::Owner, OWNER_BYTES)? else {
             return Ok(None);
         };
@@ -168,6 +168,43 @@ impl<'a> Slot<'a> {
 
     fn replace(&self, entry: StateEntry, bytes: &[u8]) -> Result<()> {
         self.storage.replace(&self.name, entry, bytes)
+    }
+}
+
+#[cfg(feature = "transport")]
+impl Slot<'_> {
+    /// The pinned name of the service's database, as the protocol core reads it.
+    pub(super) fn pinned_name(&self) -> Result<Option<String>> {
+        let name = self.read(StateEntry::Name, NAME_BYTES)?;
+        Ok(name.map(|name| {
+            String::from_utf8_lossy(&name)
+                .trim_end_matches('\n')
+                .to_owned()
+        }))
+    }
+
+    /// Removes entries under the lock. Returns whether there were any.
+    pub(super) fn remove(&self, entries: &[StateEntry]) -> Result<bool> {
+        // Before the lock, which would create the slot.
+        if !self.has_any(entries)? {
+            return Ok(false);
+        }
+
+        let _lock = self.lock()?;
+        let found = self.has_any(entries)?;
+        for entry in entries {
+            self.storage.remove(&self.name, *entry)?;
+        }
+        Ok(found)
+    }
+
+    fn has_any(&self, entries: &[StateEntry]) -> Result<bool> {
+        for entry in entries {
+            if self.read(*entry, 1)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -6,11 +6,13 @@
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
 //! | `failures` | failures that no retry resolves |
+//! | `pinned` | pins, shown and removed by the user |
 
 pub(crate) mod certificate;
 pub(crate) mod failures;
 pub(crate) mod identity;
 pub(crate) mod options;
+pub(crate) mod pinned;
 mod platform;
 pub(crate) mod tls;
 pub(crate) mod verifier;

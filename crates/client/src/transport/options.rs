@@ -25,8 +25,10 @@ pub struct Options {
     /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
     /// Kept from the first use of a database, in the directory of client state: by default the
-    /// owner's key of a signed database. From then on the database must be signed under this key. A
-    /// given key or `root` replaces the pinned one.
+    /// owner's key of a signed database. From then on the database must be signed under this key, or
+    /// under one to which its owner's rotations lead. A given key of another owner is refused until
+    /// [`remove_pins`](crate::remove_pins) forgets the pinned one. A given `root` replaces the pinned
+    /// one.
     pub pin: Pin,
     /// Requirements on the owner's signed checkpoints, among them the owner's public key.
     pub checkpoint: CheckpointSettings,

@@ -116,13 +116,18 @@ fn another_owner_is_refused_before_the_public_part_is_fetched() {
         assert_eq!(events(&peer), ["GET ", "GET ", "GET /checkpoint/proof"]);
     }
     assert_eq!(peer.pin.as_ref().unwrap().key, owner(1).public());
-    // A given key replaces the pinned one, whose sequences no longer count.
+    // Another owner's key replaces the pinned one only once the user has removed that. The
+    // sequences of the former owner no longer count.
     sign(&mut peer, &owner(2), &[]);
-    peer.open(Settings {
+    let settings = Settings {
         pin: Pin::OwnerAndRoot,
         ..given(owner(2).public())
-    })
-    .unwrap();
+    };
+    let error = peer.open(settings.clone()).err().unwrap();
+    assert_eq!(error.code(), "checkpoint_untrusted");
+    assert!(error.to_string().contains("papir pin remove"), "{error}");
+    peer.pin = None;
+    peer.open(settings).unwrap();
     assert_eq!(peer.pin.as_ref().unwrap().key, owner(2).public());
 }
 

@@ -10,6 +10,7 @@ mod places;
 mod public_parts;
 mod registered;
 mod roots;
+mod rotation;
 mod sets;
 mod signing;
 mod ticket_table;

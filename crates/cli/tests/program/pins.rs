@@ -1,0 +1,108 @@
+//! `papir pin`, and a stolen key that its owner has replaced.
+
+use std::fs;
+
+use crate::signing::{OPEN, build, get, keygen};
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+/// Runs papir, expecting that nothing is pinned.
+fn finds_nothing(arguments: &[&str]) {
+    let output = papir(arguments);
+    assert_eq!(output.status.code(), Some(1), "papir {arguments:?}");
+    assert!(output.stdout.is_empty(), "papir {arguments:?}");
+    assert_eq!(output.stderr, b"nothing is pinned\n", "papir {arguments:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stolen_key_that_was_replaced_is_not_brought_back() {
+    let folder = Folder::new();
+    let sockets = Folder::short();
+    let listen = format!("unix:{}", sockets.path("papir.sock"));
+    let state = folder.path("state");
+    let serve = |file: &str| {
+        Service::start(
+            &[file],
+            &[
+                OPEN,
+                "--name",
+                "words",
+                "--keep-old",
+                "0",
+                "--listen",
+                &listen,
+            ],
+        )
+    };
+
+    let (stolen, old) = keygen(&folder, "stolen.key");
+    let (next, new) = keygen(&folder, "next.key");
+    let (stranger, other) = keygen(&folder, "stranger.key");
+    let words = build(&folder, "words.papir", "value", &["--sign", &stolen]);
+    let thiefs = folder.path("thiefs.papir");
+    fs::copy(&words, &thiefs).unwrap();
+
+    // The client sees the first version, and the next one under the new key.
+    let service = serve(&words);
+    let given = get(&listen, &state, &["--owner-pub", &old]);
+    assert_eq!(succeeds(&given), "value-7");
+    drop(service);
+    let rotation = folder.path("rotation.cert");
+    let rotate = ["checkpoint", "rotate", "--key", &stolen, "--to", &next];
+    succeeds(&[&rotate[..], &["--overlap", "30d", "--out", &rotation]].concat());
+    succeeds(&["checkpoint", "attach", &words, "--certificate", &rotation]);
+    succeeds(&["checkpoint", "sign", &words, "--key", &next]);
+    let service = serve(&words);
+    assert_eq!(succeeds(&given), "value-7");
+    drop(service);
+
+    // The thief continues the first file, without the certificate.
+    for number in 0..4 {
+        let change = format!("word,meaning\nkey-7,forged-{number}\n");
+        let changes = folder.write("changes.csv", change);
+        succeeds(&["update", &thiefs, "--from", &changes, "--sign", &stolen]);
+    }
+    let service = serve(&thiefs);
+    let refusals = ["no query was sent", "papir pin remove", new.as_str()];
+    for more in [
+        &["--owner-pub", &old][..],
+        &[],
+        &["--owner-pub", &new],
+        &["--owner-pub", &old],
+    ] {
+        fails_with(&get(&listen, &state, more), &refusals);
+    }
+    let shown = succeeds(&["pin", "show", &listen, "--state", &state]);
+    for part in ["words", &new, &old, "sequence"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    drop(service);
+
+    // Another owner's key is refused as long as one is pinned.
+    let others = build(&folder, "others.papir", "other", &["--sign", &stranger]);
+    let _service = serve(&others);
+    let given = get(&listen, &state, &["--owner-pub", &other]);
+    fails_with(&given, &refusals);
+    finds_nothing(&[
+        "pin",
+        "remove",
+        &listen,
+        "--database",
+        "x",
+        "--state",
+        &state,
+    ]);
+    assert_eq!(succeeds(&["pin", "remove", &listen, "--state", &state]), "");
+    finds_nothing(&["pin", "show", &listen, "--state", &state]);
+    finds_nothing(&["pin", "remove", &listen, "--state", &state]);
+    assert_eq!(succeeds(&given), "other-7");
+    let shown = succeeds(&["pin", "show", &listen, "--state", &state]);
+    assert!(shown.contains(&other), "{shown}");
+}
+
+#[test]
+fn pins_of_a_bad_address_are_refused() {
+    fails_with(&["pin", "show", "nowhere"], &["bad address", "nowhere"]);
+    fails_with(&["pin", "remove", "nowhere"], &["bad address", "nowhere"]);
+    fails_with(&["pin"], &["subcommand"]);
+}
