@@ -10,8 +10,9 @@
 //! | `extract` | client | secret (consumed) and answer → records |
 //!
 //! [`scheme`] defines them with types, and [`erased`] with bytes, for servers, command lines and
-//! bindings. [`cost`] predicts their run time. The other modules define the types they use:
-//! [`Shape`], [`Records`], [`Sizes`], [`Version`], [`envelope`], [`Error`].
+//! bindings. [`cost`] predicts their run time, and [`hedge`] makes randomness that does not repeat.
+//! The other modules define the types they use: [`Shape`], [`Records`], [`Sizes`], [`Version`],
+//! [`envelope`], [`Error`].
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("papir's formats are little-endian in memory and on the wire");
@@ -29,6 +30,7 @@ mod error;
 mod failure;
 mod file_lock;
 mod formats;
+pub mod hedge;
 mod mix;
 mod owner;
 pub mod parallel;

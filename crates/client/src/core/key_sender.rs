@@ -8,6 +8,7 @@ use papir_core::erased::ErasedState;
 use papir_lookup::Lookup;
 use papir_protocol::ClientStatus;
 
+use super::place::Place;
 use super::record::SavedRegistration;
 use super::service::Service;
 use super::storage::Locked;
@@ -132,10 +133,19 @@ pub(crate) async fn generate_keys(
         .await?
         .and_then(|saved| client.load_state(&saved.state).ok());
 
-    let registered = match &earlier {
-        Some(earlier) => client.register_again(earlier, &mut *service.platform.rng())?,
-        None => client.register(&mut *service.platform.rng())?,
-    };
+    let mut circumstances = service
+        .platform
+        .circumstances()
+        .with(lock.slot().as_bytes());
+    if let Some(Place { slot, boot }) = lock.place() {
+        circumstances = circumstances.with(&slot).with(&boot);
+    }
+
+    let registered = client.register_in(
+        earlier.as_ref(),
+        &circumstances,
+        &mut *service.platform.rng(),
+    )?;
     let missing = CoreError::Session {
         scheme: lookup.describe().scheme,
         what: "client keys",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use papir_core::hedge::Circumstances;
 use rand_core::CryptoRng;
 
 /// Clock and randomness, which the core needs besides requests and storage.
@@ -15,4 +16,10 @@ pub trait Platform: Send + Sync {
 
     /// A cryptographically secure random generator.
     fn rng(&self) -> Box<dyn CryptoRng + '_>;
+
+    /// The circumstances of a draw that happens now. Keys and blinds depend on them too, so that
+    /// they differ from those of a copy of this machine whose generator draws the same bytes.
+    fn circumstances(&self) -> Circumstances {
+        Circumstances::now()
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_core::Version;
+use papir_core::hedge::{Hedge, Hedged};
 use papir_lookup::MAX_VALUE_BYTES;
 use papir_lookup::oprf::ELEMENT_BYTES;
 use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted as Masked};
@@ -159,7 +160,7 @@ impl IntersectionTask<'_> {
             return Err(self.bad_set("labels that are too long").into());
         }
 
-        let (receiver, blinded) = Receiver::new(elements, &mut *self.service.platform.rng())?;
+        let (receiver, blinded) = Receiver::new(elements, &mut self.blinds(elements, &info))?;
         let evaluated = self.evaluate(&blinded, &info, version, traffic).await?;
         let masked = receiver.unmask(&evaluated)?;
 
@@ -168,6 +169,19 @@ impl IntersectionTask<'_> {
             Kind::Retrieval => self.retrieve(&masked, &info, traffic).await?,
         };
         Ok((info, matches))
+    }
+
+    /// The generator of the blinds. It depends on the elements and the set too: with equal blinds,
+    /// two requests would show which elements they share.
+    fn blinds(&self, elements: &[&[u8]], info: &PsiInfo) -> Hedged {
+        let platform = &self.service.platform;
+        let mut hedge = Hedge::new("blinds of a set intersection").with(info.version.as_bytes());
+        for element in elements {
+            hedge = hedge.with(element);
+        }
+        hedge
+            .at(&platform.circumstances())
+            .rng(&mut *platform.rng())
     }
 
     /// The error for an invalid description of the set.

@@ -118,6 +118,11 @@ impl<'a> Storage<'a> {
 }
 
 impl Locked<'_> {
+    /// The slot's identity.
+    pub(crate) fn slot(&self) -> &str {
+        self.storage.slot
+    }
+
     /// The slot's place; `None` if the platform cannot tell.
     pub(crate) fn place(&self) -> Option<Place> {
         self.lock.place()
@@ -125,9 +130,18 @@ impl Locked<'_> {
 
     /// The registration; `None` if the slot has none.
     pub(crate) async fn read(&self) -> Result<Option<SavedRegistration>> {
-        match self.storage.perform(StoreAction::Read).await? {
-            Stored::Registration(saved) => Ok(saved),
-            _ => Err(self.storage.mismatched()),
+        let saved = match self.storage.perform(StoreAction::Read).await? {
+            Stored::Registration(saved) => saved,
+            _ => return Err(self.storage.mismatched()),
+        };
+
+        // A storage may have mixed up its slots: a key must not be used at two services.
+        match saved {
+            Some(saved) if saved.address != self.storage.slot => {
+                let reason = format!("the storage returned the registration of {}", saved.address);
+                Err(unexpected(self.storage.slot, reason))
+            }
+            saved => Ok(saved),
         }
     }
 

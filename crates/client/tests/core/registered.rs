@@ -4,7 +4,7 @@
 use papir_client::Error;
 use std::time::Duration;
 
-use papir_client::core::{Rotation, Schemes, Session, Settings};
+use papir_client::core::{Place, Rotation, SavedRegistration, Schemes, Session, Settings};
 use papir_core::erased::{Erased, ErasedServer};
 use papir_lookup::Wanted;
 use papir_testkit::stateful::{self, Stateful};
@@ -73,6 +73,79 @@ fn an_id_of_another_form_is_refused() {
         );
         assert!(peer.saved.is_none() && short(&peer.take()).last().unwrap() == "unlock");
     }
+}
+
+/// Registers, and loses the response to the first request. Returns the keys of every request.
+fn register_twice(peer: &mut Peer, session: &mut Session) -> Vec<Vec<u8>> {
+    let mut sent = Vec::new();
+    let registered = peer.run_through(session.register(), &mut |peer, call| {
+        let response = peer.receive(call);
+        if !call.route().ends_with("/clients") {
+            return response;
+        }
+
+        sent.push(call.body.clone());
+        if sent.len() == 1 {
+            Err("lost".into())
+        } else {
+            response
+        }
+    });
+    registered.unwrap();
+    sent
+}
+
+#[test]
+fn a_registration_whose_response_was_lost_sends_the_same_keys() {
+    let (mut peer, mut session) = open();
+    let sent = register_twice(&mut peer, &mut session);
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[0], sent[1]);
+}
+
+/// Copies of a machine whose generators draw the same bytes.
+#[test]
+fn state_at_another_place_has_other_keys() {
+    let keys = |place| {
+        let (mut peer, mut session) = open();
+        peer.place = place;
+        register_twice(&mut peer, &mut session).swap_remove(0)
+    };
+    let place = |slot, boot| {
+        Some(Place {
+            slot: [slot; 32],
+            boot: [boot; 32],
+        })
+    };
+
+    let all = [
+        keys(None),
+        keys(place(1, 2)),
+        keys(place(2, 2)),
+        keys(place(1, 1)),
+    ];
+    for (position, one) in all.iter().enumerate() {
+        assert!(!all[..position].contains(one), "{position}");
+    }
+    assert_eq!(all[1], keys(place(1, 2)));
+}
+
+#[test]
+fn a_stored_registration_of_another_database_is_refused() {
+    let (mut peer, mut session) = open();
+    peer.run(session.register()).unwrap();
+    let saved = peer.saved.clone().unwrap();
+    let address = "https://papir.example/v1/databases/other".to_owned();
+    peer.saved = Some(SavedRegistration { address, ..saved });
+    peer.take();
+
+    let error = peer.run(session.get(&[Wanted::Index(4)])).unwrap_err();
+    assert_eq!(error.code(), "unexpected");
+    let text = error.to_string();
+    for part in ["databases/other", "databases/table"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(short(&peer.take()), ["lock", "read", "unlock"]);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::hedged::Hedged;
+use super::hedged;
 use super::messages::{foreign, header, parse_error};
 use super::terms::Terms;
 use super::{ErasedClient, ErasedSecret, ErasedState};
 use crate::codec::Reader;
 use crate::envelope::{self, Header, Kind};
+use crate::hedge::Circumstances;
 use crate::scheme::{Client, Parameters, Scheme, Wire};
 use crate::{Description, Error, Progress, Record, Result, Version};
 
@@ -56,19 +57,28 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         self.version
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        Ok(self
-            .client
-            .register(rng)?
-            .map(|registered| self.seal_keys(registered)))
-    }
-
-    fn register_again(
+    fn register_in(
         &self,
-        kept: &ErasedState,
+        kept: Option<&ErasedState>,
+        circumstances: &Circumstances,
         rng: &mut dyn CryptoRng,
     ) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        let registered = self.client.register_again(state_of::<S>(kept)?, rng)?;
+        let params = self.client.params();
+        let header = self.header(Kind::Keys);
+        let kept = kept.map(state_of::<S>).transpose()?;
+        let encoded = kept.map(|kept| Zeroizing::new(kept.encode(params)));
+        let encoded = encoded.as_ref().map(|encoded| encoded.as_slice());
+
+        // Schemes without client keys draw nothing.
+        let has_keys = self.describe().limits.client_keys;
+        let mut hedged =
+            has_keys.then(|| hedged::of_registration(encoded, &header, circumstances, rng));
+        let rng = hedged.as_mut().map_or(rng, |hedged| hedged);
+
+        let registered = match kept {
+            Some(kept) => self.client.register_again(kept, rng)?,
+            None => self.client.register(rng)?,
+        };
         Ok(registered.map(|registered| self.seal_keys(registered)))
     }
 
@@ -125,7 +135,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let kept = Zeroizing::new(state.encode(params));
         let query = self
             .client
-            .send_ahead(state, &mut Hedged::new(&kept, &header, &[], rng))?;
+            .send_ahead(state, &mut hedged::of_query(&kept, &header, &[], rng))?;
         Ok(envelope::seal(&header, &query.encode(params)))
     }
 
@@ -152,7 +162,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
 
         // Without encryption nothing needs it, and queries stay independent of the indices.
         let encrypts = state.is_some() || self.describe().security.is_some();
-        let mut hedged = encrypts.then(|| Hedged::new(&kept, &header, indices, rng));
+        let mut hedged = encrypts.then(|| hedged::of_query(&kept, &header, indices, rng));
         let rng = hedged.as_mut().map_or(rng, |hedged| hedged);
 
         let (secret, query) = self.client.query(state, indices, rng)?;

@@ -1,4 +1,4 @@
-//! Randomness of queries.
+//! Randomness of queries and registrations.
 //!
 //! A cloned or restored virtual machine may draw the same random bytes twice. Equal randomness for
 //! different items would give queries under one key with equal masks and errors, whose difference
@@ -6,80 +6,67 @@
 //! the same. The generator of a query is therefore a pseudorandom function, keyed by the client's
 //! state and fresh randomness, of the scheme, the database's version and the items: for different
 //! items it differs whatever the system draws.
+//!
+//! A registration has no items. Two registrations under one mask with equal keys would show the
+//! difference of what they encrypt, and two clients with equal keys would number their queries
+//! alike. The generator of a registration depends on its scheme, version and circumstances.
 
-use rand_core::{CryptoRng, Infallible, TryCryptoRng, TryRng};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::envelope::Header;
+use crate::hedge::{Circumstances, Hedge, Hedged};
 
-/// BLAKE3's context string, which separates these keys from all other uses of the hash.
+/// BLAKE3's context string for queries, which separates these keys from all other uses of the hash.
 const CONTEXT: &str = "papir 2026 randomness of queries v1";
 
-/// The generator of one query.
-pub(super) struct Hedged(blake3::OutputReader);
+/// The generator for a query of `indices` under this header; `state` is the encoded state, empty
+/// for a client without one.
+pub(super) fn of_query(
+    state: &[u8],
+    header: &Header,
+    indices: &[u64],
+    rng: &mut dyn CryptoRng,
+) -> Hedged {
+    let mut fresh = Zeroizing::new([0; 32]);
+    rng.fill_bytes(fresh.as_mut_slice());
 
-impl Hedged {
-    /// The generator for a query of `indices` under this header; `state` is the encoded state,
-    /// empty for a client without one.
-    pub(super) fn new(
-        state: &[u8],
-        header: &Header,
-        indices: &[u64],
-        rng: &mut dyn CryptoRng,
-    ) -> Self {
-        let mut fresh = Zeroizing::new([0; 32]);
-        rng.fill_bytes(fresh.as_mut_slice());
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    // The length first: otherwise, a different state and header could give the same bytes.
+    hasher
+        .update(&(state.len() as u64).to_le_bytes())
+        .update(state);
+    hasher
+        .update(&header.scheme.to_le_bytes())
+        .update(&header.version.0);
 
-        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-        // The length first: otherwise, a different state and header could give the same bytes.
-        hasher
-            .update(&(state.len() as u64).to_le_bytes())
-            .update(state);
-        hasher
-            .update(&header.scheme.to_le_bytes())
-            .update(&header.version.0);
-
-        for index in indices {
-            hasher.update(&index.to_le_bytes());
-        }
-        hasher.update(fresh.as_slice());
-
-        let output = hasher.finalize_xof();
-        hasher.zeroize();
-        Self(output)
+    for index in indices {
+        hasher.update(&index.to_le_bytes());
     }
+    hasher.update(fresh.as_slice());
+
+    let hedged = Hedged::of(&hasher);
+    hasher.zeroize();
+    hedged
 }
 
-impl TryRng for Hedged {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        let mut bytes = [0; 4];
-        self.0.fill(&mut bytes);
-        Ok(u32::from_le_bytes(bytes))
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        let mut bytes = [0; 8];
-        self.0.fill(&mut bytes);
-        Ok(u64::from_le_bytes(bytes))
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        self.0.fill(bytes);
-        Ok(())
-    }
+/// The generator for a registration under this header; `kept` is the encoded state of a client that
+/// registers again.
+pub(super) fn of_registration(
+    kept: Option<&[u8]>,
+    header: &Header,
+    circumstances: &Circumstances,
+    rng: &mut dyn CryptoRng,
+) -> Hedged {
+    Hedge::new("keys of a registered client")
+        .with(&[header.kind as u8])
+        .with(&header.scheme.to_le_bytes())
+        .with(&header.version.0)
+        .with(&[u8::from(kept.is_some())])
+        .with(kept.unwrap_or_default())
+        .at(circumstances)
+        .rng(rng)
 }
-
-impl TryCryptoRng for Hedged {}
-
-impl Drop for Hedged {
-    fn drop(&mut self) {
-        self.0.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for Hedged {}
 
 #[cfg(test)]
 mod tests {
@@ -88,36 +75,19 @@ mod tests {
     use super::*;
     use crate::Version;
     use crate::envelope::Kind;
+    use crate::hedge::testing::Stuck;
 
-    /// A generator that always returns the same bytes, as after a restored machine.
-    struct Stuck;
-
-    impl TryRng for Stuck {
-        type Error = Infallible;
-
-        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-            Ok(7)
-        }
-
-        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-            Ok(7)
-        }
-
-        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-            bytes.fill(7);
-            Ok(())
+    fn header(kind: Kind, scheme: u16, version: u8) -> Header {
+        Header {
+            kind,
+            scheme,
+            version: Version([version; 8]),
         }
     }
 
-    impl TryCryptoRng for Stuck {}
-
     fn first(state: &[u8], scheme: u16, version: u8, indices: &[u64]) -> u64 {
-        let header = Header {
-            kind: Kind::Query,
-            scheme,
-            version: Version([version; 8]),
-        };
-        Hedged::new(state, &header, indices, &mut Stuck).next_u64()
+        let header = header(Kind::Query, scheme, version);
+        of_query(state, &header, indices, &mut Stuck).next_u64()
     }
 
     #[test]
@@ -136,5 +106,30 @@ mod tests {
             assert!(!all[..position].contains(value), "{position}");
         }
         assert_eq!(all[0], first(b"key", 1, 1, &[5]));
+    }
+
+    #[test]
+    fn repeated_randomness_does_not_repeat_for_another_registration() {
+        let none = Circumstances::none();
+        let keys = |kept, scheme, version, circumstances: &Circumstances| {
+            let header = header(Kind::Keys, scheme, version);
+            of_registration(kept, &header, circumstances, &mut Stuck).next_u64()
+        };
+        let all = [
+            keys(None, 1, 1, &none),
+            keys(None, 2, 1, &none),
+            keys(None, 1, 2, &none),
+            keys(Some(b"".as_slice()), 1, 1, &none),
+            keys(Some(b"state".as_slice()), 1, 1, &none),
+            keys(None, 1, 1, &none.clone().with(b"place")),
+            keys(None, 1, 1, &Circumstances::now()),
+            keys(None, 1, 1, &Circumstances::now()),
+            of_registration(None, &header(Kind::State, 1, 1), &none, &mut Stuck).next_u64(),
+            first(b"", 1, 1, &[]),
+        ];
+        for (position, value) in all.iter().enumerate() {
+            assert!(!all[..position].contains(value), "{position}");
+        }
+        assert_eq!(all[0], keys(None, 1, 1, &none));
     }
 }

@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::cost::DividedWork;
 use crate::device::{Device, TileShape};
+use crate::hedge::Circumstances;
 use crate::scheme::UpdateEstimate;
 use crate::scratch::{Piece, Scratch};
 use crate::sections::{SectionSink, SectionSource};
@@ -430,20 +431,38 @@ pub trait ErasedClient: Send + Sync {
     fn version(&self) -> Version;
 
     /// Makes keys to register (enveloped) and the state to keep; `None` in schemes without client
-    /// keys.
+    /// keys. Two calls make different keys, even if `rng` repeats.
     ///
     /// # Errors
-    /// The errors of [`Client::register`](crate::scheme::Client::register).
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
+    /// The errors of [`ErasedClient::register_in`].
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        self.register_in(None, &Circumstances::now(), rng)
+    }
 
     /// Registers a client again that the server has evicted, from the client's old state.
     ///
     /// # Errors
-    /// The errors of [`Client::register_again`](crate::scheme::Client::register_again), and
-    /// [`Error::Malformed`] for state of another scheme.
+    /// The errors of [`ErasedClient::register_in`].
     fn register_again(
         &self,
         kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        self.register_in(Some(kept), &Circumstances::now(), rng)
+    }
+
+    /// Registers a client, again if it has `kept` an old state, in circumstances that the caller
+    /// knows. The keys depend on them, the scheme, the version, the old state and 32 bytes from
+    /// `rng`: [`Circumstances::none`] makes the same keys from the same bytes.
+    ///
+    /// # Errors
+    /// The errors of [`Client::register`](crate::scheme::Client::register) and
+    /// [`Client::register_again`](crate::scheme::Client::register_again), and [`Error::Malformed`]
+    /// for state of another scheme.
+    fn register_in(
+        &self,
+        kept: Option<&ErasedState>,
+        circumstances: &Circumstances,
         rng: &mut dyn CryptoRng,
     ) -> Result<Option<(ErasedState, Vec<u8>)>>;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{answers, entry, lookup, rng, serve, table_with};
 use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
+use papir_core::hedge::Circumstances;
 use papir_core::{
     Description, Error as CoreError, Goal, NoProgress, NotPrivate, Record, RecordBuffer, Version,
 };
@@ -171,19 +172,13 @@ impl ErasedClient for Counting {
         self.client.version()
     }
 
-    fn register(
+    fn register_in(
         &self,
+        kept: Option<&ErasedState>,
+        circumstances: &Circumstances,
         rng: &mut dyn CryptoRng,
     ) -> papir_core::Result<Option<(ErasedState, Vec<u8>)>> {
-        self.client.register(rng)
-    }
-
-    fn register_again(
-        &self,
-        kept: &ErasedState,
-        rng: &mut dyn CryptoRng,
-    ) -> papir_core::Result<Option<(ErasedState, Vec<u8>)>> {
-        self.client.register_again(kept, rng)
+        self.client.register_in(kept, circumstances, rng)
     }
 
     fn next_ticket(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {

@@ -6,6 +6,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::erased::{ErasedScheme, ErasedServer, ErasedSession};
+use papir_core::hedge::Circumstances;
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
 use papir_research::for_each_research_scheme;
@@ -139,7 +140,9 @@ fn hashes(name: &str, records: u64, record_bytes: u64) -> Vec<String> {
     let scheme = scheme(name, records.shape());
     let server = prepared(&*scheme, &records, &mut rng);
     let client = scheme.client(&server.public()).unwrap();
-    let mut registered = client.register(&mut rng).unwrap();
+    let mut registered = client
+        .register_in(None, &Circumstances::none(), &mut rng)
+        .unwrap();
     let keys = registered
         .as_ref()
         .map(|(_, keys)| server.accept_keys(keys).unwrap());

@@ -7,6 +7,7 @@ use papir_core::erased::{
     ErasedClient, ErasedClientScheme, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer,
     ErasedSession, ErasedState,
 };
+use papir_core::hedge::Circumstances;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     Candidate, Change, Choice, Description, Error, FailureBound, Goal, NotPrivate, OwnerKey,
@@ -277,16 +278,13 @@ impl ErasedClient for FaultyClient {
         self.1.version()
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        self.1.register(rng)
-    }
-
-    fn register_again(
+    fn register_in(
         &self,
-        kept: &ErasedState,
+        kept: Option<&ErasedState>,
+        circumstances: &Circumstances,
         rng: &mut dyn CryptoRng,
     ) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        self.1.register_again(kept, rng)
+        self.1.register_in(kept, circumstances, rng)
     }
 
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {

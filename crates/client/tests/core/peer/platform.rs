@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use papir_client::core::Platform;
+use papir_core::hedge::Circumstances;
 use rand_core::{CryptoRng, SeedableRng};
 
 use super::EPOCH;
@@ -41,5 +42,9 @@ impl Platform for FixedPlatform {
                 .to_le_bytes(),
         );
         Box::new(ChaCha20Rng::from_seed(seed))
+    }
+
+    fn circumstances(&self) -> Circumstances {
+        Circumstances::none()
     }
 }
