@@ -76,6 +76,9 @@ pub mod parsers {
     use crate::error::Result;
     use crate::state;
 
+    /// The slot of all state files.
+    const SLOT: &str = "c6ea1f714556fb50dc4b4d987addd207";
+
     /// The address of the list of databases, for a valid address of a service.
     ///
     /// # Errors
@@ -116,7 +119,7 @@ pub mod parsers {
             }),
             state: state.to_vec().into(),
         };
-        Ok(state::write(&saved, None)?.to_vec())
+        Ok(state::write(&saved, SLOT, None)?.to_vec())
     }
 
     /// Parses a file of client state and encodes it again.
@@ -124,8 +127,8 @@ pub mod parsers {
     /// # Errors
     /// The parser's error. A file that needs a passphrase is refused.
     pub fn state(bytes: &[u8]) -> papir_core::Result<Vec<u8>> {
-        match state::parse(bytes, None) {
-            Ok(saved) => Ok(state::write(&saved, None)?.to_vec()),
+        match state::parse(bytes, SLOT, None) {
+            Ok(parsed) => Ok(state::write(&parsed.saved, SLOT, None)?.to_vec()),
             Err(state::OpenError::Core(error)) => Err(error),
             Err(_) => Err(papir_core::Error::malformed(
                 "a state file",

@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes  field
 //!      0      8  magic "PIRSTATE"
-//!      8      1  format version, 1
+//!      8      1  format version, 2
 //!      9      1  protection: 0 none, 1 passphrase
 //! protection 0
 //!     10      n  record
@@ -12,9 +12,12 @@
 //!     10     12  Argon2id: KiB of memory, passes, lanes (4 each)
 //!     22     16  salt
 //!     38     24  nonce, fresh for each write
-//!     62      n  record, encrypted with XChaCha20-Poly1305; all bytes before are associated data
+//!     62      n  record, encrypted with XChaCha20-Poly1305; the associated data are all bytes
+//!                before, and the slot's name
 //!   62+n     16  tag
 //! ```
+//!
+//! In format 1 the associated data do not have the slot's name.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +26,9 @@ use argon2::{Algorithm, Argon2, Params};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use papir_core::codec::Reader;
+use papir_core::hedge::{Circumstances, Hedge};
 use papir_core::{Error as CoreError, Formats, Result as CoreResult};
-use rand_core::Rng;
+use rand_core::{CryptoRng, Rng};
 use zeroize::Zeroizing;
 
 use crate::core::SavedRegistration;
@@ -35,9 +39,11 @@ const MAGIC: [u8; 8] = *b"PIRSTATE";
 const FORMATS: Formats = Formats {
     what: "a client state file",
     oldest: 1,
-    written: 1,
+    written: 2,
     renew: "remove it to register again",
 };
+/// The first format whose associated data have the slot's name.
+const BOUND: u8 = 2;
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
@@ -121,7 +127,7 @@ impl Passphrase {
         derived
             .as_ref()
             .filter(|one| one.cost == COST)
-            .map_or_else(random, |one| one.salt)
+            .map_or_else(random_salt, |one| one.salt)
     }
 }
 
@@ -155,30 +161,60 @@ fn bad_parameters(error: impl ToString) -> CoreError {
     CoreError::malformed("a state file's Argon2id parameters", error, "valid ones")
 }
 
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    system_rng().fill_bytes(&mut bytes);
-    bytes
+fn random_salt() -> [u8; 16] {
+    let mut salt = [0; 16];
+    system_rng().fill_bytes(&mut salt);
+    salt
 }
 
-/// Encodes a registration as a file.
+/// A fresh nonce. It depends on the record too: two records under one nonce would show their
+/// difference.
+fn fresh_nonce(slot: &str, record: &[u8], rng: &mut dyn CryptoRng) -> [u8; 24] {
+    let mut nonce = [0; 24];
+    Hedge::new("nonce of a state file")
+        .with(slot.as_bytes())
+        .with(record)
+        .at(&Circumstances::now())
+        .rng(rng)
+        .fill_bytes(&mut nonce);
+    nonce
+}
+
+/// A registration that was read from a file.
+pub(crate) struct ParsedFile {
+    pub(crate) saved: SavedRegistration,
+    /// Set if the file has an earlier format than [`write`] makes.
+    pub(crate) is_old: bool,
+}
+
+/// Encodes a registration as the file of a slot.
 pub(crate) fn write(
     saved: &SavedRegistration,
+    slot: &str,
     passphrase: Option<&Passphrase>,
 ) -> CoreResult<Zeroizing<Vec<u8>>> {
-    seal(&saved.encode(), passphrase)
+    seal(&saved.encode(), slot, passphrase)
 }
 
-/// Decodes the registration in a file.
+/// Decodes the registration in the file of a slot.
 pub(crate) fn parse(
     file: &[u8],
+    slot: &str,
     passphrase: Option<&Passphrase>,
-) -> Result<SavedRegistration, OpenError> {
-    Ok(SavedRegistration::decode(&open(file, passphrase)?)?)
+) -> Result<ParsedFile, OpenError> {
+    let OpenedFile { record, format } = open(file, slot, passphrase)?;
+    Ok(ParsedFile {
+        saved: SavedRegistration::decode(&record)?,
+        is_old: u32::from(format) < FORMATS.written,
+    })
 }
 
-/// Encodes a record as a file.
-fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<Vec<u8>>> {
+/// Encodes a record as the file of a slot.
+fn seal(
+    record: &[u8],
+    slot: &str,
+    passphrase: Option<&Passphrase>,
+) -> CoreResult<Zeroizing<Vec<u8>>> {
     // Allocated in full: growing would leave a copy of the secret in freed memory.
     let mut file = Zeroizing::new(Vec::with_capacity(record.len() + 128));
     let protection = if passphrase.is_some() {
@@ -197,27 +233,40 @@ fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<
     };
 
     let salt = passphrase.salt();
-    let nonce = random::<24>();
+    let nonce = fresh_nonce(slot, record, &mut system_rng());
     for number in [COST.memory, COST.passes, COST.lanes] {
         file.extend_from_slice(&number.to_le_bytes());
     }
     file.extend_from_slice(&salt);
     file.extend_from_slice(&nonce);
 
-    // The file so far is the associated data: a modified header is refused.
+    // A modified header is refused, and so is the file of another slot.
+    let associated = associated_data(&file, slot, FORMATS.written as u8);
     let key = passphrase.key(COST, salt)?;
     let mut sealed = Vec::with_capacity(record.len() + 16);
     sealed.extend_from_slice(record);
     let cipher = XChaCha20Poly1305::new(&Key::from(*key));
     cipher
-        .encrypt_in_place(&XNonce::from(nonce), &file, &mut sealed)
+        .encrypt_in_place(&XNonce::from(nonce), &associated, &mut sealed)
         .map_err(|_| CoreError::malformed("a state record", record.len(), "fewer bytes"))?;
     file.extend_from_slice(&sealed);
     Ok(file)
 }
 
-/// Decodes the record in a file.
-fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+/// The associated data of an encrypted record. The header has a fixed length.
+fn associated_data(header: &[u8], slot: &str, format: u8) -> Vec<u8> {
+    let bound = if format >= BOUND { slot } else { "" };
+    [header, bound.as_bytes()].concat()
+}
+
+/// A file that was opened.
+struct OpenedFile {
+    record: Zeroizing<Vec<u8>>,
+    format: u8,
+}
+
+/// Decodes the record in the file of a slot.
+fn open(file: &[u8], slot: &str, passphrase: Option<&Passphrase>) -> Result<OpenedFile, OpenError> {
     let mut reader = Reader::new("a state file", file);
     let magic: [u8; 8] = reader.array()?;
     if magic != MAGIC {
@@ -226,17 +275,23 @@ fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8
     }
 
     // Checked before everything that another format may change.
-    FORMATS.check(reader.u8()?.into())?;
-    match reader.u8()? {
-        CLEAR if passphrase.is_some() => Err(OpenError::NotEncrypted),
-        CLEAR => open_clear(file, reader.rest()),
-        PASSPHRASE => open_sealed(
-            file,
-            &mut reader,
-            passphrase.ok_or(OpenError::NoPassphrase)?,
-        ),
-        other => Err(CoreError::malformed("a state file's protection", other, "0 or 1").into()),
-    }
+    let format = reader.u8()?;
+    FORMATS.check(format.into())?;
+
+    let record = match reader.u8()? {
+        CLEAR if passphrase.is_some() => return Err(OpenError::NotEncrypted),
+        CLEAR => open_clear(file, reader.rest())?,
+        PASSPHRASE => {
+            let passphrase = passphrase.ok_or(OpenError::NoPassphrase)?;
+            let sealed = SealedFile { file, slot, format };
+            open_sealed(sealed, &mut reader, passphrase)?
+        }
+        other => {
+            let error = CoreError::malformed("a state file's protection", other, "0 or 1");
+            return Err(error.into());
+        }
+    };
+    Ok(OpenedFile { record, format })
 }
 
 fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
@@ -260,8 +315,15 @@ fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError>
     Ok(Zeroizing::new(record.to_vec()))
 }
 
+/// A file with an encrypted record.
+struct SealedFile<'a> {
+    file: &'a [u8],
+    slot: &'a str,
+    format: u8,
+}
+
 fn open_sealed(
-    file: &[u8],
+    sealed: SealedFile<'_>,
     reader: &mut Reader<'_>,
     passphrase: &Passphrase,
 ) -> Result<Zeroizing<Vec<u8>>, OpenError> {
@@ -282,13 +344,15 @@ fn open_sealed(
 
     let salt: [u8; 16] = reader.array()?;
     let nonce: [u8; 24] = reader.array()?;
-    let sealed = reader.rest();
-    let header = &file[..file.len() - sealed.len()];
+    let ciphertext = reader.rest();
+    let SealedFile { file, slot, format } = sealed;
+    let header = &file[..file.len() - ciphertext.len()];
+    let associated = associated_data(header, slot, format);
 
     let key = passphrase.key(cost, salt)?;
-    let mut record = Zeroizing::new(sealed.to_vec());
+    let mut record = Zeroizing::new(ciphertext.to_vec());
     let cipher = XChaCha20Poly1305::new(&Key::from(*key));
-    let opened = cipher.decrypt_in_place(&XNonce::from(nonce), header, &mut *record);
+    let opened = cipher.decrypt_in_place(&XNonce::from(nonce), &associated, &mut *record);
     opened.map_err(|_| OpenError::WrongPassphrase)?;
     Ok(record)
 }
@@ -302,18 +366,112 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
+    use std::convert::Infallible;
+
+    use rand_core::{TryCryptoRng, TryRng};
+
     use super::*;
+
+    const SLOT: &str = "c6ea1f714556fb50dc4b4d987addd207";
+    const OTHER_SLOT: &str = "c6ea1f714556fb50dc4b4d987addd208";
+
+    /// A generator that always returns the same bytes, as after a restored machine.
+    struct Stuck;
+
+    impl TryRng for Stuck {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok(7)
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(7)
+        }
+
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            bytes.fill(7);
+            Ok(())
+        }
+    }
+
+    impl TryCryptoRng for Stuck {}
+
+    /// A file of format 1, which the slot's name does not enter.
+    fn old_file(record: &[u8], passphrase: Option<&Passphrase>) -> Vec<u8> {
+        let mut file = [&MAGIC[..], &[1, u8::from(passphrase.is_some())]].concat();
+        let Some(passphrase) = passphrase else {
+            file.extend_from_slice(record);
+            let sum = checksum(&file);
+            return [file, sum.to_vec()].concat();
+        };
+
+        for number in [COST.memory, COST.passes, COST.lanes] {
+            file.extend_from_slice(&number.to_le_bytes());
+        }
+        file.extend_from_slice(&[3; 16]);
+        file.extend_from_slice(&[4; 24]);
+        let key = passphrase.key(COST, [3; 16]).unwrap();
+        let mut sealed = record.to_vec();
+        XChaCha20Poly1305::new(&Key::from(*key))
+            .encrypt_in_place(&XNonce::from([4; 24]), &file, &mut sealed)
+            .unwrap();
+        [file, sealed].concat()
+    }
+
+    #[test]
+    fn files_of_format_1_are_read() {
+        for passphrase in [None, Some(Passphrase::new("right"))] {
+            let old = old_file(b"record", passphrase.as_ref());
+            for slot in [SLOT, OTHER_SLOT] {
+                let opened = open(&old, slot, passphrase.as_ref()).unwrap();
+                assert_eq!(
+                    (opened.record.as_slice(), opened.format),
+                    (&b"record"[..], 1)
+                );
+            }
+
+            // The format is authenticated: a file of format 2 does not become one of format 1.
+            let mut file = seal(b"record", SLOT, passphrase.as_ref()).unwrap().to_vec();
+            file[8] = 1;
+            assert!(open(&file, SLOT, passphrase.as_ref()).is_err());
+        }
+    }
+
+    #[test]
+    fn an_encrypted_file_is_refused_in_another_slot() {
+        let right = Passphrase::new("right");
+        let file = seal(b"record", SLOT, Some(&right)).unwrap();
+        assert!(open(&file, SLOT, Some(&right)).is_ok());
+        assert!(matches!(
+            open(&file, OTHER_SLOT, Some(&right)),
+            Err(OpenError::WrongPassphrase)
+        ));
+    }
+
+    #[test]
+    fn repeated_randomness_does_not_repeat_a_nonce() {
+        let nonces = [
+            fresh_nonce(SLOT, b"record", &mut Stuck),
+            fresh_nonce(SLOT, b"record", &mut Stuck),
+            fresh_nonce(SLOT, b"other", &mut Stuck),
+            fresh_nonce(OTHER_SLOT, b"record", &mut Stuck),
+        ];
+        for (position, nonce) in nonces.iter().enumerate() {
+            assert!(!nonces[..position].contains(nonce), "{position}");
+        }
+    }
 
     #[test]
     fn golden_bytes_without_a_passphrase() {
-        let file = seal(b"record", None).unwrap();
-        assert_eq!(&file[..16], b"PIRSTATE\x01\x00record");
+        let file = seal(b"record", SLOT, None).unwrap();
+        assert_eq!(&file[..16], b"PIRSTATE\x02\x00record");
         assert_eq!(file.len(), 24);
-        assert_eq!(*open(&file, None).unwrap(), b"record");
+        assert_eq!(*open(&file, SLOT, None).unwrap().record, b"record");
 
         for length in 0..file.len() {
             assert!(
-                matches!(open(&file[..length], None), Err(OpenError::Core(_))),
+                matches!(open(&file[..length], SLOT, None), Err(OpenError::Core(_))),
                 "{length}"
             );
         }
@@ -321,17 +479,17 @@ mod tests {
         for bit in 0..8 * file.len() {
             let mut damaged = file.to_vec();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(open(&damaged, None).is_err(), "bit {bit}");
+            assert!(open(&damaged, SLOT, None).is_err(), "bit {bit}");
         }
     }
 
     #[test]
     fn another_format_is_refused_with_a_remedy() {
         for passphrase in [None, Some(Passphrase::new("right"))] {
-            let mut file = seal(b"record", passphrase.as_ref()).unwrap().to_vec();
-            for (number, remedy) in [(0, "remove it to register again"), (2, "update papir")] {
+            let mut file = seal(b"record", SLOT, passphrase.as_ref()).unwrap().to_vec();
+            for (number, remedy) in [(0, "remove it to register again"), (3, "update papir")] {
                 file[8] = number;
-                let Err(OpenError::Core(error)) = open(&file, passphrase.as_ref()) else {
+                let Err(OpenError::Core(error)) = open(&file, SLOT, passphrase.as_ref()) else {
                     panic!()
                 };
                 let CoreError::Format {
@@ -346,7 +504,7 @@ mod tests {
                 };
                 assert_eq!(
                     (what, found, oldest, newest),
-                    (FORMATS.what, number.into(), 1, 1)
+                    (FORMATS.what, number.into(), 1, 2)
                 );
                 assert_eq!(advice, remedy);
             }
@@ -357,26 +515,31 @@ mod tests {
     fn a_passphrase_encrypts_and_authenticates() {
         let right = Passphrase::new("right");
         let wrong = Passphrase::new("wrong");
-        let file = seal(b"record", Some(&right)).unwrap();
+        let file = seal(b"record", SLOT, Some(&right)).unwrap();
         assert_eq!(
             &file[..22],
-            b"PIRSTATE\x01\x01\x00\x00\x01\x00\x03\x00\x00\x00\x01\x00\x00\x00"
+            b"PIRSTATE\x02\x01\x00\x00\x01\x00\x03\x00\x00\x00\x01\x00\x00\x00"
         );
         assert_eq!(file.len(), 62 + 6 + 16);
         assert!(!file.windows(6).any(|part| part == b"record"));
         assert_eq!(
-            *open(&file, Some(&Passphrase::new("right"))).unwrap(),
+            *open(&file, SLOT, Some(&Passphrase::new("right")))
+                .unwrap()
+                .record,
             b"record"
         );
         assert!(matches!(
-            open(&file, Some(&wrong)),
+            open(&file, SLOT, Some(&wrong)),
             Err(OpenError::WrongPassphrase)
         ));
-        assert!(matches!(open(&file, None), Err(OpenError::NoPassphrase)));
-
-        let clear = seal(b"record", None).unwrap();
         assert!(matches!(
-            open(&clear, Some(&right)),
+            open(&file, SLOT, None),
+            Err(OpenError::NoPassphrase)
+        ));
+
+        let clear = seal(b"record", SLOT, None).unwrap();
+        assert!(matches!(
+            open(&clear, SLOT, Some(&right)),
             Err(OpenError::NotEncrypted)
         ));
 
@@ -384,7 +547,7 @@ mod tests {
         for position in [22, 40, 62, file.len() - 1] {
             let mut damaged = file.to_vec();
             damaged[position] ^= 1;
-            let opened = open(&damaged, Some(&right));
+            let opened = open(&damaged, SLOT, Some(&right));
             assert!(
                 matches!(opened, Err(OpenError::WrongPassphrase)),
                 "byte {position}"
@@ -393,11 +556,11 @@ mod tests {
         let mut expensive = file.to_vec();
         expensive[13] = 0xff;
         assert!(matches!(
-            open(&expensive, Some(&right)),
+            open(&expensive, SLOT, Some(&right)),
             Err(OpenError::Core(_))
         ));
 
-        let again = seal(b"record", Some(&right)).unwrap();
+        let again = seal(b"record", SLOT, Some(&right)).unwrap();
         assert_eq!(again[22..38], file[22..38], "the salt stays");
         assert_ne!(again[38..62], file[38..62], "the nonce does not");
         assert_eq!(format!("{right:?}"), "Passphrase(..)");

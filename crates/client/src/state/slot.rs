@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use papir_core::Error as CoreError;
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
-use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
+use super::sealed::{self, MAX_BYTES, OpenError, ParsedFile, Passphrase};
 use super::storage::{StateEntry, StateStorage};
 use crate::core::{PinnedOwner, SavedRegistration, StoreAction, StoreLock, Stored};
 use crate::error::{Error, Result};
@@ -22,6 +23,8 @@ const NAME_BYTES: u64 = 4096;
 /// The state of one database. Callers hold the lock while they change it.
 pub(super) struct Slot<'a> {
     storage: &'a dyn StateStorage,
+    /// The database's identity, which a registration repeats.
+    identity: String,
     name: String,
     passphrase: Option<&'a Passphrase>,
 }
@@ -39,6 +42,7 @@ impl<'a> Slot<'a> {
         name.truncate(32);
         Self {
             storage,
+            identity: identity.to_owned(),
             name,
             passphrase,
         }
@@ -102,16 +106,33 @@ impl<'a> Slot<'a> {
         };
 
         let path = self.storage.location(&self.name, StateEntry::Registration);
-        match sealed::parse(&bytes, self.passphrase) {
-            Ok(saved) => Ok(Some(saved)),
-            Err(error) => Err(not_opened(path, error)),
+        let ParsedFile { saved, is_old } = match sealed::parse(&bytes, &self.name, self.passphrase)
+        {
+            Ok(parsed) => parsed,
+            Err(error) => return Err(not_opened(path, error)),
+        };
+
+        // In schemes with numbers, a key that is used at two services reveals queries to both.
+        if saved.address != self.identity {
+            let source = CoreError::malformed(
+                "a saved registration",
+                format!("the address {}", saved.address),
+                &self.identity,
+            );
+            return Err(Error::State { path, source });
         }
+
+        // Callers hold the lock. An earlier format is not bound to its slot.
+        if is_old {
+            self.keep_registration(&saved)?;
+        }
+        Ok(Some(saved))
     }
 
     fn keep_registration(&self, saved: &SavedRegistration) -> Result<()> {
         self.replace(
             StateEntry::Registration,
-            &sealed::write(saved, self.passphrase)?,
+            &sealed::write(saved, &self.name, self.passphrase)?,
         )
     }
 
@@ -212,7 +233,9 @@ impl Slot<'_> {
 fn not_opened(path: PathBuf, error: OpenError) -> Error {
     let reason = match error {
         OpenError::NoPassphrase => "a passphrase is required",
-        OpenError::WrongPassphrase => "the passphrase is wrong, or the state was modified",
+        OpenError::WrongPassphrase => {
+            "the passphrase is wrong, or the state was modified or is another database's"
+        }
         OpenError::NotEncrypted => {
             "the state is not encrypted, and anyone could have written it: \
              remove it to register again"
@@ -236,7 +259,7 @@ mod tests {
 
     fn registration(state: &[u8]) -> SavedRegistration {
         SavedRegistration {
-            address: "http://h/v1/databases/a".into(),
+            address: IDENTITY.into(),
             client: "0".repeat(32),
             uploading: false,
             keys_bytes: 3,
@@ -308,6 +331,78 @@ mod tests {
         slot.forget().unwrap();
         assert!(state(&slot).is_none() && slot.keys(4).unwrap().is_none());
         assert_ne!(Slot::new(&storage, "http://h/b", None).name, slot.name);
+    }
+
+    #[test]
+    fn exchanged_registrations_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = storage(folder.path());
+        let passphrase = Passphrase::new("right");
+        for passphrase in [None, Some(&passphrase)] {
+            let slots = [IDENTITY, "http://h/b"].map(|identity| {
+                let slot = Slot::new(&storage, identity, passphrase);
+                let _lock = slot.lock().unwrap();
+                let saved = SavedRegistration {
+                    address: identity.to_owned(),
+                    ..registration(identity.as_bytes())
+                };
+                slot.keep_registration(&saved).unwrap();
+                slot
+            });
+            let paths = slots
+                .each_ref()
+                .map(|slot| path(slot, StateEntry::Registration));
+            let files = paths.each_ref().map(|path| fs::read(path).unwrap());
+            for (path, file) in paths.iter().zip(files.iter().rev()) {
+                fs::write(path, file).unwrap();
+            }
+
+            for (slot, file) in slots.iter().zip(files.iter().rev()) {
+                let refused = slot.registration().err().unwrap();
+                let expected = if passphrase.is_some() {
+                    "passphrase"
+                } else {
+                    "state"
+                };
+                assert_eq!(refused.code(), expected, "{refused}");
+                let left = fs::read(path(slot, StateEntry::Registration)).unwrap();
+                assert_eq!(left, *file, "it is left unchanged");
+            }
+        }
+    }
+
+    /// A file of format 1 of this record, without a passphrase.
+    fn old_file(saved: &SavedRegistration) -> Vec<u8> {
+        let file = [b"PIRSTATE\x01\x00".as_slice(), &saved.encode()].concat();
+        let sum = blake3::hash(&file);
+        [file, sum.as_bytes()[..8].to_vec()].concat()
+    }
+
+    #[test]
+    fn a_registration_of_format_1_is_read_and_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = storage(folder.path());
+        let slot = Slot::new(&storage, IDENTITY, None);
+        let _lock = slot.lock().unwrap();
+        let path = path(&slot, StateEntry::Registration);
+
+        fs::write(&path, old_file(&registration(b"one"))).unwrap();
+        assert_eq!(state(&slot).unwrap(), b"one");
+        assert_eq!(fs::read(&path).unwrap()[8], 2);
+        assert_eq!(state(&slot).unwrap(), b"one");
+
+        let foreign = SavedRegistration {
+            address: "http://h/b".to_owned(),
+            ..registration(b"one")
+        };
+        let old = old_file(&foreign);
+        fs::write(&path, &old).unwrap();
+        let refused = slot.registration().err().unwrap();
+        assert_eq!(refused.code(), "state");
+        for part in ["http://h/a", "http://h/b", "register again"] {
+            assert!(refused.to_string().contains(part), "{refused}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), old, "it is left unchanged");
     }
 
     #[test]
