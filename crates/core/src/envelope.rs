@@ -94,6 +94,16 @@ pub fn first_length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(length).ok()?.checked_add(OVERHEAD)
 }
 
+/// The payload of a single envelope; `None` if the bytes are not as long as its header says. Nothing
+/// else is checked.
+pub fn payload(bytes: &[u8]) -> Option<&[u8]> {
+    let length = first_length(bytes)?;
+    if length != bytes.len() {
+        return None;
+    }
+    bytes.get(HEADER..length - CHECKSUM)
+}
+
 /// Wraps a payload.
 pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(payload.len() + OVERHEAD);

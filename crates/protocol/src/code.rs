@@ -61,6 +61,8 @@ pub const UPLOAD_INCOMPLETE: &str = "upload_incomplete";
 pub const ALREADY_REGISTERED: &str = "already_registered";
 /// 409: the part does not start where the upload ended.
 pub const WRONG_OFFSET: &str = "wrong_offset";
+/// 409: another client has registered the same keys.
+pub const KEYS_REPEATED: &str = "keys_repeated";
 /// 400: the number of tickets differs from the number of queries.
 pub const TICKET_COUNT: &str = "ticket_count";
 /// 410: another query used the ticket, or its number is too old.
@@ -87,7 +89,7 @@ impl Meaning {
 }
 
 /// Statuses and titles of the codes of this module.
-const MEANINGS: [Meaning; 31] = [
+const MEANINGS: [Meaning; 32] = [
     Meaning::of(UNKNOWN_ROUTE, 404, "No such path"),
     Meaning::of(WRONG_METHOD, 405, "The path does not support the method"),
     Meaning::of(UNKNOWN_DATABASE, 404, "No such database"),
@@ -127,6 +129,11 @@ const MEANINGS: [Meaning; 31] = [
         WRONG_OFFSET,
         409,
         "The part does not start where the upload ended",
+    ),
+    Meaning::of(
+        KEYS_REPEATED,
+        409,
+        "Another client has registered the same keys",
     ),
     Meaning::of(TICKET_COUNT, 400, "As many tickets as queries are needed"),
     Meaning::of(TICKET_USED, 410, "The ticket is used"),

@@ -50,6 +50,12 @@ pub(crate) enum ClientError {
     /// The scheme rejects the keys.
     #[error("client keys: {source}")]
     BadKeys { source: papir_core::Error },
+    /// Another client has registered the same keys.
+    #[error(
+        "another client has registered the same keys: the random numbers of two machines are equal, \
+         as after a copy of a running virtual machine"
+    )]
+    KeysRepeated,
     /// The number of tickets differs from the number of queries.
     #[error("{found} ticket numbers: expected {queries}, one for each query")]
     TicketCount { found: usize, queries: usize },

@@ -8,6 +8,7 @@ use papir_core::Version;
 
 use super::error::StoreError;
 use super::id::ClientId;
+use super::known_keys::{FirstUse, KeysDigest};
 use super::numbers::{Claim, Numbers, TicketKey};
 use super::row::Row;
 
@@ -56,6 +57,9 @@ pub(crate) trait ReadTables {
 
     /// The bytes of a ticket.
     fn ticket(&mut self, id: ClientId, version: Version, number: u64) -> Result<Option<Vec<u8>>>;
+
+    /// The first registration of keys, in any database.
+    fn first_use(&mut self, digest: KeysDigest) -> Result<Option<FirstUse>>;
 }
 
 /// Changes the tables, all or nothing.
@@ -83,6 +87,17 @@ pub(crate) trait Tables: ReadTables {
 
     /// Removes tickets.
     fn remove_tickets(&mut self, id: ClientId, keys: &[TicketKey]) -> Result<()>;
+
+    /// Notes the registration of keys, unless one is noted. Returns the registration that is noted
+    /// from now on.
+    fn note_keys(&mut self, digest: KeysDigest, first: FirstUse) -> Result<FirstUse>;
+
+    /// Forgets the registration of keys.
+    fn forget_keys(&mut self, digest: KeysDigest) -> Result<()>;
+
+    /// Forgets registrations before `time`, and the oldest beyond `most`, but at most `chunk` of
+    /// them. Returns their number.
+    fn forget_old_keys(&mut self, time: u64, most: u64, chunk: u64) -> Result<u64>;
 }
 
 /// Storage of the tables.

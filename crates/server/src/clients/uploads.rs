@@ -10,9 +10,10 @@ use papir_protocol::limit::PART_BYTES;
 use tracing::Instrument;
 
 use super::clock::microseconds;
-use super::error::ClientError;
+use super::error::{ClientError, StoreError};
 use super::id::ClientId;
 use super::keys::KeyStorage;
+use super::known_keys::{Completed, KeysDigest, KnownKeys, Repetition};
 use super::registry::Registry;
 use super::row::{Owner, Row, Stage};
 use super::store::Added;
@@ -126,6 +127,12 @@ impl Registry {
         owner: Owner,
         keys: Vec<u8>,
     ) -> Result<ClientStatus, ClientError> {
+        let digest = KeysDigest::of(&keys);
+        // Looked up first: a repeated registration needs no place of its own.
+        if let Some(status) = self.registered_before(database, owner, digest).await? {
+            return Ok(status);
+        }
+
         let status = self.begin(database, owner, keys.len() as u64).await?;
         let id: ClientId = status.id.parse().map_err(|()| ClientError::Internal)?;
 
@@ -133,9 +140,50 @@ impl Registry {
         if appended.is_err() {
             let registry = Arc::clone(self);
             let from = Arc::clone(database);
-            blocking(move || Ok(registry.remove(from.name(), id)?)).await?;
+            blocking(move || Ok(registry.take_back(&from, id, digest)?)).await?;
         }
         appended
+    }
+
+    /// The client of an earlier registration with these keys, whose response was lost. Fails with
+    /// [`ClientError::KeysRepeated`] if another client has registered them.
+    async fn registered_before(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        owner: Owner,
+        digest: Option<KeysDigest>,
+    ) -> Result<Option<ClientStatus>, ClientError> {
+        let Some(digest) = digest else {
+            return Ok(None);
+        };
+
+        let turn = Arc::clone(&self.registering).acquire_owned().await;
+        let registry = Arc::clone(self);
+        let to = Arc::clone(database);
+        blocking(move || {
+            let _turn = turn;
+            let now = registry.clock.now();
+            let repetition = Repetition { digest, owner, now };
+            match registry.store.known_keys(to.name(), repetition)? {
+                KnownKeys::Unknown => Ok(None),
+                KnownKeys::Unanswered(id, row) => Ok(Some(registry.status(&to, id, &row)?)),
+                KnownKeys::OfAnother => Err(ClientError::KeysRepeated),
+            }
+        })
+        .await
+    }
+
+    /// Removes a client whose registration failed, and forgets its keys.
+    fn take_back(
+        &self,
+        database: &Database,
+        id: ClientId,
+        digest: Option<KeysDigest>,
+    ) -> Result<(), StoreError> {
+        if self.store.take_back(database.name(), id, digest)? {
+            self.forget(id);
+        }
+        Ok(())
     }
 
     /// Appends a part of the keys at `offset`.
@@ -226,15 +274,26 @@ impl Registry {
 
         // The keys are durable before the row says that they are complete.
         self.keys.finish(id)?;
-        let found = self.store.change(database.name(), id, |row| {
-            row.stage = Stage::Registered;
-            row.version = database.version();
-            self.touch(row);
-        })?;
-        if !found {
-            // The client was removed meanwhile: its keys must not stay.
-            self.forget(id);
-            return Err(ClientError::Gone);
+        let digest = KeysDigest::of(&bytes).ok_or(ClientError::Internal)?;
+        let now = self.clock.now();
+        let completed = self
+            .store
+            .complete(database.name(), id, digest, now, |row| {
+                row.stage = Stage::Registered;
+                row.version = database.version();
+                self.touch(row);
+            })?;
+        match completed {
+            Completed::Registered => {}
+            Completed::Repeated => {
+                self.remove(database.name(), id)?;
+                return Err(ClientError::KeysRepeated);
+            }
+            Completed::Gone => {
+                // The client was removed meanwhile: its keys must not stay.
+                self.forget(id);
+                return Err(ClientError::Gone);
+            }
         }
 
         self.cache

@@ -553,6 +553,7 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
             registry.forget(id);
         }
     }
+    store.forget_old_keys(registry.clock.expiry())?;
 
     for database in catalog.loaded() {
         let views = catalog.versions(database.name()).unwrap_or_default();

@@ -308,6 +308,7 @@ fn client_code(error: &ClientError) -> &'static str {
         E::AlreadyRegistered => code::ALREADY_REGISTERED,
         E::WrongOffset { .. } => code::WRONG_OFFSET,
         E::BadKeys { source } => source.code(),
+        E::KeysRepeated => code::KEYS_REPEATED,
         E::TicketCount { .. } => code::TICKET_COUNT,
         E::TicketUsed { .. } => code::TICKET_USED,
         E::TicketNotReady { .. } => code::NO_TICKET,

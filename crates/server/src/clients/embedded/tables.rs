@@ -4,10 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use papir_core::Version;
-use redb::{Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction};
+use redb::{
+    Key, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, Value,
+    WriteTransaction,
+};
 
 use super::file::TableFile;
 use crate::clients::id::ClientId;
+use crate::clients::known_keys::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, TicketKey};
 use crate::clients::row::Row;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
@@ -18,6 +22,11 @@ const CLIENTS: TableDefinition<'_, (&str, u128), &[u8]> = TableDefinition::new("
 const TICKETS: TableDefinition<'_, (u128, u64, u64), &[u8]> = TableDefinition::new("tickets v1");
 /// (client, number) → version and hash of the query that claimed the number.
 const USES: TableDefinition<'_, (u128, u64), (u64, [u8; 32])> = TableDefinition::new("uses v1");
+/// Digest of keys → the client that registered them first, and when.
+const DIGESTS: TableDefinition<'_, &[u8; 32], (u128, u64)> = TableDefinition::new("digests v1");
+/// The same digests by time.
+const DIGEST_TIMES: TableDefinition<'_, (u64, &[u8; 32]), ()> =
+    TableDefinition::new("digest times v1");
 /// Bytes that a probe writes and removes.
 const FILLER: TableDefinition<'_, (), &[u8]> = TableDefinition::new("filler");
 
@@ -34,6 +43,8 @@ impl Embedded {
             transaction.open_table(CLIENTS)?;
             transaction.open_table(TICKETS)?;
             transaction.open_table(USES)?;
+            transaction.open_table(DIGESTS)?;
+            transaction.open_table(DIGEST_TIMES)?;
             Ok(true)
         })?;
         Ok(Self { file })
@@ -107,6 +118,14 @@ fn version_of(number: u64) -> Version {
     Version(number.to_le_bytes())
 }
 
+/// The value of a digest.
+fn first_use_of(client: u128, time: u64) -> FirstUse {
+    FirstUse {
+        client: ClientId::of(client),
+        time,
+    }
+}
+
 impl<T: Readable> ReadTables for Within<'_, T> {
     fn row(&mut self, database: &str, id: ClientId) -> Result<Option<Row>> {
         let clients = self.0.table(CLIENTS)?;
@@ -177,6 +196,15 @@ impl<T: Readable> ReadTables for Within<'_, T> {
         let tickets = self.0.table(TICKETS)?;
         let ticket = tickets.get((id.number(), number_of(version), number))?;
         Ok(ticket.map(|ticket| ticket.value().to_vec()))
+    }
+
+    fn first_use(&mut self, digest: KeysDigest) -> Result<Option<FirstUse>> {
+        let digests = self.0.table(DIGESTS)?;
+        let Some(found) = digests.get(&digest.0)? else {
+            return Ok(None);
+        };
+        let (client, time) = found.value();
+        Ok(Some(first_use_of(client, time)))
     }
 }
 
@@ -250,5 +278,49 @@ impl Tables for Within<'_, WriteTransaction> {
             tickets.remove((id.number(), number_of(key.version), key.number))?;
         }
         Ok(())
+    }
+
+    fn note_keys(&mut self, digest: KeysDigest, first: FirstUse) -> Result<FirstUse> {
+        let mut digests = self.0.open_table(DIGESTS)?;
+        if let Some((client, time)) = digests.get(&digest.0)?.map(|found| found.value()) {
+            return Ok(first_use_of(client, time));
+        }
+
+        digests.insert(&digest.0, (first.client.number(), first.time))?;
+        self.0
+            .open_table(DIGEST_TIMES)?
+            .insert((first.time, &digest.0), ())?;
+        Ok(first)
+    }
+
+    fn forget_keys(&mut self, digest: KeysDigest) -> Result<()> {
+        let mut digests = self.0.open_table(DIGESTS)?;
+        let Some((_, time)) = digests.remove(&digest.0)?.map(|found| found.value()) else {
+            return Ok(());
+        };
+
+        let mut times = self.0.open_table(DIGEST_TIMES)?;
+        times.remove((time, &digest.0))?;
+        Ok(())
+    }
+
+    fn forget_old_keys(&mut self, time: u64, most: u64, chunk: u64) -> Result<u64> {
+        let excess = self.0.open_table(DIGESTS)?.len()?.saturating_sub(most);
+        let mut old = Vec::new();
+        for entry in self.0.open_table(DIGEST_TIMES)?.iter()? {
+            let key = entry?.0;
+            let (noted, digest) = key.value();
+
+            let count = old.len() as u64;
+            if count >= chunk || (noted >= time && count >= excess) {
+                break;
+            }
+            old.push(KeysDigest(*digest));
+        }
+
+        for digest in &old {
+            self.forget_keys(*digest)?;
+        }
+        Ok(old.len() as u64)
     }
 }

@@ -60,6 +60,15 @@ const TABLES: &str = "
     ALTER TABLE papir.keys ALTER COLUMN part SET STORAGE EXTERNAL;
 ";
 
+/// Tables that the first releases with this format did not have, and do not need.
+const LATER_TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS papir.digests (
+        digest   bytea  PRIMARY KEY,
+        client   bytea  NOT NULL,
+        noted    bigint NOT NULL);
+    CREATE INDEX IF NOT EXISTS digests_noted ON papir.digests (noted);
+";
+
 /// Creates the tables unless they exist. `origin` is the history that they then belong to. Fails
 /// for tables of another format.
 pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
@@ -81,12 +90,12 @@ pub(super) fn create(client: &mut Client, origin: &Origin) -> Result<()> {
     let format: i32 = transaction
         .query_one("SELECT format FROM papir.origin", &[])?
         .get(0);
-    transaction.commit()?;
-
-    if format == FORMAT {
-        return Ok(());
+    if format != FORMAT {
+        return Err(StoreError::other(format!(
+            "its tables have format {format}: this release reads format {FORMAT}"
+        )));
     }
-    Err(StoreError::other(format!(
-        "its tables have format {format}: this release reads format {FORMAT}"
-    )))
+
+    transaction.batch_execute(LATER_TABLES)?;
+    Ok(transaction.commit()?)
 }

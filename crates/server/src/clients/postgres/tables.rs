@@ -11,6 +11,7 @@ use postgres::{Row as Found, Transaction};
 use super::sessions::Sessions;
 use crate::clients::error::StoreError;
 use crate::clients::id::ClientId;
+use crate::clients::known_keys::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, Numbers, TicketKey};
 use crate::clients::row::Row;
 use crate::clients::tables::{ROOM, ReadTables, Result, Storage, Tables};
@@ -337,6 +338,20 @@ impl ReadTables for Within<'_, '_> {
         )?;
         Ok(rows.first().map(|row| row.get(0)))
     }
+
+    fn first_use(&mut self, digest: KeysDigest) -> Result<Option<FirstUse>> {
+        let rows = self.query(
+            "SELECT client, noted FROM papir.digests WHERE digest = $1",
+            &[(&&digest.0[..], Type::BYTEA)],
+        )?;
+        match rows.first() {
+            Some(row) => Ok(Some(FirstUse {
+                client: id_of(row, 0)?,
+                time: number_of(row, 1),
+            })),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Tables for Within<'_, '_> {
@@ -445,6 +460,52 @@ impl Tables for Within<'_, '_> {
             ],
         )?;
         Ok(())
+    }
+
+    fn note_keys(&mut self, digest: KeysDigest, first: FirstUse) -> Result<FirstUse> {
+        const NOTE: &str = "
+            INSERT INTO papir.digests (digest, client, noted) VALUES ($1, $2, $3)
+            ON CONFLICT (digest) DO NOTHING";
+        let inserted = self.execute(
+            NOTE,
+            &[
+                (&&digest.0[..], Type::BYTEA),
+                (&bytes(first.client), Type::BYTEA),
+                (&signed(first.time), Type::INT8),
+            ],
+        )?;
+        if inserted == 1 {
+            return Ok(first);
+        }
+
+        // Absent only if another service has just forgotten it.
+        self.first_use(digest)?.ok_or_else(StoreError::aborted)
+    }
+
+    fn forget_keys(&mut self, digest: KeysDigest) -> Result<()> {
+        let own: &[Parameter<'_>] = &[(&&digest.0[..], Type::BYTEA)];
+        self.execute("DELETE FROM papir.digests WHERE digest = $1", own)?;
+        Ok(())
+    }
+
+    fn forget_old_keys(&mut self, time: u64, most: u64, chunk: u64) -> Result<u64> {
+        // The old ones come first, so that one limit holds for both reasons.
+        const FORGET: &str = "
+            WITH counted AS (
+                SELECT count(*) AS present, count(*) FILTER (WHERE noted < $1) AS old
+                FROM papir.digests)
+            DELETE FROM papir.digests WHERE digest IN (
+                SELECT digest FROM papir.digests ORDER BY noted
+                LIMIT (SELECT least($3, greatest(old, present - $2)) FROM counted))";
+
+        self.execute(
+            FORGET,
+            &[
+                (&signed(time), Type::INT8),
+                (&signed(most), Type::INT8),
+                (&signed(chunk), Type::INT8),
+            ],
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random histories of clients, compared with a model.
 //!
 //! Queries are lost, refused and repeated. States are copied, used at two places and restored.
-//! Clients are evicted. Versions change, and queries for versions that are no longer answered are
+//! Clients are evicted. Keys are registered again, by copies of a client and after a lost response. Versions change, and queries for versions that are no longer answered are
 //! refused.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use papir_core::Version;
 use papir_core::scheme::SENT_AHEAD;
 
 use super::super::id::ClientId;
+use super::super::known_keys::{Completed, KeysDigest};
 use super::super::numbers::Claim;
 use super::super::quota::Quota;
 use super::super::row::Row;
@@ -39,6 +40,11 @@ struct World {
     registered: u128,
     client: Client,
     copies: Vec<Client>,
+    /// The first client that registered each digest, and the step at which it did.
+    keys: BTreeMap<KeysDigest, (u128, u64)>,
+    steps: u64,
+    /// Registrations that were refused since another client has the keys.
+    repeated: usize,
     /// The first query that the service saw with each number.
     seen: BTreeMap<(u128, u64), (u8, [u8; 32])>,
     answered: usize,
@@ -53,7 +59,27 @@ fn version(number: u8) -> Version {
 }
 
 impl World {
+    /// A client with keys of its own, or with those of another one if its random numbers repeat.
     fn register(&mut self) {
+        let is_copy = self.rng.next_u32().is_multiple_of(3);
+        let copied = self.rng.next_u32() as usize % self.keys.len().max(1);
+        let keys = match self.keys.keys().nth(copied) {
+            Some(digest) if is_copy => *digest,
+            _ => {
+                let mut digest = [0; 32];
+                self.rng.fill_bytes(&mut digest);
+                KeysDigest(digest)
+            }
+        };
+
+        if !self.register_with(keys) {
+            self.repeated += 1;
+            self.register();
+        }
+    }
+
+    /// Registers keys, and returns whether they are accepted. The last response may be lost.
+    fn register_with(&mut self, keys: KeysDigest) -> bool {
         self.registered += 1;
         let quota = Quota {
             clients: 1 << 30,
@@ -64,12 +90,37 @@ impl World {
             .add(DATABASE, ClientId::of(self.registered), &row, quota, 0)
             .unwrap();
 
+        let id = ClientId::of(self.registered);
+        let complete = || self.store.complete(DATABASE, id, keys, self.steps, |_| {});
+        let first = self
+            .keys
+            .entry(keys)
+            .or_insert((self.registered, self.steps));
+        if first.0 != self.registered {
+            assert_eq!(complete().unwrap(), Completed::Repeated);
+            self.store.remove(DATABASE, id).unwrap();
+            return false;
+        }
+        for _ in 0..2 {
+            assert_eq!(complete().unwrap(), Completed::Registered);
+        }
+
         self.client = Client {
             id: self.registered,
             next: 0,
             sent_ahead: 0,
             waiting: Vec::new(),
         };
+        true
+    }
+
+    /// Forgets the keys of registrations before a random step.
+    fn forget_keys(&mut self) {
+        let before = u64::from(self.rng.next_u32()) % (self.steps + 1);
+        self.store
+            .forget_keys_before(before, u64::MAX >> 1)
+            .unwrap();
+        self.keys.retain(|_, (_, step)| *step >= before);
     }
 
     /// A fresh query: its number is taken before it is sent.
@@ -226,13 +277,18 @@ impl World {
     }
 
     fn step(&mut self) {
+        self.steps += 1;
         match self.rng.next_u32() % 100 {
             0..22 => self.query(),
             22..30 => self.query_sent_ahead(),
             30..65 => self.send(),
             65..85 => self.prepare(),
             // A query is lost before the service sees it, or its answer is.
-            85..90 => drop(self.client.waiting.pop()),
+            85..89 => drop(self.client.waiting.pop()),
+            89 => {
+                self.register();
+                self.forget_keys();
+            }
             90..92 => self.copies.push(self.client.clone()),
             92 => {
                 if let Some(copy) = self.copies.pop() {
@@ -263,6 +319,9 @@ fn play(store: TestStore, seed: u8, steps: usize) {
             waiting: Vec::new(),
         },
         copies: Vec::new(),
+        keys: BTreeMap::new(),
+        steps: 0,
+        repeated: 0,
         seen: BTreeMap::new(),
         answered: 0,
         refused: 0,
@@ -277,11 +336,12 @@ fn play(store: TestStore, seed: u8, steps: usize) {
         answered,
         refused,
         unanswered,
+        repeated,
         ..
     } = world;
     assert!(
-        20 * answered > steps && refused > 0 && unanswered > 0,
-        "{answered}, {refused}, {unanswered}"
+        20 * answered > steps && refused > 0 && unanswered > 0 && repeated > 0,
+        "{answered}, {refused}, {unanswered}, {repeated}"
     );
 }
 

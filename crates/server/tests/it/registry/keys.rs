@@ -7,9 +7,9 @@ use tempfile::TempDir;
 
 use super::gone;
 use crate::support::clients::{
-    SMALL, clients_url, registry, start, start_with, stateful, unregistered,
+    Client, SMALL, clients_url, registered, registry, start, start_with, stateful, unregistered,
 };
-use crate::support::{get, post, send};
+use crate::support::{Reply, get, post, send};
 
 #[test]
 fn rejected_keys_leave_no_trace() {
@@ -108,6 +108,64 @@ fn keys_for_another_version_are_refused_before_their_length_is_checked() {
     );
     let new = unregistered(&server);
     assert_eq!(post(&[("papir-version", &newest)], &new.keys).status, 201);
+}
+
+/// The keys of a client for another version of the database.
+fn resealed(client: &Client, scheme: u16) -> Vec<u8> {
+    let header = Header {
+        kind: Kind::Keys,
+        scheme,
+        version: client.client.version(),
+    };
+    envelope::seal(&header, envelope::payload(&client.keys).unwrap())
+}
+
+#[test]
+fn keys_of_another_client_are_refused() {
+    let directory = TempDir::new().unwrap();
+    let server = start(registry(directory.path()));
+    let mut first = registered(&server);
+    let url = clients_url(&server);
+    let scheme = u16::from_le_bytes([first.keys[6], first.keys[7]]);
+    let number = || get(&clients_url(&server)).json()["counts"]["registered"].clone();
+
+    // The response was lost: the same client again.
+    let again = first.register();
+    assert_eq!(
+        (again.status, again.json()["id"].as_str()),
+        (201, Some(first.id.as_str()))
+    );
+    assert_eq!(number(), 1);
+
+    first.check(7);
+    let refused = |reply: &Reply| {
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (409, "keys_repeated")
+        );
+    };
+    refused(&first.register());
+
+    let mut in_parts = unregistered(&server);
+    in_parts.keys.clone_from(&first.keys);
+    in_parts.begin();
+    assert_eq!(in_parts.part(0, 100).status, 200);
+    refused(&in_parts.part(100, in_parts.keys.len()));
+    assert!(gone(&in_parts));
+    assert_eq!(number(), 1);
+    first.check(8);
+
+    // The version is in the envelope, and not in the keys.
+    server.handle.replace(stateful(SMALL, 2)).unwrap();
+    let mut newer = unregistered(&server);
+    newer.keys.clone_from(&first.keys);
+    refused(&post(&url, &resealed(&newer, scheme)));
+
+    assert_eq!(send("DELETE", &first.at(""), &[], &[]).status, 204);
+    server.finish();
+    let server = start(registry(directory.path()));
+    refused(&first.moved_to(&server).register());
+    assert_eq!(registered(&server).status()["status"], "registered");
 }
 
 #[test]
