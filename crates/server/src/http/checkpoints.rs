@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use papir_protocol::{ErrorBody, media};
@@ -11,6 +11,7 @@ use papir_protocol::{ErrorBody, media};
 use super::headers::{BINARY, NamePath, database_name, has_tag, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
+use super::unread::BodyMemory;
 use crate::catalog::{Checkpoint, DatabaseError};
 use crate::service::App;
 
@@ -141,5 +142,6 @@ fn respond(
     }
 
     let content_type = [(header::CONTENT_TYPE, media)];
-    Ok((identity, content_type, form(checkpoint).clone()).into_response())
+    let shared = Extension(BodyMemory::Shared);
+    Ok((shared, identity, content_type, form(checkpoint).clone()).into_response())
 }

@@ -26,7 +26,8 @@ use crate::listen::{Activity, Exchange, Peer, Protocol, Timeouts};
 const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
 /// Most concurrent requests on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 32;
-/// Longest request headers in total, in bytes.
+/// Longest request headers in total, in bytes. Unfinished ones are kept until the time for them is
+/// over, so that they are bounded by this for each connection.
 const HEADER_BYTES: u32 = 32 << 10;
 
 /// Serves the routes over HTTP.
@@ -57,7 +58,8 @@ impl Http {
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.timeouts.idle);
+            .header_read_timeout(self.timeouts.idle)
+            .max_buf_size(HEADER_BYTES as usize);
 
         builder
             .http2()

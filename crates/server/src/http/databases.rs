@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use papir_core::Version;
@@ -15,6 +15,7 @@ use super::headers::{BINARY, NamePath, database_name, has_tag, version_header};
 use super::info;
 use super::problem::Problem;
 use super::routes::Routes;
+use super::unread::BodyMemory;
 use crate::access::Grant;
 use crate::catalog::{Database, DatabaseError, QueryError, VersionView};
 use crate::service::App;
@@ -141,7 +142,9 @@ async fn public(
     let public_part = encoding.await.map_err(|_| Problem::Internal)?;
 
     app.metrics.published(&name, public_part.len());
-    Ok((identity, [(header::CONTENT_TYPE, BINARY)], public_part).into_response())
+    let content_type = [(header::CONTENT_TYPE, BINARY)];
+    let shared = Extension(BodyMemory::Shared);
+    Ok((shared, identity, content_type, public_part).into_response())
 }
 
 /// The database that has the wanted public part, and the part's version: the version of a snapshot

@@ -13,6 +13,7 @@ use super::authorization::authorize;
 use super::headers::credentials;
 use super::problem::Problem;
 use super::routes::Routes;
+use super::unread::ResponseReader;
 use super::{body, forwarded, psi};
 use crate::access::Grant;
 use crate::admission::{ClientKey, ClientSlot};
@@ -53,7 +54,12 @@ pub(super) fn documented(mut routes: Routes) -> Routes {
         .everywhere(
             "/v1/",
             429,
-            "`too_many`: the client is over its limit; retry after `retry-after`",
+            "`too_many`: the client is over its limit; `busy`: the server is at capacity; retry after `retry-after`",
+        )
+        .everywhere(
+            "/metrics",
+            429,
+            "`busy`: the server is at capacity; retry after `retry-after`",
         )
 }
 
@@ -77,13 +83,17 @@ pub(super) async fn check(
         Ok(admitted) => admitted,
         Err(problem) => return refuse(&app, name, request, problem).await,
     };
+    let reader = ResponseReader::of(&client, &request);
     request.extensions_mut().insert(grant);
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(slot.clone());
 
     let response = next.run(request).await;
     drop(slot);
-    response
+    match reader {
+        Some(reader) => reader.count(&app, response),
+        None => response,
+    }
 }
 
 /// The decoded name of the database in a path.

@@ -11,6 +11,7 @@
 //! | `request_id`, `cors`, `guard` | middleware: request ids; other web origins; tokens and per-client limits |
 //! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
 //! | `connection`, `tracked_body` | HTTP on one connection |
+//! | `unread` | memory of responses that their clients have not read |
 
 mod authorization;
 mod body;
@@ -31,6 +32,7 @@ mod query;
 mod request_id;
 mod routes;
 mod tracked_body;
+mod unread;
 
 use std::sync::Arc;
 

@@ -10,13 +10,16 @@ use axum::response::{IntoResponse, Response};
 use papir_lookup::oprf::ELEMENT_BYTES;
 use papir_protocol::{ErrorBody, PsiInfo, limit, path};
 
-use super::body::{self, Whole};
+use super::body::{self, FULL_ADVICE, Whole};
 use super::headers::{BINARY, named_version, version_header};
 use super::problem::Problem;
 use super::routes::Routes;
+use super::tracked_body::Held;
+use super::unread::{BodyMemory, end_of};
 use crate::access::Grant;
 use crate::admission::ClientKey;
 use crate::catalog::QueryError;
+use crate::listen::Activity;
 use crate::psi::Psi;
 use crate::service::App;
 
@@ -91,7 +94,8 @@ async fn filter(State(app): State<Arc<App>>, grant: Grant) -> Result<Response, P
 
     let version = [version_header(set.version())];
     let content_type = [(header::CONTENT_TYPE, BINARY)];
-    Ok((version, content_type, bytes).into_response())
+    let shared = Extension(BodyMemory::Shared);
+    Ok((shared, version, content_type, bytes).into_response())
 }
 
 /// Evaluate blinded elements.
@@ -118,6 +122,7 @@ async fn filter(State(app): State<Arc<App>>, grant: Grant) -> Result<Response, P
 async fn evaluate(
     State(app): State<Arc<App>>,
     Extension(client): Extension<ClientKey>,
+    activity: Option<Extension<Arc<Activity>>>,
     grant: Grant,
     headers: HeaderMap,
     body: Body,
@@ -137,11 +142,18 @@ async fn evaluate(
         held: _held,
     } = body::read(body, BODY_BYTES, app.body_timeout, held).await?;
 
+    let activity = activity.map(|Extension(activity)| activity);
+    let memory = app
+        .answers
+        .hold(&client, blinded.len(), end_of(activity, app.body_timeout));
+    let memory = memory.ok_or(Problem::Busy { after: FULL_ADVICE })?;
+
     let elements = blinded.len() / ELEMENT_BYTES;
     let evaluated = psi.evaluate(&client, set, blinded).await?;
     tracing::info!(elements, "evaluated");
 
     let version = [version_header(current)];
     let content_type = [(header::CONTENT_TYPE, BINARY)];
-    Ok((version, content_type, evaluated).into_response())
+    let held = Extension(Held::from(memory));
+    Ok((held, version, content_type, evaluated).into_response())
 }

@@ -1,7 +1,7 @@
 //! Handler for queries.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
@@ -17,7 +17,8 @@ use super::headers::{BINARY, NamePath, credentials, database_name, named_version
 use super::problem::Problem;
 use super::routes::Routes;
 use super::tracked_body::Held;
-use crate::admission::{ClientKey, ClientSlot, End, Permit, WorkTurns};
+use super::unread::end_of;
+use crate::admission::{ClientKey, ClientSlot, Permit, WorkTurns};
 use crate::catalog::{Candidates, QueryError};
 use crate::clients::{ClientError, Credentials};
 use crate::listen::Activity;
@@ -235,15 +236,6 @@ async fn claim_in_turn(
         Ok(claimed) => claimed.map_err(Unclaimed::Refused),
         Err(_) => Err(Unclaimed::Aborted),
     }
-}
-
-/// Ends a response whose connection has sent one for longer than `limit`.
-fn end_of(activity: Option<Arc<Activity>>, limit: Duration) -> End {
-    Box::new(move || {
-        activity
-            .as_ref()
-            .is_some_and(|activity| activity.evict_if_slow(limit))
-    })
 }
 
 /// Reads the body of an admitted request, and submits its queries.

@@ -22,6 +22,7 @@ use utoipa::openapi::{
 use utoipa::openapi::{Response as Documented, ResponseBuilder, path::Operation};
 use utoipa::{Path, ToSchema};
 
+use super::unread::BodyMemory;
 use crate::service::App;
 
 const JSON: HeaderValue = HeaderValue::from_static(media::JSON);
@@ -103,11 +104,18 @@ impl Routes {
 
     /// The router, including the route of the OpenAPI document.
     pub(super) fn finish(self) -> Router<Arc<App>> {
-        let mut routes = self.add(__path_openapi, openapi).everywhere(
-            "/",
-            405,
-            "`wrong_method`: the path does not support this method",
-        );
+        let mut routes = self
+            .add(__path_openapi, openapi)
+            .everywhere(
+                "/openapi.json",
+                429,
+                "`busy`: the server is at capacity; retry after `retry-after`",
+            )
+            .everywhere(
+                "/",
+                405,
+                "`wrong_method`: the path does not support this method",
+            );
         routes.operations("/", |operation| {
             operation
                 .responses
@@ -154,7 +162,8 @@ struct Document(Bytes);
     responses((status = 200, description = "the document", content_type = "application/json"))
 )]
 async fn openapi(Extension(Document(bytes)): Extension<Document>) -> Response {
-    ([(header::CONTENT_TYPE, JSON)], bytes).into_response()
+    let content_type = [(header::CONTENT_TYPE, JSON)];
+    (Extension(BodyMemory::Shared), content_type, bytes).into_response()
 }
 
 /// The method in axum's form.

@@ -13,7 +13,7 @@ use crate::listen::RequestActivity;
 
 /// Largest piece passed on at once. The next one is requested only when the peer has made room,
 /// which shows that it is receiving the response.
-const PIECE: usize = 64 << 10;
+pub(super) const PIECE: usize = 64 << 10;
 
 /// Memory that a response holds until it is sent, as an extension of it.
 #[derive(Clone)]

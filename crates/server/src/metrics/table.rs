@@ -14,6 +14,7 @@
 //! | `papir_requests_running` | gauge | | Query requests being answered |
 //! | `papir_upload_bytes` | gauge | | Bytes of bodies that are arriving or waiting |
 //! | `papir_answer_bytes` | gauge | | Bytes of answers that are computed or that clients have not received |
+//! | `papir_description_bytes` | gauge | | Bytes of descriptions, metrics and other responses that clients have not received |
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each answered version |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was loaded |
 //! | `papir_data_age_seconds` | gauge | `database`, `version` | Time since the version was signed or, without a signature, built or last updated |
@@ -88,6 +89,8 @@ metrics! {
     UPLOAD_BYTES = Gauge "papir_upload_bytes" "Bytes of bodies that are arriving or waiting";
     ANSWER_BYTES = Gauge "papir_answer_bytes"
         "Bytes of answers that are computed or that clients have not received";
+    DESCRIPTION_BYTES = Gauge "papir_description_bytes"
+        "Bytes of descriptions, metrics and other responses that clients have not received";
     VERSION = Gauge "papir_version_info" "1 for each answered version";
     AGE = Gauge "papir_version_age_seconds" "Time since the version was loaded";
     DATA_AGE = Gauge "papir_data_age_seconds"

@@ -20,6 +20,8 @@ use crate::traces::TraceObserver;
 
 /// Memory of answers for each byte of bodies.
 const ANSWERS: usize = 4;
+/// Least memory of descriptions: a service with little memory for bodies still describes itself.
+const LEAST_DESCRIPTIONS: usize = 16 << 20;
 /// Number of refused requests whose numbers are claimed at once. Each claim is a transaction of its
 /// own.
 const CLAIMING: usize = 4;
@@ -36,6 +38,8 @@ pub(crate) struct App {
     pub(crate) uploads: Arc<Memory>,
     /// Memory for answers until they are sent.
     pub(crate) answers: Arc<Answers>,
+    /// Memory for descriptions, metrics and other responses until they are sent.
+    pub(crate) descriptions: Arc<Answers>,
     /// Turns of refused requests whose numbers are claimed.
     pub(crate) claims: Arc<WorkTurns>,
     /// Held while metrics are rendered, which reads the whole registry.
@@ -89,6 +93,7 @@ impl App {
             metrics,
             uploads,
             answers,
+            descriptions: Answers::new(config.max_upload_bytes.max(LEAST_DESCRIPTIONS)),
             claims: WorkTurns::new(CLAIMING, config.max_queued),
             rendering: Arc::default(),
             body_timeout: config.body_timeout,

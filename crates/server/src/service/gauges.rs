@@ -41,6 +41,8 @@ fn requests(state: &Recorder, app: &App) {
     state.gauge(metrics::RUNNING, &[], load.running as f64);
     state.gauge(metrics::UPLOAD_BYTES, &[], app.uploads.bytes() as f64);
     state.gauge(metrics::ANSWER_BYTES, &[], app.answers.bytes() as f64);
+    let descriptions = app.descriptions.bytes() as f64;
+    state.gauge(metrics::DESCRIPTION_BYTES, &[], descriptions);
 }
 
 /// The state of the process and of its parts.
