@@ -15,6 +15,7 @@
 //! | `uploads` | registration, in one request or in parts |
 //! | `session` | keys and tickets of a query |
 //! | `worker`, `turns` | prepares tickets beside queries, and removes expired clients |
+//! | `ticket_order` | order in which clients have tickets prepared |
 //! | `stored` | access to a registry without its services, for the operator |
 //!
 //! A client is a table row and its keys. The keys are durable before the row says that they are
@@ -45,6 +46,7 @@ mod stored;
 mod tables;
 #[cfg(test)]
 mod test_stores;
+mod ticket_order;
 mod tickets;
 mod turns;
 mod uploads;

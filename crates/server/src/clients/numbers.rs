@@ -70,6 +70,14 @@ impl Numbers {
             .count() as u64
     }
 
+    /// Returns true if a query has claimed a number whose ticket is prepared.
+    pub(crate) fn has_used_ticket(&self) -> bool {
+        self.tickets.iter().any(|key| {
+            self.claim(key.number)
+                .is_some_and(|claim| claim.version == key.version)
+        })
+    }
+
     /// Counts the tickets of all versions.
     pub(crate) fn counts(&self) -> TicketCounts {
         let ready = self

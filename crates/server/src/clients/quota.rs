@@ -2,12 +2,14 @@
 //!
 //! They decide which clients may register, and which are removed to make room.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::clock::microseconds;
 use super::id::ClientId;
-use super::row::{Owner, Row};
+use super::row::{Owner, Row, Site, site};
 use crate::admission::ClientKey;
+use crate::listen::Peer;
 
 /// Time after which clients that have never queried make room for others.
 const PROBATION: Duration = Duration::from_secs(600);
@@ -19,7 +21,11 @@ const OWNER_CLIENTS: u64 = 10;
 const OWNER_FRESH: u64 = 100;
 /// The part of the bytes that one owner may have with several clients: a quarter.
 const OWNER_BYTES: u64 = 4;
-/// Fewest clients that an owner may have, if the database may have as many.
+/// The part of the clients that one site may have: a quarter.
+const SITE_CLIENTS: u64 = 4;
+/// The part of the clients that one site may have before they query: a tenth.
+const SITE_FRESH: u64 = 10;
+/// Fewest clients that an owner or a site may have, if the database may have as many.
 const OWNER_LEAST: u64 = 4;
 /// Longest advised retry delay.
 const MAX_ADVICE: Duration = Duration::from_secs(3600);
@@ -35,6 +41,12 @@ pub(crate) fn owner(client: &ClientKey) -> Owner {
 
     let mut owner = Owner::default();
     owner.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Owner>()]);
+
+    if let ClientKey::Address(IpAddr::V6(address)) = client {
+        let name = format!("site {}", Peer::site(*address));
+        owner[..size_of::<Site>()]
+            .copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Site>()]);
+    }
     owner
 }
 
@@ -46,8 +58,8 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
-    /// The clients that one owner may have: one part of `divisor`, but always a few.
-    fn owner_clients(self, divisor: u64) -> u64 {
+    /// The clients that one owner or site may have: one part of `divisor`, but always a few.
+    fn part_of_clients(self, divisor: u64) -> u64 {
         (self.clients / divisor).max(OWNER_LEAST)
     }
 }
@@ -59,8 +71,8 @@ struct Count {
 }
 
 /// Returns the clients to remove so that `new` fits: the expired ones and, if the database or the
-/// owner is at its limit, those that have not queried for [`PROBATION`], then those that have not
-/// been used for [`RECENT`]. At its limit, an owner gives up its own clients only. `expiry` is the
+/// owner or its site is at its limit, those that have not queried for [`PROBATION`], then those that have not
+/// been used for [`RECENT`]. At its limit, an owner or a site gives up its own clients only. `expiry` is the
 /// time by which clients expire or make room. The error is the advised retry delay, if not enough
 /// clients can be removed.
 pub(super) fn make_room(
@@ -75,7 +87,13 @@ pub(super) fn make_room(
 
     // The owner's limits first: the room that it makes counts for the database, too.
     rows.sort_by_key(|(_, row)| (row.queried, row.used));
-    for limit in [Limit::OwnerFresh, Limit::Owner, Limit::Database] {
+    for limit in [
+        Limit::OwnerFresh,
+        Limit::Owner,
+        Limit::SiteFresh,
+        Limit::Site,
+        Limit::Database,
+    ] {
         let mut count = limit.count(&rows, new);
         for (id, row) in &rows {
             if !limit.counts(row, new.owner) || removable_from(row) > expiry {
@@ -105,6 +123,10 @@ enum Limit {
     OwnerFresh,
     /// All clients of one owner.
     Owner,
+    /// Clients of one site that have never queried.
+    SiteFresh,
+    /// All clients of one site.
+    Site,
     Database,
 }
 
@@ -114,6 +136,8 @@ impl Limit {
         match self {
             Self::OwnerFresh => row.owner == owner && !row.queried,
             Self::Owner => row.owner == owner,
+            Self::SiteFresh => site(&row.owner) == site(&owner) && !row.queried,
+            Self::Site => site(&row.owner) == site(&owner),
             Self::Database => true,
         }
     }
@@ -136,12 +160,14 @@ impl Limit {
     /// Returns whether these clients are within the quota.
     fn holds(self, count: &Count, quota: Quota) -> bool {
         match self {
-            Self::OwnerFresh => count.clients <= quota.owner_clients(OWNER_FRESH),
+            Self::OwnerFresh => count.clients <= quota.part_of_clients(OWNER_FRESH),
             Self::Owner => {
                 let in_share = count.bytes <= quota.bytes / OWNER_BYTES;
-                let few = count.clients <= quota.owner_clients(OWNER_CLIENTS);
+                let few = count.clients <= quota.part_of_clients(OWNER_CLIENTS);
                 few && (in_share || count.clients == 1)
             }
+            Self::SiteFresh => count.clients <= quota.part_of_clients(SITE_FRESH),
+            Self::Site => count.clients <= quota.part_of_clients(SITE_CLIENTS),
             Self::Database => count.clients <= quota.clients && count.bytes <= quota.bytes,
         }
     }
@@ -236,6 +262,44 @@ mod tests {
             removed(&queried[..3], &row(1, 5 * MINUTE, false)),
             Ok(vec![])
         );
+    }
+
+    #[test]
+    fn networks_of_a_site_share_its_part_of_the_clients() {
+        let quota = Quota {
+            clients: 100,
+            bytes: 1 << 20,
+        };
+        let of = |network: u32, queried: bool| {
+            let address = format!("2001:db8:7:{network:x}::").parse().unwrap();
+            Row {
+                owner: owner(&ClientKey::Address(address)),
+                ..row(0, 0, queried)
+            }
+        };
+        let refused =
+            |present: Vec<Row>, new: &Row| make_room(rows(&present), new, quota, 0).is_err();
+
+        let fresh = |count| (0..count).map(|network| of(network, false)).collect();
+        assert!(!refused(fresh(9), &of(9, false)));
+        assert!(
+            refused(fresh(10), &of(10, false)),
+            "a tenth before they query"
+        );
+        let queried = |count| (0..count).map(|network| of(network, true)).collect();
+        assert!(!refused(queried(24), &of(24, false)));
+        assert!(refused(queried(25), &of(25, false)), "a quarter");
+        assert!(!refused(queried(25), &row(1, 0, false)), "another site");
+    }
+
+    #[test]
+    fn only_networks_of_ipv6_share_a_site() {
+        let of = |address: &str| owner(&ClientKey::Address(address.parse().unwrap()));
+        let one = of("2001:db8:7:1::");
+        let two = of("2001:db8:7:2::");
+        assert!(one != two && site(&one) == site(&two));
+        assert_ne!(site(&one), site(&of("2001:db8:8:1::")));
+        assert_ne!(site(&of("10.0.0.1")), site(&of("10.0.0.2")));
     }
 
     #[test]

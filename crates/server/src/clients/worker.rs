@@ -19,6 +19,7 @@ use super::numbers::Numbers;
 use super::registry::Registry;
 use super::row::{Owner, Row, Stage};
 use super::tables::Result;
+use super::ticket_order::{LackingClient, TicketOrder, Urgency};
 use super::tickets::window;
 use super::turns::{POLL_QUERIES, Turns};
 use crate::admission::{Ongoing, catch_panic};
@@ -65,9 +66,7 @@ impl Worker {
             pool,
             failed: HashMap::new(),
             elsewhere: HashMap::new(),
-            owners: HashMap::new(),
-            prepared: HashMap::new(),
-            round: 0,
+            order: TicketOrder::default(),
         };
 
         let spawned = thread::Builder::new()
@@ -127,11 +126,7 @@ struct State {
     failed: HashMap<(ClientId, Version), Instant>,
     /// Tickets that another service prepares, and when it was asked.
     elsewhere: HashMap<TicketId, Instant>,
-    /// The round in which each owner last received a ticket for one of its clients.
-    owners: HashMap<Owner, u64>,
-    /// The round in which each client last received a ticket.
-    prepared: HashMap<ClientId, u64>,
-    round: u64,
+    order: TicketOrder,
 }
 
 /// Key of a ticket.
@@ -176,21 +171,11 @@ struct Lacking {
     demanded: bool,
 }
 
-/// Urgency of a wanted ticket; the smallest value comes first.
-///
-/// Owners take turns, however many clients they have and whatever these request. Within the turn of
-/// an owner, requested tickets come first, then tickets of clients with the fewest tickets, then
-/// tickets of clients that have waited longest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Urgency {
-    owners_last_round: u64,
-    not_demanded: bool,
-    tickets_ready: u64,
-    last_round: u64,
-}
-
 impl State {
     fn run(&mut self) {
+        // Before the first sweep, which drops the used tickets of versions that are not answered.
+        self.learn_all();
+
         let mut swept: Option<Instant> = None;
         while !self.stopping.load(Ordering::Relaxed) {
             let Some(catalog) = self.catalog.upgrade() else {
@@ -223,6 +208,16 @@ impl State {
             self.wait(&versions, most);
         }
         self.release();
+    }
+
+    /// Learns which clients have used a ticket.
+    fn learn_all(&mut self) {
+        let Some(registry) = self.registry.upgrade() else {
+            return;
+        };
+        if let Err(error) = self.learn_established(&registry) {
+            tracing::error!(%error, "the clients with used tickets are not known yet");
+        }
     }
 
     /// Leaves the reserved tickets to other services.
@@ -315,9 +310,7 @@ impl State {
         }
 
         // Noted before the work: a client or owner whose ticket fails has had its turn.
-        self.round += 1;
-        self.prepared.insert(wanted.id, self.round);
-        self.owners.insert(wanted.owner, self.round);
+        self.order.note_turn(wanted.id, wanted.owner);
         Ok(true)
     }
 
@@ -346,7 +339,7 @@ impl State {
     }
 
     /// The most urgent ticket over all databases below their quota of bytes.
-    fn most_urgent(&self, catalog: &Catalog, registry: &Registry) -> Result<Option<Wanted>> {
+    fn most_urgent(&mut self, catalog: &Catalog, registry: &Registry) -> Result<Option<Wanted>> {
         let none = Numbers::default();
         let mut best: Option<Candidate> = None;
         for database in catalog.loaded() {
@@ -359,6 +352,7 @@ impl State {
             }
 
             let numbers = registry.store.all_numbers(database.name())?;
+            self.note_established(&numbers);
             let expiry = registry.clock.expiry();
             for (id, row) in &rows {
                 if row.is_expired(expiry) || !self.is_eligible(&database, *id, row) {
@@ -382,6 +376,25 @@ impl State {
         Ok(best.map(|best| best.wanted))
     }
 
+    /// Notes the clients that have used a ticket. They stay established when the tickets of old
+    /// versions are dropped.
+    fn note_established(&mut self, numbers: &HashMap<ClientId, Numbers>) {
+        for (id, numbers) in numbers {
+            if numbers.has_used_ticket() {
+                self.order.establish(*id);
+            }
+        }
+    }
+
+    /// Notes the clients of all databases that have used a ticket before a start.
+    fn learn_established(&mut self, registry: &Registry) -> Result<()> {
+        for name in registry.store.databases()? {
+            let numbers = registry.store.all_numbers(&name)?;
+            self.note_established(&numbers);
+        }
+        Ok(())
+    }
+
     /// The first ticket that a client lacks and that no other service prepares.
     fn candidate(
         &self,
@@ -401,12 +414,12 @@ impl State {
 
         let owner = client.row.owner;
         let number = lacking.number;
-        let urgency = Urgency {
-            owners_last_round: self.owners.get(&owner).copied().unwrap_or(0),
-            not_demanded: !lacking.demanded,
+        let urgency = self.order.urgency(&LackingClient {
+            id: client.id,
+            owner,
+            demanded: lacking.demanded,
             tickets_ready: number.saturating_sub(client.row.next_ticket),
-            last_round: self.prepared.get(&client.id).copied().unwrap_or(0),
-        };
+        });
         let wanted = Wanted {
             database: Arc::clone(database),
             id: client.id,
@@ -430,8 +443,7 @@ impl State {
         self.failed.retain(|(id, _), _| clients.contains(id));
         self.elsewhere
             .retain(|_, time| time.elapsed() < RETRY_ELSEWHERE);
-        self.prepared.retain(|id, _| clients.contains(id));
-        self.owners.retain(|owner, _| owners.contains(owner));
+        self.order.retain(&clients, &owners);
         Ok(())
     }
 
@@ -561,25 +573,4 @@ fn sweep(catalog: &Catalog, registry: &Registry) -> Result<()> {
         store.keep_versions(database.name(), &versions)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Urgency;
-
-    #[test]
-    fn requested_tickets_come_first_in_the_turn_of_their_owner() {
-        let urgency = |owners_last_round, not_demanded| Urgency {
-            owners_last_round,
-            not_demanded,
-            tickets_ready: 0,
-            last_round: 0,
-        };
-
-        assert!(
-            urgency(1, true) < urgency(2, false),
-            "another owner waits longer"
-        );
-        assert!(urgency(1, false) < urgency(1, true));
-    }
 }

@@ -1,7 +1,7 @@
 //! Listen addresses and connection peers.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -36,6 +36,11 @@ impl Peer {
             }),
             other => other,
         }
+    }
+
+    /// The site of an IPv6 address: its /48, which one customer of a provider may have.
+    pub(crate) fn site(address: Ipv6Addr) -> Ipv6Addr {
+        (address.to_bits() >> 80 << 80).into()
     }
 }
 
