@@ -1,10 +1,11 @@
 //! Bound sockets.
 
 use std::io;
+use std::net::SocketAddr;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
-use super::address::{Listen, Peer};
+use super::address::{BACKLOG, Listen, Peer};
 use super::stream::Stream;
 #[cfg(unix)]
 use super::unix;
@@ -20,7 +21,7 @@ impl Listener {
     /// Binds the address.
     pub(crate) async fn bind(listen: &Listen) -> io::Result<Self> {
         match listen {
-            Listen::Tcp(address) => TcpListener::bind(address).await.map(Self::Tcp),
+            Listen::Tcp(address) => bind(*address).map(Self::Tcp),
             #[cfg(unix)]
             Listen::Unix(path) => unix::Socket::bind(path).map(Self::Unix),
             #[cfg(not(unix))]
@@ -49,5 +50,59 @@ impl Listener {
             #[cfg(unix)]
             Self::Unix(socket) => Ok((Stream::Unix(socket.accept().await?), Peer::Local)),
         }
+    }
+}
+
+/// Binds an address and port.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+
+    // A service that restarts need not wait for the connections of the one before it. On Windows
+    // this would allow another process to take the port.
+    if cfg!(not(windows)) {
+        socket.set_reuseaddr(true)?;
+    }
+
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::net::TcpStream;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// More connections than a backlog of 128 holds, or as many as the system allows.
+    fn burst() -> usize {
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
+        let most = most.ok().and_then(|text| text.trim().parse().ok());
+        most.unwrap_or(128).min(200)
+    }
+
+    #[tokio::test]
+    async fn a_burst_of_connections_waits_to_be_accepted() {
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(&listen).await.unwrap();
+        let address = match listener.address().unwrap() {
+            Listen::Tcp(address) => address,
+            other => panic!("{other} was bound"),
+        };
+
+        let mut open = Vec::new();
+        for _ in 0..burst() {
+            // A connection beyond the backlog is never made: nothing is accepted meanwhile.
+            let connecting = TcpStream::connect(address);
+            let connected = timeout(Duration::from_secs(60), connecting).await;
+            open.push(connected.unwrap().unwrap());
+        }
+        assert!(listener.accept().await.is_ok());
     }
 }

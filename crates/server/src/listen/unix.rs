@@ -1,12 +1,15 @@
 //! Unix sockets.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixStream as Probe;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{SocketAddr, UnixStream as Probe};
 use std::path::{Path, PathBuf};
 
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
+
+use super::address::BACKLOG;
 
 /// Mode of the socket: only its owner may connect.
 const MODE: u32 = 0o600;
@@ -15,6 +18,25 @@ const MODE: u32 = 0o600;
 pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
+    file: FileId,
+}
+
+/// Identity of a file. Another file at the same path has another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// The file at a path, which may be a link.
+    fn of(path: &Path) -> io::Result<Self> {
+        let found = fs::symlink_metadata(path)?;
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+        })
+    }
 }
 
 impl Socket {
@@ -23,23 +45,29 @@ impl Socket {
     /// The socket is bound under a temporary name, restricted to its owner, and then renamed, so
     /// that other users cannot connect at any point.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
+        check_length(path)?;
         check_free(path)?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}", std::process::id()));
         let hidden = path.with_file_name(name);
 
-        let listener = UnixListener::bind(&hidden)?;
+        let listener = listen(&hidden)?;
         let placed = fs::set_permissions(&hidden, Permissions::from_mode(MODE))
-            .and_then(|()| fs::rename(&hidden, path));
-        if let Err(error) = placed {
-            // The first error is the one to report.
-            let _ = fs::remove_file(&hidden);
-            return Err(error);
-        }
+            .and_then(|()| FileId::of(&hidden))
+            .and_then(|file| fs::rename(&hidden, path).map(|()| file));
+        let file = match placed {
+            Ok(file) => file,
+            Err(error) => {
+                // The first error is the one to report.
+                let _ = fs::remove_file(&hidden);
+                return Err(error);
+            }
+        };
 
         Ok(Self {
             listener,
             path: path.to_owned(),
+            file,
         })
     }
 
@@ -54,9 +82,41 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // The file may be gone or its directory no longer writable; neither can be fixed here.
-        let _ = fs::remove_file(&self.path);
+        // Another service may have taken the path since: its socket stays.
+        if FileId::of(&self.path).is_ok_and(|found| found == self.file) {
+            // Its directory may be no longer writable, which cannot be fixed here.
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Checks that clients can connect to a path: systems limit its length.
+fn check_length(path: &Path) -> io::Result<()> {
+    let Err(error) = SocketAddr::from_pathname(path) else {
+        return Ok(());
+    };
+    let found = path.as_os_str().len();
+    let reason = format!("the path of a Unix socket has {found} bytes: {error}");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+}
+
+/// Listens at `hidden`, which may be a little too long for a socket.
+fn listen(hidden: &Path) -> io::Result<UnixListener> {
+    let socket = UnixSocket::new_stream()?;
+    if SocketAddr::from_pathname(hidden).is_ok() {
+        socket.bind(hidden)?;
+        return socket.listen(BACKLOG);
+    }
+
+    // Through a descriptor of its folder, which has a short path on Linux.
+    let folder = match hidden.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let folder = File::open(folder)?;
+    let short = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    socket.bind(short.join(hidden.file_name().unwrap_or_default()))?;
+    socket.listen(BACKLOG)
 }
 
 /// Checks that a socket may be created at `path`.
@@ -107,8 +167,50 @@ mod tests {
         assert!(path.exists());
         assert_eq!(kind(&path), Ok(()));
 
+        let long = folder.path().join("s".repeat(200));
+        assert_eq!(kind(&long), Err(io::ErrorKind::InvalidInput));
+
         fs::write(&path, "precious").unwrap();
         assert_eq!(kind(&path), Err(io::ErrorKind::AlreadyExists));
         assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[tokio::test]
+    async fn a_socket_of_another_service_at_the_path_stays() {
+        let folder = papir_testkit::sockets::folder();
+        let path = folder.path().join("papir.sock");
+
+        let first = Socket::bind(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let second = Socket::bind(&path).unwrap();
+        drop(first);
+        assert!(Probe::connect(&path).is_ok(), "the successor's socket");
+
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    /// The longest path of a socket that Linux allows.
+    #[tokio::test]
+    #[cfg(target_os = "linux")]
+    async fn a_path_of_107_bytes_is_bound() {
+        let folder = papir_testkit::sockets::folder();
+        let left = 107 - folder.path().as_os_str().len() - 1;
+        for name in ["s".repeat(left), format!("{}/s", "f".repeat(left - 2))] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            assert_eq!(path.as_os_str().len(), 107);
+
+            let socket = Socket::bind(&path).unwrap();
+            assert!(Probe::connect(&path).is_ok());
+            drop(socket);
+            let left = fs::read_dir(path.parent().unwrap()).unwrap();
+            assert_eq!(left.filter(is_socket).count(), 0);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn is_socket(file: &io::Result<fs::DirEntry>) -> bool {
+        file.as_ref().unwrap().file_type().unwrap().is_socket()
     }
 }
