@@ -60,8 +60,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(from_fn_with_state(Arc::clone(app), guard::check));
 
     // Outside the guard: the page asks for the token.
-    if let Some(folder) = &app.page {
-        router = router.merge(page::routes(folder));
+    if app.page.is_some() {
+        router = router.merge(page::routes());
     }
     // Outside the guard: browsers send no token with a preflight request, and pages must be able to
     // read refusals.
