@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use papir_core::Version;
-use papir_lookup::oprf::Key;
+use papir_lookup::oprf::{ELEMENT_BYTES, Key};
 use papir_lookup::psi::Kind;
 use papir_store::psi::{PsiSet, PsiSummary};
 use rayon::ThreadPool;
@@ -191,11 +191,14 @@ impl Psi {
             retry_after: BUSY_ADVICE,
         };
 
+        // Before a turn is waited for: a refusal needs none.
+        let current = set.version();
+        check_elements(&blinded).map_err(|error| QueryError::from_scheme(error, 0, 1, current))?;
+
         let permit = self.turns.admit(client).ok_or(BUSY)?;
         let turn = self.turns.enter(client, permit).await.map_err(|_| BUSY)?;
 
         let pool = Arc::clone(&self.pool);
-        let current = set.version();
         let evaluating = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if the client disconnects.
             let _turn = turn;
@@ -206,6 +209,13 @@ impl Psi {
     }
 }
 
+/// Checks that a body has one or more whole elements.
+fn check_elements(blinded: &[u8]) -> papir_core::Result<()> {
+    let found = blinded.len();
+    let whole = found.max(1).next_multiple_of(ELEMENT_BYTES);
+    papir_core::Error::check_length("blinded elements", found, whole)
+}
+
 fn load(path: &Path) -> Result<PsiSet, Error> {
     let name = DatabaseConfig::new(path, None).name;
     PsiSet::open(path).map_err(|source| Error::Load {
@@ -213,4 +223,20 @@ fn load(path: &Path) -> Result<PsiSet, Error> {
         path: path.to_owned(),
         source: Box::new(source),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_one_or_more_whole_elements() {
+        for length in [ELEMENT_BYTES, 2 * ELEMENT_BYTES] {
+            assert!(check_elements(&vec![7; length]).is_ok());
+        }
+        for length in [0, 1, ELEMENT_BYTES - 1, ELEMENT_BYTES + 1] {
+            let refused = check_elements(&vec![7; length]);
+            assert!(refused.is_err_and(|error| error.code() == "wrong_length"));
+        }
+    }
 }
