@@ -124,6 +124,14 @@ pub enum Error {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// More answering threads than a machine can have.
+    #[error("{found} threads: expected at most {most}, or 0 for one per core")]
+    TooManyThreads {
+        /// The requested number of threads.
+        found: usize,
+        /// The largest accepted number.
+        most: usize,
+    },
     /// A scheme with client keys, but no client registry.
     #[error(
         "database `{name}`: clients of the scheme {scheme} register keys: expected a registry (--registry DIR)"

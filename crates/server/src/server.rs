@@ -55,10 +55,12 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
-    /// [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`], [`Error::Registry`],
-    /// [`Error::NeedsRegistry`], and [`Error::Load`], also for schemes without privacy unless they
+    /// [`Error::Threads`], [`Error::TooManyThreads`], [`Error::Tls`], [`Error::Tokens`],
+    /// [`Error::Registry`], [`Error::NeedsRegistry`], and [`Error::Load`], also for schemes without privacy unless they
     /// are allowed.
     pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
+        // Before the set is opened, which starts threads.
+        config.check_numbers()?;
         let psi = open_psi(&config)?;
         config
             .databases
@@ -93,6 +95,7 @@ impl Server {
         config: ServerConfig,
         databases: Vec<Database>,
     ) -> Result<BoundServer, Error> {
+        config.check_numbers()?;
         if databases.is_empty() {
             return Err(Error::NoDatabases);
         }

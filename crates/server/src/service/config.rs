@@ -17,6 +17,9 @@ use crate::error::Error;
 use crate::listen::Listen;
 use crate::traces::TraceObserver;
 
+/// Most threads of a batch: more than the cores of any machine.
+const MAX_THREADS: usize = 4096;
+
 /// Called with the database's name and the bytes of each accepted query body: everything that the
 /// server learns.
 pub type QueryObserver = Arc<dyn Fn(&str, &[u8]) + Send + Sync>;
@@ -147,6 +150,17 @@ impl ServerConfig {
         Ok(())
     }
 
+    /// Checks numbers that would otherwise fail late, in the middle of a start.
+    pub(crate) fn check_numbers(&self) -> Result<(), Error> {
+        if self.threads <= MAX_THREADS {
+            return Ok(());
+        }
+        Err(Error::TooManyThreads {
+            found: self.threads,
+            most: MAX_THREADS,
+        })
+    }
+
     /// Settings of the catalog.
     pub(crate) fn catalog_options(&self) -> CatalogOptions {
         CatalogOptions {
@@ -168,6 +182,7 @@ impl ServerConfig {
 /// See [`crate::Server::bind`], without [`Error::Listen`].
 pub fn check(config: &ServerConfig) -> Result<(), Error> {
     config.check_names()?;
+    config.check_numbers()?;
     if config.databases.is_empty() {
         return Err(Error::NoDatabases);
     }
@@ -205,6 +220,22 @@ mod tests {
             ..Default::default()
         }
         .check_names()
+    }
+
+    #[test]
+    fn more_threads_than_a_machine_can_have_are_refused() {
+        let with = |threads| ServerConfig {
+            threads,
+            ..ServerConfig::default()
+        };
+        for threads in [0, 1, MAX_THREADS] {
+            assert!(with(threads).check_numbers().is_ok());
+        }
+
+        for threads in [MAX_THREADS + 1, 1_000_000_000, usize::MAX] {
+            let error = check(&with(threads)).unwrap_err();
+            assert!(matches!(error, Error::TooManyThreads { .. }), "{error}");
+        }
     }
 
     #[test]
