@@ -129,7 +129,11 @@ impl TokenEntry {
             return Err("its name is not 1 to 64 of A-Z a-z 0-9 . _ @ -");
         }
         let times = [Some(&self.created), self.expires.as_ref()];
-        if times.into_iter().flatten().any(|time| !is_time(time)) {
+        if times
+            .into_iter()
+            .flatten()
+            .any(|time| parse_timestamp(time).is_none())
+        {
             return Err("a timestamp is not of the form 2026-01-31T12:00:00Z");
         }
         Ok(())
@@ -235,6 +239,10 @@ impl TokenFile {
         path: &Path,
         change: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        // The file that a link names is changed. Replacing the link would leave the file of the
+        // service as it is, and a revoked token in use.
+        let path = &resolved(path).map_err(|error| bad(path, error))?;
+
         // Held until the file is replaced: of two commands that read the same file, one change
         // would be lost.
         let _lock = lock(path).map_err(|error| bad(path, error))?;
@@ -331,6 +339,15 @@ fn keep_access(_: &Path, _: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The file that a path names after links are followed; the path itself if nothing is there.
+fn resolved(path: &Path) -> std::io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        // Fails for a link to a file that is missing.
+        Ok(_) => fs::canonicalize(path),
+        Err(_) => Ok(path.to_owned()),
+    }
+}
+
 /// A hidden path in the same directory.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -358,16 +375,6 @@ fn is_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@'))
-}
-
-fn is_time(text: &str) -> bool {
-    const FORM: &[u8] = b"0000-00-00T00:00:00Z";
-
-    text.len() == FORM.len()
-        && text.bytes().zip(FORM).all(|(byte, form)| match *form {
-            b'0' => byte.is_ascii_digit(),
-            separator => byte == separator,
-        })
 }
 
 #[cfg(test)]
@@ -433,6 +440,51 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
             TokenFile::revoke(&path, "b").unwrap();
             assert_eq!(mode(), 0o640, "the mode is kept");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn the_file_that_a_link_names_is_changed() {
+        use std::os::unix::fs::symlink;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        TokenFile::add(&path, new("a")).unwrap();
+        fs::create_dir(folder.path().join("links")).unwrap();
+        let link = folder.path().join("links/tokens.toml");
+        symlink("../tokens.toml", &link).unwrap();
+
+        TokenFile::add(&link, new("b")).unwrap();
+        TokenFile::revoke(&link, "a").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let tokens = TokenFile::read(&path).unwrap();
+        let names: Vec<_> = tokens.entries().iter().map(|one| &one.name).collect();
+        assert_eq!(names, ["b"]);
+        assert_eq!(
+            fs::read_dir(folder.path().join("links")).unwrap().count(),
+            1
+        );
+
+        fs::remove_file(&path).unwrap();
+        assert!(TokenFile::add(&link, new("c")).is_err(), "it names no file");
+    }
+
+    #[test]
+    fn times_that_no_calendar_has_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        TokenFile::add(&path, new("a")).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+
+        for (time, is_valid) in [
+            ("2026-02-28T23:59:59Z", true),
+            ("2026-99-99T99:99:99Z", false),
+            ("2026-02-29T00:00:00Z", false),
+            ("2026-01-31T12:00:00+00:00", false),
+        ] {
+            fs::write(&path, format!("{text}expires = \"{time}\"\n")).unwrap();
+            assert_eq!(TokenFile::read(&path).is_ok(), is_valid, "{time}");
         }
     }
 
