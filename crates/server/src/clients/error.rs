@@ -123,6 +123,17 @@ impl StoreError {
         }
     }
 
+    /// The file of the tables is damaged. `reason` is what was found, and what was expected.
+    pub(super) fn damaged(reason: impl fmt::Display) -> Self {
+        Self {
+            reason: format!(
+                "the file registry.redb is damaged ({reason}): move the directory away and start \
+                 again, then clients register anew; restore no backup, whose tickets were used"
+            ),
+            cause: Cause::Tables,
+        }
+    }
+
     /// A failure outside the tables, or settings that refuse a start.
     pub(super) fn other(reason: impl Into<String>) -> Self {
         Self {

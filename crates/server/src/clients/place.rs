@@ -5,6 +5,7 @@ use std::fs::DirBuilder;
 use std::path::Path;
 
 use super::config::{PostgresConfig, RegistryPlace};
+use super::error::StoreError;
 use super::key_files::{KeyFiles, private};
 use super::keys::KeyStorage;
 use super::store::Store;
@@ -22,6 +23,16 @@ impl RegistryPlace {
                 in_directory(directory)
             }
             Self::Postgres(place) => in_postgres(place),
+        }
+    }
+}
+
+impl RegistryPlace {
+    /// The error of a registry whose tables cannot be read.
+    pub(super) fn unreadable(&self) -> StoreError {
+        match self {
+            Self::Directory(_) => StoreError::damaged("its rows cannot be read"),
+            Self::Postgres(_) => StoreError::aborted(),
         }
     }
 }
@@ -54,7 +65,7 @@ fn in_postgres(place: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
 
 #[cfg(not(feature = "postgres"))]
 fn in_postgres(_: &PostgresConfig) -> Result<(Store, Box<dyn KeyStorage>)> {
-    Err(super::error::StoreError::other(
+    Err(StoreError::other(
         "this program is built without the feature `postgres`",
     ))
 }

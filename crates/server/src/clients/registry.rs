@@ -53,7 +53,8 @@ impl Registry {
         // The caller may run asynchronous tasks, which must not wait for a server.
         let joined = thread::scope(|scope| scope.spawn(|| Self::try_open(config)).join());
 
-        let opened = joined.unwrap_or_else(|_| Err(StoreError::aborted()));
+        // redb panics at some damage that it meets only when the rows are read.
+        let opened = joined.unwrap_or_else(|_| Err(config.place.unreadable()));
         opened.map_err(|error| Error::Registry {
             place: config.place.to_string(),
             reason: error.to_string(),

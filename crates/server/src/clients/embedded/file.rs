@@ -2,19 +2,27 @@
 //!
 //! Changes are on disk on return. After a failure, the file is opened again.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
+use redb::{
+    Database, DatabaseError, Durability, ReadTransaction, ReadableDatabase, StorageError,
+    WriteTransaction,
+};
 
+use crate::admission::catch_panic;
 use crate::clients::error::StoreError;
 use crate::clients::key_files::make_private;
 use crate::clients::tables::Result;
 
 /// Pause between attempts to open the file again.
 const OPEN_EVERY: Duration = Duration::from_secs(1);
+/// Length of redb's own header, in bytes.
+const HEADER_BYTES: usize = 64;
 
 /// The file. Only one process can have it open.
 ///
@@ -163,7 +171,77 @@ impl TableFile {
 
 fn open(path: &Path) -> Result<Database> {
     make_private(path)?;
-    Ok(Database::create(path)?)
+    check_length(path)?;
+
+    match unless_damaged(|| Database::create(path))? {
+        Err(DatabaseError::Storage(StorageError::Io(error)))
+            if [ErrorKind::InvalidData, ErrorKind::UnexpectedEof].contains(&error.kind()) =>
+        {
+            Err(StoreError::damaged(error))
+        }
+        Err(DatabaseError::Storage(error @ StorageError::Corrupted(_))) => {
+            Err(StoreError::damaged(error))
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Works with a file that may be damaged. redb panics at some damage.
+pub(super) fn unless_damaged<T>(work: impl FnOnce() -> T) -> Result<T> {
+    catch_panic(work).map_err(|_| StoreError::damaged("its tables contradict each other"))
+}
+
+/// Checks that a file is as long as its header says. redb asserts that, and panics.
+fn check_length(path: &Path) -> Result<()> {
+    let mut header = Vec::new();
+    let file = File::open(path)?;
+    let found = file.metadata()?.len();
+    file.take(HEADER_BYTES as u64).read_to_end(&mut header)?;
+
+    let expected = match header.first_chunk() {
+        Some(header) => expected_length(header),
+        None => HEADER_BYTES as u64,
+    };
+    // An empty file is a new one.
+    if found == 0 || found >= expected {
+        return Ok(());
+    }
+    let reason = format!("it has {found} bytes: expected at least {expected}");
+    Err(StoreError::damaged(reason))
+}
+
+/// The length of a file with this header, in bytes (redb's design.md): a page with the header, full
+/// regions, and one that is partly used. 0 for another kind of file.
+fn expected_length(header: &[u8; HEADER_BYTES]) -> u64 {
+    const MAGIC: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
+    const PAGE_BYTES: usize = 12;
+    const REGION_HEADER_PAGES: usize = 16;
+    const REGION_PAGES: usize = 20;
+    const FULL_REGIONS: usize = 24;
+    const LAST_REGION_PAGES: usize = 28;
+
+    if !header.starts_with(MAGIC) {
+        return 0;
+    }
+
+    let header_pages = number_at(header, REGION_HEADER_PAGES);
+    let region = header_pages.saturating_add(number_at(header, REGION_PAGES));
+    let last = match number_at(header, LAST_REGION_PAGES) {
+        0 => 0,
+        pages => header_pages.saturating_add(pages),
+    };
+
+    let pages = number_at(header, FULL_REGIONS)
+        .saturating_mul(region)
+        .saturating_add(last)
+        .saturating_add(1);
+    pages.saturating_mul(number_at(header, PAGE_BYTES))
+}
+
+/// The number of 4 bytes at an offset.
+fn number_at(header: &[u8; HEADER_BYTES], offset: usize) -> u64 {
+    let bytes = header[offset..].first_chunk().copied();
+    u64::from(bytes.map_or(0, u32::from_le_bytes))
 }
 
 #[cfg(test)]
@@ -215,6 +293,32 @@ mod tests {
         assert_eq!(*file.durable.lock().unwrap(), 160);
         drop(file);
         assert_eq!(count(&TableFile::open(&path).unwrap()), 160);
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_with_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tables");
+        let file = TableFile::open(&path).unwrap();
+        (0..50).for_each(|number| insert(&file, number).unwrap());
+        drop(file);
+        let whole = std::fs::read(&path).unwrap();
+
+        let mut other = whole.clone();
+        other[..9].copy_from_slice(b"redb 1.00");
+        let half = &whole[..whole.len() / 2];
+        for damaged in [half, &whole[..100], &whole[..9], &other] {
+            std::fs::write(&path, damaged).unwrap();
+            let error = TableFile::open(&path).err().unwrap().to_string();
+            assert!(
+                error.contains("damaged") && error.contains("register anew"),
+                "{} bytes: {error}",
+                damaged.len()
+            );
+        }
+
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(count(&TableFile::open(&path).unwrap()), 50);
     }
 
     #[test]

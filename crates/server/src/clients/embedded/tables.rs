@@ -9,7 +9,7 @@ use redb::{
     WriteTransaction,
 };
 
-use super::file::TableFile;
+use super::file::{TableFile, unless_damaged};
 use crate::clients::id::ClientId;
 use crate::clients::known_keys::{FirstUse, KeysDigest};
 use crate::clients::numbers::{Claim, TicketKey};
@@ -39,16 +39,19 @@ impl Embedded {
     /// Opens or creates the file.
     pub(in crate::clients) fn open(path: &Path) -> Result<Self> {
         let file = TableFile::open(path)?;
-        file.write(|transaction| {
-            transaction.open_table(CLIENTS)?;
-            transaction.open_table(TICKETS)?;
-            transaction.open_table(USES)?;
-            transaction.open_table(DIGESTS)?;
-            transaction.open_table(DIGEST_TIMES)?;
-            Ok(true)
-        })?;
+        unless_damaged(|| file.write(create))??;
         Ok(Self { file })
     }
+}
+
+/// Creates the tables that are missing.
+fn create(transaction: &WriteTransaction) -> Result<bool> {
+    transaction.open_table(CLIENTS)?;
+    transaction.open_table(TICKETS)?;
+    transaction.open_table(USES)?;
+    transaction.open_table(DIGESTS)?;
+    transaction.open_table(DIGEST_TIMES)?;
+    Ok(true)
 }
 
 impl Storage for Embedded {
