@@ -90,15 +90,21 @@ fn reserve(file: &File, bytes: u64) -> std::io::Result<()> {
     file.set_len(bytes)
 }
 
-/// Opens a file that is not empty. Returns its length in bytes, too.
+/// Opens a regular file that is not empty. Returns its length in bytes, too.
 fn open(path: &Path) -> Result<(File, u64)> {
-    let file = File::open(path).map_err(Error::io("opening", path))?;
-    let metadata = file.metadata().map_err(Error::io("opening", path))?;
-
-    if metadata.is_dir() {
+    // Looked at first: opening a pipe waits for a writer, which may never come.
+    let found = std::fs::metadata(path).map_err(Error::io("opening", path))?;
+    if found.is_dir() {
         let directory = std::io::Error::from(std::io::ErrorKind::IsADirectory);
         return Err(Error::io("opening", path)(directory));
     }
+    if !found.is_file() {
+        let special = std::io::Error::other("found a pipe or device: expected a regular file");
+        return Err(Error::io("opening", path)(special));
+    }
+
+    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let metadata = file.metadata().map_err(Error::io("opening", path))?;
     if metadata.len() == 0 {
         return Err(Error::of_source(path)(CoreError::EmptyDatabase.into()));
     }
@@ -127,5 +133,26 @@ mod tests {
 
         std::fs::write(&path, []).unwrap();
         assert!(matches!(read(&path), Err(Error::Source { .. })));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pipe_is_refused_without_waiting_for_a_writer() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+
+        // In a thread: if the pipe were opened, this would wait for ever.
+        let (send, refused) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let both = [read(&path).map(drop), map(&path).map(drop)];
+            send.send(both.map(|one| one.unwrap_err().to_string()))
+        });
+        let refused = refused.recv_timeout(std::time::Duration::from_secs(60));
+        for error in refused.unwrap() {
+            assert!(error.contains("expected a regular file"), "{error}");
+        }
     }
 }
