@@ -43,7 +43,7 @@ pub(crate) fn owner(client: &ClientKey) -> Owner {
     owner.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Owner>()]);
 
     if let ClientKey::Address(IpAddr::V6(address)) = client {
-        let name = format!("site {}", Peer::site(*address));
+        let name = format!("site {}", Peer::site_of(*address));
         owner[..size_of::<Site>()]
             .copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..size_of::<Site>()]);
     }

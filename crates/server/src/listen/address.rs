@@ -42,8 +42,16 @@ impl Peer {
         }
     }
 
+    /// The site of the network: an IPv6 /48, or the network itself.
+    pub(crate) fn site(self) -> Self {
+        match self.network() {
+            Self::Address(IpAddr::V6(address)) => Self::Address(Self::site_of(address).into()),
+            network => network,
+        }
+    }
+
     /// The site of an IPv6 address: its /48, which one customer of a provider may have.
-    pub(crate) fn site(address: Ipv6Addr) -> Ipv6Addr {
+    pub(crate) fn site_of(address: Ipv6Addr) -> Ipv6Addr {
         (address.to_bits() >> 80 << 80).into()
     }
 }
@@ -95,6 +103,19 @@ impl fmt::Display for Listen {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks_of_ipv6_have_a_site() {
+        let peer = |text: &str| Peer::Address(text.parse().unwrap());
+        let found = peer("2001:db8:7:1:2:3:4:5");
+        assert_eq!(found.network(), peer("2001:db8:7:1::"));
+        assert_eq!(found.site(), peer("2001:db8:7::"));
+
+        for address in ["::ffff:10.0.0.1", "10.0.0.1"] {
+            assert_eq!(peer(address).site(), peer("10.0.0.1"));
+        }
+        assert_eq!(Peer::Local.site(), Peer::Local);
+    }
 
     #[test]
     fn addresses_parse_as_printed() {

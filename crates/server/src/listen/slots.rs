@@ -13,11 +13,11 @@ const NETWORK_SHARE: usize = 8;
 
 /// The open connections, up to a limit.
 ///
-/// At the limit, a new connection replaces another one. If some network has more connections than
-/// the newcomer's, it gives one up: the one that has been idle longest, else the one that has been
-/// sending a response longest, else, if the network has more than its share, the oldest. Otherwise
-/// the newcomer replaces the connection that has been idle longest or, if none is idle, the one
-/// that has been sending longest beyond a time limit.
+/// At the limit, a new connection replaces another one. If some network, or else some IPv6 /48, has
+/// more connections than the newcomer's, it gives one up: the one that has been idle longest, else
+/// the one that has been sending a response longest, else, if the network has more than its share,
+/// the oldest. Otherwise the newcomer replaces the connection that has been idle longest or, if
+/// none is idle, the one that has been sending longest beyond a time limit.
 pub(crate) struct ConnectionSlots {
     open: Arc<Mutex<Open>>,
     capacity: usize,
@@ -31,11 +31,28 @@ struct Open {
     connections: HashMap<u64, Connection>,
     /// Connections of each network.
     networks: Shares<Peer>,
+    /// Connections of each site, which may have many networks.
+    sites: Shares<Peer>,
 }
 
 struct Connection {
     activity: Arc<Activity>,
     network: Peer,
+    site: Peer,
+}
+
+/// A network or a site with connections.
+#[derive(Clone, Copy)]
+struct ConnectionHolder {
+    /// The network or the site of a connection.
+    of: fn(&Connection) -> Peer,
+    peer: Peer,
+}
+
+impl ConnectionHolder {
+    fn has(&self, connection: &Connection) -> bool {
+        (self.of)(connection) == self.peer
+    }
 }
 
 /// The slot of one connection. Released when dropped.
@@ -58,9 +75,10 @@ impl ConnectionSlots {
         // Held to the end: two newcomers would otherwise fill the same gap.
         let mut open = lock(&self.open);
         let network = peer.network();
+        let site = peer.site();
 
         if open.connections.len() >= self.capacity
-            && !open.evict_from_heavier(network, self.capacity / NETWORK_SHARE)
+            && !open.evict_from_heavier(peer, self.capacity / NETWORK_SHARE)
             && !open.evict_one(self.sending)
         {
             return None;
@@ -69,11 +87,13 @@ impl ConnectionSlots {
         let number = open.next;
         open.next += 1;
         open.networks.take(&network, 1);
+        open.sites.take(&site, 1);
         open.connections.insert(
             number,
             Connection {
                 activity: Arc::clone(activity),
                 network,
+                site,
             },
         );
         Some(Slot {
@@ -90,15 +110,29 @@ impl ConnectionSlots {
 
 impl Open {
     /// Closes a connection of the network with the most connections, if it has at least two more
-    /// than `network`. A busy connection is closed only if they exceed `share`.
-    fn evict_from_heavier(&mut self, network: Peer, share: usize) -> bool {
-        // With one more, the two networks would take the connection from each other in turn.
-        let one_more = self.networks.of(&network) + 1;
-        let Some(heaviest) = self.networks.heaviest_above(one_more) else {
-            return false;
+    /// than the network of `peer`, or else of the site. A busy connection is closed only if they
+    /// exceed `share`.
+    fn evict_from_heavier(&mut self, peer: Peer, share: usize) -> bool {
+        let network = heavier(&self.networks, peer.network());
+        let site = heavier(&self.sites, peer.site());
+
+        network.is_some_and(|one| self.evict_from(one, share, |of| of.network))
+            || site.is_some_and(|one| self.evict_from(one, share, |of| of.site))
+    }
+
+    /// Closes a connection of a network or a site.
+    fn evict_from(
+        &mut self,
+        heaviest: Holding<Peer>,
+        share: usize,
+        of: fn(&Connection) -> Peer,
+    ) -> bool {
+        let amount = heaviest.amount;
+        let holder = ConnectionHolder {
+            of,
+            peer: heaviest.holder,
         };
 
-        let Holding { holder, amount } = heaviest;
         let mut oldest = self.oldest_of(holder, Activity::idle_since);
         if oldest.is_none() {
             oldest = self.oldest_of(holder, |activity| activity.sending_since(Duration::ZERO));
@@ -119,9 +153,13 @@ impl Open {
         oldest.is_some_and(|number| self.evict(number))
     }
 
-    /// The connection of a network with the smallest time according to `since`.
-    fn oldest_of(&self, network: Peer, since: impl Fn(&Activity) -> Option<u64>) -> Option<u64> {
-        self.oldest(|connection| match connection.network == network {
+    /// The connection of a network or site with the smallest time according to `since`.
+    fn oldest_of(
+        &self,
+        holder: ConnectionHolder,
+        since: impl Fn(&Activity) -> Option<u64>,
+    ) -> Option<u64> {
+        self.oldest(|connection| match holder.has(connection) {
             true => since(&connection.activity),
             false => None,
         })
@@ -146,8 +184,14 @@ impl Open {
     }
 
     fn remove(&mut self, number: u64) -> Option<Arc<Activity>> {
-        let Connection { activity, network } = self.connections.remove(&number)?;
+        let Connection {
+            activity,
+            network,
+            site,
+        } = self.connections.remove(&number)?;
+
         self.networks.give_back(&network, 1);
+        self.sites.give_back(&site, 1);
         Some(activity)
     }
 }
@@ -156,6 +200,12 @@ impl Drop for Slot {
     fn drop(&mut self) {
         lock(&self.open).remove(self.number);
     }
+}
+
+/// The holder with the most connections, if it has at least two more than `own`. With one more, the
+/// two would take the connection from each other in turn.
+fn heavier(shares: &Shares<Peer>, own: Peer) -> Option<Holding<Peer>> {
+    shares.heaviest_above(shares.of(&own) + 1)
 }
 
 fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
@@ -240,5 +290,28 @@ mod tests {
 
         drop((open, other));
         assert!(lock(&slots.open).networks.is_empty());
+    }
+
+    #[test]
+    fn a_site_with_many_networks_gives_way() {
+        let slots = ConnectionSlots::new(16, Duration::from_secs(600));
+        let peer = |text: String| Peer::Address(text.parse().unwrap());
+        let take = |peer: Peer| {
+            let activity = Activity::new();
+            let slot = slots.take(&activity, peer);
+            (activity.begin(Exchange::Serial), slot)
+        };
+
+        // All are busy, and no network has more than one.
+        let flood: Vec<_> = (0..16)
+            .map(|number| take(peer(format!("2001:db8:7:{number:x}::1"))))
+            .collect();
+        let others: Vec<_> = (0..4)
+            .map(|number| take(peer(format!("10.0.0.{number}"))))
+            .collect();
+        assert!(others.iter().all(|(_, slot)| slot.is_some()));
+
+        drop((flood, others));
+        assert!(lock(&slots.open).sites.is_empty());
     }
 }
