@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use super::limits::ClientKey;
 use super::memory::Relief;
 use super::permit::{JobError, Permit};
-use super::places::Places;
 use super::queue::{Batchable, Queue};
+use super::semaphore::FairSemaphore;
 use super::turns::{Turn, WorkTurns};
 use crate::error::Error;
 
@@ -56,7 +56,7 @@ pub(crate) struct Capacity {
 /// another batch where [`Batchable::batches_at_once`] allows one.
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
-    places: Arc<Places>,
+    places: Arc<FairSemaphore>,
     loading: Arc<WorkTurns>,
     /// Cloned into the permit of every request that waits for an answer.
     pending: Arc<()>,
@@ -148,7 +148,7 @@ impl<W: Work> Executor<W> {
             last_request_ms: AtomicU64::new(0),
         };
 
-        let places = Places::new(capacity);
+        let places = FairSemaphore::new(capacity);
         let loading = WorkTurns::of(Arc::clone(&places), LOADING);
         Ok(Self {
             shared: Arc::new(shared),
@@ -167,8 +167,7 @@ impl<W: Work> Executor<W> {
     /// Returns the advised retry delay if a request of this client would be refused now, so that it
     /// need not upload its body.
     pub(crate) fn expect_room(&self, client: &ClientKey) -> Result<(), Duration> {
-        let full = self.places.taken() >= self.places.capacity();
-        if full && self.places.heavier_than(client).is_none() {
+        if self.places.is_full() && !self.places.has_heavier(client) {
             Err(self.retry_after())
         } else {
             Ok(())

@@ -1,9 +1,9 @@
 //! Bounded memory for bodies or answers, shared between clients.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::limits::ClientKey;
-use crate::shares::Shares;
+use super::semaphore::{FairSemaphore, TakenAmount};
 
 /// Part of the memory that one client may hold with several bodies: a quarter.
 const CLIENT_SHARE: usize = 4;
@@ -14,8 +14,7 @@ const CLIENT_SHARE: usize = 4;
 /// Bytes of a body count when they arrive, not when they are announced: a client that sends little
 /// holds little.
 pub(crate) struct Memory {
-    limit: usize,
-    held: Mutex<Shares<ClientKey>>,
+    held: Arc<FairSemaphore>,
     relief: OnceLock<Relief>,
 }
 
@@ -25,16 +24,14 @@ pub(crate) type Relief = Box<dyn Fn(&ClientKey) -> bool + Send + Sync>;
 /// The bytes of one body or answer. Counted until dropped.
 pub(crate) struct HeldBytes {
     memory: Arc<Memory>,
-    client: ClientKey,
-    bytes: usize,
+    taken: TakenAmount,
 }
 
 impl Memory {
     /// Holds at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
-            limit,
-            held: Mutex::default(),
+            held: FairSemaphore::with_share(limit, limit / CLIENT_SHARE),
             relief: OnceLock::new(),
         })
     }
@@ -45,42 +42,22 @@ impl Memory {
         let _ = self.relief.set(relief);
     }
 
-    /// Refuses a waiting request of a client with more bytes than `client` would have with `bytes`
-    /// more. The client with the most bytes comes first. Returns false if none has one waiting.
-    fn relieve(&self, client: &ClientKey, bytes: usize) -> bool {
-        let Some(relief) = self.relief.get() else {
-            return false;
-        };
-
-        let held = self.held();
-        let heavier = held.above(held.of(client).saturating_add(bytes));
-
-        // Unlocked first: the refused request locks it to free its bytes.
-        drop(held);
-        heavier.iter().any(|holding| relief(&holding.holder))
-    }
-
     /// Begins to count a body or an answer. No bytes are held yet.
     pub(crate) fn begin(self: &Arc<Self>, client: ClientKey) -> HeldBytes {
         HeldBytes {
             memory: Arc::clone(self),
-            client,
-            bytes: 0,
+            taken: self.held.begin(client),
         }
-    }
-
-    fn held(&self) -> MutexGuard<'_, Shares<ClientKey>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.held().total()
+        self.held.taken()
     }
 
     /// Number of bytes that a client holds.
     pub(super) fn bytes_of(&self, client: &ClientKey) -> usize {
-        self.held().of(client)
+        self.held.taken_by(client)
     }
 }
 
@@ -88,58 +65,22 @@ impl HeldBytes {
     /// Counts further bytes. Returns false, and counts nothing, if the memory is full and no client
     /// that holds more gives any up, or if the client holds its share of it with other bodies.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let limit = self.memory.limit;
-        let memory = Arc::clone(&self.memory);
-
-        // Again after each relief: one refused request may not free enough.
-        loop {
-            let mut held = memory.held();
-            let client = held.of(&self.client);
-            let is_only_one = client == self.bytes;
-            let in_share = client.saturating_add(bytes) <= limit / CLIENT_SHARE;
-            if bytes > limit || !(in_share || is_only_one) {
-                return false;
-            }
-
-            if held.total().saturating_add(bytes) <= limit {
-                self.count(&mut held, bytes);
-                return true;
-            }
-
-            // Unlocked first: the refused request locks it to free its bytes.
-            drop(held);
-            if !memory.relieve(&self.client, bytes) {
-                return false;
-            }
-        }
+        let relief = self.memory.relief.get();
+        self.taken
+            .grow_or(bytes, |client| relief.is_some_and(|relief| relief(client)))
     }
 
     /// Counts any number of bytes if nothing else is held. Otherwise returns false, and counts
     /// nothing.
     pub(super) fn grow_alone(&mut self, bytes: usize) -> bool {
-        let memory = Arc::clone(&self.memory);
-        let mut held = memory.held();
-        let alone = held.total() == 0;
-        if alone {
-            self.count(&mut held, bytes);
-        }
-        alone
-    }
-
-    fn count(&mut self, held: &mut Shares<ClientKey>, bytes: usize) {
-        held.take(&self.client, bytes);
-        self.bytes += bytes;
-    }
-}
-
-impl Drop for HeldBytes {
-    fn drop(&mut self) {
-        self.memory.held().give_back(&self.client, self.bytes);
+        self.taken.grow_alone(bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::*;
 
     fn key(number: u32) -> ClientKey {
@@ -168,18 +109,18 @@ mod tests {
 
         drop((second, other, third));
         assert_eq!(uploads.bytes(), 0);
-        assert!(uploads.held().is_empty());
+        assert!(uploads.held.is_empty());
     }
 
     #[test]
     fn clients_that_hold_more_give_up_what_waits() {
         let uploads = Memory::new(1000);
-        let waiting: Arc<Mutex<Vec<HeldBytes>>> = Arc::default();
+        let waiting: Arc<Mutex<Vec<(ClientKey, HeldBytes)>>> = Arc::default();
         let of = Arc::clone(&waiting);
         let last_of = move |client: &ClientKey| {
             let mut waiting = of.lock().unwrap_or_else(PoisonError::into_inner);
-            let newest = waiting.iter().rposition(|held| held.client == *client);
-            newest.is_some_and(|newest| waiting.remove(newest).bytes > 0)
+            let newest = waiting.iter().rposition(|(owner, _)| owner == client);
+            newest.map(|newest| waiting.remove(newest)).is_some()
         };
         uploads.relieved_by(Box::new(last_of));
 
@@ -189,7 +130,7 @@ mod tests {
             waiting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push(held);
+                .push((key(client), held));
         }
 
         let mut other = uploads.begin(key(5));

@@ -6,7 +6,7 @@
 //! | `queue` | the request queue: whose turn it is, and which requests form a batch |
 //! | `turns` | limits how many requests do a kind of work at once |
 //! | `permit` | permission for a request to wait and be answered |
-//! | `places` | places for requests, and who gives one up |
+//! | `semaphore` | an amount of places, bytes or turns, and who gives some up |
 //! | `memory` | memory for bodies or answers |
 //! | `answers` | memory for answers until they are received |
 //! | `limits` | per-client limits as configured, and the key that identifies a client |
@@ -18,8 +18,8 @@ mod limiter;
 mod limits;
 mod memory;
 mod permit;
-mod places;
 mod queue;
+mod semaphore;
 mod turns;
 
 pub(crate) use answers::{Answers, End, HeldAnswer};

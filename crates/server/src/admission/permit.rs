@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::limiter::ClientSlot;
 use super::memory::HeldBytes;
-use super::places::Place;
+use super::semaphore::TakenAmount;
 
 /// Permission for a request to wait and be answered. Released when dropped.
 pub(crate) struct Permit {
-    _place: Place,
+    _place: TakenAmount,
     _held: Option<(ClientSlot, HeldBytes)>,
     _pending: Option<Arc<()>>,
 }
 
 impl Permit {
     /// A permit for a place.
-    pub(super) fn of(place: Place) -> Self {
+    pub(super) fn of(place: TakenAmount) -> Self {
         Self {
             _place: place,
             _held: None,

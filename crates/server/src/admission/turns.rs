@@ -6,20 +6,17 @@ use tokio::sync::oneshot;
 
 use super::limits::ClientKey;
 use super::permit::{JobError, Permit};
-use super::places::Places;
 use super::queue::{Batchable, Queue};
+use super::semaphore::{FairSemaphore, TakenAmount};
 
 /// Bounds the requests that do some work at the same time. The others wait with their permits, and
 /// clients take turns.
 pub(crate) struct WorkTurns {
-    places: Arc<Places>,
-    state: Mutex<State>,
-}
-
-struct State {
-    /// Requests that may begin.
-    free: usize,
-    queue: Queue<Waiting>,
+    places: Arc<FairSemaphore>,
+    /// The requests that have begun. TakenAmount only while the queue is locked, so that no request
+    /// begins before one that waits.
+    begun: Arc<FairSemaphore>,
+    queue: Mutex<Queue<Waiting>>,
 }
 
 /// A waiting request, and the channel for its turn.
@@ -30,24 +27,26 @@ struct Waiting {
 }
 
 /// A request's turn. The next request begins when it is dropped.
-pub(crate) struct Turn(Arc<WorkTurns>);
+pub(crate) struct Turn {
+    turns: Arc<WorkTurns>,
+    /// `None` once it is given back.
+    taken: Option<TakenAmount>,
+}
 
 impl WorkTurns {
     /// At most `most` requests, at least 1, at a time. Their permits are for these places.
-    pub(super) fn of(places: Arc<Places>, most: usize) -> Arc<Self> {
-        let state = State {
-            free: most.max(1),
-            queue: Queue::default(),
-        };
+    pub(super) fn of(places: Arc<FairSemaphore>, most: usize) -> Arc<Self> {
         Arc::new(Self {
             places,
-            state: Mutex::new(state),
+            begun: FairSemaphore::new(most.max(1)),
+            queue: Mutex::default(),
         })
     }
 
     /// At most `most` requests at a time, with places of their own for these and `queued` more.
     pub(crate) fn new(most: usize, queued: usize) -> Arc<Self> {
-        Self::of(Places::new(most.max(1).saturating_add(queued)), most)
+        let places = FairSemaphore::new(most.max(1).saturating_add(queued));
+        Self::of(places, most)
     }
 
     /// Returns a permit; `None` if this client must wait for others.
@@ -66,13 +65,12 @@ impl WorkTurns {
     ) -> Result<(Turn, Permit), JobError> {
         let (send, receive) = oneshot::channel();
         let number = {
-            let mut state = self.state();
-            if state.free > 0 {
-                state.free -= 1;
-                return Ok((Turn(Arc::clone(self)), permit));
+            let mut queue = self.queue();
+            if let Some(taken) = self.begun.take(client) {
+                return Ok((self.turn(taken), permit));
             }
 
-            state.queue.push(Waiting {
+            queue.push(Waiting {
                 client: client.clone(),
                 permit,
                 send,
@@ -88,7 +86,7 @@ impl WorkTurns {
 
     /// Refuses the newest waiting request of a client. Returns whether there was one.
     pub(super) fn shed(&self, client: &ClientKey) -> bool {
-        let shed = self.state().queue.remove_newest(client);
+        let shed = self.queue().remove_newest(client);
         let Some(Waiting { permit, send, .. }) = shed else {
             return false;
         };
@@ -99,33 +97,41 @@ impl WorkTurns {
         true
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue<Waiting>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the next request begin.
-    fn pass_on(self: &Arc<Self>) {
-        let next = {
-            let mut state = self.state();
-            let batch = state.queue.take_batch(&[]);
-            let next = batch.and_then(|(_, batch)| batch.into_iter().next());
-            if next.is_none() {
-                state.free += 1;
-            }
-            next
-        };
+    fn turn(self: &Arc<Self>, taken: TakenAmount) -> Turn {
+        Turn {
+            turns: Arc::clone(self),
+            taken: Some(taken),
+        }
+    }
+
+    /// Gives a turn back, and lets the next request begin.
+    fn pass_on(self: &Arc<Self>, ended: Option<TakenAmount>) {
+        let mut queue = self.queue();
+        drop(ended);
+        let batch = queue.take_batch(&[]);
+        let next = batch.and_then(|(_, batch)| batch.into_iter().next());
+        let taken = next
+            .as_ref()
+            .and_then(|waiting| self.begun.take(&waiting.client));
 
         // Outside the lock: a turn that cannot be sent locks it to be passed on.
-        if let Some(Waiting { permit, send, .. }) = next {
+        drop(queue);
+        if let Some(Waiting { permit, send, .. }) = next
+            && let Some(taken) = taken
+        {
             // A turn that is not received is dropped, and passed on again.
-            drop(send.send(Ok((Turn(Arc::clone(self)), permit))));
+            drop(send.send(Ok((self.turn(taken), permit))));
         }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.pass_on();
+        self.turns.pass_on(self.taken.take());
     }
 }
 
@@ -151,7 +157,7 @@ struct LeaveOnDrop<'a> {
 
 impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
-        let removed = self.turns.state().queue.remove(self.number);
+        let removed = self.turns.queue().remove(self.number);
         // Dropped outside the lock.
         drop(removed);
     }
@@ -203,8 +209,8 @@ mod tests {
         drop(begun.0);
 
         drop(flood.remove(0).await.unwrap().unwrap());
-        let state = turns.state();
-        assert_eq!((state.free, state.queue.len()), (1, 0));
+        assert!(turns.begun.is_empty());
+        assert_eq!(turns.queue().len(), 0);
     }
 
     #[tokio::test]
