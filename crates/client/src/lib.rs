@@ -46,6 +46,8 @@ pub use core::{
 pub use error::{Error, ErrorGroup, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};
 pub use papir_protocol::{ClientStatus, DatabaseDetail, DatabaseInfo, SizesInfo};
+#[cfg(feature = "transport")]
+pub use papir_tls::RootSource;
 #[cfg(feature = "files")]
 pub use rng::system_rng;
 #[cfg(feature = "files")]

@@ -22,12 +22,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 /// Beginnings of the names of variables that papir, its libraries or clouds read.
 const PREFIXES: [&str; 6] = ["AWS_", "AZURE_", "GOOGLE_", "OTEL_", "PAPIR_", "PG"];
 /// Other variables that change what a program does or prints.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "BASH_ENV",
     "CLICOLOR_FORCE",
     "COLUMNS",
     "ENV",
     "NOTIFY_SOCKET",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
     "XDG_CACHE_HOME",

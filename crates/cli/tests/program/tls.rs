@@ -6,7 +6,7 @@ use rcgen::{
 };
 
 use crate::support::{
-    Folder, Service, fails_for_now, fails_with, lasting_address, papir, succeeds,
+    Folder, Service, fails_for_now, fails_with, lasting_address, papir, program, succeeds,
 };
 
 const OPEN: &str = "--allow-not-private";
@@ -113,6 +113,74 @@ fn a_given_certificate_needs_the_right_name_and_time() {
             &parts,
         );
     }
+}
+
+#[test]
+fn the_environment_names_trusted_certificates_unless_a_file_is_given() {
+    let folder = Folder::short();
+    folder.words(10, "plain");
+    let own = self_signed(&folder, "own", "127.0.0.1", (2020, 2100));
+    let other = self_signed(&folder, "other", "127.0.0.1", (2020, 2100));
+    let empty = folder.write("empty.pem", "");
+    let service = serve(&folder, &own);
+
+    let run = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = program();
+        command.args(arguments).envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    };
+    let get = ["get", &service.url, OPEN, "key-3"];
+    let with_other = [&get[..], &["--ca", &other.0]].concat();
+    let place = folder.path("places");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::copy(&own.0, format!("{place}/own.pem")).unwrap();
+
+    // (variables, arguments, success, part of the output)
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], bool, &'a str);
+    let cases: [Case; 8] = [
+        (&[("SSL_CERT_FILE", &own.0)], &get, true, "value-3"),
+        (&[("SSL_CERT_DIR", &place)], &get, true, "value-3"),
+        (
+            &[("SSL_CERT_FILE", &other.0)],
+            &get,
+            false,
+            "SSL_CERT_FILE=",
+        ),
+        (
+            &[("SSL_CERT_FILE", &own.0)],
+            &with_other,
+            false,
+            "other.cert.pem",
+        ),
+        (&[("SSL_CERT_FILE", &empty)], &get, false, "SSL_CERT_FILE"),
+        (&[("SSL_CERT_FILE", "/none")], &get, false, "/none"),
+        (
+            &[("SSL_CERT_FILE", "")],
+            &get,
+            false,
+            "issuer is not trusted",
+        ),
+        (&[], &get, false, "issuer is not trusted"),
+    ];
+    for (variables, arguments, succeeds, part) in cases {
+        let (success, output) = run(variables, arguments);
+        assert_eq!(success, succeeds, "{variables:?} {arguments:?}: {output}");
+        assert!(
+            output.contains(part),
+            "{variables:?} {arguments:?}: {output}"
+        );
+    }
+
+    let (_, examined) = run(
+        &[("SSL_CERT_FILE", &own.0)],
+        &["doctor", &service.url, OPEN],
+    );
+    assert!(
+        examined.contains(&format!("trusted by SSL_CERT_FILE={}", own.0)),
+        "{examined}"
+    );
 }
 
 #[test]

@@ -11,9 +11,9 @@ use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
 
 /// A client for one service. With `options.ca` it trusts the root certificates in that file instead
-/// of the public ones. Also returns an observer of the service's requests for a certificate.
+/// of those that the user's environment trusts. Also returns an observer of the service's requests for a certificate.
 pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, CertificateRequest)> {
-    let mut tls = tls::config(options, Presented::default())?;
+    let mut tls = tls::config(address, options, Presented::default())?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let request = CertificateRequest::observe(&mut tls);
 

@@ -13,7 +13,7 @@ use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, READ_TIMEOUT, USER_AGENT, tls};
 
 /// An agent for one service. With `options.ca` it trusts the root certificates in that file instead
-/// of the public ones.
+/// of those that the user's environment trusts.
 pub(super) fn new(address: &Address, options: &Options) -> Result<Agent> {
     observed(address, options, Presented::default())
 }
@@ -36,7 +36,7 @@ pub(super) fn observed(
         config = config.proxy(None);
     }
 
-    let tls = TlsConnector::new(tls::config(options, presented)?);
+    let tls = TlsConnector::new(tls::config(address, options, presented)?);
     Ok(connect(config.build(), address, tls))
 }
 

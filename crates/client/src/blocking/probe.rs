@@ -1,12 +1,14 @@
 //! One request without a token, for diagnosis.
 
 use papir_protocol::path;
+use papir_tls::RootSource;
 
 use super::agent;
 use super::failures::failure;
 use crate::error::{Error, Result};
 use crate::transport::certificate::CertificateSummary;
 use crate::transport::options::Options;
+use crate::transport::tls;
 use crate::transport::verifier::Presented;
 
 /// Properties of a service that need no token.
@@ -14,6 +16,8 @@ use crate::transport::verifier::Presented;
 pub struct Probe {
     /// The certificate that it presented; `None` without TLS.
     pub certificate: Option<CertificateSummary>,
+    /// The origin of the certificates that the connection trusts; `None` without TLS.
+    pub roots: Option<RootSource>,
     /// Set if it has loaded all its databases.
     pub ready: bool,
     /// Its `Date` header.
@@ -46,8 +50,13 @@ pub fn probe(url: &str, options: &Options) -> Result<Probe> {
         .get("date")
         .and_then(|date| date.to_str().ok())
         .map(str::to_owned);
+    let roots = match address.is_https() {
+        true => Some(tls::roots(address, &options)?.source().clone()),
+        false => None,
+    };
     Ok(Probe {
         certificate: presented.get(),
+        roots,
         ready: response.status().is_success(),
         date,
     })

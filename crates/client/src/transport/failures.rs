@@ -1,5 +1,6 @@
 //! Failures that no retry resolves.
 
+use papir_tls::RootSource;
 use rustls::{AlertDescription, CertificateError};
 
 use super::verifier::RefusedCertificate;
@@ -61,7 +62,7 @@ fn refusal(refused: &RefusedCertificate) -> FinalFailure {
         .map_or("malformed".to_owned(), ToString::to_string);
     FinalFailure::Certificate {
         certificate,
-        reason: reason(&refused.reason),
+        reason: reason(&refused.reason, &refused.trusted),
         unknown: is_unknown(&refused.reason),
     }
 }
@@ -69,7 +70,8 @@ fn refusal(refused: &RefusedCertificate) -> FinalFailure {
 /// Returns whether neither the certificate nor its issuer is trusted.
 fn is_unknown(error: &CertificateError) -> bool {
     match error {
-        CertificateError::UnknownIssuer => true,
+        // An issuer with the name of a trusted one, and another key.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => true,
         CertificateError::ExpiredContext { .. }
         | CertificateError::NotValidYetContext { .. }
         | CertificateError::NotValidForNameContext { .. } => false,
@@ -77,10 +79,15 @@ fn is_unknown(error: &CertificateError) -> bool {
     }
 }
 
-/// The reason in words.
-fn reason(error: &CertificateError) -> String {
+/// The reason in words. `trusted` is the origin of the certificates that the client trusts.
+fn reason(error: &CertificateError, trusted: &RootSource) -> String {
     match error {
-        CertificateError::UnknownIssuer => "its issuer is not trusted".to_owned(),
+        CertificateError::UnknownIssuer => {
+            format!("its issuer is not trusted (trusted: {trusted})")
+        }
+        CertificateError::BadSignature => format!(
+            "its issuer is not trusted: a trusted certificate has the issuer's name, and another key (trusted: {trusted})"
+        ),
 
         CertificateError::ExpiredContext { time, not_after } => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / DAY;

@@ -36,7 +36,9 @@ pub struct Options {
     pub token: Option<Token>,
     /// Allows the token over plain HTTP to another machine. Others on the network can then read it.
     pub insecure_http: bool,
-    /// PEM file of root certificates to trust instead of the public ones.
+    /// PEM file of certificates to trust: of issuers, or the server's own. `None` for those that the
+    /// user's environment trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else of the system, else
+    /// bundled ones.
     pub ca: Option<PathBuf>,
     /// The client's certificate and key, for a service that asks for one.
     pub identity: Option<Identity>,

@@ -2,27 +2,20 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use papir_tls::{RootList, RootSource, Verifier};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
 
 use super::certificate::CertificateSummary;
 
-/// Verifies chains by webpki, and also accepts a certificate that is itself one of the given roots.
-///
-/// webpki refuses a server's certificate that may sign others, and `openssl req -x509` makes such
-/// certificates by default. Accepting a given root adds no trust: the holder of its key could sign
-/// another certificate for the server. Name, validity period and the handshake's signature are
-/// checked as for every certificate.
+/// Verifies certificates, and keeps the last one for messages, accepted or refused.
 #[derive(Debug)]
-pub(crate) struct Verifier {
-    chains: Arc<WebPkiServerVerifier>,
-    given: Vec<CertificateDer<'static>>,
+pub(crate) struct ObservedVerifier {
+    inner: Verifier,
+    trusted: RootSource,
     presented: Presented,
 }
 
@@ -52,6 +45,8 @@ pub(crate) struct RefusedCertificate {
     pub(crate) summary: Option<CertificateSummary>,
     /// The reason.
     pub(crate) reason: CertificateError,
+    /// The origin of the certificates that the client trusts.
+    pub(crate) trusted: RootSource,
 }
 
 impl std::error::Error for RefusedCertificate {}
@@ -62,91 +57,46 @@ impl fmt::Display for RefusedCertificate {
     }
 }
 
-impl Verifier {
-    /// Trusts `given` or, if it is `None`, the public roots. Stores the certificates of servers in
-    /// `presented`. Fails if no given certificate can be a root.
+impl ObservedVerifier {
+    /// Trusts the certificates of `roots`. Stores the certificates of servers in `presented`.
     pub(super) fn new(
-        given: Option<Vec<CertificateDer<'static>>>,
+        roots: &RootList,
         presented: Presented,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
-        let mut roots = RootCertStore::empty();
-        match &given {
-            Some(given) => drop(roots.add_parsable_certificates(given.iter().cloned())),
-            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        }
-
-        let chains = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
-            .build()
-            .map_err(|error| rustls::Error::General(error.to_string()))?;
         Ok(Self {
-            chains,
-            given: given.unwrap_or_default(),
+            inner: Verifier::new(roots, provider)?,
+            trusted: roots.source().clone(),
             presented,
         })
     }
-
-    fn verify(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        now: UnixTime,
-    ) -> Result<(), rustls::Error> {
-        if !self.given.iter().any(|given| given == certificate) {
-            return self
-                .chains
-                .verify_server_cert(certificate, intermediates, name, &[], now)
-                .map(drop);
-        }
-
-        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
-        let summary =
-            CertificateSummary::parse(certificate).ok_or(CertificateError::BadEncoding)?;
-
-        let time = UNIX_EPOCH + Duration::from_secs(now.as_secs());
-        if time < summary.not_before {
-            return Err(CertificateError::NotValidYetContext {
-                time: now,
-                not_before: unix_time(summary.not_before),
-            }
-            .into());
-        }
-        if time > summary.not_after {
-            return Err(CertificateError::ExpiredContext {
-                time: now,
-                not_after: unix_time(summary.not_after),
-            }
-            .into());
-        }
-        Ok(())
-    }
 }
 
-fn unix_time(time: SystemTime) -> UnixTime {
-    UnixTime::since_unix_epoch(time.duration_since(UNIX_EPOCH).unwrap_or_default())
-}
-
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for ObservedVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         name: &ServerName<'_>,
-        _ocsp: &[u8],
+        ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let summary = CertificateSummary::parse(certificate);
         self.presented.set(summary.clone());
-        match self.verify(certificate, intermediates, name, now) {
-            Ok(()) => Ok(ServerCertVerified::assertion()),
-            // The error carries the certificate, for the message.
-            Err(rustls::Error::InvalidCertificate(reason)) => {
-                let refused = RefusedCertificate { summary, reason };
-                Err(CertificateError::Other(OtherError(Arc::new(refused))).into())
-            }
-            Err(other) => Err(other),
-        }
+
+        let verified = self
+            .inner
+            .verify_server_cert(certificate, intermediates, name, ocsp, now);
+        let Err(rustls::Error::InvalidCertificate(reason)) = verified else {
+            return verified;
+        };
+        // The error carries the certificate, for the message.
+        let refused = RefusedCertificate {
+            summary,
+            reason,
+            trusted: self.trusted.clone(),
+        };
+        Err(CertificateError::Other(OtherError(Arc::new(refused))).into())
     }
 
     fn verify_tls12_signature(
@@ -155,7 +105,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains
+        self.inner
             .verify_tls12_signature(message, certificate, signature)
     }
 
@@ -165,11 +115,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains
+        self.inner
             .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chains.supported_verify_schemes()
+        self.inner.supported_verify_schemes()
     }
 }

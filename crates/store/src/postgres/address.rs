@@ -1,15 +1,12 @@
 //! Addresses of PostgreSQL servers, with password and TLS.
 
-use std::fmt::Display;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_tls::{RootList, RootsError, Verifier};
 use postgres::Config;
 use postgres::config::{Host, SslMode, TargetSessionAttrs};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::{Error, Result};
@@ -113,45 +110,31 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// TLS that verifies the server's certificate against the public roots, or the roots of a file.
+/// TLS that verifies the server's certificate against those of the file in `PGSSLROOTCERT`, else
+/// against those that the user's environment trusts.
 pub(crate) fn tls(login: &Login) -> Result<MakeRustlsConnect> {
     let roots = match &login.root_certificates {
-        Some(path) => roots_of(path)?,
-        None => RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        },
+        Some(path) => RootList::of_file(path).map_err(bad_roots)?,
+        None => RootList::choose(None).map_err(|error| Error::new(error.to_string()))?,
     };
 
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| Error::new(format!("TLS: {error}")))?;
-    let config = builder.with_root_certificates(roots).with_no_client_auth();
+    let verifier = Verifier::new(&roots, Arc::clone(&provider)).map_err(bad_tls)?;
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(bad_tls)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// The root certificates of a PEM file.
-fn roots_of(path: &Path) -> Result<RootCertStore> {
-    let certificates =
-        CertificateDer::pem_file_iter(path).map_err(|error| bad_roots(path, error))?;
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| bad_roots(path, error))?;
-        roots
-            .add(certificate)
-            .map_err(|error| bad_roots(path, error))?;
-    }
-
-    // A file without certificates is read without an error, but would trust no server.
-    if roots.is_empty() {
-        Err(bad_roots(path, "it contains no PEM certificate"))
-    } else {
-        Ok(roots)
-    }
+fn bad_tls(error: rustls::Error) -> Error {
+    Error::new(format!("TLS: {error}"))
 }
 
-fn bad_roots(path: &Path, reason: impl Display) -> Error {
-    Error::new(format!("PGSSLROOTCERT, {}: {reason}", path.display()))
+fn bad_roots(error: RootsError) -> Error {
+    Error::new(format!("PGSSLROOTCERT, {error}"))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub struct Login {
     pub password: Option<String>,
     /// File with the password, in the format of PostgreSQL's clients. Used without a `password`.
     pub pass_file: Option<PathBuf>,
-    /// PEM file of root certificates to trust instead of the public ones.
+    /// PEM file of certificates to trust instead of those that the user's environment trusts.
     pub root_certificates: Option<PathBuf>,
 }
 
@@ -24,7 +24,9 @@ impl Login {
     pub fn from_environment(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
-            password: std::env::var("PGPASSWORD").ok(),
+            password: std::env::var("PGPASSWORD")
+                .ok()
+                .filter(|password| !password.is_empty()),
             pass_file: path_in("PGPASSFILE"),
             root_certificates: path_in("PGSSLROOTCERT"),
         }
@@ -36,9 +38,11 @@ impl Login {
     }
 }
 
-/// The path in an environment variable; `None` if it is not set.
+/// The path in an environment variable; `None` if it is not set or empty.
 fn path_in(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from)
+    std::env::var_os(variable)
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
 }
 
 impl fmt::Debug for Login {

@@ -9,7 +9,8 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use papir_tls::{RootList, RootSource};
 
 use super::address::{Kind, SCHEMES, Settings, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
@@ -146,7 +147,7 @@ impl Location {
 
     fn s3(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let mut builder = AmazonS3Builder::new()
-            .with_client_options(client())
+            .with_client_options(client()?)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -159,7 +160,7 @@ impl Location {
 
     fn google(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let mut builder = GoogleCloudStorageBuilder::new()
-            .with_client_options(client())
+            .with_client_options(client()?)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -171,7 +172,7 @@ impl Location {
 
     fn azure(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let mut builder = MicrosoftAzureBuilder::new()
-            .with_client_options(client())
+            .with_client_options(client()?)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -245,14 +246,27 @@ fn is_bucket(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-fn client() -> ClientOptions {
-    ClientOptions::new()
+/// The settings of connections to stores. They trust what the user's environment trusts, which the
+/// library reads itself where there is any.
+fn client() -> object_store::Result<ClientOptions> {
+    let mut options = ClientOptions::new()
         .with_user_agent(object_store::HeaderValue::from_static(concat!(
             "papir/",
             env!("CARGO_PKG_VERSION")
         )))
         .with_timeout(REQUEST_TIMEOUT)
-        .with_read_timeout(READ_TIMEOUT)
+        .with_read_timeout(READ_TIMEOUT);
+
+    let roots = RootList::choose(None).map_err(|error| object_store::Error::Generic {
+        store: "TLS",
+        source: Box::new(error),
+    })?;
+    if *roots.source() == RootSource::Bundled {
+        for certificate in roots.certificates() {
+            options = options.with_root_certificate(Certificate::from_der(certificate)?);
+        }
+    }
+    Ok(options)
 }
 
 fn retry() -> RetryConfig {

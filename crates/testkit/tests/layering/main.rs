@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-core", &[]),
     ("papir-cuda", &["papir-core"]),
     ("papir-checkpoint", &["papir-core"]),
+    ("papir-tls", &[]),
     (
         // kernels: a scheme scans its database itself.
         "papir-schemes",
@@ -60,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-checkpoint",
             "papir-schemes",
             "papir-lookup",
+            "papir-tls",
         ],
     ),
     ("papir-protocol", &[]),
@@ -71,6 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-schemes",
             "papir-lookup",
             "papir-protocol",
+            "papir-tls",
         ],
     ),
     (

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use papir_client::core::Address;
 use papir_client::psi::{self, PsiInfo};
-use papir_client::{CertificateSummary, Connection, Error, FinalFailure, Options, Probe};
+use papir_client::{Connection, Error, FinalFailure, Options, Probe};
 use papir_plan::units;
 
 use super::finding::{Finding, RENEW_BEFORE};
@@ -26,7 +26,7 @@ pub(super) fn check(url: &str, options: &Options) -> Vec<Finding> {
     };
 
     let mut findings = vec![Finding::ok("connection", url)];
-    findings.push(certificate(url, probe.certificate.as_ref()));
+    findings.push(certificate(url, &probe));
     findings.extend(clock(&probe));
     findings.push(readiness(&probe));
 
@@ -89,8 +89,8 @@ fn unreachable(error: Error) -> Finding {
     Finding::fail(check, connecting::explain(error), fix)
 }
 
-fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
-    let Some(certificate) = certificate else {
+fn certificate(url: &str, probe: &Probe) -> Finding {
+    let Some(certificate) = &probe.certificate else {
         return match Address::parse(url).is_ok_and(|address| address.is_local()) {
             true => Finding::ok("certificate", "none: the connection stays on this machine"),
             false => Finding::warn(
@@ -106,7 +106,12 @@ fn certificate(url: &str, certificate: Option<&CertificateSummary>) -> Finding {
         .not_after
         .duration_since(SystemTime::now())
         .unwrap_or_default();
-    let detail = format!("{certificate}, valid for {} more days", days(left));
+    let trusted = match &probe.roots {
+        Some(roots) => format!(", trusted by {roots}"),
+        None => String::new(),
+    };
+    let left_days = days(left);
+    let detail = format!("{certificate}, valid for {left_days} more days{trusted}");
 
     match left < RENEW_BEFORE {
         true => Finding::warn(

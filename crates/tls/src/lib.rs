@@ -1,0 +1,23 @@
+//! The certificates that papir's clients trust.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `list` | [`RootList`]: the certificates, and the anchors of chains |
+//! | `source` | [`RootSource`]: where they come from, and the order of places |
+//! | `variables`, `system` | the variables of OpenSSL; the store of the system |
+//! | `verifier` | [`Verifier`]: verification of a server's certificate |
+//! | `certificate` | fields of certificates that webpki does not give |
+//! | `error` | [`RootsError`] |
+
+mod certificate;
+mod error;
+mod list;
+mod source;
+mod system;
+mod variables;
+mod verifier;
+
+pub use error::RootsError;
+pub use list::RootList;
+pub use source::RootSource;
+pub use verifier::Verifier;

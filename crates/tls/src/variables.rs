@@ -1,0 +1,82 @@
+//! The environment variables of OpenSSL, which other tools follow as well.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use rustls::pki_types::CertificateDer;
+use rustls_native_certs::load_certs_from_paths;
+
+use crate::{RootSource, RootsError};
+
+/// Names a PEM file.
+const FILE: &str = "SSL_CERT_FILE";
+/// Names folders with certificates in PEM files, separated as in `PATH`.
+const FOLDERS: &str = "SSL_CERT_DIR";
+
+/// The variables that are set. Empty ones count as unset: containers often pass them on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variables {
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) folders: Option<OsString>,
+}
+
+impl Variables {
+    /// The variables of this process.
+    pub(crate) fn of_environment() -> Self {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+        Self {
+            file: set(FILE).map(PathBuf::from),
+            folders: set(FOLDERS),
+        }
+    }
+
+    /// The origin of their certificates; `None` if neither is set.
+    pub(crate) fn source(&self) -> Option<RootSource> {
+        if self.file.is_none() && self.folders.is_none() {
+            return None;
+        }
+        Some(RootSource::Variables {
+            file: self.file.clone(),
+            folders: self.folders.as_ref().map(PathBuf::from),
+        })
+    }
+
+    /// All certificates that the variables name.
+    ///
+    /// # Errors
+    /// The first variable, if there is no certificate in any of its files. The system's store does
+    /// not replace it: a connection must not trust more than its user said.
+    pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, RootsError> {
+        let mut certificates = Vec::new();
+        let mut failures = Vec::new();
+
+        if let Some(file) = &self.file {
+            let found = load_certs_from_paths(Some(file), None);
+            certificates.extend(found.certs);
+            failures.extend(found.errors);
+        }
+        if let Some(folders) = &self.folders {
+            for folder in env::split_paths(folders) {
+                let found = load_certs_from_paths(None, Some(&folder));
+                certificates.extend(found.certs);
+                failures.extend(found.errors);
+            }
+        }
+
+        // Lists of systems contain files that are no certificates, so errors count only if
+        // nothing is left.
+        if !certificates.is_empty() {
+            return Ok(certificates);
+        }
+        let reason = match failures.first() {
+            Some(failure) => failure.to_string(),
+            None => "contains no PEM certificate".to_owned(),
+        };
+        let (name, path) = match (&self.file, &self.folders) {
+            (Some(file), _) => (FILE, file.clone()),
+            (None, folders) => (FOLDERS, folders.clone().unwrap_or_default().into()),
+        };
+        Err(RootsError::Variable { name, path, reason })
+    }
+}
