@@ -1,6 +1,7 @@
 //! Outcome of a subcommand.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,6 +9,8 @@ use std::process::ExitCode;
 const FAILED: u8 = 2;
 /// Exit code of a failure that a later attempt may not have.
 const FAILED_FOR_NOW: u8 = 3;
+/// Exit code of a program whose output nobody reads any more, as shells report it: 128 + SIGPIPE.
+const UNREAD: u8 = 141;
 
 /// A subcommand's exit code, or a failure.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
@@ -16,8 +19,18 @@ pub(crate) type Outcome = Result<ExitCode, Failure>;
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
-    /// Set if a later attempt may succeed: the server is busy, not ready, or out of reach.
-    retryable: bool,
+    kind: FailureKind,
+}
+
+/// The exit code of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FailureKind {
+    /// The same command fails again.
+    Lasting,
+    /// A later attempt may succeed: the server is busy, not ready, or out of reach.
+    Temporary,
+    /// The reader of stdout has ended, such as `head`. It has what it wanted.
+    Unread,
 }
 
 impl Failure {
@@ -25,7 +38,7 @@ impl Failure {
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         Self {
             message: one_line(&message.to_string()),
-            retryable: false,
+            kind: FailureKind::Lasting,
         }
     }
 
@@ -38,11 +51,16 @@ impl Failure {
 impl Failure {
     /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if self.retryable {
-            FAILED_FOR_NOW
-        } else {
-            FAILED
+        ExitCode::from(match self.kind {
+            FailureKind::Lasting => FAILED,
+            FailureKind::Temporary => FAILED_FOR_NOW,
+            FailureKind::Unread => UNREAD,
         })
+    }
+
+    /// Returns whether the user should read of it.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.kind != FailureKind::Unread
     }
 }
 
@@ -58,8 +76,20 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
             .downcast_ref()
             .is_some_and(papir_server::Error::is_temporary);
 
+        // Only output is written without an error of its own kind.
+        let of_output = any
+            .downcast_ref()
+            .is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe);
+
+        let kind = if of_output {
+            FailureKind::Unread
+        } else if of_client || of_store || of_server {
+            FailureKind::Temporary
+        } else {
+            FailureKind::Lasting
+        };
         Self {
-            retryable: of_client || of_store || of_server,
+            kind,
             ..Self::new(error)
         }
     }
@@ -117,11 +147,24 @@ mod tests {
             (401, false),
             (409, false),
         ] {
-            assert_eq!(Failure::from(http(status)).retryable, retryable, "{status}");
+            let kind = match retryable {
+                true => FailureKind::Temporary,
+                false => FailureKind::Lasting,
+            };
+            assert_eq!(Failure::from(http(status)).kind, kind, "{status}");
         }
 
         // An answer that does not decode is final.
         let damaged = papir_client::Error::Core(papir_core::Error::NotDecodable);
-        assert!(!Failure::from(damaged).retryable);
+        assert_eq!(Failure::from(damaged).kind, FailureKind::Lasting);
+    }
+
+    #[test]
+    fn a_reader_that_has_ended_needs_no_message() {
+        let closed = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(!closed.is_shown());
+
+        let other = Failure::from(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(other.is_shown());
     }
 }

@@ -11,7 +11,7 @@ mod service;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
 use crate::failure::{Failure, Outcome};
@@ -37,16 +37,34 @@ Exit codes:
   3  error that may pass: the server is busy, not ready or out of reach; try again later";
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::try_parse() {
+    let matches = without_empty_variables(Arguments::command()).try_get_matches();
+    let outcome = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments.command.run(Arguments::command),
         Err(error) => usage(&error),
     };
 
     outcome.unwrap_or_else(|failure| {
-        // If stderr is closed, the failure cannot be reported.
-        let _ = writeln!(std::io::stderr(), "papir: {failure}");
+        if failure.is_shown() {
+            // If stderr is closed, the failure cannot be reported.
+            let _ = writeln!(std::io::stderr(), "papir: {failure}");
+        }
         failure.exit_code()
     })
+}
+
+/// Treats empty variables as unset: files for containers often pass on variables that nobody set.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let is_empty = argument
+            .get_env()
+            .and_then(std::env::var_os)
+            .is_some_and(|value| value.is_empty());
+        match is_empty {
+            true => argument.env(None::<&'static str>),
+            false => argument,
+        }
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// Prints help and version on stdout; turns every other error into a one-line failure.

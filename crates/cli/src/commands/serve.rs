@@ -421,7 +421,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
 }
 
 fn files_of_environment() -> Vec<PathBuf> {
-    std::env::var_os(FILES_VARIABLE).map_or_else(Vec::new, |all| split_files(&all))
+    match std::env::var_os(FILES_VARIABLE) {
+        Some(all) if !all.is_empty() => split_files(&all),
+        _ => Vec::new(),
+    }
 }
 
 /// Splits a list of paths and URLs like PATH, except at the `:` of `s3://`.

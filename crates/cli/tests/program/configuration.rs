@@ -59,6 +59,27 @@ fn flags_override_variables_and_variables_the_file() {
 }
 
 #[test]
+fn empty_variables_count_as_unset() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let variables = [
+        ("PAPIR_SERVE_TLS_CERT", ""),
+        ("PAPIR_SERVE_THREADS", ""),
+        ("PAPIR_SERVE_MAPPED", ""),
+        ("PAPIR_SERVE_FILES", ""),
+    ];
+    let arguments = ["serve", "--check-config", "--allow-not-private", &words];
+
+    let table = printed(&with(&variables, &arguments));
+
+    assert_eq!(table["database"].as_array().unwrap().len(), 1);
+    assert!(!table.contains_key("tls-cert"), "{table}");
+    let token = with(&[("PAPIR_TOKEN", "")], &["get", &folder.path("none"), "a"]);
+    let text = String::from_utf8(token.stderr).unwrap();
+    assert!(!text.contains("token"), "{text}");
+}
+
+#[test]
 fn files_come_from_arguments_then_a_variable_then_the_configuration() {
     let folder = Folder::short();
     let words = folder.words(10, "plain");

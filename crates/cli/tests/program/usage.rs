@@ -1,6 +1,8 @@
 //! Arguments, help and completions.
 
-use crate::support::{fails, fails_with, succeeds};
+use std::process::Stdio;
+
+use crate::support::{Folder, fails, fails_with, program, succeeds};
 
 #[test]
 fn every_subcommand_has_help_with_examples() {
@@ -41,6 +43,34 @@ fn every_subcommand_has_help_with_examples() {
         succeeds(&["--version"]),
         format!("papir {}\n", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[test]
+fn a_reader_that_ends_early_is_no_failure_to_report() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    for arguments in [
+        &["inspect", &words][..],
+        &["completions", "bash"],
+        &["bench", "--list"],
+        &["--help"],
+    ] {
+        let mut command = program();
+        command.args(arguments).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+
+        let output = child.wait_with_output().unwrap();
+
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(message, "", "{arguments:?}");
+        // 128 + SIGPIPE, unless all of it was written before the reader ended.
+        assert!(
+            matches!(output.status.code(), Some(141 | 0)),
+            "{arguments:?}: {}",
+            output.status
+        );
+    }
 }
 
 #[test]

@@ -41,11 +41,11 @@ impl Settings {
         Self::of(text)
     }
 
-    /// Settings from variables. Variables of other programs are ignored.
+    /// Settings from variables. Variables of other programs and empty ones are ignored.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let variables = variables
             .into_iter()
-            .filter(|(name, _)| is_of_cloud(name))
+            .filter(|(name, value)| is_of_cloud(name) && !value.is_empty())
             .collect();
         Self { variables }
     }
