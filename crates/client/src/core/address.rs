@@ -1,6 +1,6 @@
 //! Addresses of services and databases.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use papir_protocol::path::{self, DATABASES};
@@ -82,25 +82,26 @@ impl Address {
 
     /// Returns whether traffic stays on this machine.
     pub fn is_local(&self) -> bool {
-        let host = self
-            .base
-            .split("://")
-            .nth(1)
-            .and_then(|rest| rest.split('/').next())
-            .unwrap_or_default();
+        self.socket.is_some() || is_loopback(self.host())
+    }
 
-        // Everything up to the last `@` is the user's name, not the host.
-        let host = host.rsplit('@').next().unwrap_or_default();
-        let bare = match host.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => host.split(':').next().unwrap_or_default(),
-        };
+    /// The host, in lower or upper case as given; an IPv6 address has no brackets.
+    pub fn host(&self) -> &str {
+        self.endpoint().map_or("", |endpoint| endpoint.host)
+    }
 
-        self.socket.is_some()
-            || bare.eq_ignore_ascii_case("localhost")
-            || bare
-                .parse::<IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+    /// The port; 443 or 80 if the address names none.
+    pub fn port(&self) -> u16 {
+        let default = if self.is_https() { 443 } else { 80 };
+        self.endpoint()
+            .and_then(|endpoint| endpoint.port)
+            .unwrap_or(default)
+    }
+
+    /// Host and port of the base. It was parsed before, so that this does not fail.
+    fn endpoint(&self) -> Option<Endpoint<'_>> {
+        let rest = self.base.split("://").nth(1)?;
+        Endpoint::parse(rest).ok()
     }
 
     /// Returns whether traffic is encrypted.
@@ -129,6 +130,61 @@ impl Address {
     }
 }
 
+/// Returns whether a host is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// Host and port of an address.
+pub(crate) struct Endpoint<'a> {
+    /// Without the brackets of an IPv6 address.
+    pub(crate) host: &'a str,
+    pub(crate) port: Option<u16>,
+}
+
+impl<'a> Endpoint<'a> {
+    /// Parses `host`, `host:port` or `[address]:port`, after an optional user and before an
+    /// optional path. The error is the reason.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, &'static str> {
+        let authority = text.split('/').next().unwrap_or_default();
+        // Everything up to the last `@` is the user's name, not the host.
+        let place = authority.rsplit('@').next().unwrap_or_default();
+
+        let (host, rest) = match place.strip_prefix('[') {
+            Some(inner) => ipv6(inner).ok_or("the text in its brackets is not an IPv6 address")?,
+            None => place.split_at(place.find(':').unwrap_or(place.len())),
+        };
+        if host.is_empty() {
+            return Err("it names no host");
+        }
+
+        let port = match rest.strip_prefix(':') {
+            Some(digits) => Some(port(digits).ok_or("its port is not a number from 1 to 65535")?),
+            None if rest.is_empty() => None,
+            None => return Err("it has text between its host and its port"),
+        };
+        Ok(Self { host, port })
+    }
+}
+
+/// Splits the text after `[` into an IPv6 address and what follows `]`.
+fn ipv6(inner: &str) -> Option<(&str, &str)> {
+    let (host, rest) = inner.split_once(']')?;
+    host.parse::<Ipv6Addr>().ok()?;
+    Some((host, rest))
+}
+
+/// The port in `digits`. HTTP clients read other texts in other ways, or use another port.
+fn port(digits: &str) -> Option<u16> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().filter(|port| *port != 0)
+}
+
 /// Checks that an address over HTTP names a host, and has no parts that a service does not use.
 fn check_host(url: &str) -> Result<()> {
     let known = ["http://", "https://"]
@@ -138,9 +194,7 @@ fn check_host(url: &str) -> Result<()> {
         let reason = "it must start with http://, https:// or unix:";
         return Err(bad_url(url, reason));
     };
-    if rest.is_empty() || rest.starts_with('/') {
-        return Err(bad_url(url, "it names no host"));
-    }
+    Endpoint::parse(rest).map_err(|reason| bad_url(url, reason))?;
 
     if url.contains(['?', '#']) || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
         let reason = "it has a query, a fragment or white space";
@@ -218,6 +272,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn hosts_and_ports() {
+        for (url, host, port) in [
+            ("http://h", "h", 80),
+            ("https://h/pir", "h", 443),
+            ("https://user:word@h:65535/x", "h", 65535),
+            ("http://[2001:db8::1]:7470", "2001:db8::1", 7470),
+            ("http://[::1]", "::1", 80),
+        ] {
+            let address = Address::parse(url).unwrap();
+            assert_eq!((address.host(), address.port()), (host, port), "{url}");
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn unix_sockets() {
@@ -242,6 +310,18 @@ mod tests {
             "http://h/v1/databases/a%2",
             "http://h/v1/databases/a%+2",
             "http://h/v1/databases/%ff",
+            "http://h:99999",
+            "http://h:65536/v1",
+            "http://h:0",
+            "http://h:",
+            "http://h:+80",
+            "http://h:80x",
+            "http://user@:80",
+            "http://::1:80",
+            "http://[::1",
+            "http://[::1]80",
+            "http://[]:80",
+            "http://[h]:80",
         ] {
             assert!(
                 matches!(Address::parse(url), Err(Error::BadUrl { .. })),
