@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use papir_protocol::{ErrorBody, header, limit};
+use papir_protocol::{ErrorBody, code, header, limit};
 use serde::de::DeserializeOwned;
 
 use super::address::Address;
@@ -17,6 +17,10 @@ use crate::error::{Error, FinalFailure, Result, unexpected};
 
 /// The status of a response that confirms the client's copy.
 const NOT_MODIFIED: u16 = 304;
+/// The header with the target of a redirection.
+const LOCATION: &str = "location";
+/// Longest target of a redirection that an error names, in bytes.
+const MAX_LOCATION_BYTES: usize = 200;
 
 /// A service, and the token to send to it. Cheap to clone.
 #[derive(Clone)]
@@ -253,6 +257,7 @@ impl Service {
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         let url = self.url(path);
         let status = response.status;
+        let location = response.header(LOCATION).map(str::to_owned);
         let body = self
             .body(path, response, limit::JSON_BYTES)
             .unwrap_or_default();
@@ -265,13 +270,68 @@ impl Service {
                 message: problem.detail,
                 current: problem.version.and_then(|text| text.parse().ok()),
             },
-            None => Error::Http {
-                url,
-                status,
-                code: "unknown".to_owned(),
-                message: "not a response of a papir service".to_owned(),
-                current: None,
-            },
+            None => foreign(url, status, location.as_deref()),
+        }
+    }
+}
+
+/// The error for a refusal that no papir service sent: a proxy, or a server of another kind.
+fn foreign(url: String, status: u16, location: Option<&str>) -> Error {
+    let reason = match status {
+        300..=399 => Foreign::redirect(location),
+        401 => Foreign::new(
+            code::UNAUTHORIZED,
+            "a server or proxy before the service asks for another login",
+        ),
+        407 => Foreign::new(
+            "proxy_login",
+            "the proxy asks for a login, or refuses the one of its address",
+        ),
+        413 => Foreign::new(
+            code::TOO_LONG,
+            "the request exceeds the limit of a server or proxy before the service",
+        ),
+        _ => Foreign::new("unknown", "not a response of a papir service"),
+    };
+
+    Error::Http {
+        url,
+        status,
+        code: reason.code.to_owned(),
+        message: reason.message,
+        current: None,
+    }
+}
+
+/// Code and message of a refusal that no papir service sent.
+struct Foreign {
+    code: &'static str,
+    message: String,
+}
+
+impl Foreign {
+    fn new(code: &'static str, message: &str) -> Self {
+        Self {
+            code,
+            message: message.to_owned(),
+        }
+    }
+
+    /// A redirection is not followed: it could send a token or a query to another machine.
+    fn redirect(location: Option<&str>) -> Self {
+        // From the network: a terminal must not be controlled by it.
+        let shown = location.filter(|text| {
+            text.len() <= MAX_LOCATION_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic())
+        });
+        let message = match shown {
+            Some(target) => {
+                format!("it redirects to {target}: expected the address of the service itself")
+            }
+            None => "it redirects: expected the address of the service itself".to_owned(),
+        };
+        Self {
+            code: "redirect",
+            message,
         }
     }
 }

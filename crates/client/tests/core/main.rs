@@ -3,6 +3,7 @@
 
 mod checkpoints;
 mod exchanges;
+mod foreign;
 mod keys_ahead;
 mod lookups;
 mod peer;
