@@ -25,6 +25,8 @@ export interface ConnectOptions {
   freshness?: number;
   /** Time after which no request is tried again while the service is busy or away: 60 by default. */
   patience?: number;
+  /** Largest download of a public part, in bytes: 1 GiB by default. */
+  maxDownload?: number;
   /** Whether to keep the public part for the next visit: true by default. */
   cache?: boolean;
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */

@@ -26,6 +26,7 @@ const OPTIONS = {
   cosignatures: ["cosignatures", COUNT, 0],
   freshness: ["freshness", SECONDS, null],
   patience: ["patience", SECONDS, null],
+  maxDownload: ["max_download", COUNT, null],
   cache: ["cache", FLAG, true],
   pin: ["pin", FLAG, true],
 };

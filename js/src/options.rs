@@ -6,7 +6,7 @@ use std::time::Duration;
 use papir_checkpoint::VerifyingKey;
 use papir_client::Result;
 use papir_client::core::{
-    CheckpointSettings, Freshness, Pin, Rotation, Service, Settings, Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Service, Settings, Token, Watcher,
 };
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -29,6 +29,7 @@ pub(crate) struct Options {
     cosignatures: usize,
     freshness: Option<f64>,
     patience: Option<f64>,
+    max_download: Option<u64>,
     cache: bool,
     pin: bool,
 }
@@ -81,6 +82,9 @@ impl Options {
             freshness: self
                 .freshness
                 .map_or_else(Freshness::default, |age| Freshness(seconds(age))),
+            download_limit: self
+                .max_download
+                .map_or_else(DownloadLimit::default, DownloadLimit),
             schemes: schemes(),
             watcher: Watcher::default(),
         };

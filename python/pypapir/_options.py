@@ -24,6 +24,7 @@ class ConnectOptions(TypedDict, total=False):
         cache: Whether public parts are kept in this directory; True by default.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: Whether a scheme that hides nothing is allowed.
+        max_download: The longest public part that is fetched, in bytes; 1 GiB by default.
         patience: How long a busy service is tried again; 60 by default.
         freshness: The age of a version after which a lookup first asks for a newer one, if changes of the
             database are published beside it; 10 by default.
@@ -44,6 +45,7 @@ class ConnectOptions(TypedDict, total=False):
     cache: bool
     owner_key: str | None
     allow_not_private: bool
+    max_download: int | None
     patience: float | None
     freshness: float | None
 

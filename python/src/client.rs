@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_client::aio::Connection;
-use papir_client::{Freshness, Options, Passphrase, Pin, Token, VerifyingKey};
+use papir_client::{DownloadLimit, Freshness, Options, Passphrase, Pin, Token, VerifyingKey};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -53,6 +53,7 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),
+            "max_download" => options.download_limit = DownloadLimit(value.extract()?),
             "patience" => options.patience = Some(seconds(&value)?),
             other => return Err(PyTypeError::new_err(format!("unknown option `{other}`"))),
         }

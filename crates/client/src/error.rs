@@ -78,6 +78,19 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
+    /// A download whose length, which the service states, exceeds the limit of the options. It was
+    /// not fetched.
+    #[error(
+        "{url}: a download of {length} bytes: expected at most {limit}, the limit of downloads"
+    )]
+    TooLarge {
+        /// The address.
+        url: String,
+        /// The length in bytes.
+        length: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// A response that breaks the protocol.
     #[error("{url}: unexpected response: {reason}")]
     Unexpected {
@@ -327,6 +340,7 @@ impl Error {
             Self::Transport { .. } => "transport",
             Self::Http { code, .. } => code,
             Self::TooLong { .. } => "too_long",
+            Self::TooLarge { .. } => "too_large",
             Self::Unexpected { .. } => "unexpected",
             Self::NoSuchDatabase { .. } => "unknown_database",
             Self::ChooseDatabase { .. } => "choose_database",

@@ -41,7 +41,8 @@ mod transport;
 #[cfg(feature = "blocking")]
 pub use blocking::{Connection, Probe, Registrations, detail, fetch_log, probe, ready};
 pub use core::{
-    CheckpointSettings, Costs, Freshness, Pin, Rotation, Schemes, ShownLog, Token, Watcher,
+    CheckpointSettings, Costs, DownloadLimit, Freshness, Pin, Rotation, Schemes, ShownLog, Token,
+    Watcher,
 };
 pub use error::{Error, ErrorGroup, FinalFailure, Result};
 pub use papir_checkpoint::{Accepted, VerifyingKey};

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
-use papir_client::{CheckpointSettings, Freshness, Passphrase, Pin, Result, Token};
+use papir_client::{
+    CheckpointSettings, DownloadLimit, Freshness, Passphrase, Pin, Result, Token,
+};
 use papir_core::Error;
 use zeroize::Zeroizing;
 
@@ -51,6 +53,9 @@ pub struct Options {
     /// default.
     #[uniffi(default = None)]
     pub patience: Option<Duration>,
+    /// Largest download of a public part, in bytes: 1 GiB by default.
+    #[uniffi(default = None)]
+    pub max_download: Option<u64>,
     /// Keeps no copy of the public part.
     #[uniffi(default = false)]
     pub no_cache: bool,
@@ -110,6 +115,9 @@ impl Options {
             root: self.root.map(|text| text.parse()).transpose()?,
             freshness: self.freshness.map_or_else(Freshness::default, Freshness),
             patience: self.patience,
+            download_limit: self
+                .max_download
+                .map_or_else(DownloadLimit::default, DownloadLimit),
             no_cache: self.no_cache,
             pin: if self.no_pin {
                 Pin::Nothing

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use papir_client::{FinalFailure, Identity, Options, Pin, Token};
+use papir_client::{DownloadLimit, FinalFailure, Identity, Options, Pin, Token};
+use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -37,6 +38,10 @@ pub(crate) struct Connecting {
     /// The certificate's private key in PEM.
     #[arg(long, value_name = "FILE", global = true, requires = "client_cert")]
     client_key: Option<PathBuf>,
+    /// Largest download of a public part or a set's filter, whose length the service chooses
+    /// [default: 1GiB].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
+    max_download: Option<u64>,
     /// Send the token even over plain HTTP to another machine, where anyone on the network path can
     /// read it.
     #[arg(long, global = true)]
@@ -65,6 +70,9 @@ impl Connecting {
             insecure_http: self.insecure_http,
             ca: self.ca.clone(),
             identity: self.identity(),
+            download_limit: self
+                .max_download
+                .map_or_else(DownloadLimit::default, DownloadLimit),
             ..Options::default()
         })
     }
@@ -121,6 +129,9 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         }
         error @ papir_client::Error::TokenInClear { .. } => {
             Failure::new(format!("no query was sent: {error} (--insecure-http)"))
+        }
+        error @ papir_client::Error::TooLarge { .. } => {
+            Failure::new(format!("{error} (--max-download)"))
         }
         error @ papir_client::Error::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"

@@ -233,6 +233,7 @@ impl Part<'_> {
     ) -> Result<Option<Lookup>> {
         let version = self.info.version.as_str();
         let length = self.info.sizes.bundle;
+        self.settings.download_limit.check(self.url, length)?;
 
         // A copy that fails a check is not offered, so that the server's reply decides nothing.
         let stored = cache.read(version, length).await;
@@ -310,6 +311,7 @@ impl Part<'_> {
             return Err(unexpected(self.url, reason.to_owned()));
         }
 
+        self.settings.download_limit.check(self.url, *length)?;
         let path = path::of_version(public, version);
         let Some(bytes) = service.bytes_of(io, &path, version, *length).await? else {
             return Ok(None);

@@ -74,7 +74,7 @@ pub use request::{Failure, Header, Method, Request, Response};
 pub use service::Service;
 pub use session::Session;
 pub use settings::{
-    CheckpointSettings, Freshness, Pin, Rotation, Schemes, Settings, Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Settings, Token, Watcher,
 };
 pub use store::{StoreAction, StoreLock, StoreRequest, Stored};
 pub use task::{AfterSend, AfterStore, AfterWait, Step, Task};

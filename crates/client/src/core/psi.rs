@@ -145,6 +145,9 @@ impl IntersectionTask<'_> {
             .parse()
             .map_err(|_| self.bad_set("an unknown kind"))?;
         // Before any element is sent: a service that is not trusted learns nothing.
+        let url = self.service.url(path::PSI_FILTER);
+        let filter_bytes = info.filter_bytes.unwrap_or_default();
+        self.settings.download_limit.check(&url, filter_bytes)?;
         if matches!(kind, Kind::Filter) {
             self.check_filter().await?;
         }

@@ -34,6 +34,8 @@ pub struct Settings {
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
+    /// Longest download of a public part or of the filter of a set.
+    pub download_limit: DownloadLimit,
     /// The schemes whose databases this session may use.
     pub schemes: Schemes,
     /// Receives the progress of long work on the client.
@@ -89,6 +91,33 @@ impl Default for Freshness {
     /// Ten seconds.
     fn default() -> Self {
         Self(Duration::from_secs(10))
+    }
+}
+
+/// Longest download whose length the service chooses, in bytes: of a public part, a delta or the
+/// filter of a set. A longer one is refused before it is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DownloadLimit(pub u64);
+
+impl Default for DownloadLimit {
+    /// 1 GiB.
+    fn default() -> Self {
+        Self(1 << 30)
+    }
+}
+
+impl DownloadLimit {
+    /// Checks the length that a service states of what is at `url`.
+    pub(crate) fn check(self, url: &str, length: u64) -> Result<()> {
+        let Self(limit) = self;
+        if length <= limit {
+            return Ok(());
+        }
+        Err(Error::TooLarge {
+            url: url.to_owned(),
+            length,
+            limit,
+        })
     }
 }
 

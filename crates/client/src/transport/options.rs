@@ -10,7 +10,8 @@ use papir_lookup::Root;
 use super::identity::Identity;
 use super::platform::Native;
 use crate::core::{
-    CheckpointSettings, Freshness, Pin, Rotation, Schemes, Service, Settings, Token, Watcher,
+    CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Service, Settings, Token,
+    Watcher,
 };
 use crate::error::Result;
 use crate::state::{ClientState, Passphrase, StateStorage};
@@ -64,6 +65,8 @@ pub struct Options {
     pub rotation: Rotation,
     /// Maximum age of a version, for databases with frequent changes.
     pub freshness: Freshness,
+    /// Longest download of a public part or of the filter of a set.
+    pub download_limit: DownloadLimit,
     /// The schemes whose databases the connection may use.
     pub schemes: Schemes,
     /// Receives the progress of long work on the client, such as the decryption of ZipPIR's masks,
@@ -106,6 +109,7 @@ impl Options {
             no_cache: self.no_cache,
             rotation: self.rotation,
             freshness: self.freshness,
+            download_limit: self.download_limit,
             schemes: self.schemes.clone(),
             watcher: self.watcher.clone(),
         }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod checkpoints;
+mod downloads;
 mod exchanges;
 mod foreign;
 mod keys_ahead;
