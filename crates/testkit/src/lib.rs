@@ -3,8 +3,8 @@
 //! [`conformance::run`] checks one scheme against the whole interface of `papir_core`; a test runs
 //! it for every scheme in the registry. [`noise`] compares measured noise with a bound.
 //! [`stateful`] is a scheme with client keys, tickets and state, for testing code around such
-//! schemes. [`device`] multiplies matrices as a GPU does. [`postgres`] runs servers, and [`sockets`]
-//! makes folders for sockets. For tests only: failures panic with the reason.
+//! schemes. [`device`] multiplies matrices as a GPU does. [`postgres`] runs servers, [`proxy`]
+//! records connections, and [`sockets`] makes folders for sockets. For tests only: failures panic with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod conformance;
@@ -12,6 +12,7 @@ pub mod device;
 pub mod noise;
 #[cfg(unix)]
 pub mod postgres;
+pub mod proxy;
 #[cfg(unix)]
 pub mod sockets;
 pub mod stateful;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use papir_store::postgres::Login;
+use papir_store::remote::StoreProxy;
 
 /// Settings of the client registry. Quotas apply to each database separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct PostgresConfig {
     /// `gs://…`, `az://…` or `file:///…`. All services must reach it. If `None`, PostgreSQL stores
     /// them, too.
     pub keys: Option<String>,
+    /// The proxy of connections to this store.
+    pub keys_proxy: Option<StoreProxy>,
 }
 
 impl RegistryConfig {

@@ -44,7 +44,10 @@ impl TestStore {
             ..Login::default()
         };
 
-        let place = PostgresConfig { login, keys: None };
+        let place = PostgresConfig {
+            login,
+            ..PostgresConfig::default()
+        };
         let (store, _) = RegistryPlace::Postgres(place).open().unwrap();
         Self {
             store,

@@ -24,7 +24,10 @@ pub(crate) fn place(address: String) -> PostgresConfig {
         password: Some(PASSWORD.to_owned()),
         ..Login::default()
     };
-    PostgresConfig { login, keys: None }
+    PostgresConfig {
+        login,
+        ..PostgresConfig::default()
+    }
 }
 
 pub(crate) fn registry(place: PostgresConfig) -> RegistryConfig {

@@ -10,9 +10,11 @@ use rustls::ClientConfig;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::{Error, Result};
-use super::login::Login;
+use super::login::{Login, TcpHost};
 use super::pass_file;
 
+/// The port of an address that names none.
+const DEFAULT_PORT: u16 = 5432;
 /// Timeout of a connection attempt to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a connection whose server does not acknowledge is closed.
@@ -55,6 +57,35 @@ pub(crate) fn parse(login: &Login) -> Result<Config> {
     Ok(config)
 }
 
+/// The hosts of an address that are reached over TCP.
+pub(crate) fn hosts(address: &str) -> Vec<TcpHost> {
+    let Ok(config) = address.parse::<Config>() else {
+        return Vec::new();
+    };
+
+    // One port may stand for all hosts.
+    let ports = config.get_ports();
+    let mut hosts = Vec::new();
+    for (index, host) in config.get_hosts().iter().enumerate() {
+        let port = ports.get(index).or(ports.first()).copied();
+        let port = port.unwrap_or(DEFAULT_PORT);
+        if let Host::Tcp(name) = host {
+            hosts.push(TcpHost {
+                name: name.clone(),
+                port,
+            });
+        }
+        // Such an address takes the place of the host's name.
+        if let Some(address) = config.get_hostaddrs().get(index) {
+            hosts.push(TcpHost {
+                name: address.to_string(),
+                port,
+            });
+        }
+    }
+    hosts
+}
+
 /// Refuses an address with a password or without a host.
 fn check(config: &Config) -> Result<()> {
     if config.get_password().is_some() {
@@ -90,7 +121,7 @@ fn password(login: &Login, config: &Config) -> Result<Option<String>> {
         .get_ports()
         .first()
         .copied()
-        .unwrap_or(5432)
+        .unwrap_or(DEFAULT_PORT)
         .to_string();
     let database = config.get_dbname().unwrap_or(user);
     pass_file::find(file, [&host, &port, database, user])
@@ -172,6 +203,26 @@ mod tests {
         };
         assert_eq!(parse(&with).unwrap().get_password(), Some(&b"secret"[..]));
         assert!(!format!("{with:?}").contains("secret"));
+    }
+
+    #[test]
+    fn hosts_over_tcp_are_listed() {
+        let listed = |address: &str| {
+            let hosts = login(address).hosts();
+            let texts = hosts
+                .iter()
+                .map(|host| format!("{} {}", host.name, host.port));
+            texts.collect::<Vec<_>>()
+        };
+
+        assert_eq!(listed("postgres://papir@db/shop"), ["db 5432"]);
+        assert_eq!(listed("postgres://a:1,[::1]:2/shop"), ["a 1", "::1 2"]);
+        assert_eq!(
+            listed("postgres://localhost/shop?hostaddr=10.0.0.1"),
+            ["localhost 5432", "10.0.0.1 5432"]
+        );
+        assert!(listed("postgres://%2Frun%2Fpg/shop").is_empty());
+        assert!(listed("postgres://db:port/shop").is_empty());
     }
 
     #[test]

@@ -18,6 +18,15 @@ pub struct Login {
     pub root_certificates: Option<PathBuf>,
 }
 
+/// A host of an address that is reached over TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpHost {
+    /// Its name or IP address.
+    pub name: String,
+    /// Its port.
+    pub port: u16,
+}
+
 impl Login {
     /// A login at an address, with the password from the variables `PGPASSWORD` or `PGPASSFILE`,
     /// and root certificates from `PGSSLROOTCERT`, which PostgreSQL's own clients read.
@@ -30,6 +39,19 @@ impl Login {
             pass_file: path_in("PGPASSFILE"),
             root_certificates: path_in("PGSSLROOTCERT"),
         }
+    }
+
+    /// The hosts of the address that are reached over TCP. None if it does not parse: the login is
+    /// then refused before a connection is made.
+    #[cfg(feature = "postgres")]
+    pub fn hosts(&self) -> Vec<TcpHost> {
+        super::address::hosts(&self.address)
+    }
+
+    /// None: this build connects to no server.
+    #[cfg(not(feature = "postgres"))]
+    pub fn hosts(&self) -> Vec<TcpHost> {
+        Vec::new()
     }
 
     /// Returns true if `text` is an address of a PostgreSQL server.

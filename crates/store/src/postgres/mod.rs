@@ -26,4 +26,4 @@ mod pass_file;
 pub use connector::Connector;
 #[cfg(feature = "postgres")]
 pub use error::{Error, Result};
-pub use login::Login;
+pub use login::{Login, TcpHost};

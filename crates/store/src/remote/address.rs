@@ -25,15 +25,52 @@ pub(super) fn is_address(text: &str) -> bool {
 /// The error for an address with any other scheme.
 pub(super) const UNKNOWN_SCHEME: &str = "it must start with s3://, gs://, az:// or file:///";
 
-/// Settings of the object store clients: the variables that each cloud's own tools read.
+/// Variables that name proxies. HTTP libraries read them by themselves, and ignore those that they
+/// cannot use.
+const PROXY_VARIABLES: [&str; 6] = [
+    "https_proxy",
+    "HTTPS_PROXY",
+    "http_proxy",
+    "HTTP_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+];
+/// End of the names of the clouds' own variables for a proxy.
+#[cfg_attr(not(feature = "cloud"), allow(dead_code))]
+pub(super) const PROXY_URL: &str = "_PROXY_URL";
+
+/// Settings of the object store clients: the variables that each cloud's own tools read, and the
+/// proxy.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "cloud"), allow(dead_code))]
 pub struct Settings {
-    #[cfg_attr(not(feature = "cloud"), allow(dead_code))]
     pub(super) variables: Vec<(String, String)>,
+    /// The proxy; `None` for the one of the variables, if any.
+    pub(super) proxy: Option<StoreProxy>,
+    /// The name of a variable for a proxy, of which nothing was chosen.
+    pub(super) unchosen: Option<String>,
+}
+
+/// The proxy of connections to object stores. A cloud's own variable, such as `AWS_PROXY_URL`,
+/// overrides it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StoreProxy {
+    /// Direct connections.
+    #[default]
+    Direct,
+    /// Through a proxy.
+    Through {
+        /// Its address. `socks5h` resolves the names of hosts at the proxy.
+        url: String,
+        /// Hosts that are reached directly, in the form of `NO_PROXY`.
+        exclusions: String,
+    },
 }
 
 impl Settings {
-    /// Reads the variables `AWS_…`, `GOOGLE_…` and `AZURE_…` of this process.
+    /// Reads the variables `AWS_…`, `GOOGLE_…` and `AZURE_…` of this process. If another variable
+    /// names a proxy, choose one by [`Settings::with_proxy`]: until then stores are refused, since
+    /// the proxy would be passed by.
     pub fn from_environment() -> Self {
         let text = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -43,11 +80,24 @@ impl Settings {
 
     /// Settings from variables. Variables of other programs and empty ones are ignored.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let variables = variables
-            .into_iter()
-            .filter(|(name, value)| is_of_cloud(name) && !value.is_empty())
-            .collect();
-        Self { variables }
+        let mut settings = Self::default();
+        for (name, value) in variables {
+            if is_of_cloud(&name) && !value.is_empty() {
+                settings.variables.push((name, value));
+            } else if PROXY_VARIABLES.contains(&name.as_str()) && !value.is_empty() {
+                settings.unchosen = Some(name);
+            }
+        }
+        settings
+    }
+
+    /// The same settings with this proxy.
+    #[must_use]
+    pub fn with_proxy(self, proxy: StoreProxy) -> Self {
+        Self {
+            proxy: Some(proxy),
+            ..self
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use object_store::path::Path as Key;
 use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
 use papir_tls::{RootList, RootSource};
 
-use super::address::{Kind, SCHEMES, Settings, UNKNOWN_SCHEME, is_address};
+use super::address::{Kind, PROXY_URL, SCHEMES, Settings, StoreProxy, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
 use crate::error::{Error, Result};
 
@@ -128,6 +128,9 @@ impl Location {
             return Ok(Arc::clone(store));
         }
 
+        if self.kind != Kind::Folder {
+            self.check_proxy()?;
+        }
         // Before a client is built: it looks for the provider of the process.
         install_tls();
         let store = match self.kind {
@@ -145,9 +148,53 @@ impl Location {
         })
     }
 
+    /// Returns whether the cloud's own variables name a proxy.
+    fn has_own_proxy(&self) -> bool {
+        let cloud = match self.kind {
+            Kind::S3 => "AWS",
+            Kind::Google => "GOOGLE",
+            Kind::Azure => "AZURE",
+            Kind::Folder => return false,
+        };
+        let name = format!("{cloud}{PROXY_URL}");
+        let mut variables = self.settings.variables.iter();
+        variables.any(|(known, _)| known.eq_ignore_ascii_case(&name))
+    }
+
+    /// Refuses a store if a variable names a proxy and nothing was chosen.
+    fn check_proxy(&self) -> Result<()> {
+        match (&self.settings.unchosen, &self.settings.proxy) {
+            (Some(name), None) if !self.has_own_proxy() => Err(RemoteError::Settings {
+                url: self.to_string(),
+                source: format!("{name} is set, and no proxy was chosen").into(),
+            }
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Options of the client, with the proxy.
+    fn client(&self) -> object_store::Result<ClientOptions> {
+        let options = client()?;
+        // Exclusions set here would hold for the cloud's own proxy, too.
+        if self.has_own_proxy() {
+            return Ok(options);
+        }
+
+        Ok(match &self.settings.proxy {
+            Some(StoreProxy::Through { url, exclusions }) => {
+                options.with_proxy_url(url).with_proxy_excludes(exclusions)
+            }
+            // There is no option for no proxy, and without one the variables of the process count.
+            Some(StoreProxy::Direct) | None => options
+                .with_proxy_url("http://127.0.0.1:9")
+                .with_proxy_excludes("*"),
+        })
+    }
+
     fn s3(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let mut builder = AmazonS3Builder::new()
-            .with_client_options(client()?)
+            .with_client_options(self.client()?)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -160,7 +207,7 @@ impl Location {
 
     fn google(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let mut builder = GoogleCloudStorageBuilder::new()
-            .with_client_options(client()?)
+            .with_client_options(self.client()?)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -172,7 +219,7 @@ impl Location {
 
     fn azure(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let mut builder = MicrosoftAzureBuilder::new()
-            .with_client_options(client()?)
+            .with_client_options(self.client()?)
             .with_retry(retry());
         for (key, value) in known(&self.settings) {
             builder = builder.with_config(key, value);
@@ -231,11 +278,20 @@ impl fmt::Debug for Location {
 }
 
 /// The settings whose names parse as `K`. The others are not for this store.
-fn known<K: std::str::FromStr>(settings: &Settings) -> impl Iterator<Item = (K, &str)> {
-    settings
-        .variables
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value.as_str())))
+fn known<K: std::str::FromStr>(settings: &Settings) -> impl Iterator<Item = (K, String)> {
+    settings.variables.iter().filter_map(|(name, value)| {
+        let key = name.to_ascii_lowercase().parse().ok()?;
+        Some((key, at_the_proxy(name, value)))
+    })
+}
+
+/// The value of a setting. The names of hosts are resolved by a proxy, also by one whose address
+/// leaves that open.
+fn at_the_proxy(name: &str, value: &str) -> String {
+    match value.strip_prefix("socks5://") {
+        Some(rest) if name.to_ascii_uppercase().ends_with(PROXY_URL) => format!("socks5h://{rest}"),
+        _ => value.to_owned(),
+    }
 }
 
 /// Returns whether `name` can name a bucket or a container.

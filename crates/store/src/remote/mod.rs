@@ -53,7 +53,7 @@ mod unavailable;
 #[cfg(all(test, feature = "cloud"))]
 mod tests;
 
-pub use address::Settings;
+pub use address::{Settings, StoreProxy};
 pub use error::RemoteError;
 #[cfg(feature = "cloud")]
 pub use folder::Folder;

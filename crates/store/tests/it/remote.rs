@@ -7,10 +7,11 @@ use crate::common::{by_key, folder, fresh, keyed, rng, run, source};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use papir_checkpoint::{Kind, SigningKey};
 use papir_core::NoProgress;
-use papir_store::remote::{Location, Mirror, PushOptions, Settings, pull, push};
+use papir_store::remote::{Location, Mirror, PushOptions, Settings, StoreProxy, pull, push};
 use papir_store::{
     BuildOptions, MergeOptions, Sign, Snapshot, UpdateOptions, merge, update, update_delta,
 };
+use papir_testkit::proxy::RecordingProxy;
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 
@@ -118,6 +119,11 @@ impl S3 {
     }
 
     fn location(&self, url: &str, secret: &str) -> Location {
+        Location::parse(url, Some("small.pir"), self.settings(secret)).unwrap()
+    }
+
+    /// Settings of variables, among which none names a proxy.
+    fn settings(&self, secret: &str) -> Settings {
         let endpoint = format!("http://{}", self.address);
         let variables = [
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
@@ -125,13 +131,8 @@ impl S3 {
             ("AWS_REGION", "us-east-1"),
             ("AWS_ACCESS_KEY_ID", "id"),
             ("AWS_SECRET_ACCESS_KEY", secret),
-            // A proxy that is set takes the place of the environment's, and this machine is excluded from it.
-            ("AWS_PROXY_URL", "http://127.0.0.1:9"),
-            ("AWS_PROXY_EXCLUDES", "127.0.0.1"),
         ];
-        let settings =
-            Settings::of(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Location::parse(url, Some("small.pir"), settings).unwrap()
+        Settings::of(variables.map(|(name, value)| (name.to_owned(), value.to_owned())))
     }
 }
 
@@ -291,4 +292,71 @@ fn a_pulled_file_keeps_its_readers() {
         std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777,
         0o600
     );
+}
+
+/// Fetches the manifest of a snapshot.
+fn listed(settings: Settings) -> papir_store::Result<()> {
+    let location = Location::parse("s3://data/small.pir", None, settings)?;
+    papir_store::remote::manifest(&location).map(drop)
+}
+
+#[test]
+fn stores_are_reached_through_the_proxy_or_not_at_all() {
+    let folder = folder();
+    let s3 = S3::start();
+    let location = s3.location("s3://data/small.pir", "secret");
+    push(
+        &snapshot(folder.path(), "old"),
+        &location,
+        SMALL,
+        &NoProgress,
+    )
+    .unwrap();
+
+    let proxy = RecordingProxy::to(s3.address);
+    let at_the_proxy = |exclusions: &str| StoreProxy::Through {
+        url: format!("socks5h://{}", proxy.address),
+        exclusions: exclusions.to_owned(),
+    };
+    // At an address that the proxy alone knows.
+    let hidden = |more: &[(&str, &str)]| {
+        let mut variables = vec![
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_ENDPOINT_URL", "http://papir.invalid:9000"),
+        ];
+        variables.extend(more);
+        Settings::of(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        )
+    };
+    let asked = ["socks5 papir.invalid:9000"];
+
+    listed(hidden(&[]).with_proxy(at_the_proxy(""))).unwrap();
+    assert_eq!(proxy.take(), asked);
+
+    // The cloud's own variable, with names resolved at the proxy.
+    let own = format!("socks5://{}", proxy.address);
+    listed(hidden(&[
+        ("AWS_PROXY_URL", &own),
+        ("ALL_PROXY", "http://p"),
+    ]))
+    .unwrap();
+    assert_eq!(proxy.take(), asked);
+
+    // Excluded hosts are reached directly.
+    listed(s3.settings("secret").with_proxy(at_the_proxy("127.0.0.1"))).unwrap();
+    listed(s3.settings("secret").with_proxy(StoreProxy::Direct)).unwrap();
+    assert_eq!(proxy.take(), [""; 0]);
+
+    for variable in ["ALL_PROXY", "https_proxy"] {
+        let error = listed(hidden(&[(variable, &own)])).unwrap_err();
+        assert_eq!(error.code(), "settings");
+        assert!(error.to_string().contains(variable), "{error}");
+    }
+    assert_eq!(proxy.take(), [""; 0]);
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use papir_store::remote::{Folder, Settings};
+use papir_store::remote::{Folder, Settings, StoreProxy};
 use postgres::Transaction;
 
 use super::sessions::Sessions;
@@ -31,7 +31,7 @@ pub(in crate::clients) struct SharedKeys {
 impl SharedKeys {
     pub(in crate::clients) fn open(shared: &Shared, place: &PostgresConfig) -> Result<Self> {
         let folder = match &place.keys {
-            Some(url) => Some(open_folder(url)?),
+            Some(url) => Some(open_folder(url, place.keys_proxy.as_ref())?),
             None => None,
         };
         Ok(Self {
@@ -205,8 +205,12 @@ impl KeyStorage for SharedKeys {
 }
 
 /// The folder at an address in an object store.
-fn open_folder(url: &str) -> Result<Folder> {
-    Folder::parse(url, "client-keys", Settings::from_environment()).map_err(folder_failed)
+fn open_folder(url: &str, proxy: Option<&StoreProxy>) -> Result<Folder> {
+    let mut settings = Settings::from_environment();
+    if let Some(proxy) = proxy {
+        settings = settings.with_proxy(proxy.clone());
+    }
+    Folder::parse(url, "client-keys", settings).map_err(folder_failed)
 }
 
 /// Failure of the object store.
