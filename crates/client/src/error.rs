@@ -48,6 +48,14 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// A proxy that applies to the connection and cannot be used. Nothing was sent.
+    #[error("{name}: bad proxy: {reason}")]
+    BadProxy {
+        /// The environment's variable that names the proxy, or words for the option.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
     /// The connection failed.
     #[error("{url}: {source}")]
     Transport {
@@ -248,6 +256,14 @@ pub enum FinalFailure {
         /// Set if the client presented none.
         missing: bool,
     },
+    /// The proxy asks for a login, or refuses it.
+    #[error("the proxy {proxy} {reason}")]
+    ProxyLogin {
+        /// Its address, and the variable or option that names it.
+        proxy: String,
+        /// The reason.
+        reason: &'static str,
+    },
     /// The port of an `https` address does not use TLS.
     #[error("this port does not use TLS: try {instead}")]
     NoTls {
@@ -336,6 +352,7 @@ impl Error {
             Self::TokenInClear { .. } => "token_in_clear",
             Self::BadCa { .. } => "bad_ca",
             Self::BadIdentity { .. } => "bad_identity",
+            Self::BadProxy { .. } => "bad_proxy",
 
             Self::Transport { .. } => "transport",
             Self::Http { code, .. } => code,

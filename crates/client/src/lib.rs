@@ -59,6 +59,7 @@ pub use transport::{
     identity::Identity,
     options::Options,
     pinned::{Pins, pins, remove_pins},
+    proxy::{ChosenProxy, ProxyAddress, ProxySetting, SharedProxy},
 };
 
 /// Private set intersection.

@@ -68,7 +68,7 @@ pub fn client_keys(name: &str, id: &str) -> String {
 }
 
 /// Percent-encodes every byte except ASCII letters, digits and `-._`.
-fn escape(name: &str) -> String {
+pub fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {

@@ -1,21 +1,33 @@
 //! The HTTP client: timeouts, trusted certificates, proxies, and sockets.
 
 use reqwest::redirect::Policy;
-use reqwest::{Client, retry};
+use reqwest::{Client, Proxy, retry};
 
 use super::certificate_request::CertificateRequest;
 use crate::core::Address;
 use crate::error::{Error, Result};
 use crate::transport::options::Options;
+use crate::transport::proxy::ChosenProxy;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, USER_AGENT, tls};
 
+/// An HTTP client for one service.
+#[derive(Clone)]
+pub(super) struct ProxiedClient {
+    pub(super) client: Client,
+    /// Observes the service's requests for a certificate.
+    pub(super) certificate: CertificateRequest,
+    /// The proxy of all connections; `None` if they are direct.
+    pub(super) proxy: Option<ChosenProxy>,
+}
+
 /// A client for one service. With `options.ca` it trusts the root certificates in that file instead
-/// of those that the user's environment trusts. Also returns an observer of the service's requests for a certificate.
-pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, CertificateRequest)> {
+/// of those that the user's environment trusts.
+pub(super) fn client(address: &Address, options: &Options) -> Result<ProxiedClient> {
+    let proxy = options.proxy.for_address(address)?;
     let mut tls = tls::config(address, options, Presented::default())?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let request = CertificateRequest::observe(&mut tls);
+    let certificate = CertificateRequest::observe(&mut tls);
 
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)
@@ -29,10 +41,11 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, Ce
         .no_gzip()
         .no_brotli()
         .no_zstd()
-        .no_deflate();
-    if address.is_local() {
-        // A proxy from the environment must not carry local traffic to another machine.
-        builder = builder.no_proxy();
+        .no_deflate()
+        // reqwest ignores variables that it cannot use, and connects directly.
+        .no_proxy();
+    if let Some(chosen) = &proxy {
+        builder = builder.proxy(of_reqwest(chosen)?);
     }
     #[cfg(unix)]
     if let Some(socket) = address.socket() {
@@ -43,5 +56,14 @@ pub(super) fn client(address: &Address, options: &Options) -> Result<(Client, Ce
         url: address.base().to_owned(),
         source: Box::new(error),
     })?;
-    Ok((client, request))
+    Ok(ProxiedClient {
+        client,
+        certificate,
+        proxy,
+    })
+}
+
+/// The proxy as reqwest's. It resolves the names of hosts.
+fn of_reqwest(chosen: &ChosenProxy) -> Result<Proxy> {
+    Proxy::all(chosen.address.url()).map_err(|error| chosen.unusable(error.without_url()))
 }

@@ -6,19 +6,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use papir_protocol::header;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Client, Method, Url};
+use reqwest::{Method, Url};
 use tokio::time::{sleep, timeout};
 
-use super::certificate_request::CertificateRequest;
 use super::failures::{failure, timed_out};
 use super::gate::Gate;
-use super::http;
+use super::http::{self, ProxiedClient};
 use super::in_place::unblocked;
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
 use crate::state::ClientState;
 use crate::transport::READ_TIMEOUT;
 use crate::transport::options::Options;
+use crate::transport::proxy::failures::through;
 
 /// Slowest upload, in bytes per second: a service refuses slower ones.
 const SLOWEST_UPLOAD: u64 = 4 << 10;
@@ -26,8 +26,7 @@ const SLOWEST_UPLOAD: u64 = 4 << 10;
 /// Runs tasks. Clones are cheap and share connections.
 #[derive(Clone)]
 pub(super) struct Transport {
-    client: Client,
-    certificate: CertificateRequest,
+    http: ProxiedClient,
     base: Arc<str>,
     state: ClientState,
 }
@@ -35,10 +34,8 @@ pub(super) struct Transport {
 impl Transport {
     /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
-        let (client, certificate) = http::client(address, options)?;
         Ok(Self {
-            client,
-            certificate,
+            http: http::client(address, options)?,
             base: address.base().into(),
             state: options.client_state(),
         })
@@ -74,19 +71,25 @@ impl Transport {
     async fn send(&self, request: Request) -> Result<Response, Failure> {
         let sent = timeout(
             response_timeout(&request),
-            self.client.execute(self.encode(&request)?),
+            self.http.client.execute(self.encode(&request)?),
         )
         .await;
 
         // The HTTP library may lose a request that it takes while the service refuses the
         // certificate.
-        let received = sent.map_err(|_| self.certificate.explain(timed_out("response")))?;
+        let received = sent.map_err(|_| self.explain(timed_out("response")))?;
         self.receive(&request, received.map_err(|error| self.failure(error))?)
             .await
     }
 
     fn failure(&self, error: reqwest::Error) -> Failure {
-        self.certificate.explain(failure(error, &self.base))
+        self.explain(failure(error, &self.base))
+    }
+
+    /// Adds the certificate that the service asked for, or the proxy.
+    fn explain(&self, failure: Failure) -> Failure {
+        let failure = self.http.certificate.explain(failure);
+        through(self.http.proxy.as_ref(), failure)
     }
 
     fn encode(&self, request: &Request) -> Result<reqwest::Request, Failure> {
@@ -114,7 +117,7 @@ impl Transport {
         request: &Request,
         received: reqwest::Response,
     ) -> Result<Response, Failure> {
-        self.certificate.satisfied();
+        self.http.certificate.satisfied();
         let headers = received.headers().iter();
         let headers: Vec<(String, String)> = headers
             .filter_map(|(name, value)| {

@@ -1,20 +1,42 @@
 //! The HTTP client: timeouts, trusted certificates, proxies.
 
-use ureq::Agent;
 use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
+use ureq::unversioned::transport::{
+    ConnectProxyConnector, Connector, SocksConnector, TcpConnector,
+};
+use ureq::{Agent, Proxy};
 
+use super::failures;
 use super::tls::TlsConnector;
-use crate::core::Address;
+use crate::core::{Address, Failure};
 use crate::error::Result;
 use crate::transport::options::Options;
+use crate::transport::proxy::ChosenProxy;
+use crate::transport::proxy::failures::through;
 use crate::transport::verifier::Presented;
 use crate::transport::{CONNECT_TIMEOUT, READ_TIMEOUT, USER_AGENT, tls};
 
+/// An HTTP client for one service.
+#[derive(Clone)]
+pub(super) struct HttpAgent {
+    pub(super) agent: Agent,
+    /// The service's address, for errors.
+    base: String,
+    /// The proxy of all connections; `None` if they are direct.
+    proxy: Option<ChosenProxy>,
+}
+
+impl HttpAgent {
+    /// Converts an error of a request.
+    pub(super) fn failure(&self, error: ureq::Error) -> Failure {
+        through(self.proxy.as_ref(), failures::failure(error, &self.base))
+    }
+}
+
 /// An agent for one service. With `options.ca` it trusts the root certificates in that file instead
 /// of those that the user's environment trusts.
-pub(super) fn new(address: &Address, options: &Options) -> Result<Agent> {
+pub(super) fn new(address: &Address, options: &Options) -> Result<HttpAgent> {
     observed(address, options, Presented::default())
 }
 
@@ -23,21 +45,30 @@ pub(super) fn observed(
     address: &Address,
     options: &Options,
     presented: Presented,
-) -> Result<Agent> {
-    let mut config = Agent::config_builder()
+) -> Result<HttpAgent> {
+    let proxy = options.proxy.for_address(address)?;
+    let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .user_agent(USER_AGENT)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_per_read(Some(READ_TIMEOUT))
-        .timeout_per_write(Some(READ_TIMEOUT));
-    if address.is_local() {
-        // A proxy from the environment must not carry local traffic to another machine.
-        config = config.proxy(None);
-    }
+        .timeout_per_write(Some(READ_TIMEOUT))
+        // Also without a proxy: ureq ignores variables that it cannot use, and connects directly.
+        .proxy(proxy.as_ref().map(of_ureq).transpose()?)
+        .build();
 
     let tls = TlsConnector::new(tls::config(address, options, presented)?);
-    Ok(connect(config.build(), address, tls))
+    Ok(HttpAgent {
+        agent: connect(config, address, tls),
+        base: address.base().to_owned(),
+        proxy,
+    })
+}
+
+/// The proxy as ureq's. It resolves the names of hosts.
+fn of_ureq(proxy: &ChosenProxy) -> Result<Proxy> {
+    Proxy::new(&proxy.address.url()).map_err(|error| proxy.unusable(error))
 }
 
 #[cfg(unix)]
@@ -57,6 +88,7 @@ fn connect(config: Config, _: &Address, tls: TlsConnector) -> Agent {
 fn over_tcp(config: Config, tls: TlsConnector) -> Agent {
     let chain =
         ().chain(ConnectProxyConnector::default())
+            .chain(SocksConnector::default())
             .chain(TcpConnector::default())
             .chain(tls);
     Agent::with_parts(config, chain, DefaultResolver::default())

@@ -4,7 +4,6 @@ use papir_protocol::path;
 use papir_tls::RootSource;
 
 use super::agent;
-use super::failures::failure;
 use crate::error::{Error, Result};
 use crate::transport::certificate::CertificateSummary;
 use crate::transport::options::Options;
@@ -37,12 +36,13 @@ pub fn probe(url: &str, options: &Options) -> Result<Probe> {
     let service = options.service(url)?;
     let address = service.address();
     let presented = Presented::default();
-    let agent = agent::observed(address, &options, presented.clone())?;
+    let http = agent::observed(address, &options, presented.clone())?;
 
     let ready = address.url(path::READY);
-    let response = agent.get(&ready).call().map_err(|error| Error::Transport {
+    let response = http.agent.get(&ready).call();
+    let response = response.map_err(|error| Error::Transport {
         url: ready,
-        source: failure(error, address.base()),
+        source: http.failure(error),
     })?;
 
     let date = response

@@ -4,12 +4,10 @@ use std::io::Read;
 use std::thread::sleep;
 
 use papir_protocol::header;
-use ureq::Agent;
 use ureq::Body;
 use ureq::http;
 
-use super::agent;
-use super::failures::failure;
+use super::agent::{self, HttpAgent};
 use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
 use crate::state::ClientState;
@@ -18,7 +16,7 @@ use crate::transport::options::Options;
 /// Runs tasks. Clones are cheap and share connections.
 #[derive(Clone)]
 pub(super) struct Transport {
-    agent: Agent,
+    http: HttpAgent,
     base: String,
     state: ClientState,
 }
@@ -26,9 +24,8 @@ pub(super) struct Transport {
 impl Transport {
     /// A transport to the service at `address`. Connects at the first request.
     pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
-        let agent = agent::new(address, options)?;
         Ok(Self {
-            agent,
+            http: agent::new(address, options)?,
             base: address.base().to_owned(),
             state: options.client_state(),
         })
@@ -59,14 +56,13 @@ impl Transport {
             builder = builder.header(header.name, header.value.as_str());
         }
 
+        let agent = &self.http.agent;
         // An empty body and no body differ: only the former sends `content-length: 0`.
         let response = match &request.body {
-            Some(body) => self
-                .agent
-                .run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
-            None => self.agent.run(builder.body(()).map_err(ureq::Error::from)?),
+            Some(body) => agent.run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
+            None => agent.run(builder.body(()).map_err(ureq::Error::from)?),
         };
-        let response = response.map_err(|error| failure(error, &self.base))?;
+        let response = response.map_err(|error| self.http.failure(error))?;
         Ok(receive(&request, response))
     }
 }

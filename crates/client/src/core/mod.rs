@@ -62,6 +62,8 @@ mod store;
 mod task;
 
 pub use address::Address;
+#[cfg(feature = "transport")]
+pub(crate) use address::{Endpoint, is_loopback};
 pub use costs::Costs;
 pub use logs::{ShownLog, fetch_log};
 pub use operator::{RegisteredClients, detail, ready};

@@ -5,6 +5,7 @@
 //! | `options`, `platform` | options of a connection; clock and randomness |
 //! | `tls`, `verifier`, `certificate` | trusted certificates, and the one that a server presents |
 //! | `identity` | the client's own certificate |
+//! | `proxy` | the proxy that carries connections |
 //! | `failures` | failures that no retry resolves |
 //! | `pinned` | pins, shown and removed by the user |
 
@@ -14,6 +15,7 @@ pub(crate) mod identity;
 pub(crate) mod options;
 pub(crate) mod pinned;
 mod platform;
+pub(crate) mod proxy;
 pub(crate) mod tls;
 pub(crate) mod verifier;
 

@@ -9,6 +9,7 @@ use papir_lookup::Root;
 
 use super::identity::Identity;
 use super::platform::Native;
+use super::proxy::ProxySetting;
 use crate::core::{
     CheckpointSettings, DownloadLimit, Freshness, Pin, Rotation, Schemes, Service, Settings, Token,
     Watcher,
@@ -43,6 +44,8 @@ pub struct Options {
     pub ca: Option<PathBuf>,
     /// The client's certificate and key, for a service that asks for one.
     pub identity: Option<Identity>,
+    /// The proxy that carries the connections; by default the one of the environment's variables.
+    pub proxy: ProxySetting,
     /// The directory of client state; `None` for [`crate::default_state_directory`]. It holds the
     /// state of registered clients, pins, and copies of public parts.
     pub state: Option<PathBuf>,
@@ -81,6 +84,12 @@ impl Options {
             database: database.map(str::to_owned),
             ..Self::default()
         }
+    }
+
+    /// The same options with this proxy.
+    #[must_use]
+    pub fn proxy(self, proxy: ProxySetting) -> Self {
+        Self { proxy, ..self }
     }
 
     /// The service at an address.

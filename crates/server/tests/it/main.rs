@@ -25,6 +25,7 @@ mod on_device;
 mod openapi;
 mod pressure;
 mod protocol;
+mod proxies;
 mod readiness;
 mod refusals;
 mod registry;

@@ -1,0 +1,209 @@
+//! Addresses of proxies.
+
+use std::fmt;
+use std::str::FromStr;
+
+use papir_protocol::path::{escape, unescape};
+
+use crate::core::Endpoint;
+use crate::error::{Error, Result};
+
+/// Longest name and longest password of SOCKS5 (RFC 1929), in bytes.
+const MAX_LOGIN_BYTES: usize = 255;
+
+/// The source of a proxy that an option names.
+pub(super) const OPTION: &str = "the option for a proxy";
+
+/// The address of a proxy: `http`, `https` or `socks5`, host, port, and optionally name and
+/// password. Its login is never printed.
+///
+/// `socks5` and `socks5h` are the same: the proxy resolves the names of hosts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyAddress {
+    kind: ProxyKind,
+    /// With the brackets of an IPv6 address.
+    host: String,
+    port: u16,
+    /// Name and password with percent signs, as in an address.
+    login: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProxyKind {
+    Http,
+    Https,
+    Socks5,
+}
+
+impl ProxyKind {
+    fn of_scheme(scheme: &str) -> Option<Self> {
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" => Some(Self::Http),
+            "https" => Some(Self::Https),
+            "socks5" | "socks5h" => Some(Self::Socks5),
+            _ => None,
+        }
+    }
+
+    /// The scheme that HTTP clients read as names resolved by the proxy.
+    fn scheme(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Socks5 => "socks5h",
+        }
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Socks5 => 1080,
+        }
+    }
+}
+
+impl ProxyAddress {
+    /// The whole address, with its login: `scheme://name:password@host:port`.
+    pub fn url(&self) -> String {
+        let scheme = self.kind.scheme();
+        let at = self.login.as_ref().map(|login| format!("{login}@"));
+        format!(
+            "{scheme}://{}{}:{}",
+            at.unwrap_or_default(),
+            self.host,
+            self.port
+        )
+    }
+
+    /// Returns whether it has a login.
+    pub(crate) fn has_login(&self) -> bool {
+        self.login.is_some()
+    }
+}
+
+impl FromStr for ProxyAddress {
+    type Err = Error;
+
+    /// Parses `scheme://[name:password@]host[:port]`. Without a scheme it is `http`.
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text).map_err(|reason| Error::BadProxy {
+            name: OPTION.to_owned(),
+            reason,
+        })
+    }
+}
+
+/// The reason is written without the text, which may have a password.
+fn parse(text: &str) -> Result<ProxyAddress, String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let kind = ProxyKind::of_scheme(scheme).ok_or_else(|| unknown_scheme(scheme))?;
+
+    let place = rest.strip_suffix('/').unwrap_or(rest);
+    if place.contains(['/', '?', '#', '\\']) || !place.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("it has a path, white space or a character that is not ASCII".to_owned());
+    }
+
+    let endpoint = Endpoint::parse(place)?;
+    let login = match place.rsplit_once('@') {
+        Some((login, _)) => Some(check_login(kind, login)?),
+        None => None,
+    };
+    Ok(ProxyAddress {
+        kind,
+        host: host(endpoint.host)?,
+        port: endpoint.port.unwrap_or(kind.default_port()),
+        login,
+    })
+}
+
+/// The reason for an unknown scheme. A text of another form is not shown: it may have a password.
+fn unknown_scheme(scheme: &str) -> String {
+    let expected = "expected http, https, socks5 or socks5h";
+    if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        format!("its scheme is `{scheme}`: {expected}")
+    } else {
+        format!("it has no valid scheme: {expected}")
+    }
+}
+
+/// The host as in an address: a name, or an IP address.
+fn host(text: &str) -> Result<String, &'static str> {
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Ok(format!("[{text}]"));
+    }
+
+    let named = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    if named {
+        Ok(text.to_owned())
+    } else {
+        Err("its host is neither a name nor an address")
+    }
+}
+
+/// Checks `name:password` and encodes it again. HTTP also has names without a password.
+fn check_login(kind: ProxyKind, login: &str) -> Result<String, &'static str> {
+    let (name, password) = login.split_once(':').unwrap_or((login, ""));
+    let name = unescape(name).ok_or("the name of its login is not percent-encoded")?;
+    let password = unescape(password).ok_or("the password of its login is not percent-encoded")?;
+    if name.is_empty() {
+        return Err("the name of its login is empty");
+    }
+
+    match kind {
+        ProxyKind::Socks5 if password.is_empty() => {
+            return Err("its login has no password: expected name:password@");
+        }
+        ProxyKind::Socks5 if name.len().max(password.len()) > MAX_LOGIN_BYTES => {
+            return Err("its login is too long: expected at most 255 bytes of each");
+        }
+        // HTTP separates name and password by the first colon.
+        ProxyKind::Http | ProxyKind::Https if name.contains(':') => {
+            return Err("the name of its login has a colon");
+        }
+        _ => {}
+    }
+    Ok(format!("{}:{}", escape(&name), escape(&password)))
+}
+
+impl fmt::Display for ProxyAddress {
+    /// The address without its login.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.kind.scheme();
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+impl fmt::Debug for ProxyAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProxyAddress({self})")
+    }
+}
+
+/// The proxy that applies to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenProxy {
+    /// Its address.
+    pub address: ProxyAddress,
+    /// The variable that names it, or words for the option.
+    pub source: &'static str,
+}
+
+impl ChosenProxy {
+    /// The error for a proxy that the HTTP library refuses.
+    pub(crate) fn unusable(&self, error: impl fmt::Display) -> Error {
+        Error::BadProxy {
+            name: self.source.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for ChosenProxy {
+    /// The address without its login, and its source.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.address, self.source)
+    }
+}

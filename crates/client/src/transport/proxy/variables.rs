@@ -1,0 +1,126 @@
+//! The variables of the environment that name proxies.
+
+use std::ffi::OsString;
+
+use super::address::ChosenProxy;
+use crate::error::{Error, Result};
+
+/// Variables for `https`. Of two that are set, the first counts.
+const FOR_HTTPS: [&str; 2] = ["https_proxy", "HTTPS_PROXY"];
+/// Variables for `http`.
+const FOR_HTTP: [&str; 2] = ["http_proxy", "HTTP_PROXY"];
+/// Variables for every protocol without a variable of its own.
+const FOR_ALL: [&str; 2] = ["all_proxy", "ALL_PROXY"];
+/// Variables with the hosts that are reached directly.
+const EXCLUSIONS: [&str; 2] = ["no_proxy", "NO_PROXY"];
+/// Set for programs that a web server starts by CGI.
+const CGI: &str = "REQUEST_METHOD";
+
+/// The protocol of connections, which selects the variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProxiedProtocol {
+    Http,
+    Https,
+    Other,
+}
+
+impl ProxiedProtocol {
+    pub(super) fn of_http(https: bool) -> Self {
+        if https { Self::Https } else { Self::Http }
+    }
+}
+
+/// The variables of an environment that choose a proxy.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Variables(Vec<SetVariable>);
+
+#[derive(Clone, Debug)]
+struct SetVariable {
+    name: &'static str,
+    value: OsString,
+}
+
+/// A variable that names a proxy.
+pub(super) struct Variable<'a> {
+    pub(super) name: &'static str,
+    value: &'a str,
+}
+
+impl Variable<'_> {
+    /// The proxy that it names.
+    pub(super) fn proxy(&self) -> Result<ChosenProxy> {
+        let address = self.value.parse().map_err(|error| match error {
+            Error::BadProxy { reason, .. } => bad(self.name, reason),
+            other => other,
+        })?;
+        Ok(ChosenProxy {
+            address,
+            source: self.name,
+        })
+    }
+}
+
+impl Variables {
+    /// The variables of this process.
+    pub(super) fn of_process() -> Self {
+        Self::read(|name| std::env::var_os(name))
+    }
+
+    /// The variables that `value` returns for their names. Empty ones count as not set.
+    pub(super) fn read(value: impl Fn(&str) -> Option<OsString>) -> Self {
+        let names = [FOR_HTTPS, FOR_HTTP, FOR_ALL, EXCLUSIONS];
+        let set = names.into_iter().flatten().chain([CGI]).filter_map(|name| {
+            let value = value(name).filter(|value| !value.is_empty())?;
+            Some(SetVariable { name, value })
+        });
+        Self(set.collect())
+    }
+
+    /// The first variable that names a proxy for this protocol, whatever the host.
+    pub(super) fn first(&self, protocol: ProxiedProtocol) -> Result<Option<Variable<'_>>> {
+        let own: &[&str] = match protocol {
+            ProxiedProtocol::Https => &FOR_HTTPS,
+            // A request to a CGI program sets HTTP_PROXY by its header `Proxy`.
+            ProxiedProtocol::Http if self.find(CGI).is_some() => &FOR_HTTP[..1],
+            ProxiedProtocol::Http => &FOR_HTTP,
+            ProxiedProtocol::Other => &[],
+        };
+
+        let mut names = own.iter().chain(&FOR_ALL);
+        let Some(setting) = names.find_map(|name| self.find(name)) else {
+            return Ok(None);
+        };
+        match setting.value.to_str() {
+            Some(value) => Ok(Some(Variable {
+                name: setting.name,
+                value,
+            })),
+            None => Err(bad(setting.name, "it is not UTF-8".to_owned())),
+        }
+    }
+
+    /// The hosts that are reached directly. A text that is not UTF-8 excludes none.
+    pub(super) fn exclusions(&self) -> &str {
+        EXCLUSIONS
+            .iter()
+            .find_map(|name| self.find(name))
+            .and_then(|setting| setting.value.to_str())
+            .unwrap_or_default()
+    }
+
+    /// These hosts and this machine.
+    pub(super) fn exclusions_with_this_machine(&self) -> String {
+        format!("localhost,127.0.0.0/8,::1,{}", self.exclusions())
+    }
+
+    fn find(&self, name: &str) -> Option<&SetVariable> {
+        self.0.iter().find(|setting| setting.name == name)
+    }
+}
+
+fn bad(name: &str, reason: String) -> Error {
+    Error::BadProxy {
+        name: name.to_owned(),
+        reason,
+    }
+}
