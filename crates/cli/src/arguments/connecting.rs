@@ -5,10 +5,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use papir_client::{DownloadLimit, FinalFailure, Identity, Options, Pin, Token};
+use papir_client::{DownloadLimit, FinalFailure, Identity, Options, Pin, ProxySetting, Token};
 use papir_plan::units::parse_bytes;
 use zeroize::Zeroizing;
 
+use crate::arguments::proxy::ProxyArguments;
 use crate::failure::Failure;
 
 /// The environment variable that holds the token if no file is given.
@@ -38,6 +39,8 @@ pub(crate) struct Connecting {
     /// The certificate's private key in PEM.
     #[arg(long, value_name = "FILE", global = true, requires = "client_cert")]
     client_key: Option<PathBuf>,
+    #[command(flatten)]
+    proxy: ProxyArguments,
     /// Largest download of a public part or a set's filter, whose length the service chooses
     /// [default: 1GiB].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, global = true)]
@@ -70,11 +73,17 @@ impl Connecting {
             insecure_http: self.insecure_http,
             ca: self.ca.clone(),
             identity: self.identity(),
+            proxy: self.proxy.setting(),
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
             ..Options::default()
         })
+    }
+
+    /// The chosen proxy.
+    pub(crate) fn proxy(&self) -> ProxySetting {
+        self.proxy.setting()
     }
 
     fn identity(&self) -> Option<Identity> {
@@ -133,6 +142,9 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         error @ papir_client::Error::TooLarge { .. } => {
             Failure::new(format!("{error} (--max-download)"))
         }
+        error @ papir_client::Error::BadProxy { .. } => Failure::new(format!(
+            "no connection was made: {error} (--proxy none connects directly)"
+        )),
         error @ papir_client::Error::Root { .. } => Failure::new(format!(
             "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
         )),

@@ -4,6 +4,7 @@ pub(crate) mod changes;
 pub(crate) mod connecting;
 pub(crate) mod duration;
 pub(crate) mod owner_key;
+pub(crate) mod proxy;
 pub(crate) mod remote;
 pub(crate) mod secret_file;
 pub(crate) mod sign;

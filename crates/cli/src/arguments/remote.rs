@@ -2,13 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use papir_client::ProxySetting;
 use papir_server::Sources;
 use papir_store::remote::{Location, Settings, default_cache};
 
+use crate::arguments::proxy;
 use crate::failure::Failure;
 
 /// Parses an object store URL. If it ends in `/`, the name of `file` is appended.
-pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failure> {
+pub(crate) fn location(
+    url: &str,
+    file: Option<&Path>,
+    proxy: &ProxySetting,
+) -> Result<Location, Failure> {
     let name = file
         .and_then(Path::file_name)
         .map(|name| name.to_string_lossy());
@@ -16,7 +22,7 @@ pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failu
     Ok(Location::parse(
         url,
         name.as_deref(),
-        Settings::from_environment(),
+        settings(url, proxy)?,
     )?)
 }
 
@@ -25,6 +31,7 @@ pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failu
 pub(crate) fn local(
     place: &Path,
     cache: Option<&PathBuf>,
+    proxy: &ProxySetting,
     sources: &mut Sources,
 ) -> Result<PathBuf, Failure> {
     let Some(url) = place.to_str().filter(|text| Location::is_address(text)) else {
@@ -36,5 +43,13 @@ pub(crate) fn local(
             "this system has no standard cache folder: give --cache DIR",
         ));
     };
-    Ok(sources.copy(url, &cache, &Settings::from_environment())?)
+    Ok(sources.copy(url, &cache, &settings(url, proxy)?)?)
+}
+
+/// The settings of the store at a URL. A folder needs no proxy.
+fn settings(url: &str, proxy: &ProxySetting) -> Result<Settings, Failure> {
+    if url.starts_with("file:") {
+        return Ok(Settings::from_environment());
+    }
+    proxy::of_stores(proxy)
 }

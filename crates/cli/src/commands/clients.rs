@@ -97,7 +97,10 @@ fn open(arguments: &Arguments) -> Result<Place, Failure> {
         )));
     }
 
-    let registry = StoredRegistry::open(&registry_place(Path::new(place)))?;
+    let registry = StoredRegistry::open(&registry_place(
+        Path::new(place),
+        &arguments.connecting.proxy(),
+    )?)?;
     Ok(Place::Registry(registry))
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
+use papir_client::ProxySetting;
 use papir_lookup::delta::MAX_DELTA_BYTES;
 use papir_plan::units::parse_bytes;
 use papir_server::Login;
@@ -16,6 +17,7 @@ use serde_json::json;
 use super::update::explain;
 use crate::arguments::changes::ChangeArguments;
 use crate::arguments::duration::Span;
+use crate::arguments::proxy::{self, ProxyArguments};
 use crate::arguments::sign::KeyArguments;
 use crate::failure::{Failure, Outcome};
 use crate::service::follow_loop::{Event, Following};
@@ -44,6 +46,8 @@ pub(crate) struct Arguments {
     pace: Pace,
     #[command(flatten)]
     key: KeyArguments,
+    #[command(flatten)]
+    proxy: ProxyArguments,
     /// Publish what is there, and exit.
     #[arg(long)]
     once: bool,
@@ -110,13 +114,14 @@ impl Pace {
         &self,
         update: UpdateOptions,
         once: bool,
+        proxy: &ProxySetting,
     ) -> Result<Following, Failure> {
         let on_bad = if self.skip_all_bad {
             OnBadRow::Skip
         } else {
             OnBadRow::Stop
         };
-        let slot = self.slot_of(&update.changes)?;
+        let slot = self.slot_of(&update.changes, proxy)?;
 
         Ok(Following {
             options: FollowOptions {
@@ -132,7 +137,7 @@ impl Pace {
     }
 
     /// The slot of a source at an address of PostgreSQL.
-    fn slot_of(&self, source: &Path) -> Result<Option<SlotOptions>, Failure> {
+    fn slot_of(&self, source: &Path, proxy: &ProxySetting) -> Result<Option<SlotOptions>, Failure> {
         let Some(address) = source.to_str().filter(|source| Login::is_address(source)) else {
             return match self.slot.as_ref().or(self.publication.as_ref()) {
                 Some(name) => Err(Failure::new(format!(
@@ -146,7 +151,7 @@ impl Pace {
         let slot = self.slot.clone().unwrap_or_else(|| "papir".to_owned());
         let publication = self.publication.clone().unwrap_or_else(|| slot.clone());
         Ok(Some(SlotOptions::new(
-            Login::from_environment(address),
+            proxy::login(address, proxy)?,
             slot,
             publication,
         )))
@@ -173,7 +178,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             .columns
             .set(UpdateOptions::new(&arguments.publish, &arguments.source))
     };
-    let following = arguments.pace.following(update, arguments.once)?;
+    let proxy = arguments.proxy.setting();
+    let following = arguments.pace.following(update, arguments.once, &proxy)?;
 
     // A signal ends the process: everything that it published is durable, and nothing else is lost.
     let mut printed = Ok(());

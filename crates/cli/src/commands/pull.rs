@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_store::remote::pull;
 
+use crate::arguments::proxy::ProxyArguments;
 use crate::arguments::remote;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
@@ -24,13 +25,15 @@ pub(crate) struct Arguments {
     url: String,
     /// The file to write or to update.
     file: PathBuf,
+    #[command(flatten)]
+    proxy: ProxyArguments,
 }
 
 const EXAMPLES: &str = "Examples:
   papir pull s3://databases/words.papir words.papir";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let location = remote::location(&arguments.url, None)?;
+    let location = remote::location(&arguments.url, None, &arguments.proxy.setting())?;
     let report = pull(&location, &arguments.file, &Bars::new())?;
 
     let manifest = &report.manifest;

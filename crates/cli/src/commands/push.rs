@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_store::remote::{PushOptions, PushReport, push};
 
+use crate::arguments::proxy::ProxyArguments;
 use crate::arguments::remote;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
@@ -33,6 +34,8 @@ pub(crate) struct Arguments {
     /// uses.
     #[arg(long)]
     prune: bool,
+    #[command(flatten)]
+    proxy: ProxyArguments,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -41,7 +44,11 @@ const EXAMPLES: &str = "Examples:
   AWS_ENDPOINT_URL=http://127.0.0.1:9000 AWS_ALLOW_HTTP=true papir push words.papir s3://databases/";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let location = remote::location(&arguments.url, Some(&arguments.file))?;
+    let location = remote::location(
+        &arguments.url,
+        Some(&arguments.file),
+        &arguments.proxy.setting(),
+    )?;
 
     let options = if arguments.prune {
         PushOptions::pruning()

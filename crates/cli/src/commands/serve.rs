@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use papir_client::ProxySetting;
 use papir_core::cost::Rates;
 use papir_server::{BoundServer, ReloadHandle, Server, ServerConfig};
 use papir_store::{MergeOptions, Sign, SkippedRow, UpdateOptions};
@@ -93,11 +94,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
 
     let output = Output::of(&settings)?;
+    let proxy = settings.proxy();
     let config = ServerConfig {
         on_query: arguments.show_queries.then(|| observed_query::printer()),
         ..settings.config()?
     };
-    let background = background(&arguments, &config)?;
+    let background = background(&arguments, &config, &proxy)?;
 
     until_stopped(config, output, background, until_stdin_ends)
 }
@@ -216,7 +218,11 @@ enum Task {
 }
 
 /// The requested task, if any.
-fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Background>, Failure> {
+fn background(
+    arguments: &Arguments,
+    config: &ServerConfig,
+    proxy: &ProxySetting,
+) -> Result<Option<Background>, Failure> {
     let Arguments {
         follow,
         columns,
@@ -235,7 +241,7 @@ fn background(arguments: &Arguments, config: &ServerConfig) -> Result<Option<Bac
 
     match (follow, pace.merged_from()) {
         // Following merges, too, if --merge-at is given.
-        (Some(source), _) => following(arguments, source, sign, config).map(Some),
+        (Some(source), _) => following(arguments, source, sign, config, proxy).map(Some),
         (None, Some(at)) => merging(at, sign, config).map(Some),
         (None, None) if sign.is_some() => Err(Failure::new(
             "--sign without versions to sign: expected --follow or --merge-at",
@@ -250,6 +256,7 @@ fn following(
     source: &Path,
     sign: Option<Sign>,
     config: &ServerConfig,
+    proxy: &ProxySetting,
 ) -> Result<Background, Failure> {
     let (name, file) = only_file(config, "--follow")?;
     arguments.columns.check_source(source)?;
@@ -260,7 +267,7 @@ fn following(
         sign,
         ..options
     };
-    let following = arguments.pace.following(update, false)?;
+    let following = arguments.pace.following(update, false, proxy)?;
 
     Ok(Background {
         name,

@@ -81,7 +81,8 @@ fn versions(place: &str, options: &Options) -> Result<Vec<Listed>, Failure> {
         return Ok(served(place, detail));
     }
     if Location::is_address(place) {
-        let manifest = papir_store::remote::manifest(&remote::location(place, None)?)?;
+        let location = remote::location(place, None, &options.proxy)?;
+        let manifest = papir_store::remote::manifest(&location)?;
         return Ok(vec![newest(place, None, manifest.version.to_string())]);
     }
 

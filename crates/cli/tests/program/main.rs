@@ -27,6 +27,7 @@ mod operating;
 mod pins;
 mod plan;
 mod protection;
+mod proxies;
 mod psi;
 mod registered;
 #[cfg(feature = "cloud")]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use papir_client::ProxySetting;
 use papir_core::Privacy;
 use papir_plan::units;
 use papir_store::psi::PsiSet;
@@ -16,7 +17,7 @@ use crate::describe;
 const KEPT_VERSIONS: u64 = 3;
 
 /// Checks a file.
-pub(super) fn check(file: &Path, host: &HostArguments) -> Vec<Finding> {
+pub(super) fn check(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> Vec<Finding> {
     let mut findings = match PsiSet::open(file) {
         Ok(set) => {
             vec![Finding::ok(
@@ -27,7 +28,7 @@ pub(super) fn check(file: &Path, host: &HostArguments) -> Vec<Finding> {
                 ),
             )]
         }
-        Err(_) => database(file, host),
+        Err(_) => database(file, host, proxy),
     };
 
     if let Ok(metadata) = std::fs::metadata(file) {
@@ -39,7 +40,7 @@ pub(super) fn check(file: &Path, host: &HostArguments) -> Vec<Finding> {
     findings
 }
 
-fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
+fn database(file: &Path, host: &HostArguments, proxy: &ProxySetting) -> Vec<Finding> {
     let snapshot = match Snapshot::open_with(file, OpenOptions::default()) {
         Ok(snapshot) => snapshot,
         Err(error) => {
@@ -67,7 +68,7 @@ fn database(file: &Path, host: &HostArguments) -> Vec<Finding> {
 
     findings.extend(delta(file, &snapshot));
     findings.extend(signature(file));
-    findings.extend(host::registry(host, description.limits.client_keys));
+    findings.extend(host::registry(host, description.limits.client_keys, proxy));
     findings.extend(host::tokens(host, &snapshot.metadata.name));
     findings
 }

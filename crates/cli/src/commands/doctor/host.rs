@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use papir_client::CertificateSummary;
+use papir_client::{CertificateSummary, ProxySetting};
 use papir_server::{
     Protection, RegistryPlace, ServerConfig, StoredRegistry, TlsFiles, TokenFile, TokenSource,
 };
@@ -32,7 +32,11 @@ pub(super) struct HostArguments {
 }
 
 /// Checks the registry of clients, if the scheme needs one or one is given.
-pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
+pub(super) fn registry(
+    host: &HostArguments,
+    needed: bool,
+    proxy: &ProxySetting,
+) -> Option<Finding> {
     let Some(directory) = &host.registry else {
         return needed.then(|| {
             Finding::warn(
@@ -43,8 +47,12 @@ pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
         });
     };
 
-    if let RegistryPlace::Postgres(_) = registry_place(directory) {
-        return Some(postgres(directory));
+    match registry_place(directory, proxy) {
+        Ok(place @ RegistryPlace::Postgres(_)) => return Some(postgres(&place)),
+        Ok(RegistryPlace::Directory(_)) => {}
+        Err(error) => {
+            return Some(Finding::fail("registry", error, "give --proxy none"));
+        }
     }
 
     Some(match writable(directory) {
@@ -58,8 +66,8 @@ pub(super) fn registry(host: &HostArguments, needed: bool) -> Option<Finding> {
 }
 
 /// Connects to a registry in PostgreSQL, which checks the server's settings.
-fn postgres(address: &Path) -> Finding {
-    match StoredRegistry::open(&registry_place(address)) {
+fn postgres(place: &RegistryPlace) -> Finding {
+    match StoredRegistry::open(place) {
         Ok(_) => Finding::ok(
             "registry",
             "PostgreSQL keeps what it confirms, and its tables are readable",

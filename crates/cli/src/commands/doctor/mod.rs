@@ -52,7 +52,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         service::check(&arguments.place, &arguments.connecting.options(true)?)
     } else {
         papir_research::register()?;
-        file::check(Path::new(&arguments.place), &arguments.host)
+        file::check(
+            Path::new(&arguments.place),
+            &arguments.host,
+            &arguments.connecting.proxy(),
+        )
     };
 
     let mut out = std::io::stdout();

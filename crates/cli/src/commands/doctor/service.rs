@@ -65,8 +65,10 @@ fn unreachable(error: Error) -> Finding {
         Error::Transport { source, .. } => match source.downcast_ref() {
             Some(FinalFailure::Certificate { .. }) => "certificate",
             Some(FinalFailure::ClientCertificate { .. }) => "client certificate",
+            Some(FinalFailure::ProxyLogin { .. }) => "proxy",
             _ => "connection",
         },
+        Error::BadProxy { .. } => "proxy",
         _ => "address",
     };
 
@@ -77,6 +79,7 @@ fn unreachable(error: Error) -> Finding {
         (_, "client certificate") => {
             "give --client-cert FILE and --client-key FILE, signed by an authority in the service's --client-ca"
         }
+        (_, "proxy") => "give --proxy URL, or --proxy none for a direct connection",
         (Error::Transport { source, .. }, _) if source.is::<FinalFailure>() => {
             "use the other scheme"
         }

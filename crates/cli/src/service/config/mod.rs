@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use papir_client::ProxySetting;
 use papir_server::{Listen, Login, Origin, Rate, ServerConfig, TrustedProxies};
 use papir_store::Verify;
 use papir_store::remote::Location;
@@ -185,6 +186,17 @@ pub(crate) struct Settings {
           default_missing_value = FIND_PAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
+    /// Proxy for connections to object stores and to the collector of traces: http://, https:// or
+    /// socks5://[NAME:PASSWORD@]HOST:PORT; none connects directly [default: the one in HTTPS_PROXY,
+    /// HTTP_PROXY or ALL_PROXY]. PostgreSQL is refused if one applies.
+    #[arg(
+        long,
+        value_name = "URL|none",
+        env = "PAPIR_SERVE_PROXY",
+        hide_env_values = true
+    )]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    proxy: Option<ProxySetting>,
     /// Folder for copies of databases from object stores [default: the user's cache folder].
     #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_CACHE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -401,9 +413,14 @@ impl Settings {
              listen threads max_concurrent max_queued max_upload_bytes max_connections header_timeout
              body_timeout tls_cert tls_key client_ca client_crl tokens rate burst per_client
              trust_proxy allow_origin allow_not_private mapped verify device lame_duck stop_timeout keep_old watch
-             no_metrics page cache registry registry_keys client_ttl max_clients max_client_bytes
+             no_metrics page proxy cache registry registry_keys client_ttl max_clients max_client_bytes
              tickets_ahead list_clients log_format otlp otlp_sample
         }
+    }
+
+    /// The chosen proxy, by default the environment's.
+    pub(crate) fn proxy(&self) -> ProxySetting {
+        self.proxy.clone().unwrap_or_default()
     }
 
     /// The log format to use.
@@ -415,7 +432,10 @@ impl Settings {
     /// this build exports no traces.
     pub(crate) fn traces(&self) -> Result<Option<Traces>, Failure> {
         match &self.otlp {
-            Some(url) => Traces::start(url, self.otlp_sample.unwrap_or_default()).map(Some),
+            Some(url) => {
+                let share = self.otlp_sample.unwrap_or_default();
+                Traces::start(url, share, &self.proxy()).map(Some)
+            }
             None if self.otlp_sample.is_some() => {
                 Err(Failure::new("otlp-sample without otlp: give --otlp URL"))
             }

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use papir_client::ProxySetting;
 use papir_core::device::Device;
 use papir_cuda::{Cuda, Failure as GpuFailure};
 use papir_server::{
     ClientFiles, ClientLimits, DatabaseConfig, Login, PostgresConfig, Protection, RegistryConfig,
     RegistryPlace, ServerConfig, Sources, TlsFiles, TokenSource,
 };
+use papir_store::remote::StoreProxy;
 
 use super::{FIND_PAGE, Settings};
 use crate::arguments::duration::Span;
-use crate::arguments::remote;
+use crate::arguments::{proxy, remote};
 use crate::failure::Failure;
 
 impl Settings {
@@ -159,7 +161,7 @@ impl Settings {
         let mut sources = Sources::default();
         let mut databases = Vec::new();
         for one in &self.databases {
-            let path = remote::local(&one.path, self.cache.as_ref(), &mut sources)?;
+            let path = remote::local(&one.path, self.cache.as_ref(), &self.proxy(), &mut sources)?;
             databases.push(DatabaseConfig::new(path, one.name.clone()));
         }
 
@@ -197,11 +199,12 @@ impl Settings {
     }
 
     fn registry_place(&self, place: &Path) -> Result<RegistryPlace, Failure> {
-        let place = registry_place(place);
+        let place = registry_place(place, &self.proxy())?;
 
         match (place, &self.registry_keys) {
             (RegistryPlace::Postgres(place), keys) => Ok(RegistryPlace::Postgres(PostgresConfig {
                 keys: keys.clone(),
+                keys_proxy: self.keys_proxy()?,
                 ..place
             })),
             (RegistryPlace::Directory(_), Some(_)) => Err(Failure::new(
@@ -209,6 +212,14 @@ impl Settings {
                  (--registry postgres://USER@HOST/DATABASE)",
             )),
             (place, None) => Ok(place),
+        }
+    }
+
+    /// The proxy of connections to the object store of keys. `None` for a folder, or without one.
+    fn keys_proxy(&self) -> Result<Option<StoreProxy>, Failure> {
+        match &self.registry_keys {
+            Some(url) if !url.starts_with("file:") => proxy::store_proxy(&self.proxy()).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -267,15 +278,17 @@ fn log_gpu_failure(failure: GpuFailure<'_>) {
     }
 }
 
-/// The registry in a directory, or at an address of PostgreSQL.
-pub(crate) fn registry_place(place: &Path) -> RegistryPlace {
-    match place.to_str().filter(|text| Login::is_address(text)) {
-        Some(address) => RegistryPlace::Postgres(PostgresConfig {
-            login: Login::from_environment(address),
-            keys: None,
-        }),
-        None => RegistryPlace::Directory(place.to_owned()),
-    }
+/// The registry in a directory, or at an address of PostgreSQL. Fails if a proxy applies there.
+pub(crate) fn registry_place(place: &Path, proxy: &ProxySetting) -> Result<RegistryPlace, Failure> {
+    Ok(
+        match place.to_str().filter(|text| Login::is_address(text)) {
+            Some(address) => RegistryPlace::Postgres(PostgresConfig {
+                login: proxy::login(address, proxy)?,
+                ..PostgresConfig::default()
+            }),
+            None => RegistryPlace::Directory(place.to_owned()),
+        },
+    )
 }
 
 /// The page's folder: the one given, or the first place where an installation has it.

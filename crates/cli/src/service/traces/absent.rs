@@ -1,5 +1,6 @@
 //! A build that exports no traces.
 
+use papir_client::ProxySetting;
 use papir_server::TraceObserver;
 use tracing_subscriber::layer::Identity;
 
@@ -11,7 +12,7 @@ pub(crate) enum Traces {}
 
 impl Traces {
     /// Fails: this build exports no traces.
-    pub(crate) fn start(_url: &str, _share: Share) -> Result<Self, Failure> {
+    pub(crate) fn start(_url: &str, _share: Share, _proxy: &ProxySetting) -> Result<Self, Failure> {
         Err(Failure::new(
             "this build of papir exports no traces: build it with the feature otlp",
         ))

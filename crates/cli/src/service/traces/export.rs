@@ -21,7 +21,7 @@ use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingDecision, SamplingResult,
     SdkTracerProvider, ShouldSample,
 };
-use papir_client::core::Address;
+use papir_client::ProxySetting;
 use papir_server::{TRACE_TARGET, TraceObserver};
 use tracing::{Level, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -54,8 +54,8 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Starts the thread that sends spans to the collector at `url`. Nothing is sent yet. Fails if
-    /// the address is invalid.
-    pub(crate) fn start(url: &str, share: Share) -> Result<Self, Failure> {
+    /// the address is invalid, or if a proxy applies that cannot be used.
+    pub(crate) fn start(url: &str, share: Share, proxy: &ProxySetting) -> Result<Self, Failure> {
         if !["http://", "https://"]
             .iter()
             .any(|scheme| url.starts_with(scheme))
@@ -68,7 +68,7 @@ impl Traces {
 
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Collector::new(url))
+            .with_http_client(Collector::new(url, proxy)?)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint(url))
             .build()
@@ -202,21 +202,25 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(url: &str) -> Self {
-        let mut config = ureq::Agent::config_builder()
+    fn new(url: &str, proxy: &ProxySetting) -> Result<Self, Failure> {
+        let proxy = match proxy.for_url(url)? {
+            Some(chosen) => {
+                let address = ureq::Proxy::new(&chosen.address.url());
+                Some(address.map_err(|error| Failure::new(format!("{chosen}: {error}")))?)
+            }
+            None => None,
+        };
+        let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .timeout_global(Some(SEND_TIME));
+            .timeout_global(Some(SEND_TIME))
+            // Also without one: ureq ignores variables that it cannot use, and connects directly.
+            .proxy(proxy);
 
-        if Address::parse(url).is_ok_and(|address| address.is_local()) {
-            // A proxy of the environment must not carry spans of this machine to another one.
-            config = config.proxy(None);
-        }
-
-        Self {
+        Ok(Self {
             agent: config.build().new_agent(),
             failing: AtomicBool::new(false),
-        }
+        })
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
