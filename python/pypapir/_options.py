@@ -24,6 +24,8 @@ class ConnectOptions(TypedDict, total=False):
         cache: Whether public parts are kept in this directory; True by default.
         owner_key: The key of an encrypted database: the line in its file.
         allow_not_private: Whether a scheme that hides nothing is allowed.
+        proxy: The proxy, as `socks5://HOST:PORT` or `http://NAME:PASSWORD@HOST:PORT`, or `none` for direct
+            connections. By default it is the one of the variables HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.
         max_download: The longest public part that is fetched, in bytes; 1 GiB by default.
         patience: How long a busy service is tried again; 60 by default.
         freshness: The age of a version after which a lookup first asks for a newer one, if changes of the
@@ -45,6 +47,7 @@ class ConnectOptions(TypedDict, total=False):
     cache: bool
     owner_key: str | None
     allow_not_private: bool
+    proxy: str | None
     max_download: int | None
     patience: float | None
     freshness: float | None

@@ -53,6 +53,7 @@ fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
             "insecure_http" => options.insecure_http = value.extract()?,
             "allow_not_private" => options.allow_not_private = value.extract()?,
             "freshness" => options.freshness = Freshness(seconds(&value)?),
+            "proxy" => options.proxy = value.extract::<String>()?.parse().map_err(invalid)?,
             "max_download" => options.download_limit = DownloadLimit(value.extract()?),
             "patience" => options.patience = Some(seconds(&value)?),
             other => return Err(PyTypeError::new_err(format!("unknown option `{other}`"))),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use papir_checkpoint::VerifyingKey;
 use papir_client::{
-    CheckpointSettings, DownloadLimit, Freshness, Passphrase, Pin, Result, Token,
+    CheckpointSettings, DownloadLimit, Freshness, Passphrase, Pin, ProxySetting, Result, Token,
 };
 use papir_core::Error;
 use zeroize::Zeroizing;
@@ -53,6 +53,11 @@ pub struct Options {
     /// default.
     #[uniffi(default = None)]
     pub patience: Option<Duration>,
+    /// The proxy: `http://`, `https://` or `socks5://[name:password@]host:port`, or `none` for
+    /// direct connections. By default the one in the variables of the process, of which a phone has
+    /// none.
+    #[uniffi(default = None)]
+    pub proxy: Option<String>,
     /// Largest download of a public part, in bytes: 1 GiB by default.
     #[uniffi(default = None)]
     pub max_download: Option<u64>,
@@ -115,6 +120,10 @@ impl Options {
             root: self.root.map(|text| text.parse()).transpose()?,
             freshness: self.freshness.map_or_else(Freshness::default, Freshness),
             patience: self.patience,
+            proxy: match self.proxy {
+                Some(text) => text.parse()?,
+                None => ProxySetting::default(),
+            },
             download_limit: self
                 .max_download
                 .map_or_else(DownloadLimit::default, DownloadLimit),
