@@ -25,8 +25,8 @@ export class Backend {
   }
 
   /** Opens a database. Returns its number and its description. */
-  async open(options, { signal, onProgress }) {
-    const io = this.#io(options.url, { signal, onProgress });
+  async open(options, { signal, onProgress, fetch }) {
+    const io = this.#io(options.url, { signal, onProgress, fetch });
     for (const schemes of ["short", "all"]) {
       const engine = await stoppable(this.#engine(schemes), signal);
       try {
@@ -35,7 +35,7 @@ export class Backend {
         if (signal?.aborted) engine.close(handle);
         signal?.throwIfAborted();
         const number = this.#next++;
-        this.#databases.set(number, { engine, handle, url: options.url, last: Promise.resolve() });
+        this.#databases.set(number, { engine, handle, url: options.url, fetch, last: Promise.resolve() });
         return { number, database };
       } catch (error) {
         if (schemes === "all" || error.code !== "unknown_scheme") throw error;
@@ -47,8 +47,8 @@ export class Backend {
   get(number, wanted, { signal, onProgress }) {
     const database = this.#databases.get(number);
     if (!database) return Promise.reject(new PapirError("the database is closed", { code: "closed" }));
-    const { engine, handle, url, last } = database;
-    const io = this.#io(url, { signal, onProgress });
+    const { engine, handle, url, fetch, last } = database;
+    const io = this.#io(url, { signal, onProgress, fetch });
     const outcome = last.then(() => {
       signal?.throwIfAborted();
       if (!this.#databases.has(number)) throw new PapirError("the database is closed", { code: "closed" });
@@ -83,12 +83,12 @@ export class Backend {
     return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
   }
 
-  #io(url, { signal, onProgress }) {
+  #io(url, { signal, onProgress, fetch }) {
     // As the module reads an address.
     const [before, ...more] = url.split(DATABASES);
     const base = more.length > 0 ? before : url.replace(/\/+$/, "");
     return {
-      send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress }),
+      send: (request, bodyLimit) => send(base, request, bodyLimit, { signal, onProgress, fetch }),
       store: (request, body) => this.#store(request, body, signal),
       wait: (milliseconds) => wait(milliseconds, signal),
     };

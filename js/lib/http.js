@@ -1,4 +1,4 @@
-// Sends requests by `fetch`, and reads no more of a response than the client accepts.
+// Sends requests by `fetch`, or the function of the caller in its place, and reads no more of a response than the client accepts.
 
 import { PapirError } from "./errors.js";
 
@@ -18,7 +18,7 @@ const REPORTED_BYTES = 64 << 10;
  *
  * No request has cookies or the page's path, follows a redirection, or leaves anything in the browser's cache.
  */
-export async function send(base, request, bodyLimit, { signal, onProgress }) {
+export async function send(base, request, bodyLimit, { signal, onProgress, fetch = globalThis.fetch }) {
   const abort = new AbortController();
   const stop = () => abort.abort(signal.reason);
   signal?.addEventListener("abort", stop, { once: true });

@@ -27,6 +27,11 @@ export interface ConnectOptions {
   patience?: number;
   /** Largest download of a public part, in bytes: 1 GiB by default. */
   maxDownload?: number;
+  /**
+   * Sends the requests in place of the global `fetch`, for example through a proxy. In Node it is needed if a variable
+   * such as ALL_PROXY names one. No worker is used then.
+   */
+  fetch?: typeof fetch;
   /** Whether to keep the public part for the next visit: true by default. */
   cache?: boolean;
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */

@@ -3,6 +3,7 @@
 import { Backend } from "./backend.js";
 import { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError } from "./errors.js";
 import { options } from "./options.js";
+import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
 import { decodeValues, encodeWanted } from "./wanted.js";
 
@@ -20,11 +21,13 @@ function backend(worker, simd) {
 
 /** Connects to a database and fetches its public part. */
 export async function connect(url, given = {}) {
-  const { worker = typeof Worker === "function", simd, signal, onProgress, ...rest } = given;
+  const { fetch, worker = !fetch && typeof Worker === "function", simd, signal, onProgress, ...rest } = given;
   const checked = options(url, rest);
+  const sending = chosenFetch(url, fetch);
+  if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
   const chosen = backend(worker, simd);
   const reports = onProgress && reporting(onProgress);
-  return new Database(chosen, await chosen.open(checked, { signal, onProgress: reports }), reports);
+  return new Database(chosen, await chosen.open(checked, { signal, onProgress: reports, fetch: sending }), reports);
 }
 
 /** The caller's function: its errors are its own, and fail no lookup. */

@@ -25,6 +25,18 @@ test("keys that are present and keys that are absent are looked up", async (t) =
   await assert.rejects(database.get("apple"), { code: "closed" });
 });
 
+test("the caller's fetch sends every request", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const sent = [];
+  const relayed = (address, init) => {
+    sent.push(address);
+    return fetch(address.replace("http://papir.invalid:7470", url), init);
+  };
+  const database = await connect("http://papir.invalid:7470", { fetch: relayed });
+  assert.equal(text(await database.get("apple")), "red");
+  assert(sent.length >= 4 && sent.every((address) => address.startsWith("http://papir.invalid:7470/v1/")), sent.join());
+});
+
 test("lookups that start together each get their own value", async (t) => {
   const { url } = await serve(t, [fruit(folder(t))]);
   const database = await connect(url);

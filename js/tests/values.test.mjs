@@ -6,6 +6,7 @@ import test from "node:test";
 import { built } from "./support.mjs";
 
 const { options } = await built("options.js");
+const { chosenFetch, proxyVariable } = await built("proxy.js");
 const { decodeValues, encodeWanted } = await built("wanted.js");
 const { connect, PapirError } = await built("index.js");
 
@@ -40,4 +41,50 @@ test("absent values are null, empty ones are not", () => {
     new Uint8Array(),
     new Uint8Array([9]),
   ]);
+});
+
+test("the variable that names a proxy is found as by the other clients", () => {
+  for (const [url, environment, expected] of [
+    ["https://h", {}, undefined],
+    ["https://h", { HTTPS_PROXY: "p" }, "HTTPS_PROXY"],
+    ["http://h", { HTTPS_PROXY: "p" }, undefined],
+    ["http://h", { HTTP_PROXY: "p", ALL_PROXY: "q" }, "HTTP_PROXY"],
+    ["https://h", { HTTP_PROXY: "p", all_proxy: "q" }, "all_proxy"],
+    ["https://h", { https_proxy: "", ALL_PROXY: "q" }, "ALL_PROXY"],
+    ["http://localhost:1", { ALL_PROXY: "p" }, undefined],
+    ["http://127.0.0.1:1", { ALL_PROXY: "p" }, undefined],
+    ["http://[::1]:1", { ALL_PROXY: "p" }, undefined],
+    ["http://127.0.0.1.example", { ALL_PROXY: "p" }, "ALL_PROXY"],
+    ["https://h", { ALL_PROXY: "p", NO_PROXY: "*" }, undefined],
+    ["https://a.example", { ALL_PROXY: "p", no_proxy: "x, .example" }, undefined],
+    ["https://a.example", { ALL_PROXY: "p", no_proxy: "example:443" }, undefined],
+    ["https://a.example:8443", { ALL_PROXY: "p", no_proxy: "example:443" }, "ALL_PROXY"],
+    ["https://badexample", { ALL_PROXY: "p", no_proxy: "example" }, "ALL_PROXY"],
+    ["https://10.0.0.1", { ALL_PROXY: "p", no_proxy: "0.0.1" }, "ALL_PROXY"],
+    ["no address", { ALL_PROXY: "p" }, undefined],
+  ]) {
+    assert.equal(proxyVariable(url, environment), expected, `${url} ${JSON.stringify(environment)}`);
+  }
+});
+
+test("a proxy of the environment is not passed by", async () => {
+  const environment = { ALL_PROXY: "socks5://127.0.0.1:9" };
+  assert.throws(() => chosenFetch("https://papir.invalid", undefined, environment), { code: "bad_proxy" });
+  const own = () => {};
+  assert.equal(chosenFetch("https://papir.invalid", own, environment), own);
+  assert.throws(() => chosenFetch("https://papir.invalid", "own", environment), /expected a function, found string/);
+  await assert.rejects(connect("https://papir.invalid", { fetch: own, worker: true }), /a worker cannot call it/);
+
+  const before = { ...process.env };
+  Object.assign(process.env, { ALL_PROXY: environment.ALL_PROXY, NO_PROXY: "", no_proxy: "" });
+  try {
+    await assert.rejects(connect("https://papir.invalid", { patience: 0 }), (error) => {
+      return error instanceof PapirError && error.code === "bad_proxy" && /names a proxy/.test(error.message);
+    });
+  } finally {
+    for (const name of ["ALL_PROXY", "NO_PROXY", "no_proxy"]) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  }
 });

@@ -1,0 +1,68 @@
+// The function that sends requests, and the proxies that Node's own does not use.
+
+import { PapirError } from "./errors.js";
+
+/** Hosts that are this machine. Its traffic must not be carried to another one. */
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/**
+ * The `fetch` that the caller gives, else undefined for the global one.
+ *
+ * Browsers use the proxy of their settings. Node's `fetch` would pass by the one that `environment` names.
+ */
+export function chosenFetch(url, given, environment = environmentOfNode()) {
+  if (given !== undefined && given !== null) {
+    if (typeof given === "function") return given;
+    throw new TypeError(`option \`fetch\`: expected a function, found ${typeof given}`);
+  }
+
+  const name = proxyVariable(url, environment);
+  if (!name) return undefined;
+  throw new PapirError(
+    `${name} names a proxy, which the fetch of Node does not use: give \`fetch\`, for example of undici with a ` +
+      "ProxyAgent; `fetch: globalThis.fetch` connects as Node does",
+    { code: "bad_proxy" },
+  );
+}
+
+/** The variable with the proxy for an address; undefined if there is none, or the address is not valid. */
+export function proxyVariable(url, environment) {
+  const { protocol, hostname, port } = parsed(url);
+  const own = { "https:": "https_proxy", "http:": "http_proxy" }[protocol];
+  if (!own || LOOPBACK.test(hostname)) return undefined;
+
+  const names = [own, "all_proxy"].flatMap((name) => [name, name.toUpperCase()]);
+  const name = names.find((one) => environment[one]);
+  const excluded = environment.no_proxy || environment.NO_PROXY || "";
+  const isExcluded = excluded.split(/[\s,]+/).some((entry) => excludes(entry, hostname, port || defaultPort(protocol)));
+  return isExcluded ? undefined : name;
+}
+
+/** The parts of an address; none if it is not valid. The module refuses it later. */
+function parsed(url) {
+  try {
+    return new URL(url);
+  } catch {
+    return {};
+  }
+}
+
+/** Whether an entry of NO_PROXY excludes a host. Networks exclude none here: their hosts are refused, too. */
+function excludes(entry, host, port) {
+  const [, pattern, onlyPort] = /^(.*?)(?::(\d+))?$/.exec(entry.toLowerCase());
+  if (onlyPort !== undefined && onlyPort !== port) return false;
+  if (pattern === "*") return true;
+  const domain = pattern.replace(/^\*?\.?/, "");
+  if (domain === "" || domain.includes("*")) return false;
+  return host === domain || (!/^[\d.]+$/.test(host) && host.endsWith(`.${domain}`));
+}
+
+function defaultPort(protocol) {
+  return protocol === "https:" ? "443" : "80";
+}
+
+/** The variables of Node, and of programs that are compatible with it; none in a browser. */
+function environmentOfNode() {
+  const { process } = globalThis;
+  return process?.versions?.node ? process.env : {};
+}
