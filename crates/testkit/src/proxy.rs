@@ -21,7 +21,7 @@ pub struct RecordingProxy {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// What every connection to the proxy shares.
+/// Settings of every connection to the proxy.
 #[derive(Clone)]
 struct RelayedTo {
     service: SocketAddr,
