@@ -67,7 +67,10 @@ impl Service {
                 503 if !query.tickets.is_empty() && self.may_wait(start) => {
                     self.wait_for_ticket(io, path, response).await?
                 }
-                _ => return Err(self.refusal(path, response)),
+                _ => {
+                    let sent = query.queries.len();
+                    return Err(self.refusal_of(path, response, Some(sent)));
+                }
             }
         }
     }

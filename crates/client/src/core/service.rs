@@ -255,6 +255,11 @@ impl Service {
 
     /// The error for a refusal, with the server's message if it is a papir service.
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
+        self.refusal_of(path, response, None)
+    }
+
+    /// Like [`Service::refusal`], for a request with a body of `sent` bytes.
+    pub(crate) fn refusal_of(&self, path: &str, response: Response, sent: Option<usize>) -> Error {
         let url = self.url(path);
         let status = response.status;
         let location = response.header(LOCATION).map(str::to_owned);
@@ -270,13 +275,13 @@ impl Service {
                 message: problem.detail,
                 current: problem.version.and_then(|text| text.parse().ok()),
             },
-            None => foreign(url, status, location.as_deref()),
+            None => foreign(url, status, location.as_deref(), sent),
         }
     }
 }
 
 /// The error for a refusal that no papir service sent: a proxy, or a server of another kind.
-fn foreign(url: String, status: u16, location: Option<&str>) -> Error {
+fn foreign(url: String, status: u16, location: Option<&str>, sent: Option<usize>) -> Error {
     let reason = match status {
         300..=399 => Foreign::redirect(location),
         401 => Foreign::new(
@@ -287,10 +292,7 @@ fn foreign(url: String, status: u16, location: Option<&str>) -> Error {
             "proxy_login",
             "the proxy asks for a login, or refuses the one of its address",
         ),
-        413 => Foreign::new(
-            code::TOO_LONG,
-            "the request exceeds the limit of a server or proxy before the service",
-        ),
+        413 => Foreign::too_long(sent),
         _ => Foreign::new("unknown", "not a response of a papir service"),
     };
 
@@ -314,6 +316,18 @@ impl Foreign {
         Self {
             code,
             message: message.to_owned(),
+        }
+    }
+
+    /// The refusal names no limit, so that the length is the only hint at it.
+    fn too_long(sent: Option<usize>) -> Self {
+        let bytes = sent.map(|sent| format!(" of {sent} bytes"));
+        Self {
+            code: code::TOO_LONG,
+            message: format!(
+                "the request{} exceeds the limit of a server or proxy before the service",
+                bytes.unwrap_or_default()
+            ),
         }
     }
 

@@ -3,6 +3,7 @@
 use papir_client::Error;
 use papir_client::core::{Response, Session, Settings};
 use papir_core::{Goal, NoProgress};
+use papir_lookup::Wanted;
 use papir_schemes::registry;
 
 use crate::peer::{Peer, records, rng};
@@ -45,6 +46,28 @@ fn refusals_of_other_servers_say_what_to_do() {
         assert!(error.to_string().contains(words), "{error}");
         assert!(!error.is_retryable());
     }
+}
+
+#[test]
+fn a_query_that_is_too_long_for_a_proxy_has_its_length_in_the_error() {
+    let mut peer = peer();
+    let mut session = peer.open(Settings::default()).unwrap();
+    let mut sent = 0;
+    let looked_up = peer.run_through(session.get(&[Wanted::Index(1)]), &mut |_, call| {
+        sent = call.body.len();
+        Ok(Response {
+            status: 413,
+            headers: Vec::new(),
+            body: Ok(Vec::new()),
+        })
+    });
+
+    let error = looked_up.map(drop).unwrap_err().to_string();
+    assert!(sent > 0, "{error}");
+    assert!(
+        error.contains(&format!("the request of {sent} bytes exceeds")),
+        "{error}"
+    );
 }
 
 #[test]
