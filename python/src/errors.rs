@@ -1,5 +1,7 @@
 //! Exceptions, with the texts of the program.
 
+use std::io;
+
 use papir_client::ErrorGroup;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -45,8 +47,31 @@ pub(crate) fn raised<E: pyo3::PyTypeInfo>(error: impl ToString, code: Option<&st
     raised
 }
 
-/// An error of a scheme.
+/// Carries an exception of the caller's code through papir; [`of_core`] gives it back.
+pub(crate) fn carried(exception: PyErr) -> papir_core::Error {
+    papir_core::Error::Io {
+        what: "a call into Python".to_owned(),
+        source: io::Error::other(exception),
+    }
+}
+
+/// The exception that [`carried`] put into an error, else the error.
+fn exception_of(error: papir_core::Error) -> Result<PyErr, papir_core::Error> {
+    match error {
+        papir_core::Error::Io { what, source } => source
+            .downcast::<PyErr>()
+            .map_err(|source| papir_core::Error::Io { what, source }),
+        error => Err(error),
+    }
+}
+
+/// An error of a scheme, or the caller's exception that ended its work.
 pub(crate) fn of_core(error: papir_core::Error) -> PyErr {
+    let error = match exception_of(error) {
+        Ok(exception) => return exception,
+        Err(error) => error,
+    };
+
     match error {
         papir_core::Error::NotPrivate { .. } => {
             raised::<NotPrivateError>(&error, Some(error.code()))

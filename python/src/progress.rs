@@ -13,7 +13,7 @@ use crate::waiting::Interrupt;
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `function(stage, done, of)` at most ten times a second, and at each new stage; ends the
-/// work after Ctrl-C.
+/// work after Ctrl-C, and with an exception of the function.
 pub(crate) struct Reporter<'a> {
     pub(crate) interrupt: &'a Interrupt,
     function: Option<Py<PyAny>>,
@@ -59,12 +59,10 @@ impl<'a> Reporter<'a> {
         // Released first: the function may take long, and other threads report meanwhile.
         drop(state);
 
-        Python::attach(|py| {
-            // A function that fails stops no build.
-            if let Err(error) = function.call1(py, arguments) {
-                error.write_unraisable(py, None);
-            }
-        });
+        let called = Python::attach(|py| function.call1(py, arguments).map(drop));
+        if let Err(exception) = called {
+            self.interrupt.stop(exception);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use papir_core::{Error as CoreError, NoProgress, Progress, Result as CoreResult};
+use papir_core::{NoProgress, Progress, Result as CoreResult};
 use papir_store::{Given, RunTasks, Tasks};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyRuntimeError;
@@ -11,7 +11,7 @@ use pyo3::types::PyIterator;
 use rayon::ThreadPoolBuilder;
 
 use crate::arrow::Batches;
-use crate::errors::{Error, of_core, of_store};
+use crate::errors::{carried, of_core, of_store};
 use crate::waiting::run;
 
 /// Python functions that run tasks.
@@ -22,18 +22,6 @@ pub(crate) struct Functions {
     /// Takes the folder, and how many tasks encode and prepare, and returns an iterator of (stage,
     /// done, of), which ends with the tasks.
     pub(crate) run: Py<PyAny>,
-}
-
-/// The error of a task. Errors of papir are shown without the name of their type.
-fn failed(error: PyErr) -> CoreError {
-    let text = Python::attach(|py| match error.is_instance_of::<Error>(py) {
-        true => error.value(py).to_string(),
-        false => error.to_string(),
-    });
-    CoreError::Io {
-        what: "running the tasks of a build".to_owned(),
-        source: std::io::Error::other(text),
-    }
 }
 
 impl RunTasks for Functions {
@@ -81,7 +69,7 @@ impl Steps {
             let iterator = function.bind(py).call1(arguments)?.try_iter()?;
             Ok(Self(iterator.unbind()))
         });
-        steps.map_err(failed)
+        steps.map_err(carried)
     }
 
     fn next<T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>>(&self) -> CoreResult<Option<T>> {
@@ -94,7 +82,7 @@ impl Steps {
                 None => Ok(None),
             }
         });
-        next.map_err(failed)
+        next.map_err(carried)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -40,25 +40,51 @@ pub(crate) fn wait_on<T: Send>(
     py.detach(|| on_own_threads(|| runtime.block_on(waiting)))
 }
 
-/// Unwinds the work of [`run`] after Ctrl-C.
+/// Unwinds the work of [`run`] after Ctrl-C, or after an exception of the caller's function.
 struct Interrupted;
 
 /// Tells work to stop.
 #[derive(Default)]
-pub(crate) struct Interrupt(AtomicBool);
+pub(crate) struct Interrupt {
+    is_set: AtomicBool,
+    /// The exception of the caller's function that stops the work; none after Ctrl-C.
+    exception: Mutex<Option<PyErr>>,
+}
 
 impl Interrupt {
     /// Unwinds if the work is to stop. It is called where nothing is half done that unwinding does
     /// not undo.
     pub(crate) fn check(&self) {
-        if self.0.load(Ordering::Relaxed) {
+        if self.is_set.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Interrupted));
         }
+    }
+
+    /// Stops the work, from one of its threads, with an exception of the caller's function. Of
+    /// several, [`run`] returns the first. Unwinds as [`Interrupt::check`] does.
+    pub(crate) fn stop(&self, exception: PyErr) -> ! {
+        self.exception
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(exception);
+        self.is_set.store(true, Ordering::Relaxed);
+        resume_unwind(Box::new(Interrupted));
+    }
+
+    /// The exception that stopped the work.
+    fn exception(&self) -> Option<PyErr> {
+        self.exception
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
 /// Runs work on another thread, which calls [`Interrupt::check`] often. After Ctrl-C, it still
 /// waits until the work has ended.
+///
+/// # Errors
+/// `KeyboardInterrupt` after Ctrl-C, and the exception of [`Interrupt::stop`].
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Interrupt) -> T + Send,
@@ -81,18 +107,22 @@ pub(crate) fn run<T: Send>(
                     Ok(outcome) => break outcome,
                     Err(_) if signal.is_ok() => {
                         signal = Python::attach(|py| py.check_signals());
-                        interrupt.0.store(signal.is_err(), Ordering::Relaxed);
+                        // It is never taken back: a function of the caller may have stopped the work.
+                        interrupt.is_set.fetch_or(signal.is_err(), Ordering::Relaxed);
                     }
                     Err(_) => {}
                 }
             };
 
-            match outcome {
-                Ok(done) => signal.map(|()| done),
-                Err(panic) if panic.is::<Interrupted>() => {
-                    signal.and_then(|()| resume_unwind(panic))
-                }
-                Err(panic) => resume_unwind(panic),
+            let outcome = match outcome {
+                Err(panic) if !panic.is::<Interrupted>() => resume_unwind(panic),
+                outcome => outcome,
+            };
+
+            signal?;
+            match interrupt.exception() {
+                Some(exception) => Err(exception),
+                None => outcome.or_else(|panic| resume_unwind(panic)),
             }
         })
     })

@@ -92,7 +92,7 @@ def read_by_tasks(
 
 def _drained(rows: "Dataset") -> Iterator[dict[str, Any] | None]:
     """The rows of a dataset in order, and None from time to time while there is none."""
-    found: queue.Queue[dict[str, Any] | Exception | None] = queue.Queue()
+    found: queue.Queue[dict[str, Any] | BaseException | None] = queue.Queue()
     closed = threading.Event()
 
     def drain() -> None:
@@ -102,7 +102,8 @@ def _drained(rows: "Dataset") -> Iterator[dict[str, Any] | None]:
                     found.put(row)
                     if closed.is_set():
                         return
-        except Exception as error:
+        except BaseException as error:
+            # Any that were left out would end the rows early, without a word.
             found.put(error)
         finally:
             found.put(None)
@@ -117,7 +118,7 @@ def _drained(rows: "Dataset") -> Iterator[dict[str, Any] | None]:
                 continue
             if one is None:
                 return
-            if isinstance(one, Exception):
+            if isinstance(one, BaseException):
                 raise one
             yield one
     finally:

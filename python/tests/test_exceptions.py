@@ -1,0 +1,77 @@
+"""Exceptions of the caller's own code pass through papir as they are."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pypapir
+from pypapir.ray import _reading
+
+
+class OwnError(Exception):
+    """An exception of the caller."""
+
+
+KINDS = [OwnError, KeyboardInterrupt, SystemExit]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_the_progress_function(kind: type[BaseException], tmp_path: Path) -> None:
+    def progress(stage: str, done: int, of: int) -> None:
+        raise kind("of the caller")
+
+    with pytest.raises(kind, match="of the caller"):
+        pypapir.build({"a": "b"}, tmp_path / "w.papir", scheme="simple", progress=progress)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(kind, match="of the caller"):
+        pypapir.bench("simple", records=4096, record_bytes=32, runs=1, progress=progress)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_the_functions_that_run_tasks(kind: type[BaseException], tmp_path: Path) -> None:
+    def read(folder: str) -> Iterator[str | None]:
+        yield None
+        raise kind("of the caller")
+
+    def run(folder: str, encode: int, prepare: int) -> Iterator[tuple[str, int, int]]:
+        yield "encode", 0, encode
+
+    empty = pa.table({"word": pa.array([], pa.string()), "meaning": pa.array([], pa.string())})
+    with pytest.raises(kind, match="of the caller"):
+        pypapir._native.build(
+            empty,
+            tmp_path / "w.papir",
+            key="word",
+            values=["meaning"],
+            scheme="inspire",
+            goal=None,
+            verifiable=False,
+            memory=400 << 20,
+            name=None,
+            params=None,
+            shards=None,
+            record_bytes=None,
+            tasks=(1, read, run),
+            progress=None,
+        )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_dataset_that_a_thread_reads(kind: type[BaseException]) -> None:
+    class Rows:
+        context = SimpleNamespace(execution_options=SimpleNamespace(preserve_order=False))
+
+        def iter_rows(self) -> Iterator[dict[str, Any]]:
+            yield {"rows": 1}
+            raise kind("of the caller")
+
+    rows: Any = Rows()
+    found: list[dict[str, Any] | None] = []
+    with pytest.raises(kind, match="of the caller"):
+        found.extend(_reading._drained(rows))
+    assert not rows.context.execution_options.preserve_order
