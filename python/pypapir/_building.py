@@ -1,28 +1,16 @@
 """Snapshots from files, tables, pairs and arrays."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 from pypapir import _native
-from pypapir._keys import Key
-
-
-@runtime_checkable
-class ArrowStream(Protocol):
-    """A table or batches of pyarrow, pandas 2.2 or polars."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-Source: TypeAlias = (
-    str | os.PathLike[str] | ArrowStream | Mapping[Key, Key | None] | Iterable[tuple[Key, Key | None]] | Any
-)
-"""A path; an Arrow table; a mapping or pairs of keys and values; an array of uint8, a row for each record."""
+from pypapir._sources import Source, refuse_unreadable
 
 ProgressFunction: TypeAlias = Callable[[str, int, int], None]
-"""Called with a stage, how much of it is done, and of how much (0 if that is not known)."""
+"""Called with a stage, how much of it is done, and of how much (0 if that is not known). An exception of it ends
+the work."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +53,8 @@ def build(
             apart by their names.
         out: The snapshot file. It appears under its name once it is complete.
         key: The column of keys. Without one, records are looked up by index.
-        value: The columns of values; several become a JSON object.
+        value: The columns of values; several become a JSON object. With a key and without values, the database
+            is a set of keys, whose values are empty.
         scheme: The scheme's name; `inspire` by default. `auto` takes the one that `plan` recommends.
         goal: `balanced` (the default), `min-communication` or `min-time`.
         params: Parameters by the label that `papir plan --all` prints.
@@ -78,7 +67,10 @@ def build(
 
     Raises:
         Error: With the text of `papir build`.
+        TypeError: The source is of no kind that papir reads.
+        Exception: Exceptions of a source's own code and of `progress`, as they are.
     """
+    refuse_unreadable(source)
     values = [value] if isinstance(value, str) else list(value)
     with Bar(progress) as report:
         built = _native.build(

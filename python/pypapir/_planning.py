@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pypapir import _native
-from pypapir._building import Source
+from pypapir._sources import Source, refuse_unreadable
 
 if TYPE_CHECKING:
     import pandas
@@ -179,7 +179,10 @@ def plan(
 
     Raises:
         Error: Nothing can serve the database, or the source cannot be read.
+        TypeError: The source is of no kind that papir reads.
+        Exception: Exceptions of a source's own code, as they are.
     """
+    refuse_unreadable(source)
     requirements = {
         "records": records,
         "record_bytes": record_bytes,

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `build`, `plan` | snapshots, and what they will cost |
-//! | `source`, `arrow`, `pairs` | files, tables, pairs and arrays as sources |
+//! | `source`, `arrow`, `pairs`, `items` | files, tables, rows, pairs and arrays as sources |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
 //! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
@@ -21,6 +21,7 @@ mod database;
 mod divided;
 mod errors;
 mod forked;
+mod items;
 mod local;
 mod pairs;
 mod plan;

@@ -1,37 +1,29 @@
-//! Keys and values of Python: dicts, and iterables of pairs.
+//! Keys and values of Python: dicts, and iterables of pairs or of rows.
 
-use std::sync::{Mutex, PoisonError};
-
-use papir_core::Error as CoreError;
-use papir_store::{Cell, Error, GivenRows, Result};
+use papir_store::{Cell, GivenRows, Result};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
+
+use crate::items::{Fault, Items, Once, cell};
 
 /// The column of keys.
 pub(crate) const KEY: &str = "key";
 /// The column of values.
 pub(crate) const VALUE: &str = "value";
-/// Pairs that are taken from Python together.
-const BLOCK: usize = 4096;
 
-/// An iterator over pairs, which is used once.
+/// Pairs of keys and values, which are read once.
 pub(crate) struct Pairs {
-    iterator: Mutex<Option<Py<PyAny>>>,
+    items: Once<Items>,
     count: u64,
 }
 
 impl Pairs {
-    /// The items of a mapping, or the pairs of an iterable.
-    pub(crate) fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let count = source.len().unwrap_or_default() as u64;
-        let items = match source.hasattr("items")? {
-            true => source.call_method0("items")?,
-            false => source.clone(),
-        };
-        Ok(Self {
-            iterator: Mutex::new(Some(items.try_iter()?.into_any().unbind())),
+    /// `count` is the number of pairs; 0 if it is not known.
+    pub(crate) fn new(items: Items, count: u64) -> Self {
+        Self {
+            items: Once::new(items),
             count,
-        })
+        }
     }
 }
 
@@ -45,16 +37,10 @@ impl GivenRows for Pairs {
     }
 
     fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()> {
-        let taken = self
-            .iterator
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let iterator = taken.ok_or_else(|| refused("an iterator that was used before"))?;
+        let mut items = self.items.take()?;
 
         loop {
-            let block = Python::attach(|py| take(iterator.bind(py)))
-                .map_err(|error| refused(&error.to_string()))?;
+            let block = items.block(pair)?;
             if block.is_empty() {
                 return Ok(());
             }
@@ -73,40 +59,88 @@ impl GivenRows for Pairs {
     }
 }
 
-fn refused(found: &str) -> Error {
-    CoreError::malformed(
-        "pairs of keys and values",
-        found,
-        "pairs of bytes or str, once",
-    )
-    .into()
+/// The key and the value of a tuple or list of two.
+fn pair(item: &Bound<'_, PyAny>) -> Result<[Cell; 2], Fault> {
+    let is_pair = item.is_instance_of::<PyTuple>() || item.is_instance_of::<PyList>();
+    if !is_pair || item.len()? != 2 {
+        let expected = "pairs of a key and a value, or dicts";
+        return Err(Fault::of_type(item, expected));
+    }
+
+    Ok([cell(&item.get_item(0)?)?, cell(&item.get_item(1)?)?])
 }
 
-/// The next pairs of an iterator, at most [`BLOCK`].
-fn take(iterator: &Bound<'_, PyAny>) -> PyResult<Vec<[Cell; 2]>> {
-    let items = iterator.try_iter()?.take(BLOCK);
-    items
-        .map(|item| {
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
-            Ok([cell(&key)?, cell(&value)?])
+/// Rows that are mappings from columns to values, read once.
+pub(crate) struct YieldedRows {
+    columns: Vec<String>,
+    items: Once<Items>,
+    count: u64,
+}
+
+impl YieldedRows {
+    /// Rows with the columns of the first. `count` is the number of rows; 0 if it is not known.
+    ///
+    /// # Errors
+    /// The exceptions of the first row; `TypeError` if it has a column that is not named by a str.
+    pub(crate) fn new(first: &Bound<'_, PyMapping>, items: Items, count: u64) -> PyResult<Self> {
+        let columns = first
+            .keys()?
+            .iter()
+            .map(|name| name.extract())
+            .collect::<PyResult<_>>()?;
+        Ok(Self {
+            columns,
+            items: Once::new(items),
+            count,
+        })
+    }
+}
+
+impl GivenRows for YieldedRows {
+    fn columns(&self) -> Vec<String> {
+        self.columns.clone()
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn each(&self, wanted: &[&str], on_row: &mut dyn FnMut(Vec<Cell>) -> Result<()>) -> Result<()> {
+        let mut items = self.items.take()?;
+        let names: Vec<Py<PyString>> = Python::attach(|py| {
+            wanted
+                .iter()
+                .map(|name| PyString::new(py, name).unbind())
+                .collect()
+        });
+
+        loop {
+            let block = items.block(|item| row(item, &names))?;
+            if block.is_empty() {
+                return Ok(());
+            }
+            block.into_iter().try_for_each(&mut *on_row)?;
+        }
+    }
+}
+
+/// The cells of a row. As in JSON Lines, each row has all wanted columns.
+fn row(item: &Bound<'_, PyAny>, names: &[Py<PyString>]) -> Result<Vec<Cell>, Fault> {
+    let Ok(row) = item.cast::<PyMapping>() else {
+        return Err(Fault::of_type(item, "a dict, as the first row is"));
+    };
+
+    names
+        .iter()
+        .map(|name| {
+            let name = name.bind(item.py());
+            if !row.contains(name)? {
+                return Err(Fault::refused(
+                    format!("a row without `{name}`"),
+                    "the columns of the first row",
+                ));
+            }
+            cell(&row.get_item(name)?)
         })
         .collect()
-}
-
-/// Bytes as they are, text as UTF-8, None as nothing, numbers as their text.
-fn cell(value: &Bound<'_, PyAny>) -> PyResult<Cell> {
-    if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(Cell::Bytes(bytes.as_bytes().to_vec()));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Cell::text(text.to_str()?));
-    }
-    if value.is_none() {
-        return Ok(Cell::Null);
-    }
-
-    match value.extract::<i64>() {
-        Ok(number) => Ok(Cell::Json(number.to_string())),
-        Err(_) => Ok(Cell::Bytes(value.extract::<Vec<u8>>()?)),
-    }
 }

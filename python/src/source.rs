@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use papir_core::{Error as CoreError, Records, Result as CoreResult, Shape, check_read};
-use papir_store::{BuildOptions, Given};
+use papir_store::{BuildOptions, Given, GivenRows};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
 
-use crate::arrow::Batches;
+use crate::arrow::{Batches, YieldedBatches, has_stream, is_batch};
 use crate::errors::of_core;
-use crate::pairs::{KEY, Pairs, VALUE};
+use crate::items::Items;
+use crate::pairs::{KEY, Pairs, VALUE, YieldedRows};
 
 /// A source in Python.
 pub(crate) enum Source<'py> {
@@ -31,7 +33,8 @@ impl<'py> Source<'py> {
     ) -> PyResult<(BuildOptions, Self)> {
         let named = BuildOptions::new(format!("a {}", source.get_type().name()?), &out);
 
-        if let Ok(path) = source.extract::<PathBuf>() {
+        if source.is_instance_of::<PyString>() || source.hasattr("__fspath__")? {
+            let path = source.extract::<PathBuf>()?;
             return Ok((
                 BuildOptions {
                     key,
@@ -42,23 +45,9 @@ impl<'py> Source<'py> {
             ));
         }
 
-        if source.hasattr("__arrow_c_stream__")? {
-            let rows = Given::new(Batches::of(source)?);
-            return Ok((
-                BuildOptions {
-                    given: Some(rows),
-                    key,
-                    values,
-                    ..named
-                },
-                Self::Rows,
-            ));
-        }
-
         // Without this attribute there may be no numpy, which the extraction needs.
-        if source.hasattr("__array_interface__")?
-            && let Ok(array) = source.extract::<PyReadonlyArray2<'py, u8>>()
-        {
+        if source.hasattr("__array_interface__")? && source.hasattr("dtype")? {
+            let array = Array::of(source)?;
             let source = BuildOptions::new("an array", out);
             return Ok((
                 BuildOptions {
@@ -66,26 +55,19 @@ impl<'py> Source<'py> {
                     values,
                     ..source
                 },
-                Self::Array(Array(array)),
+                Self::Array(array),
             ));
         }
 
-        let Ok(pairs) = Pairs::new(source) else {
-            return Err(PyTypeError::new_err(format!(
-                "found {}: expected a path, a table with __arrow_c_stream__, a dict, pairs of keys and values, or \
-                 an array of uint8 with a row for each record",
-                source.get_type()
-            )));
-        };
-
-        let (key, values) = match key.is_none() && values.is_empty() {
+        let Table { rows, is_pairs } = Table::of(source)?;
+        let (key, values) = match is_pairs && key.is_none() && values.is_empty() {
             true => (Some(KEY.to_owned()), vec![VALUE.to_owned()]),
             false => (key, values),
         };
 
         Ok((
             BuildOptions {
-                given: Some(Given::new(pairs)),
+                given: Some(rows),
                 key,
                 values,
                 ..named
@@ -95,10 +77,112 @@ impl<'py> Source<'py> {
     }
 }
 
+/// Rows of a program.
+struct Table {
+    rows: Given,
+    /// Set if its columns are a key and a value, which need not be named.
+    is_pairs: bool,
+}
+
+impl Table {
+    /// The rows of a table, of a mapping or of an iterable.
+    ///
+    /// # Errors
+    /// The exceptions of the source; `TypeError` for one of another kind.
+    fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let is_iterator = source.hasattr("__next__")?;
+        if has_stream(source)? && !is_iterator {
+            return Ok(Self::with_columns(Batches::of(source)?));
+        }
+
+        let count = match source.hasattr("__len__")? {
+            true => source.len()? as u64,
+            false => 0,
+        };
+        if source.hasattr("items")? {
+            let items = Items::of(&source.call_method0("items")?)?;
+            return Ok(Self::of_pairs(items, count));
+        }
+
+        if is_iterable(source)? {
+            return Self::yielded(source, count);
+        }
+        Err(refused(source))
+    }
+
+    /// The rows that an iterable yields, told apart by the first.
+    fn yielded(source: &Bound<'_, PyAny>, count: u64) -> PyResult<Self> {
+        let py = source.py();
+        let mut items = Items::of(source)?;
+        let Some(first) = items.first(py).cloned() else {
+            // A reader without batches still has columns.
+            return match has_stream(source)? {
+                true => Ok(Self::with_columns(Batches::of(source)?)),
+                false => Ok(Self::of_pairs(items, count)),
+            };
+        };
+
+        if is_batch(&first)? || has_stream(&first)? {
+            items.take_next(py)?;
+            return Ok(Self::with_columns(YieldedBatches::new(&first, items)?));
+        }
+        match first.cast::<PyMapping>() {
+            Ok(row) => Ok(Self::with_columns(YieldedRows::new(row, items, count)?)),
+            Err(_) => Ok(Self::of_pairs(items, count)),
+        }
+    }
+
+    fn with_columns(rows: impl GivenRows + 'static) -> Self {
+        Self {
+            rows: Given::new(rows),
+            is_pairs: false,
+        }
+    }
+
+    fn of_pairs(items: Items, count: u64) -> Self {
+        Self {
+            rows: Given::new(Pairs::new(items, count)),
+            is_pairs: true,
+        }
+    }
+}
+
+/// Returns whether a source has items. Those of bytes are numbers, and no rows.
+fn is_iterable(source: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_bytes =
+        source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>();
+    Ok(!is_bytes && (source.hasattr("__iter__")? || source.hasattr("__getitem__")?))
+}
+
+/// The error for a source of another kind.
+fn refused(source: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "found {}: expected a path, a table with __arrow_c_stream__ or an iterable of such tables, a dict, pairs of \
+         keys and values, rows as dicts, or an array of uint8 with a row for each record",
+        source.get_type()
+    ))
+}
+
 /// An array with a row for each record.
 pub(crate) struct Array<'py>(PyReadonlyArray2<'py, u8>);
 
-impl Array<'_> {
+impl<'py> Array<'py> {
+    /// An array of numpy.
+    ///
+    /// # Errors
+    /// `TypeError` unless it has two axes of `uint8`; `ImportError` without numpy.
+    fn of(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(rows) = array.extract::<PyReadonlyArray2<'py, u8>>() {
+            return Ok(Self(rows));
+        }
+
+        let kind = array.getattr("dtype")?;
+        let axes = array.getattr("ndim")?;
+        Err(PyTypeError::new_err(format!(
+            "found an array of {kind} with {axes} axes: expected uint8 with 2, a row for each record"
+        )))
+    }
+
     /// Its records.
     pub(crate) fn rows(&self) -> PyResult<Rows<'_>> {
         let [records, bytes] = [0, 1].map(|axis| self.0.shape()[axis] as u64);
