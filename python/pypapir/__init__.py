@@ -12,6 +12,7 @@ from pypapir._benching import Bench, Measurement, bench
 from pypapir._building import Built, build
 from pypapir._client import Client, connect
 from pypapir._database import Database, open
+from pypapir._description import Checkpoint, Costs, DatabaseInfo
 from pypapir._native import (
     Error,
     NetworkError,
@@ -22,6 +23,7 @@ from pypapir._native import (
     Secret,
     UnsupportedError,
     VerificationError,
+    __version__,
     schemes,
 )
 from pypapir._options import ConnectOptions, ServeSettings
@@ -31,9 +33,12 @@ from pypapir._service import Service, serve
 __all__ = [
     "Bench",
     "Built",
+    "Checkpoint",
     "Client",
     "ConnectOptions",
+    "Costs",
     "Database",
+    "DatabaseInfo",
     "DividedPlan",
     "Error",
     "LeftOut",
@@ -51,6 +56,7 @@ __all__ = [
     "ShardOffer",
     "UnsupportedError",
     "VerificationError",
+    "__version__",
     "aio",
     "bench",
     "build",

@@ -71,13 +71,17 @@ class Measurement:
     client_ready_ms: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bench:
     """Schemes on one database."""
 
     measurements: list[Measurement]
     refused: dict[str, str]
     """Schemes that refuse the database, and their reasons."""
+
+    def __repr__(self) -> str:
+        answers = ", ".join(f"{one.scheme} {one.answer_ms:.3g} ms" for one in self.measurements)
+        return f"<Bench of {len(self.measurements)} schemes, {len(self.refused)} refused: {answers}>"
 
     def frame(self) -> "pandas.DataFrame":
         """The measurements as a table, which needs pandas."""

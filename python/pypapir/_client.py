@@ -1,32 +1,31 @@
 """Lookups in a service."""
 
 from collections.abc import Iterable
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from pypapir import _native
+from pypapir._description import Described
 from pypapir._keys import Key, as_bytes
 from pypapir._options import ConnectOptions
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 
-class Client:
-    """A private client of one database of a service.
+class Client(Described[_native.Client]):
+    """A private client of one database of a service. Leaving its context closes it.
 
     Its methods may be called from any thread, and wait for one another. A forked process needs its own.
     """
 
-    def __init__(self, native: _native.Client) -> None:
-        self._native = native
-
     def get(self, key: Key) -> bytes | None:
         """The value of a key; None if it is absent. The service learns nothing of the key."""
-        return self._native.get(as_bytes(key))
+        return self._opened.get(as_bytes(key))
 
     def get_many(self, keys: Iterable[Key]) -> list[bytes | None]:
         """The values of several keys, in order. The service learns how many."""
-        return self._native.get_many([as_bytes(key) for key in keys])
+        return self._opened.get_many([as_bytes(key) for key in keys])
 
     def get_index(self, index: int) -> bytes:
         """The record at an index."""
@@ -34,7 +33,22 @@ class Client:
 
     def get_indices(self, indices: Iterable[int]) -> list[bytes]:
         """The records at several indices, in order. The service learns how many."""
-        return self._native.get_indices(list(indices))
+        return self._opened.get_indices(list(indices))
+
+    def close(self) -> None:
+        """Closes the connections, after running lookups. All further calls are refused."""
+        self._close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:

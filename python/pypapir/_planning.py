@@ -101,7 +101,7 @@ class DividedPlan:
         return cls(**{**plan, "single": single, "shards": shards})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Offers for a database, the fastest lookup first."""
 
@@ -126,6 +126,13 @@ class Plan:
     def best(self) -> Offer:
         """The recommended offer: the one with the least time of a lookup."""
         return self.divided.single if self.divided else self.offers[0]
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"<Plan of {self.records} records of {self.record_bits} bits: {best.scheme} {best.parameters!r} of "
+            f"{len(self.offers)} offers, {best.lookup_s:.3g} s a lookup>"
+        )
 
     def frame(self) -> "pandas.DataFrame":
         """The offers as a table, which needs pandas."""

@@ -1,29 +1,29 @@
 """Lookups in a service, as coroutines."""
 
 from collections.abc import Iterable
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from pypapir import _native
+from pypapir._description import Described
 from pypapir._keys import Key, as_bytes
 from pypapir._options import ConnectOptions
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 
-class Client:
-    """`pypapir.Client` with coroutines. One that is cancelled leaves no state half written."""
-
-    def __init__(self, native: _native.AsyncClient) -> None:
-        self._native = native
+class Client(Described[_native.AsyncClient]):
+    """`pypapir.Client` with coroutines. One that is cancelled leaves no state half written. Leaving its context,
+    by `async with`, closes it."""
 
     async def get(self, key: Key) -> bytes | None:
         """The value of a key; None if it is absent. The service learns nothing of the key."""
-        return await self._native.get(as_bytes(key))
+        return await self._opened.get(as_bytes(key))
 
     async def get_many(self, keys: Iterable[Key]) -> list[bytes | None]:
         """The values of several keys, in order. The service learns how many."""
-        return await self._native.get_many([as_bytes(key) for key in keys])
+        return await self._opened.get_many([as_bytes(key) for key in keys])
 
     async def get_index(self, index: int) -> bytes:
         """The record at an index."""
@@ -31,7 +31,22 @@ class Client:
 
     async def get_indices(self, indices: Iterable[int]) -> list[bytes]:
         """The records at several indices, in order. The service learns how many."""
-        return await self._native.get_indices(list(indices))
+        return await self._opened.get_indices(list(indices))
+
+    async def close(self) -> None:
+        """Closes the connections, after running lookups. All further calls are refused."""
+        self._close()
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
 
 
 async def connect(url: str, **options: "Unpack[ConnectOptions]") -> Client:

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use papir_client::aio::Connection;
@@ -14,6 +14,7 @@ use pyo3_async_runtimes::tokio::future_into_py;
 use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
+use crate::description::Description;
 use crate::errors::{of_client, of_core};
 use crate::forked;
 use crate::local::Local;
@@ -81,29 +82,34 @@ fn verifying_key(text: &str) -> PyResult<VerifyingKey> {
 
 /// A connection whose lookups wait for one another.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<Connection>>);
+struct Shared {
+    connection: Arc<Mutex<Connection>>,
+    /// The description after the newest lookup, which no lookup under way holds back.
+    description: Arc<std::sync::Mutex<Description>>,
+}
 
 impl Shared {
     async fn open(url: String, options: Options) -> PyResult<Self> {
         let connection = Connection::open_with(&url, &options)
             .await
             .map_err(of_client)?;
-        Ok(Self(Arc::new(Mutex::new(connection))))
+        Ok(Self {
+            description: Arc::new(std::sync::Mutex::new(Description::of(&connection))),
+            connection: Arc::new(Mutex::new(connection)),
+        })
     }
 
     fn keys(
         &self,
         keys: Vec<Vec<u8>>,
     ) -> impl Future<Output = PyResult<Vec<Option<Vec<u8>>>>> + Send + use<> {
-        let connection = Arc::clone(&self.0);
+        let shared = self.clone();
         let keys = Zeroizing::new(keys);
         async move {
-            connection
-                .lock()
-                .await
-                .get_keys(&keys)
-                .await
-                .map_err(of_client)
+            let mut connection = shared.connection.lock().await;
+            let values = connection.get_keys(&keys).await;
+            shared.describe(&connection);
+            values.map_err(of_client)
         }
     }
 
@@ -111,16 +117,31 @@ impl Shared {
         &self,
         indices: Vec<u64>,
     ) -> impl Future<Output = PyResult<Vec<Vec<u8>>>> + Send + use<> {
-        let connection = Arc::clone(&self.0);
+        let shared = self.clone();
         let indices = Zeroizing::new(indices);
         async move {
-            connection
-                .lock()
-                .await
-                .get_indices(&indices)
-                .await
-                .map_err(of_client)
+            let mut connection = shared.connection.lock().await;
+            let records = connection.get_indices(&indices).await;
+            shared.describe(&connection);
+            records.map_err(of_client)
         }
+    }
+
+    /// Keeps the description after a lookup, also after one that failed: it has costs, too.
+    fn describe(&self, connection: &Connection) {
+        let mut description = self
+            .description
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *description = Description::of(connection);
+    }
+
+    /// The description as JSON.
+    fn description(&self) -> String {
+        self.description
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_json()
     }
 }
 
@@ -167,6 +188,11 @@ impl Client {
     fn get_indices(&self, py: Python<'_>, indices: Vec<u64>) -> PyResult<Vec<Vec<u8>>> {
         self.local.wait(py, self.connection.indices(indices))?
     }
+
+    /// The database and the costs as JSON, after the newest lookup.
+    fn describe(&self) -> String {
+        self.connection.description()
+    }
 }
 
 /// [`Client`] with coroutines.
@@ -207,5 +233,10 @@ impl AsyncClient {
     fn get_indices<'py>(&self, py: Python<'py>, indices: Vec<u64>) -> PyResult<Bound<'py, PyAny>> {
         forked::refuse()?;
         future_into_py(py, self.0.indices(indices))
+    }
+
+    /// The database and the costs as JSON, after the newest lookup.
+    fn describe(&self) -> String {
+        self.0.description()
     }
 }

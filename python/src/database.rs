@@ -40,6 +40,18 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
 }
 
 impl Database {
+    fn key(&self, key: &[u8]) -> PyResult<Option<Vec<u8>>> {
+        let pending = self.lookup.prepare_key(key, &mut system_rng());
+        self.finish(pending.map_err(of_lookup)?)
+    }
+
+    fn index(&self, index: u64) -> PyResult<Vec<u8>> {
+        let pending = self.lookup.prepare_index(index, &mut system_rng());
+        Ok(self
+            .finish(pending.map_err(of_lookup)?)?
+            .unwrap_or_default())
+    }
+
     fn finish(&self, pending: Pending) -> PyResult<Option<Vec<u8>>> {
         let answers = pending
             .queries()
@@ -53,25 +65,25 @@ impl Database {
 
 #[pymethods]
 impl Database {
-    /// The value of a key; None if it is absent.
-    fn get(&self, py: Python<'_>, key: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
-        run(py, |_| {
-            self.finish(
-                self.lookup
-                    .prepare_key(&key, &mut system_rng())
-                    .map_err(of_lookup)?,
-            )
+    /// The values of several keys, in order; None for a key that is absent.
+    fn get_many(&self, py: Python<'_>, keys: Vec<Vec<u8>>) -> PyResult<Vec<Option<Vec<u8>>>> {
+        run(py, |interrupt| {
+            let values = keys.iter().map(|key| {
+                interrupt.check();
+                self.key(key)
+            });
+            values.collect()
         })?
     }
 
-    /// The record at an index.
-    fn get_index(&self, py: Python<'_>, index: u64) -> PyResult<Vec<u8>> {
-        run(py, |_| {
-            let pending = self
-                .lookup
-                .prepare_index(index, &mut system_rng())
-                .map_err(of_lookup)?;
-            Ok(self.finish(pending)?.unwrap_or_default())
+    /// The records at several indices, in order.
+    fn get_indices(&self, py: Python<'_>, indices: Vec<u64>) -> PyResult<Vec<Vec<u8>>> {
+        run(py, |interrupt| {
+            let records = indices.iter().map(|&index| {
+                interrupt.check();
+                self.index(index)
+            });
+            records.collect()
         })?
     }
 

@@ -6,7 +6,7 @@
 //! | `source`, `arrow`, `pairs`, `items` | files, tables, rows, pairs and arrays as sources |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
-//! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
+//! | `client`, `local`, `description` | lookups in a service, awaited, and on the thread that calls; what a client knows |
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |
@@ -18,6 +18,7 @@ mod bench;
 mod build;
 mod client;
 mod database;
+mod description;
 mod divided;
 mod errors;
 mod forked;
@@ -60,10 +61,12 @@ mod _native {
     #[pymodule_export]
     use crate::tasks::{add_rows, encode_task, prepare_task};
 
-    /// Errors that Python raises have no code.
+    /// Adds the version. Errors that Python raises have no code.
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         use pyo3::prelude::*;
+        crate::scheme::read_names();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module
             .py()
             .get_type::<Error>()

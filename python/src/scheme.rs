@@ -1,7 +1,6 @@
 //! The schemes themselves, for research: setup, query, answer, extract.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use papir_client::system_rng;
 use papir_core::erased::{ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession};
@@ -15,13 +14,23 @@ use crate::errors::of_core;
 use crate::progress::Reporter;
 use crate::waiting::run;
 
-/// The names of all schemes.
-#[pyfunction]
-pub(crate) fn schemes() -> Vec<&'static str> {
+/// The names of all schemes, read before a measurement adds its own to the registry.
+static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     registry::all()
         .into_iter()
         .map(|scheme| scheme.name())
         .collect()
+});
+
+/// Reads the names of the schemes, when the module is imported.
+pub(crate) fn read_names() {
+    LazyLock::force(&NAMES);
+}
+
+/// The names of all schemes.
+#[pyfunction]
+pub(crate) fn schemes() -> Vec<&'static str> {
+    NAMES.clone()
 }
 
 /// A scheme by name.

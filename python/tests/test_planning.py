@@ -19,6 +19,7 @@ def test_a_plan_names_costs_and_reasons() -> None:
     assert "ticket" in reasons["zip"]
     frame = plan.frame()
     assert list(frame["scheme"]) == [offer.scheme for offer in plan.offers]
+    assert plan.best.scheme in repr(plan) and len(repr(plan)) < 200
 
 
 def test_a_plan_of_a_source_is_what_a_build_prepares(tmp_path: Path) -> None:
@@ -77,6 +78,7 @@ def test_what_cannot_be_planned_is_refused() -> None:
 
 
 def test_schemes_are_measured_side_by_side() -> None:
+    schemes = pypapir.schemes()
     bench = pypapir.bench(["simple", "plain", "double"], records=4096, record_bytes=32, runs=1)
     assert [one.scheme for one in bench.measurements] == ["simple", "plain"]
     assert "at most 64" in bench.refused["double"]
@@ -84,5 +86,8 @@ def test_schemes_are_measured_side_by_side() -> None:
     assert simple.correct and simple.upload_bytes > plain.upload_bytes
     assert simple.security_bits is not None and plain.security_bits is None
     assert list(bench.frame()["answer_ms"]) == [simple.answer_ms, plain.answer_ms]
+    assert "simple" in repr(bench) and len(repr(bench)) < 200
+    # A measurement adds schemes of its own to the registry.
+    assert pypapir.schemes() == schemes
     with pytest.raises(pypapir.Error, match="unknown|expected"):
         pypapir.bench("no such scheme", records=4096, record_bytes=32)
