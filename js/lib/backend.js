@@ -3,8 +3,8 @@
 import { Engine } from "./engine.js";
 import { PapirError } from "./errors.js";
 import { send } from "./http.js";
-import { compile } from "./module.js";
-import { stoppable, wait } from "./stopping.js";
+import { compile, modulesOf } from "./module.js";
+import { Turns, stoppable, wait } from "./stopping.js";
 import { storage } from "./storage.js";
 
 /** The path of a service's databases. */
@@ -18,16 +18,22 @@ export class Backend {
   #engines = new Map();
   #storage = storage();
   #simd;
+  #place;
 
-  /** `simd` is for tests: whether to use vectors, instead of asking the engine. */
-  constructor(simd) {
+  /**
+   * `place` is that of the modules: see `placeOf`. `simd` is for tests: whether to use vectors, instead of asking the
+   * engine.
+   */
+  constructor({ simd, place } = {}) {
     this.#simd = simd;
+    this.#place = place;
   }
 
   /** Opens a database. Returns its number and its description. */
   async open(options, { signal, onProgress, fetch }) {
     const io = this.#io(options.url, { signal, onProgress, fetch });
-    for (const schemes of ["short", "all"]) {
+    const modules = modulesOf(this.#place);
+    for (const schemes of modules) {
       const engine = await stoppable(this.#engine(schemes), signal);
       try {
         const { handle, database } = await engine.open(options, io, signal);
@@ -35,10 +41,10 @@ export class Backend {
         if (signal?.aborted) engine.close(handle);
         signal?.throwIfAborted();
         const number = this.#next++;
-        this.#databases.set(number, { engine, handle, url: options.url, fetch, last: Promise.resolve() });
+        this.#databases.set(number, { engine, handle, url: options.url, fetch, turns: new Turns() });
         return { number, database };
       } catch (error) {
-        if (schemes === "all" || error.code !== "unknown_scheme") throw error;
+        if (schemes === modules.at(-1) || error.code !== "unknown_scheme") throw error;
       }
     }
   }
@@ -47,14 +53,13 @@ export class Backend {
   get(number, wanted, { signal, onProgress }) {
     const database = this.#databases.get(number);
     if (!database) return Promise.reject(new PapirError("the database is closed", { code: "closed" }));
-    const { engine, handle, url, fetch, last } = database;
+    const { engine, handle, url, fetch, turns } = database;
     const io = this.#io(url, { signal, onProgress, fetch });
-    const outcome = last.then(() => {
+    const outcome = turns.take(() => {
       signal?.throwIfAborted();
       if (!this.#databases.has(number)) throw new PapirError("the database is closed", { code: "closed" });
       return engine.get(handle, wanted, io, signal);
     });
-    database.last = outcome.catch(() => {});
     return stoppable(outcome, signal);
   }
 
@@ -79,7 +84,7 @@ export class Backend {
   }
 
   async #start(schemes) {
-    const module = await compile(schemes, this.#simd);
+    const module = await compile(schemes, this.#simd, this.#place);
     return Engine.start(module, { unlock: (lock) => this.#storage.unlock(lock) });
   }
 

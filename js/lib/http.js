@@ -1,6 +1,7 @@
 // Sends requests by `fetch`, or the function of the caller in its place, and reads no more of a response than the client accepts.
 
-import { PapirError } from "./errors.js";
+import { NetworkError, PapirError } from "./errors.js";
+import { Reports, parsed, reported } from "./policy.js";
 
 /** Time from a request's first byte to the head of its response, beside that of a slow upload. */
 const RESPONSE_MILLISECONDS = 120_000;
@@ -10,8 +11,12 @@ const SLOWEST_UPLOAD = 4;
 const STALLED_MILLISECONDS = 60_000;
 /** Longest body: with the copies in the module, it fits into the memory of WebAssembly. */
 const LONGEST_BODY = 1 << 29;
+/** Time to ask whether a service is there that this page may not ask. */
+const REACHED_MILLISECONDS = 10_000;
 /** Bodies from this length on are reported as progress. */
 const REPORTED_BYTES = 64 << 10;
+/** Services that have answered: the browser allows to ask them. */
+const answered = new Set();
 
 /**
  * Sends a request to a service. Returns the reply that a task is resumed with.
@@ -23,6 +28,7 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
   const stop = () => abort.abort(signal.reason);
   signal?.addEventListener("abort", stop, { once: true });
   const timer = new Timer(abort);
+  const reports = isPage() && !answered.has(base) ? new Reports() : undefined;
   try {
     timer.start(RESPONSE_MILLISECONDS + (request.body?.length ?? 0) / SLOWEST_UPLOAD, "no response");
     const response = await fetch(base + request.path, {
@@ -36,6 +42,7 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
       referrerPolicy: "no-referrer",
       cache: "no-store",
     });
+    answered.add(base);
     const head = { status: response.status, headers: [...response.headers] };
     const limit = bodyLimit(response.status, response.headers.get("papir-version"));
     const { body, broken } = await read(response, limit, timer, onProgress);
@@ -43,11 +50,48 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof PapirError) throw error;
+    if (reports && !abort.signal.aborted) await refuse(base, reports, timer, abort.signal);
+    signal?.throwIfAborted();
     return { head: { failure: reason(error) } };
   } finally {
     timer.stop();
+    reports?.end();
     signal?.removeEventListener("abort", stop);
   }
+}
+
+/** Whether a browser decides which services are asked. */
+function isPage() {
+  return /^https?:/.test(globalThis.location?.origin ?? "");
+}
+
+/**
+ * Throws the reason why the browser keeps this page from a service. The browser's own error is the same for a service
+ * that is away.
+ */
+async function refuse(base, reports, timer, signal) {
+  const { origin } = globalThis.location;
+  const service = parsed(base)?.origin;
+  timer.start(REACHED_MILLISECONDS, "no response");
+  // The page may not read such a response, but learns that there is one.
+  const isThere = await isAnswered(base, "no-cors", signal);
+  await reported();
+
+  if (reports.has("connect-src", service)) {
+    const message = `${base}: the page's content security policy forbids to ask it: add ${service} to connect-src`;
+    throw new NetworkError(message, { code: "policy" });
+  }
+  // The service may have come up just now.
+  if (isThere && !(await isAnswered(base, "cors", signal))) {
+    const message = `${base}: the service is there, but allows no page of ${origin}: start it with --allow-origin ${origin}`;
+    throw new NetworkError(message, { code: "origin_refused", retryable: true });
+  }
+}
+
+/** Whether a service answers anything at all. */
+function isAnswered(base, mode, signal) {
+  const settings = { mode, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", signal };
+  return fetch(`${base}/v1/databases`, settings).then(() => true, () => false);
 }
 
 /** Reads at most `limit` bytes of a body. */

@@ -1,7 +1,9 @@
+/// <reference lib="esnext.disposable" />
+
 /** Looks up keys and indices in a papir service without revealing them. */
 
 /** Connects to a database of a service, and fetches its public part. */
-export function connect(url: string, options?: ConnectOptions): Promise<Database>;
+export function connect(url: string | URL, options?: ConnectOptions): Promise<Database>;
 
 /** Options of a connection. Times are in seconds. */
 export interface ConnectOptions {
@@ -18,7 +20,7 @@ export interface ConnectOptions {
   /** Maximum age of a signed version. A database that is not signed is refused. */
   maxAge?: number;
   /** Public keys of witnesses, whose signatures beside the owner's are verified and counted. */
-  witnesses?: string[];
+  witnesses?: readonly string[];
   /** Minimum number of these witnesses that must have signed. With 1 or more, a database that is not signed is refused. */
   cosignatures?: number;
   /** Maximum age of the version in use, for databases with frequent changes: 10 by default. */
@@ -36,8 +38,13 @@ export interface ConnectOptions {
   cache?: boolean;
   /** Whether to remember the owner's key of a signed database from its first use: true by default. */
   pin?: boolean;
-  /** Whether to work in a Web Worker: true by default, where there are workers. */
+  /** Whether to work in a Web Worker: true by default in pages. Elsewhere the work is done in the caller's thread. */
   worker?: boolean;
+  /**
+   * Where papir's files are, if not beside this one, as in a bundle: the address of their folder, which ends in a
+   * slash. Or the module itself, for every scheme that it has: the address of a `.wasm` file, or a compiled module.
+   */
+  module?: string | URL | WebAssembly.Module;
   /** Stops the connection. */
   signal?: AbortSignal;
   /** Called while long bodies are received, such as a public part that is fetched once. */
@@ -71,13 +78,17 @@ export interface Database {
   /** The value of a key; null if the database does not have the key. */
   get(key: string | Uint8Array, settings?: CallSettings): Promise<Uint8Array | null>;
   /** The values of several keys, in order. The service learns their number. */
-  getMany(keys: (string | Uint8Array)[], settings?: CallSettings): Promise<(Uint8Array | null)[]>;
+  getMany(keys: readonly (string | Uint8Array)[], settings?: CallSettings): Promise<(Uint8Array | null)[]>;
   /** The record at an index, from 0. */
   getIndex(index: number | bigint, settings?: CallSettings): Promise<Uint8Array>;
   /** The records at several indices, in order. The service learns their number. */
-  getIndices(indices: (number | bigint)[], settings?: CallSettings): Promise<Uint8Array[]>;
+  getIndices(indices: readonly (number | bigint)[], settings?: CallSettings): Promise<Uint8Array[]>;
   /** Frees the memory of the database. */
   close(): void;
+  /** Closes the database at the end of the scope of `using`. */
+  [Symbol.dispose](): void;
+  /** Closes the database at the end of the scope of `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** The service's description of a database. Lengths are in bytes. */

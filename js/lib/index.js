@@ -2,6 +2,7 @@
 
 import { Backend } from "./backend.js";
 import { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError } from "./errors.js";
+import { placeOf } from "./module.js";
 import { options } from "./options.js";
 import { chosenFetch } from "./proxy.js";
 import { RemoteBackend } from "./remote.js";
@@ -10,22 +11,36 @@ import { decodeValues, encodeWanted } from "./wanted.js";
 export { NetworkError, NotPrivateError, PapirError, UnsupportedError, VerificationError };
 
 const backends = new Map();
+/** Numbers of the compiled modules that callers gave. */
+const numbers = new WeakMap();
+let next = 1;
 
-/** One worker for all databases of a page. Node has threads of its own, and no page to keep smooth. */
-function backend(worker, simd) {
-  const name = `${worker} ${simd}`;
-  const remote = () => new RemoteBackend(simd, () => backends.delete(name));
-  if (!backends.has(name)) backends.set(name, worker ? remote() : new Backend(simd));
+/** One worker for all databases of a page. */
+function backend(worker, settings) {
+  const name = `${worker} ${settings.simd} ${nameOf(settings.place)}`;
+  const remote = () => new RemoteBackend(settings, () => backends.delete(name));
+  if (!backends.has(name)) backends.set(name, worker ? remote() : new Backend(settings));
   return backends.get(name);
+}
+
+function nameOf(place) {
+  if (typeof place !== "object") return place;
+  if (!numbers.has(place)) numbers.set(place, next++);
+  return numbers.get(place);
+}
+
+/** Only a page is to be kept smooth. Elsewhere a worker would keep the process from its end. */
+function isPage() {
+  return typeof document === "object" && typeof Worker === "function";
 }
 
 /** Connects to a database and fetches its public part. */
 export async function connect(url, given = {}) {
-  const { fetch, worker = !fetch && typeof Worker === "function", simd, signal, onProgress, ...rest } = given;
+  const { fetch, worker = isPage() && !fetch, module, simd, signal, onProgress, ...rest } = given;
   const checked = options(url, rest);
-  const sending = chosenFetch(url, fetch);
+  const sending = chosenFetch(checked.url, fetch);
   if (sending && worker) throw new TypeError("option `fetch`: a worker cannot call it: leave out `worker`");
-  const chosen = backend(worker, simd);
+  const chosen = backend(worker, { simd, place: placeOf(module) });
   const reports = onProgress && reporting(onProgress);
   return new Database(chosen, await chosen.open(checked, { signal, onProgress: reports, fetch: sending }), reports);
 }
@@ -49,6 +64,7 @@ class Database {
   #number;
   #onProgress;
   #description;
+  #isOpen = true;
 
   constructor(backend, { number, database }, onProgress) {
     this.#backend = backend;
@@ -94,12 +110,28 @@ class Database {
   }
 
   close() {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     this.#backend.close(this.#number);
   }
 
   async #look(wanted, { signal } = {}) {
+    // A worker that nobody uses may have ended.
+    if (!this.#isOpen) throw new PapirError("the database is closed", { code: "closed" });
     const { values, database } = await this.#backend.get(this.#number, wanted, { signal, onProgress: this.#onProgress });
     this.#description = database;
     return decodeValues(values);
   }
+}
+
+// Engines that do not know `using` may lack these symbols.
+if (Symbol.dispose) {
+  Database.prototype[Symbol.dispose] = function () {
+    this.close();
+  };
+}
+if (Symbol.asyncDispose) {
+  Database.prototype[Symbol.asyncDispose] = async function () {
+    this.close();
+  };
 }

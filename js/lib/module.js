@@ -1,6 +1,7 @@
 // Finds and compiles the WebAssembly modules beside this file.
 
-import { NetworkError } from "./errors.js";
+import { NetworkError, PapirError } from "./errors.js";
+import { Reports, parsed, reported } from "./policy.js";
 
 // A function that returns a vector: () -> v128, `i32.const 0`, `i32x4.splat`.
 const VECTORS = new Uint8Array([
@@ -17,42 +18,109 @@ export function hasVectors() {
 
 // Bundlers recognize addresses in this form.
 const ADDRESSES = {
-  "short": () => new URL("./papir.wasm", import.meta.url),
-  "short-simd": () => new URL("./papir-simd.wasm", import.meta.url),
-  "all": () => new URL("./papir-all.wasm", import.meta.url),
-  "all-simd": () => new URL("./papir-all-simd.wasm", import.meta.url),
+  "papir.wasm": () => new URL("./papir.wasm", import.meta.url),
+  "papir-simd.wasm": () => new URL("./papir-simd.wasm", import.meta.url),
+  "papir-all.wasm": () => new URL("./papir-all.wasm", import.meta.url),
+  "papir-all-simd.wasm": () => new URL("./papir-all-simd.wasm", import.meta.url),
 };
 
 const FILES = "node:fs/promises";
+/** A promise of each module, by its address. */
 const compiled = new Map();
 
+/**
+ * The place of the modules, from the option `module`: the address of a folder, which ends in a slash, or of a module;
+ * or a compiled module.
+ */
+export function placeOf(module) {
+  if (module === undefined || module === null || isCompiled(module)) return module ?? undefined;
+  const isAddress = typeof module === "string" || module instanceof URL;
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  const place = isAddress ? parsed(module, base) : undefined;
+  if (place) return place.href;
+  const found = isAddress ? JSON.stringify(module) : typeof module;
+  throw new TypeError(`option \`module\`: expected an address or a WebAssembly.Module, found ${found}`);
+}
+
+/** Whether a place is a folder. */
+export function isFolder(place) {
+  return typeof place === "string" && new URL(place).pathname.endsWith("/");
+}
+
+/** Which modules are tried, until one has the scheme of a database: one that is given alone has the last word. */
+export function modulesOf(place) {
+  return place === undefined || isFolder(place) ? ["short", "all"] : ["all"];
+}
+
 /** The module with the schemes of most services (`short`), or with all (`all`). */
-export function compile(schemes, simd = hasVectors()) {
-  const name = simd ? `${schemes}-simd` : schemes;
-  if (!compiled.has(name)) {
-    const module = compileFrom(ADDRESSES[name]());
-    compiled.set(name, module);
-    module.catch(() => compiled.delete(name));
+export async function compile(schemes, simd = hasVectors(), place = undefined) {
+  if (isCompiled(place)) return place;
+  const url = addressOf(schemes, simd, place);
+  if (!compiled.has(url.href)) {
+    const module = compileFrom(url);
+    compiled.set(url.href, module);
+    module.catch(() => compiled.delete(url.href));
   }
-  return compiled.get(name);
+  return compiled.get(url.href);
+}
+
+/** One of another realm, too. */
+function isCompiled(module) {
+  return Object.prototype.toString.call(module) === "[object WebAssembly.Module]";
+}
+
+function addressOf(schemes, simd, place) {
+  const name = `papir${schemes === "all" ? "-all" : ""}${simd ? "-simd" : ""}.wasm`;
+  if (place !== undefined) return isFolder(place) ? new URL(name, place) : new URL(place);
+  try {
+    return ADDRESSES[name]();
+  } catch (error) {
+    const remedy = "give the option `module`, the address of the folder with papir's files";
+    throw refused(`this bundle does not tell where papir's files are (${error.message}): ${remedy}`);
+  }
 }
 
 async function compileFrom(url) {
   if (url.protocol === "file:") {
-    // Only in Node. Bundlers for browsers must not look for it.
+    // Only outside of browsers. Bundlers for browsers must not look for it.
     const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ FILES);
     return WebAssembly.compile(await readFile(url));
   }
-  const missing = (reason) => {
-    const message = `${url}: ${reason}: expected papir's WebAssembly module`;
-    return new NetworkError(message, { code: "module", retryable: true });
+
+  const response = await fetchModule(url);
+  try {
+    // Streaming needs the media type, which not every server of files knows.
+    return response.headers.get("content-type")?.startsWith("application/wasm")
+      ? await WebAssembly.compileStreaming(response)
+      : await WebAssembly.compile(await response.arrayBuffer());
+  } catch (error) {
+    const isForbidden = /unsafe-eval|content security policy/i.test(error.message);
+    const expected = isForbidden ? "expected a content security policy with script-src 'wasm-unsafe-eval'" : EXPECTED;
+    throw refused(`${url}: ${error.message}: ${expected}`);
+  }
+}
+
+const EXPECTED = "expected papir's WebAssembly module";
+
+async function fetchModule(url) {
+  const missing = (reason, expected = EXPECTED) => {
+    return new NetworkError(`${url}: ${reason}: ${expected}`, { code: "module", retryable: true });
   };
-  const response = await fetch(url).catch((error) => {
+  const reports = new Reports();
+  try {
+    const response = await fetch(url);
+    if (!response.ok) throw missing(`HTTP ${response.status}`);
+    return response;
+  } catch (error) {
+    if (error instanceof NetworkError) throw error;
+    await reported();
+    if (reports.has("connect-src", url.origin)) throw refused(`${url}: expected a content security policy whose connect-src allows it`);
     throw missing(error.message);
-  });
-  if (!response.ok) throw missing(`HTTP ${response.status}`);
-  // Streaming needs the media type, which not every server of files knows.
-  return response.headers.get("content-type")?.startsWith("application/wasm")
-    ? WebAssembly.compileStreaming(response)
-    : WebAssembly.compile(await response.arrayBuffer());
+  } finally {
+    reports.end();
+  }
+}
+
+function refused(message) {
+  return new PapirError(message, { code: "module" });
 }

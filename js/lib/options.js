@@ -32,8 +32,9 @@ const OPTIONS = {
 };
 
 /** The options for the module. */
-export function options(url, given) {
-  if (!CHECKS[TEXT](url)) throw new TypeError(`expected an address as a string, found ${typeof url}`);
+export function options(address, given) {
+  const url = address instanceof URL ? address.href : address;
+  if (!CHECKS[TEXT](url)) throw new TypeError(`expected an address as a string or a URL, found ${typeof url}`);
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(OPTIONS, name));
   if (unknown) throw new TypeError(`unknown option \`${unknown}\`: expected one of ${Object.keys(OPTIONS).join(", ")}`);
   const checked = { url };

@@ -1,4 +1,4 @@
-// Waits that a signal ends.
+// Waits that a signal ends, and calls that run one after the other.
 
 /** The promise's outcome, or the signal's reason if that comes first. */
 export function stoppable(promise, signal) {
@@ -22,3 +22,23 @@ export async function wait(milliseconds, signal) {
   }
   return { head: {} };
 }
+
+/** Runs calls one after the other. */
+export class Turns {
+  #last = Promise.resolve();
+
+  /** Runs a call after those before, whatever becomes of them. Returns its outcome. */
+  take(call) {
+    const outcome = this.#last.then(call);
+    // Without the outcome: the values of an answer would stay in memory until the next one.
+    this.#last = outcome.then(forget, forget);
+    return outcome;
+  }
+
+  /** Fulfilled, with nothing, once no call runs. */
+  get last() {
+    return this.#last;
+  }
+}
+
+function forget() {}

@@ -7,9 +7,9 @@ let backend;
 /** What stops each call that is under way. */
 const running = new Map();
 
-self.onmessage = async ({ data: { id, call, values, simd } }) => {
+self.onmessage = async ({ data: { id, call, values, settings } }) => {
   if (call === "abort") return running.get(id)?.abort();
-  backend ??= new Backend(simd);
+  backend ??= new Backend(settings);
   if (call === "close") return backend.close(...values);
   const abort = new AbortController();
   running.set(id, abort);

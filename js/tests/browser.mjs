@@ -40,14 +40,15 @@ export async function browser(test, args = []) {
   return started;
 }
 
-/** Serves the built package, and a page, under an origin of its own. Returns the page's address. */
-export async function origin(test, policy = POLICY, more = {}, html = "<!doctype html><title>page</title>") {
+/** Serves the built package without the file `missing`, and a page, under an origin of its own. Returns the page's address. */
+export async function origin(test, policy = POLICY, more = {}, html = "<!doctype html><title>page</title>", missing = undefined) {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://x").pathname);
     const type = TYPES[extname(path)] ?? "text/html";
     const headers = { "content-type": type, "content-security-policy": policy, ...more };
     if (path === "/") return response.writeHead(200, headers).end(html);
-    const file = await readFile(join(DIST, path.replace(/^\/papir\//, ""))).catch(() => undefined);
+    const name = path.replace(/^\/papir\//, "");
+    const file = name === missing ? undefined : await readFile(join(DIST, name)).catch(() => undefined);
     response.writeHead(file ? 200 : 404, headers).end(file);
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));

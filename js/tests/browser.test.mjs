@@ -64,7 +64,10 @@ test("a token and TLS work across origins, and an origin that is not allowed doe
   assert.deepEqual([refused.name, refused.code], ["NetworkError", "unauthorized"]);
   const foreign = await page(context, await origin(t));
   const blocked = await foreign.evaluate(([url, token]) => failure(() => open(url, { token, patience: 0.1 })), [url, token]);
-  assert.deepEqual([blocked.name, blocked.code], ["NetworkError", "transport"]);
+  assert.deepEqual([blocked.name, blocked.code], ["NetworkError", "origin_refused"]);
+  assert.match(blocked.message, /start it with --allow-origin http:\/\/127\.0\.0\.1:\d+$/);
+  const away = await foreign.evaluate(() => failure(() => open("http://127.0.0.1:9", { patience: 0.1 })));
+  assert.deepEqual([away.name, away.code], ["NetworkError", "transport"]);
 });
 
 const WITHOUT_VECTORS = existsSync(join(DIST, "papir.wasm")) ? false : "this build has no such module";
@@ -182,9 +185,46 @@ test("a page that forbids workers is told so, and looks up without one", async (
   for (let attempt = 0; attempt < 2; attempt++) {
     const refused = await tab.evaluate((url) => failure(() => open(url)), url);
     assert.equal(refused.code, "worker", JSON.stringify(refused));
-    assert.match(refused.message, /worker: false/);
+    assert.match(refused.message, /policy forbids it: add 'self' to worker-src.*worker: false/);
   }
   await tab.evaluate((url) => open(url, { worker: false }), url);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+});
+
+test("a page without the worker's file is told which is missing", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const address = await origin(t, POLICY, {}, undefined, "worker.js");
+  const tab = await page(await (await browser(t)).newContext(), address);
+  const refused = await tab.evaluate((url) => failure(() => open(url)), url);
+  assert.equal(refused.code, "worker", JSON.stringify(refused));
+  assert.match(refused.message, /papir\/worker\.js: HTTP 404: expected papir's file worker\.js/);
+});
+
+test("a policy that forbids the service, or WebAssembly, is named", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const context = await (await browser(t)).newContext();
+  const own = POLICY.replace(/connect-src .*/, "connect-src 'self'");
+  const without = POLICY.replace(" 'wasm-unsafe-eval'", "");
+  for (const worker of [true, false]) {
+    const unconnected = await page(context, await origin(t, own));
+    const refused = await unconnected.evaluate(([url, worker]) => failure(() => open(url, { worker })), [url, worker]);
+    assert.deepEqual([refused.name, refused.code], ["NetworkError", "policy"], JSON.stringify(refused));
+    assert.match(refused.message, /add http:\/\/127\.0\.0\.1:\d+ to connect-src/);
+    const uncompiled = await page(context, await origin(t, without));
+    const forbidden = await uncompiled.evaluate(([url, worker]) => failure(() => open(url, { worker })), [url, worker]);
+    assert.equal(forbidden.code, "module", JSON.stringify(forbidden));
+    assert.match(forbidden.message, /script-src 'wasm-unsafe-eval'/);
+  }
+});
+
+test("papir's files may lie in another folder, and a module may be given", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))], ANY);
+  const tab = await page(await (await browser(t)).newContext(), await origin(t));
+  // The server of the tests has the files in both folders.
+  await tab.evaluate((url) => open(url, { module: "/" }), url);
+  assert.equal(await tab.evaluate(() => get("apple")), "red");
+  assert.deepEqual(tab.workers().map((worker) => new URL(worker.url()).pathname), ["/worker.js"]);
+  await tab.evaluate(async (url) => open(url, { module: await WebAssembly.compileStreaming(fetch("/papir-simd.wasm")) }), url);
   assert.equal(await tab.evaluate(() => get("apple")), "red");
 });
 

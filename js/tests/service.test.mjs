@@ -1,13 +1,15 @@
 // Lookups in real services, from Node.
 
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
+import { pathToFileURL } from "node:url";
 
-import { LIMIT, PATIENCE_MILLISECONDS, between, built, event, folder, fruit, papir, serve, text } from "./support.mjs";
+import { DIST, LIMIT, PATIENCE_MILLISECONDS, between, built, event, folder, fruit, papir, serve, text } from "./support.mjs";
 
 const { connect, NetworkError, PapirError, UnsupportedError, VerificationError } = await built("index.js");
+const { hasVectors } = await built("module.js");
 
 test("keys that are present and keys that are absent are looked up", async (t) => {
   const { url } = await serve(t, [fruit(folder(t))]);
@@ -61,6 +63,49 @@ test("records are looked up by index, with a scheme of the long module", async (
     if (scheme === "simple") assert.equal(progress.at(-1).received, progress.at(-1).total);
     await stop();
   }
+});
+
+test("the modules are found where the caller says, or are the caller's", async (t) => {
+  const path = folder(t);
+  const long = join(path, "long");
+  mkdirSync(long);
+  const { url } = await serve(t, [fruit(path)]);
+  const other = await serve(t, [fruit(long, ["--scheme", "inspire1"])]);
+  const place = new URL(`${pathToFileURL(DIST)}/`);
+  const name = hasVectors() ? "papir-simd.wasm" : "papir.wasm";
+  const short = await WebAssembly.compile(readFileSync(join(DIST, name)));
+  for (const module of [place, place.href, new URL(name, place), short]) {
+    const database = await connect(url, { module });
+    assert.equal(text(await database.get("apple")), "red");
+    database.close();
+  }
+  const database = await connect(other.url, { module: place });
+  assert.equal(text(await database.get("apple")), "red");
+  // A module that is given alone is not replaced by another one.
+  await assert.rejects(connect(other.url, { module: short }), { code: "unknown_scheme" });
+});
+
+test("a database is closed once, also by its scope", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const database = await connect(new URL(url));
+  assert.equal(text(await database.get("apple")), "red");
+  for (const close of [() => database[Symbol.dispose](), () => database[Symbol.asyncDispose](), () => database.close()]) {
+    await close();
+    await assert.rejects(database.get("apple"), { code: "closed" });
+  }
+});
+
+test("no worker is started outside of a page", async (t) => {
+  const { url } = await serve(t, [fruit(folder(t))]);
+  const before = Object.getOwnPropertyDescriptor(globalThis, "Worker");
+  t.after(() => (before ? Object.defineProperty(globalThis, "Worker", before) : delete globalThis.Worker));
+  globalThis.Worker = class {
+    constructor() {
+      throw new Error("a worker, which keeps a process from its end");
+    }
+  };
+  assert.equal(text(await (await connect(url)).get("apple")), "red");
+  await assert.rejects(connect(url, { worker: true }), { code: "worker" });
 });
 
 test("registered clients are refused with the reason", async (t) => {

@@ -18,6 +18,12 @@ export async function lookUp(url: string): Promise<string | undefined> {
   }
 }
 
+export async function lookUpInScope(url: URL, witnesses: readonly string[], keys: readonly string[]): Promise<number> {
+  using database = await connect(url, { witnesses, module: new URL("papir/", url) });
+  await using other = await connect(url, { module: await WebAssembly.compileStreaming(fetch("papir.wasm")) });
+  return (await database.getMany(keys)).length + (await other.getIndices([1, 2n] as const)).length;
+}
+
 // @ts-expect-error There is no such option.
 void connect("https://lookup.example", { tokn: "a" });
 // @ts-expect-error A key is a string or bytes.

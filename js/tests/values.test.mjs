@@ -5,8 +5,10 @@ import test from "node:test";
 
 import { built } from "./support.mjs";
 
+const { modulesOf, placeOf } = await built("module.js");
 const { options } = await built("options.js");
 const { chosenFetch, proxyVariable } = await built("proxy.js");
+const { Turns } = await built("stopping.js");
 const { decodeValues, encodeWanted } = await built("wanted.js");
 const { connect, PapirError } = await built("index.js");
 
@@ -16,7 +18,7 @@ test("options that do not exist or have another type are refused by name", async
   refused({ token: 7 }, /option `token`: expected a string, found 7/);
   refused({ maxAge: -1 }, /expected a number of seconds/);
   refused({ witnesses: ["a", 1] }, /expected an array of strings/);
-  await assert.rejects(connect(7), /expected an address as a string, found number/);
+  await assert.rejects(connect(7), /expected an address as a string or a URL, found number/);
   await assert.rejects(connect("ftp://x", { worker: false }), (error) => {
     assert(error instanceof PapirError);
     return error.code === "bad_url" && error.name === "PapirError";
@@ -87,4 +89,40 @@ test("a proxy of the environment is not passed by", async () => {
       else process.env[name] = before[name];
     }
   }
+});
+
+test("addresses may be URLs, and lists frozen", () => {
+  const given = options(new URL("https://lookup.example/papir"), { witnesses: Object.freeze(["a"]) });
+  assert.deepEqual([given.url, given.witnesses], ["https://lookup.example/papir", ["a"]]);
+  assert.equal(encodeWanted(Object.freeze(["a"]), "key").length, 6);
+});
+
+test("the place of the modules is a folder, a module's address or a module", async () => {
+  const empty = new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
+  for (const [given, place, modules] of [
+    [undefined, undefined, ["short", "all"]],
+    [null, undefined, ["short", "all"]],
+    ["https://app.example/papir/", "https://app.example/papir/", ["short", "all"]],
+    [new URL("https://app.example/papir.wasm"), "https://app.example/papir.wasm", ["all"]],
+    [empty, empty, ["all"]],
+  ]) {
+    assert.deepEqual([placeOf(given), modulesOf(placeOf(given))], [place, modules]);
+  }
+  // Outside of a page there is no address that one may be relative to.
+  for (const wrong of [7, {}, "papir/"]) {
+    assert.throws(() => placeOf(wrong), /option `module`: expected an address or a WebAssembly.Module/, String(wrong));
+    await assert.rejects(connect("http://127.0.0.1:9", { module: wrong }), TypeError);
+  }
+});
+
+test("calls run one after the other, and leave nothing behind", async () => {
+  const turns = new Turns();
+  const order = [];
+  const failing = turns.take(async () => (order.push(1), Promise.reject(new Error("first"))));
+  const second = turns.take(async () => (order.push(2), "values"));
+  await assert.rejects(failing, /first/);
+  assert.equal(await second, "values");
+  assert.deepEqual(order, [1, 2]);
+  // What a call returns is its caller's alone.
+  assert.equal(await turns.last, undefined);
 });

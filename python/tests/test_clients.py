@@ -51,7 +51,7 @@ def test_a_client_shows_the_root_and_the_checkpoint(tmp_path: Path) -> None:
 
     (tmp_path / "words.csv").write_text("word,meaning\napple,a fruit\n")
     owner = papir("checkpoint", "keygen", tmp_path / "owner.key", "--name", "tests/owner")
-    columns = ["--key", "word", "--value", "meaning", "--sign", tmp_path / "owner.key"]
+    columns: list[str | Path] = ["--key", "word", "--value", "meaning", "--sign", tmp_path / "owner.key"]
     papir("build", tmp_path / "words.csv", *columns, "--verifiable", "--out", tmp_path / "words.papir")
     with pypapir.serve(tmp_path / "words.papir") as service:
         words = pypapir.connect(service.url, state=tmp_path / "state", owner=owner)
