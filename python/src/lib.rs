@@ -6,7 +6,8 @@
 //! | `source`, `arrow`, `pairs`, `items` | files, tables, rows, pairs and arrays as sources |
 //! | `bench` | measurements of schemes |
 //! | `database` | lookups in one process |
-//! | `client`, `local`, `description` | lookups in a service, awaited, and on the thread that calls; what a client knows |
+//! | `client`, `local` | lookups in a service, awaited, and on the thread that calls |
+//! | `description` | what a client knows of its database |
 //! | `service` | a service in this process |
 //! | `scheme` | the schemes themselves: setup, query, answer, extract |
 //! | `shard`, `divided` | a database on several machines: one of them, and the service in front of all |

@@ -149,8 +149,7 @@ impl Table {
 
 /// Returns whether a source has items. Those of bytes are numbers, and no rows.
 fn is_iterable(source: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let is_bytes =
-        source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>();
+    let is_bytes = source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>();
     Ok(!is_bytes && (source.hasattr("__iter__")? || source.hasattr("__getitem__")?))
 }
 

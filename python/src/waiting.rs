@@ -107,8 +107,10 @@ pub(crate) fn run<T: Send>(
                     Ok(outcome) => break outcome,
                     Err(_) if signal.is_ok() => {
                         signal = Python::attach(|py| py.check_signals());
-                        // It is never taken back: a function of the caller may have stopped the work.
-                        interrupt.is_set.fetch_or(signal.is_err(), Ordering::Relaxed);
+                        // Never taken back: a function of the caller may have stopped the work.
+                        interrupt
+                            .is_set
+                            .fetch_or(signal.is_err(), Ordering::Relaxed);
                     }
                     Err(_) => {}
                 }
