@@ -63,6 +63,8 @@ async function open(name) {
   database = undefined;
   element("ask").disabled = true;
   element("answer").hidden = true;
+  element("cost").textContent = "Nothing yet: you have not looked anything up.";
+  for (const id of ["sent", "received", "time"]) element(id).textContent = "–";
   say("Connecting…");
   try {
     const opened = await connect(SERVICE, { database: name, token, onProgress });
@@ -83,11 +85,16 @@ async function open(name) {
 
 function describe() {
   const { info, checkpoint, costs, version } = database;
-  element("key-label").textContent = info.keyed ? "Key" : "Index, from 0";
+  document.title = `${info.name}: private lookup`;
+  element("name").textContent = info.name;
+  element("named").hidden = false;
+  element("key-label").textContent = info.keyed ? "Key" : "Number of the record";
+  element("key-hint").textContent = info.keyed
+    ? "A key is what an entry of the database is filed under, such as a word or a number. Type it exactly as the database has it."
+    : `The records of this database are numbered from 0 to ${(info.records - 1).toLocaleString()}.`;
   element("key").inputMode = info.keyed ? "text" : "numeric";
   element("scheme").textContent = info.scheme;
-  const bits = info.recordBits % 8 ? `${info.recordBits} bits` : bytes(info.recordBits / 8);
-  element("records").textContent = `${info.records.toLocaleString()} × ${bits}`;
+  element("size").textContent = bytes(Math.ceil((info.records * info.recordBits) / 8));
   element("version").textContent = version;
   element("owner").textContent = checkpoint ? `${checkpoint.owner}, version ${checkpoint.sequence}` : "nobody";
   element("once").textContent = bytes(costs.publicBytes);
@@ -95,23 +102,21 @@ function describe() {
 
 async function lookUp(asked) {
   const before = asked.costs;
+  const wanted = element("key").value;
   element("ask").disabled = true;
+  // It is the answer for another key.
+  element("answer").hidden = true;
   say("Asking…");
   const started = performance.now();
   try {
-    const wanted = element("key").value;
     const value = asked.info.keyed ? await asked.get(wanted) : await asked.getIndex(index(wanted));
     if (asked !== database) return;
-    show(value);
-    const { queryBytes, answerBytes } = asked.costs;
-    element("sent").textContent = bytes(queryBytes - before.queryBytes);
-    element("received").textContent = bytes(answerBytes - before.answerBytes);
-    element("time").textContent = `${Math.round(performance.now() - started)} ms`;
+    show(wanted, value, asked.info);
+    count(before, asked.costs, performance.now() - started);
     say(value === null ? "Not found." : "Found.");
     describe();
   } catch (error) {
     if (asked !== database) return;
-    element("answer").hidden = true;
     fail(error);
   } finally {
     if (asked === database) {
@@ -126,15 +131,30 @@ function fail(error) {
 }
 
 function index(text) {
-  if (!/^[0-9]+$/.test(text.trim())) throw new Error("Expected an index: a whole number from 0.");
+  if (!/^[0-9]+$/.test(text.trim())) throw new Error("Expected the number of a record: a whole number from 0.");
   return BigInt(text.trim());
 }
 
-function show(value) {
+function show(wanted, value, info) {
+  const isFound = value !== null;
+  const kind = info.keyed ? `the key “${wanted}”` : `record ${wanted}`;
   element("answer").hidden = false;
-  element("absent").hidden = value !== null;
-  element("value").hidden = value === null;
-  element("value").textContent = value && readable(value);
+  element("absent").hidden = isFound;
+  element("value").hidden = element("meaning").hidden = !isFound;
+  element("absent").textContent = `The database ${info.name} does not have ${kind}.`;
+  element("value").textContent = isFound ? readable(value) : "";
+  element("meaning").textContent = `This is what the database ${info.name} holds for ${kind}. Its owner can tell what it means.`;
+}
+
+/** Says what a lookup cost, from the costs before and after it. */
+function count(before, after, milliseconds) {
+  const sent = bytes(after.queryBytes - before.queryBytes);
+  const received = bytes(after.answerBytes - before.answerBytes);
+  const seconds = (milliseconds / 1000).toLocaleString(undefined, { maximumSignificantDigits: 2 });
+  element("sent").textContent = sent;
+  element("received").textContent = received;
+  element("time").textContent = `${Math.round(milliseconds)} ms`;
+  element("cost").textContent = `Your last lookup sent ${sent} of encrypted data, received ${received} and took ${seconds} seconds.`;
 }
 
 function readable(value) {

@@ -60,16 +60,23 @@ test("a key is looked up by keyboard, and the page says what the service saw", a
   assert.equal(tab.url(), `${url}/page/`);
   await ready(tab);
   assert.equal(await tab.evaluate(() => document.activeElement.id), "key");
+  assert.deepEqual([await tab.title(), ...(await texts(tab, "name"))], ["fruit: private lookup", "fruit"]);
+  assert.match((await texts(tab, "key-hint", "cost")).join(" "), /^A key is what an entry of the database is filed under.*Nothing yet/);
   await tab.keyboard.type("apple");
   await tab.keyboard.press("Enter");
   await tab.waitForSelector("#value:visible");
   assert.deepEqual(await texts(tab, "value", "status"), ["red", "Found."]);
   const seen = await texts(tab, "sent", "received");
   assert.match(seen.join(" "), /^[\d.]+ KiB [\d.]+ KiB$/);
+  const [meaning, cost] = await texts(tab, "meaning", "cost");
+  assert.match(meaning, /^This is what the database fruit holds for the key “apple”\./);
+  assert.match(cost, new RegExp(`^Your last lookup sent ${seen[0]} of encrypted data, received ${seen[1]} and took [\\d.,]+ seconds\\.$`));
   await tab.fill("#key", "a key that is not there, and longer");
   await tab.keyboard.press("Enter");
   await tab.waitForSelector("#absent:visible");
   assert.deepEqual(await texts(tab, "sent", "received", "status"), [...seen, "Not found."]);
+  assert.deepEqual(await texts(tab, "absent"), ["The database fruit does not have the key “a key that is not there, and longer”."]);
+  assert.equal(await tab.isVisible("#meaning"), false);
   assert((await tab.textContent("#owner")).startsWith(owner));
   assert.deepEqual(errors, []);
   assert.deepEqual([...new Set(requests)], [url]);
@@ -120,6 +127,24 @@ test("several databases are chosen from, and a token is asked for", async (t) =>
   await tab.keyboard.press("Enter");
   await tab.waitForSelector("#value:visible");
   assert.equal(await tab.textContent("#value"), "blue");
+  assert.deepEqual(await texts(tab, "name"), ["other"]);
+});
+
+test("a database without keys is looked up by number, and says which there are", async (t) => {
+  const path = folder(t);
+  const source = join(path, "table.csv");
+  writeFileSync(source, "record\n" + Array.from({ length: 300 }, (_, i) => `record-${1000 + i}`).join("\n") + "\n");
+  papir("build", source, "--value", "record", "--out", join(path, "table.papir"));
+  const { url } = await serve(t, [join(path, "table.papir")], [`--page=${PAGE}`]);
+  const tab = await (await browser(t)).newPage();
+  await tab.goto(url);
+  await ready(tab);
+  assert.deepEqual(await texts(tab, "key-label", "key-hint"), ["Number of the record", "The records of this database are numbered from 0 to 299."]);
+  await tab.fill("#key", "299");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("#value:visible");
+  assert.match((await texts(tab, "value"))[0], /^record-1299/);
+  assert.match((await texts(tab, "meaning"))[0], /holds for record 299\./);
 });
 
 test("the database that is chosen last is asked, whatever is under way", LIMIT, async (t) => {
@@ -170,6 +195,8 @@ test("the database that is chosen last is asked, whatever is under way", LIMIT, 
   isHeld = true;
   await tab.keyboard.press("Enter");
   await asked.happened;
+  // The answer of the lookup before is not shown for this one.
+  assert.equal(await tab.isVisible("#answer"), false);
   await tab.selectOption("#database", "other");
   await ready(tab);
   answering.happen();
