@@ -16,14 +16,14 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 
 use crate::errors::carried;
-use crate::items::{Items, Once};
+use crate::items::{ItemIterator, ReadOnce};
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
 /// The batches of a table, which are read once.
 pub(crate) struct Batches {
     schema: SchemaRef,
-    reader: Once<Reader>,
+    reader: ReadOnce<Reader>,
 }
 
 /// Returns whether an object is a table with a stream of batches.
@@ -42,7 +42,7 @@ impl Batches {
         let reader = reader_of_table(table)?;
         Ok(Self {
             schema: reader.schema(),
-            reader: Once::new(reader),
+            reader: ReadOnce::new(reader),
         })
     }
 }
@@ -59,25 +59,25 @@ fn reader_of_table(table: &Bound<'_, PyAny>) -> PyResult<Reader> {
 /// the stream would pass on the text only.
 pub(crate) struct YieldedBatches {
     schema: SchemaRef,
-    yielded: Once<Yielded>,
+    yielded: ReadOnce<Yielded>,
 }
 
 /// The batches of the first item, and the other items.
 struct Yielded {
-    first: Stream,
-    rest: Items,
+    first: BatchStream,
+    rest: ItemIterator,
 }
 
 /// The batches of one item.
-type Stream = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + Send>;
+type BatchStream = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 impl YieldedBatches {
     /// Batches with the columns of the first item.
-    pub(crate) fn new(first: &Bound<'_, PyAny>, rest: Items) -> PyResult<Self> {
-        let Item { schema, batches } = Item::of(first)?;
+    pub(crate) fn new(first: &Bound<'_, PyAny>, rest: ItemIterator) -> PyResult<Self> {
+        let YieldedItem { schema, batches } = YieldedItem::of(first)?;
         Ok(Self {
             schema,
-            yielded: Once::new(Yielded {
+            yielded: ReadOnce::new(Yielded {
                 first: batches,
                 rest,
             }),
@@ -86,12 +86,12 @@ impl YieldedBatches {
 }
 
 /// A batch or table that an iterator yields.
-struct Item {
+struct YieldedItem {
     schema: SchemaRef,
-    batches: Stream,
+    batches: BatchStream,
 }
 
-impl Item {
+impl YieldedItem {
     fn of(item: &Bound<'_, PyAny>) -> PyResult<Self> {
         if is_batch(item)? {
             let batch = item.extract::<PyRecordBatch>()?.into_inner();
@@ -118,9 +118,9 @@ impl Yielded {
                 on_batch(&batch.map_err(|error| refused(error, "batches of Arrow"))?)?;
             }
 
-            let next = Python::attach(|py| -> PyResult<Option<Item>> {
+            let next = Python::attach(|py| -> PyResult<Option<YieldedItem>> {
                 let item = self.rest.take_next(py)?;
-                item.map(|item| Item::of(&item)).transpose()
+                item.map(|item| YieldedItem::of(&item)).transpose()
             });
             match next.map_err(carried)? {
                 Some(item) => batches = item.batches,

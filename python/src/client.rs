@@ -14,7 +14,7 @@ use pyo3_async_runtimes::tokio::future_into_py;
 use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
-use crate::description::Description;
+use crate::description::ClientDescription;
 use crate::errors::{of_client, of_core};
 use crate::forked;
 use crate::local::Local;
@@ -85,7 +85,7 @@ fn verifying_key(text: &str) -> PyResult<VerifyingKey> {
 struct Shared {
     connection: Arc<Mutex<Connection>>,
     /// The description after the newest lookup, which no lookup under way holds back.
-    description: Arc<std::sync::Mutex<Description>>,
+    description: Arc<std::sync::Mutex<ClientDescription>>,
 }
 
 impl Shared {
@@ -94,7 +94,7 @@ impl Shared {
             .await
             .map_err(of_client)?;
         Ok(Self {
-            description: Arc::new(std::sync::Mutex::new(Description::of(&connection))),
+            description: Arc::new(std::sync::Mutex::new(ClientDescription::of(&connection))),
             connection: Arc::new(Mutex::new(connection)),
         })
     }
@@ -133,7 +133,7 @@ impl Shared {
             .description
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *description = Description::of(connection);
+        *description = ClientDescription::of(connection);
     }
 
     /// The description as JSON.

@@ -5,7 +5,7 @@ use papir_client::{Accepted, Costs, DatabaseInfo};
 use serde_json::{Value, json};
 
 /// A database and the costs of its client, after the newest lookup.
-pub(crate) struct Description {
+pub(crate) struct ClientDescription {
     info: DatabaseInfo,
     version: String,
     checkpoint: Option<Accepted>,
@@ -13,7 +13,7 @@ pub(crate) struct Description {
     costs: Costs,
 }
 
-impl Description {
+impl ClientDescription {
     /// The description of a connection now.
     pub(crate) fn of(connection: &Connection) -> Self {
         let lookup = connection.lookup();

@@ -13,12 +13,12 @@ use crate::errors::carried;
 const BLOCK: usize = 4096;
 
 /// An iterator, with its first item.
-pub(crate) struct Items {
+pub(crate) struct ItemIterator {
     first: Option<Py<PyAny>>,
     rest: Py<PyIterator>,
 }
 
-impl Items {
+impl ItemIterator {
     /// The items of an iterable.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Items {
     /// The exception of the iterator, which passes through papir, and the fault of an item.
     pub(crate) fn block<T>(
         &mut self,
-        mut parse: impl FnMut(&Bound<'_, PyAny>) -> Result<T, Fault>,
+        mut parse: impl FnMut(&Bound<'_, PyAny>) -> Result<T, ItemFault>,
     ) -> Result<Vec<T>> {
         Python::attach(|py| {
             let mut block = Vec::new();
@@ -72,9 +72,9 @@ impl Items {
 }
 
 /// What is read once.
-pub(crate) struct Once<T>(Mutex<Option<T>>);
+pub(crate) struct ReadOnce<T>(Mutex<Option<T>>);
 
-impl<T> Once<T> {
+impl<T> ReadOnce<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(Mutex::new(Some(value)))
     }
@@ -91,29 +91,29 @@ impl<T> Once<T> {
 }
 
 /// The fault of an item.
-pub(crate) enum Fault {
+pub(crate) enum ItemFault {
     /// papir refuses the item.
     Refused(Error),
     /// An exception of the item's own code.
     Raised(PyErr),
 }
 
-impl From<PyErr> for Fault {
+impl From<PyErr> for ItemFault {
     fn from(exception: PyErr) -> Self {
         Self::Raised(exception)
     }
 }
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
+impl From<ItemFault> for Error {
+    fn from(fault: ItemFault) -> Self {
         match fault {
-            Fault::Refused(error) => error,
-            Fault::Raised(exception) => carried(exception).into(),
+            ItemFault::Refused(error) => error,
+            ItemFault::Raised(exception) => carried(exception).into(),
         }
     }
 }
 
-impl Fault {
+impl ItemFault {
     /// papir refuses the item.
     pub(crate) fn refused(found: impl ToString, expected: impl ToString) -> Self {
         Self::Refused(malformed(found, expected))
@@ -134,7 +134,7 @@ pub(crate) fn malformed(found: impl ToString, expected: impl ToString) -> Error 
 }
 
 /// The value of a cell, or why there is none.
-pub(crate) fn cell(value: &Bound<'_, PyAny>) -> Result<Cell, Fault> {
+pub(crate) fn cell(value: &Bound<'_, PyAny>) -> Result<Cell, ItemFault> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(Cell::Bytes(bytes.as_bytes().to_vec()));
     }
@@ -142,7 +142,7 @@ pub(crate) fn cell(value: &Bound<'_, PyAny>) -> Result<Cell, Fault> {
         let text = text.to_str();
         return text
             .map(Cell::text)
-            .map_err(|error| Fault::refused(error, "text of Unicode characters"));
+            .map_err(|error| ItemFault::refused(error, "text of Unicode characters"));
     }
     if value.is_none() {
         return Ok(Cell::Null);
@@ -151,7 +151,7 @@ pub(crate) fn cell(value: &Bound<'_, PyAny>) -> Result<Cell, Fault> {
 }
 
 /// Booleans and numbers as Arrow's columns have them, objects like bytes as they are.
-fn number_or_bytes(value: &Bound<'_, PyAny>) -> Result<Cell, Fault> {
+fn number_or_bytes(value: &Bound<'_, PyAny>) -> Result<Cell, ItemFault> {
     // Before the integers, of which Python's booleans are some.
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Cell::Json(flag.is_true().to_string()));
@@ -172,7 +172,7 @@ fn number_or_bytes(value: &Bound<'_, PyAny>) -> Result<Cell, Fault> {
         || value.is_instance_of::<PyDict>();
     match value.extract::<Vec<u8>>() {
         Ok(bytes) if !is_nested => Ok(Cell::Bytes(bytes)),
-        _ => Err(Fault::of_type(
+        _ => Err(ItemFault::of_type(
             value,
             "bytes, str, int of 64 bits, float, bool or None",
         )),

@@ -4,7 +4,7 @@ use papir_store::{Cell, GivenRows, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
 
-use crate::items::{Fault, Items, Once, cell};
+use crate::items::{ItemFault, ItemIterator, ReadOnce, cell};
 
 /// The column of keys.
 pub(crate) const KEY: &str = "key";
@@ -13,15 +13,15 @@ pub(crate) const VALUE: &str = "value";
 
 /// Pairs of keys and values, which are read once.
 pub(crate) struct Pairs {
-    items: Once<Items>,
+    items: ReadOnce<ItemIterator>,
     count: u64,
 }
 
 impl Pairs {
     /// `count` is the number of pairs; 0 if it is not known.
-    pub(crate) fn new(items: Items, count: u64) -> Self {
+    pub(crate) fn new(items: ItemIterator, count: u64) -> Self {
         Self {
-            items: Once::new(items),
+            items: ReadOnce::new(items),
             count,
         }
     }
@@ -60,11 +60,11 @@ impl GivenRows for Pairs {
 }
 
 /// The key and the value of a tuple or list of two.
-fn pair(item: &Bound<'_, PyAny>) -> Result<[Cell; 2], Fault> {
+fn pair(item: &Bound<'_, PyAny>) -> Result<[Cell; 2], ItemFault> {
     let is_pair = item.is_instance_of::<PyTuple>() || item.is_instance_of::<PyList>();
     if !is_pair || item.len()? != 2 {
         let expected = "pairs of a key and a value, or dicts";
-        return Err(Fault::of_type(item, expected));
+        return Err(ItemFault::of_type(item, expected));
     }
 
     Ok([cell(&item.get_item(0)?)?, cell(&item.get_item(1)?)?])
@@ -73,7 +73,7 @@ fn pair(item: &Bound<'_, PyAny>) -> Result<[Cell; 2], Fault> {
 /// Rows that are mappings from columns to values, read once.
 pub(crate) struct YieldedRows {
     columns: Vec<String>,
-    items: Once<Items>,
+    items: ReadOnce<ItemIterator>,
     count: u64,
 }
 
@@ -82,7 +82,11 @@ impl YieldedRows {
     ///
     /// # Errors
     /// The exceptions of the first row; `TypeError` if it has a column that is not named by a str.
-    pub(crate) fn new(first: &Bound<'_, PyMapping>, items: Items, count: u64) -> PyResult<Self> {
+    pub(crate) fn new(
+        first: &Bound<'_, PyMapping>,
+        items: ItemIterator,
+        count: u64,
+    ) -> PyResult<Self> {
         let columns = first
             .keys()?
             .iter()
@@ -90,7 +94,7 @@ impl YieldedRows {
             .collect::<PyResult<_>>()?;
         Ok(Self {
             columns,
-            items: Once::new(items),
+            items: ReadOnce::new(items),
             count,
         })
     }
@@ -125,9 +129,9 @@ impl GivenRows for YieldedRows {
 }
 
 /// The cells of a row. As in JSON Lines, each row has all wanted columns.
-fn row(item: &Bound<'_, PyAny>, names: &[Py<PyString>]) -> Result<Vec<Cell>, Fault> {
+fn row(item: &Bound<'_, PyAny>, names: &[Py<PyString>]) -> Result<Vec<Cell>, ItemFault> {
     let Ok(row) = item.cast::<PyMapping>() else {
-        return Err(Fault::of_type(item, "a dict, as the first row is"));
+        return Err(ItemFault::of_type(item, "a dict, as the first row is"));
     };
 
     names
@@ -135,7 +139,7 @@ fn row(item: &Bound<'_, PyAny>, names: &[Py<PyString>]) -> Result<Vec<Cell>, Fau
         .map(|name| {
             let name = name.bind(item.py());
             if !row.contains(name)? {
-                return Err(Fault::refused(
+                return Err(ItemFault::refused(
                     format!("a row without `{name}`"),
                     "the columns of the first row",
                 ));

@@ -11,7 +11,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
 
 use crate::arrow::{Batches, YieldedBatches, has_stream, is_batch};
 use crate::errors::of_core;
-use crate::items::Items;
+use crate::items::ItemIterator;
 use crate::pairs::{KEY, Pairs, VALUE, YieldedRows};
 
 /// A source in Python.
@@ -59,7 +59,7 @@ impl<'py> Source<'py> {
             ));
         }
 
-        let Table { rows, is_pairs } = Table::of(source)?;
+        let GivenTable { rows, is_pairs } = GivenTable::of(source)?;
         let (key, values) = match is_pairs && key.is_none() && values.is_empty() {
             true => (Some(KEY.to_owned()), vec![VALUE.to_owned()]),
             false => (key, values),
@@ -78,13 +78,13 @@ impl<'py> Source<'py> {
 }
 
 /// Rows of a program.
-struct Table {
+struct GivenTable {
     rows: Given,
     /// Set if its columns are a key and a value, which need not be named.
     is_pairs: bool,
 }
 
-impl Table {
+impl GivenTable {
     /// The rows of a table, of a mapping or of an iterable.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Table {
             false => 0,
         };
         if source.hasattr("items")? {
-            let items = Items::of(&source.call_method0("items")?)?;
+            let items = ItemIterator::of(&source.call_method0("items")?)?;
             return Ok(Self::of_pairs(items, count));
         }
 
@@ -113,7 +113,7 @@ impl Table {
     /// The rows that an iterable yields, told apart by the first.
     fn yielded(source: &Bound<'_, PyAny>, count: u64) -> PyResult<Self> {
         let py = source.py();
-        let mut items = Items::of(source)?;
+        let mut items = ItemIterator::of(source)?;
         let Some(first) = items.first(py).cloned() else {
             // A reader without batches still has columns.
             return match has_stream(source)? {
@@ -139,7 +139,7 @@ impl Table {
         }
     }
 
-    fn of_pairs(items: Items, count: u64) -> Self {
+    fn of_pairs(items: ItemIterator, count: u64) -> Self {
         Self {
             rows: Given::new(Pairs::new(items, count)),
             is_pairs: true,
