@@ -116,6 +116,7 @@ impl Yielded {
         loop {
             for batch in batches {
                 on_batch(&batch.map_err(|error| refused(error, "batches of Arrow"))?)?;
+                self.rest.check();
             }
 
             let next = Python::attach(|py| -> PyResult<Option<YieldedItem>> {

@@ -22,7 +22,7 @@ use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
 use crate::source::{Array, Source};
 use crate::tasks::Functions;
-use crate::waiting::run;
+use crate::waiting::{Interrupt, run, run_until};
 
 /// The default scheme, as of `papir build`.
 const DEFAULT_SCHEME: &str = "inspire";
@@ -48,7 +48,8 @@ pub(crate) fn build<'py>(
     tasks: Option<(usize, Option<Py<PyAny>>, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (mut options, source) = Source::options(&source, out, key, values)?;
+    let interrupt = Arc::new(Interrupt::default());
+    let (mut options, source) = Source::options(&source, out, key, values, &interrupt)?;
     let machines = shards.map(|shards| Machines {
         shards,
         network: DEFAULT_NETWORK,
@@ -78,7 +79,7 @@ pub(crate) fn build<'py>(
     });
 
     let built = match source {
-        Source::Rows => build_rows(py, &options, machines, progress)?,
+        Source::Rows => build_rows(py, &options, &interrupt, machines, progress)?,
         Source::Array(array) => build_array(py, &options, &array, machines, progress)?,
     };
     report(py, &built.map_err(of_store)?)
@@ -99,12 +100,13 @@ fn scheme_of(given: Option<String>, by_shards: bool) -> PyResult<String> {
 fn build_rows(
     py: Python<'_>,
     options: &BuildOptions,
+    interrupt: &Interrupt,
     machines: Option<Machines>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<papir_store::Result<BuildReport>> {
     let choosing = Choosing::of(options, machines)?;
 
-    run(py, |interrupt| {
+    run_until(py, interrupt, |interrupt| {
         let reporter = Reporter::new(interrupt, progress);
         let rng = &mut papir_client::system_rng();
         let Some(choosing) = choosing else {

@@ -1,6 +1,7 @@
 //! Iterators of Python as sources, whose first item tells what the others are.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use papir_core::Error as CoreError;
 use papir_store::{Cell, Error, Result};
@@ -8,27 +9,30 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyIterator, PyList, PyString, PyTuple};
 
 use crate::errors::carried;
+use crate::waiting::{INTERVAL, Interrupt};
 
-/// Items that are taken from Python together.
+/// Most items that are taken from Python together.
 const BLOCK: usize = 4096;
 
 /// An iterator, with its first item.
 pub(crate) struct ItemIterator {
     first: Option<Py<PyAny>>,
     rest: Py<PyIterator>,
+    interrupt: Arc<Interrupt>,
 }
 
 impl ItemIterator {
-    /// The items of an iterable.
+    /// The items of an iterable, for work that the interrupt ends.
     ///
     /// # Errors
     /// The exceptions of the iterable; `TypeError` if it is none.
-    pub(crate) fn of(iterable: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn of(iterable: &Bound<'_, PyAny>, interrupt: &Arc<Interrupt>) -> PyResult<Self> {
         let mut rest = iterable.try_iter()?;
         let first = rest.next().transpose()?;
         Ok(Self {
             first: first.map(Bound::unbind),
             rest: rest.unbind(),
+            interrupt: Arc::clone(interrupt),
         })
     }
 
@@ -51,7 +55,12 @@ impl ItemIterator {
         }
     }
 
-    /// Parses the next items, at most [`BLOCK`]; empty after the last.
+    /// Ends the work after Ctrl-C: see [`Interrupt::check`]. Not while Python's lock is held.
+    pub(crate) fn check(&self) {
+        self.interrupt.check();
+    }
+
+    /// Parses the next items, at most [`BLOCK`], for a moment; empty after the last.
     ///
     /// # Errors
     /// The exception of the iterator, which passes through papir, and the fault of an item.
@@ -59,12 +68,18 @@ impl ItemIterator {
         &mut self,
         mut parse: impl FnMut(&Bound<'_, PyAny>) -> Result<T, ItemFault>,
     ) -> Result<Vec<T>> {
+        self.check();
+        let started = Instant::now();
+
         Python::attach(|py| {
             let mut block = Vec::new();
-            while block.len() < BLOCK
-                && let Some(item) = self.take_next(py).map_err(carried)?
-            {
+            while let Some(item) = self.take_next(py).map_err(carried)? {
                 block.push(parse(&item)?);
+                // After the first item: an empty block is the end. A slow iterator makes short
+                // ones, so that Ctrl-C is seen between them.
+                if block.len() == BLOCK || started.elapsed() >= INTERVAL {
+                    break;
+                }
             }
             Ok(block)
         })

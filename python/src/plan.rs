@@ -1,6 +1,7 @@
 //! Plans of databases.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use papir_core::{Records, Shape};
 use papir_plan::database::Database;
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 use crate::errors::{of_core, of_plan, of_store};
 use crate::progress::Reporter;
 use crate::source::Source;
-use crate::waiting::run;
+use crate::waiting::{Interrupt, run, run_until};
 
 /// The arguments of `pypapir.plan` besides the source, which has their defaults.
 #[derive(FromPyObject)]
@@ -151,12 +152,14 @@ fn surveyed(
     source: &Bound<'_, PyAny>,
     requirements: &Requirements,
 ) -> PyResult<Database> {
+    let interrupt = Arc::new(Interrupt::default());
     // A survey writes nothing.
     let (options, source) = Source::options(
         source,
         PathBuf::new(),
         requirements.key.clone(),
         requirements.values.clone(),
+        &interrupt,
     )?;
     let options = BuildOptions {
         record_bytes: requirements.record_bytes,
@@ -171,7 +174,7 @@ fn surveyed(
                 run(py, |_| download::estimate(&rows))?.map_err(of_core)?,
             )
         }
-        Source::Rows => surveyed_rows(py, &options)?,
+        Source::Rows => surveyed_rows(py, &options, &interrupt)?,
     };
 
     Ok(Database {
@@ -181,8 +184,12 @@ fn surveyed(
 }
 
 /// The database of rows, and the bytes of its records after compression.
-fn surveyed_rows(py: Python<'_>, options: &BuildOptions) -> PyResult<(Database, u64)> {
-    let found = run(py, |interrupt| {
+fn surveyed_rows(
+    py: Python<'_>,
+    options: &BuildOptions,
+    interrupt: &Interrupt,
+) -> PyResult<(Database, u64)> {
+    let found = run_until(py, interrupt, |interrupt| {
         survey(
             options,
             &mut papir_client::system_rng(),

@@ -1,6 +1,7 @@
 //! Sources in Python: paths, tables, pairs, arrays.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use papir_core::{Error as CoreError, Records, Result as CoreResult, Shape, check_read};
@@ -13,6 +14,7 @@ use crate::arrow::{Batches, YieldedBatches, has_stream, is_batch};
 use crate::errors::of_core;
 use crate::items::ItemIterator;
 use crate::pairs::{KEY, Pairs, VALUE, YieldedRows};
+use crate::waiting::Interrupt;
 
 /// A source in Python.
 pub(crate) enum Source<'py> {
@@ -24,12 +26,13 @@ pub(crate) enum Source<'py> {
 
 impl<'py> Source<'py> {
     /// The source, and the options of a build from it to `out`, with the columns of keys and
-    /// values.
+    /// values. The interrupt ends the reading of its rows.
     pub(crate) fn options(
         source: &Bound<'py, PyAny>,
         out: PathBuf,
         key: Option<String>,
         values: Vec<String>,
+        interrupt: &Arc<Interrupt>,
     ) -> PyResult<(BuildOptions, Self)> {
         let named = BuildOptions::new(format!("a {}", source.get_type().name()?), &out);
 
@@ -59,7 +62,7 @@ impl<'py> Source<'py> {
             ));
         }
 
-        let GivenTable { rows, is_pairs } = GivenTable::of(source)?;
+        let GivenTable { rows, is_pairs } = GivenTable::of(source, interrupt)?;
         let (key, values) = match is_pairs && key.is_none() && values.is_empty() {
             true => (Some(KEY.to_owned()), vec![VALUE.to_owned()]),
             false => (key, values),
@@ -89,7 +92,7 @@ impl GivenTable {
     ///
     /// # Errors
     /// The exceptions of the source; `TypeError` for one of another kind.
-    fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn of(source: &Bound<'_, PyAny>, interrupt: &Arc<Interrupt>) -> PyResult<Self> {
         let is_iterator = source.hasattr("__next__")?;
         if has_stream(source)? && !is_iterator {
             return Ok(Self::with_columns(Batches::of(source)?));
@@ -100,20 +103,20 @@ impl GivenTable {
             false => 0,
         };
         if source.hasattr("items")? {
-            let items = ItemIterator::of(&source.call_method0("items")?)?;
+            let items = ItemIterator::of(&source.call_method0("items")?, interrupt)?;
             return Ok(Self::of_pairs(items, count));
         }
 
         if is_iterable(source)? {
-            return Self::yielded(source, count);
+            let items = ItemIterator::of(source, interrupt)?;
+            return Self::yielded(source, items, count);
         }
         Err(refused(source))
     }
 
-    /// The rows that an iterable yields, told apart by the first.
-    fn yielded(source: &Bound<'_, PyAny>, count: u64) -> PyResult<Self> {
+    /// The rows that a source yields, told apart by the first.
+    fn yielded(source: &Bound<'_, PyAny>, mut items: ItemIterator, count: u64) -> PyResult<Self> {
         let py = source.py();
-        let mut items = ItemIterator::of(source)?;
         let Some(first) = items.first(py).cloned() else {
             // A reader without batches still has columns.
             return match has_stream(source)? {

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use crate::forked::{self, on_own_threads};
 
 /// Interval between two looks for Ctrl-C.
-const INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Waits for a future. Ctrl-C drops it. Fails in a fork.
 pub(crate) fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = T> + Send) -> PyResult<T> {
@@ -89,14 +89,21 @@ pub(crate) fn run<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Interrupt) -> T + Send,
 ) -> PyResult<T> {
-    let interrupt = Interrupt::default();
+    run_until(py, &Interrupt::default(), work)
+}
+
+/// [`run`] with an interrupt that parts of the work have already.
+pub(crate) fn run_until<T: Send>(
+    py: Python<'_>,
+    interrupt: &Interrupt,
+    work: impl FnOnce(&Interrupt) -> T + Send,
+) -> PyResult<T> {
     py.detach(|| {
         std::thread::scope(|scope| {
             let (done, ended) = mpsc::channel();
-            let told = &interrupt;
             scope.spawn(move || {
                 done.send(catch_unwind(AssertUnwindSafe(|| {
-                    on_own_threads(|| work(told))
+                    on_own_threads(|| work(interrupt))
                 })))
             });
 

@@ -1,5 +1,8 @@
 """Exceptions of the caller's own code pass through papir as they are."""
 
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +61,38 @@ def test_of_the_functions_that_run_tasks(kind: type[BaseException], tmp_path: Pa
             tasks=(1, read, run),
             progress=None,
         )
+    assert not list(tmp_path.iterdir())
+
+
+def test_control_c_ends_a_build_whose_source_is_slow(tmp_path: Path) -> None:
+    seen = threading.Event()
+
+    def handle(*_: object) -> None:
+        seen.set()
+        raise KeyboardInterrupt
+
+    count = 0
+
+    def slow() -> Iterator[tuple[str, str]]:
+        nonlocal count
+        yield "first", "value"
+        signal.raise_signal(signal.SIGINT)
+        # The main thread waits for the build, and looks for signals meanwhile.
+        seen.wait()
+        while True:
+            count += 1
+            yield f"word {count}", "value"
+            # Longer than a block of items is read.
+            time.sleep(0.1)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pypapir.build(slow(), tmp_path / "w.papir", scheme="simple")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    # Not as many as are read together from a fast source.
+    assert count < 1000
     assert not list(tmp_path.iterdir())
 
 
