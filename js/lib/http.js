@@ -13,6 +13,8 @@ const STALLED_MILLISECONDS = 60_000;
 const LONGEST_BODY = 1 << 29;
 /** Time to ask whether a service is there that this page may not ask. */
 const REACHED_MILLISECONDS = 10_000;
+/** Statuses that send a client elsewhere. */
+const REDIRECTIONS = [301, 302, 303, 307, 308];
 /** Bodies from this length on are reported as progress. */
 const REPORTED_BYTES = 64 << 10;
 /** Services that have answered: the browser allows to ask them. */
@@ -31,17 +33,9 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
   const reports = isPage() && !answered.has(base) ? new Reports() : undefined;
   try {
     timer.start(RESPONSE_MILLISECONDS + (request.body?.length ?? 0) / SLOWEST_UPLOAD, "no response");
-    const response = await fetch(base + request.path, {
-      method: request.method,
-      headers: request.headers,
-      body: request.body,
-      signal: abort.signal,
-      mode: "cors",
-      credentials: "omit",
-      redirect: "error",
-      referrerPolicy: "no-referrer",
-      cache: "no-store",
-    });
+    const { method, headers, body: sent } = request;
+    const response = await fetch(base + request.path, { method, headers, body: sent, signal: abort.signal, ...rules() });
+    if (isRedirection(response)) throw new Error("a redirection, which is not followed");
     answered.add(base);
     const head = { status: response.status, headers: [...response.headers] };
     const limit = bodyLimit(response.status, response.headers.get("papir-version"));
@@ -63,6 +57,19 @@ export async function send(base, request, bodyLimit, { signal, onProgress, fetch
 /** Whether a browser decides which services are asked. */
 function isPage() {
   return /^https?:/.test(globalThis.location?.origin ?? "");
+}
+
+/** The rules of a request. Outside of browsers there are no cookies and caches, and some engines refuse these words. */
+function rules() {
+  if (globalThis.location === undefined) return { redirect: "manual" };
+  return { mode: "cors", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", cache: "no-store" };
+}
+
+/** Whether a service sends the client elsewhere. A page gets no such response. */
+function isRedirection({ status, type, body }) {
+  const isOne = type === "opaqueredirect" || REDIRECTIONS.includes(status);
+  if (isOne) body?.cancel().catch(() => {});
+  return isOne;
 }
 
 /**

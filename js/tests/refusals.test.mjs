@@ -1,6 +1,7 @@
 // Why a browser keeps a page from a service, a worker or a module: told apart without a browser.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import test from "node:test";
 
 import { built } from "./support.mjs";
@@ -97,6 +98,27 @@ test("outside of a page, a failure is only a failure", async (t) => {
   const fetched = t.mock.method(globalThis, "fetch", failed);
   assert.deepEqual(await send(service(), REQUEST, () => 100, {}), { head: { failure: "Failed to fetch" } });
   assert.equal(fetched.mock.callCount(), 1);
+});
+
+test("a redirection is not followed, and cookies are for pages only", async (t) => {
+  let asked = 0;
+  const statuses = [307, 308, 304];
+  const server = createServer((request, response) => (asked++, response.writeHead(statuses.shift(), { location: "/elsewhere" }).end()));
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  const url = `http://127.0.0.1:${server.address().port}`;
+  for (const count of [1, 2]) {
+    const { head } = await send(url, REQUEST, () => 100, {});
+    assert.deepEqual([head, asked], [{ failure: "a redirection, which is not followed" }, count]);
+  }
+  // What the client has is still right.
+  assert.equal((await send(url, REQUEST, () => 100, {})).head.status, 304);
+
+  page(t);
+  const fetched = t.mock.method(globalThis, "fetch", async () => new Response("{}"));
+  await send(service(), REQUEST, () => 100, {});
+  const { credentials, redirect, cache, referrerPolicy } = fetched.mock.calls[0].arguments[1];
+  assert.deepEqual([credentials, redirect, cache, referrerPolicy], ["omit", "error", "no-store", "no-referrer"]);
 });
 
 /** A worker that fails to start, after what `fail` does. */
