@@ -153,6 +153,7 @@ pub(crate) fn cell(value: &Bound<'_, PyAny>) -> Result<Cell, ItemFault> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(Cell::Bytes(bytes.as_bytes().to_vec()));
     }
+
     if let Ok(text) = value.cast::<PyString>() {
         let text = text.to_str();
         return text

@@ -63,7 +63,9 @@ def build(
         progress: True for a bar of tqdm, or a function.
 
     Raises:
-        Error: With the text of `papir build`, or of a task.
+        Error: With the text of `papir build`.
+        ray.exceptions.RayError: A task or the dataset failed; the message says why.
+        Exception: Exceptions of `progress`, as they are.
     """
     values = [value] if isinstance(value, str) else list(value)
     # Ray Data is slow to import, and only needed here.
