@@ -67,6 +67,7 @@ def build(
 
     Raises:
         Error: With the text of `papir build`.
+        ImportError: `progress` is True, and there is no tqdm.
         TypeError: The source is of no kind that papir reads.
         Exception: Exceptions of a source's own code and of `progress`, as they are.
     """
@@ -102,6 +103,9 @@ class Bar:
         self._bar: Any = None
 
     def __enter__(self) -> ProgressFunction | None:
+        if self._wanted:
+            # Before the build: without tqdm its first report would end it.
+            import tqdm.auto  # noqa: F401
         return self._show if self._wanted else self._function
 
     def __exit__(self, *_: object) -> None:

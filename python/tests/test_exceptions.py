@@ -1,6 +1,7 @@
 """Exceptions of the caller's own code pass through papir as they are."""
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -32,6 +33,14 @@ def test_of_the_progress_function(kind: type[BaseException], tmp_path: Path) -> 
     assert not list(tmp_path.iterdir())
     with pytest.raises(kind, match="of the caller"):
         pypapir.bench("simple", records=4096, record_bytes=32, runs=1, progress=progress)
+
+
+def test_a_bar_without_tqdm_is_refused_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    pairs = iter([("a", "b")])
+    with pytest.raises(ImportError, match="tqdm"):
+        pypapir.build(pairs, tmp_path / "w.papir", progress=True)
+    assert next(pairs) == ("a", "b")
 
 
 @pytest.mark.parametrize("kind", KINDS)
