@@ -35,6 +35,7 @@ const LAST_STEP: f64 = 1e-6;
 /// log₂ of a bound on the probability that `capacity` of `records` records find no places; −∞ if
 /// they always do.
 pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) -> f64 {
+    // Equal indices share a place: a batch has at most as many different records as there are.
     let capacity = capacity.min(usize::try_from(records).unwrap_or(usize::MAX));
     let factorials = LogFactorials::new(capacity.max(buckets.width));
     let group = Group::new(&factorials, buckets, records);
@@ -42,12 +43,15 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     // The best z for t + 1 is close to the best for t.
     let mut log_z = 0.0;
     let mut terms = Vec::with_capacity(capacity);
+    // Fewer than w buckets cannot hold all places of a record, which has one in each of w groups,
+    // and more than w·g buckets do not exist.
     for t in buckets.functions..capacity.min(buckets.count() + 1) {
         let inner = group.least(t, log_z);
         log_z = inner.log_z;
         terms.push(factorials.choose(capacity, t + 1) + inner.value);
     }
 
+    // An expected number may exceed 1, a probability does not.
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
@@ -66,6 +70,7 @@ pub(super) fn least_width(
     let mut below = 0;
     let mut above = 1;
     while !holds(above) {
+        // Doubling ends at `most` itself, which is the last width that is tried.
         if above == most {
             return None;
         }
@@ -114,6 +119,7 @@ struct Sum {
 
 impl Group {
     fn new(factorials: &LogFactorials, buckets: Buckets, records: u64) -> Self {
+        // ⌈N/g⌉ rounds up, so that x buckets may count for more places than there are.
         let share = buckets.records(records) as f64 / records as f64;
         let sizes = 1..=buckets.width;
 
@@ -146,6 +152,8 @@ impl Group {
                 from = log_z;
             }
 
+            // A variance of 0 makes this step infinite or NaN. Neither is inside the range, so the
+            // middle is taken.
             let newton = log_z - slope / (functions * sum.variance);
             let next = if newton > from && newton < to {
                 newton
@@ -162,6 +170,7 @@ impl Group {
 
         Bound {
             log_z,
+            // Any z gives a valid bound: a search that ends early loses tightness only.
             value: functions * self.sum(t, log_z).log - wanted * log_z,
         }
     }
@@ -174,6 +183,7 @@ impl Group {
         let power = (t + 1) as f64;
         let term = |i: usize| self.choices[i] + power * self.shares[i] + (i + 1) as f64 * log_z;
 
+        // Index i is of x = i + 1 buckets.
         let largest = partition_point(most - 1, |i| term(i + 1) > term(i));
         let peak = term(largest);
 
@@ -184,6 +194,8 @@ impl Group {
         let left = (0..largest).rev().map_while(weight);
         let right = (largest..most).map_while(weight);
 
+        // Moments about the largest term. About 0, the variance would be the difference of two
+        // large squares and lose its digits.
         let mut total = 0.0;
         let mut first = 0.0;
         let mut second = 0.0;

@@ -69,6 +69,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             .into_iter()
             .unzip();
 
+        // Buckets alone are kept: `extract` finds records by them.
         let buckets = places.iter().map(|place| place.map(|place| place.bucket));
         let chosen = Zeroizing::new(buckets.collect());
         Ok((
@@ -102,6 +103,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         }
         Error::check_length("the number of a batch's records", records.len(), expected)?;
 
+        // Reported only after the exchange: a client that sends nothing tells the service about its
+        // indices.
         let lost = chosen.iter().filter(|bucket| bucket.is_none()).count();
         if lost > 0 {
             let reason = format!(
@@ -111,6 +114,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
             return Err(BatchedParams::<S>::unfit(reason));
         }
 
+        // Groups have consecutive buckets, so a record's position in the joined answers is its
+        // bucket.
         Ok(chosen
             .iter()
             .flatten()
@@ -124,6 +129,8 @@ impl<S: Bucket> BatchedClient<S> {
     fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
         let parts = self.params.parts() as u64;
         let records = self.params.part_records();
+        // A bucket without a wanted record is queried for its first one. The query hides the index,
+        // so any would do.
         let firsts: Vec<u64> = (0..parts).map(|part| part * records).collect();
 
         let mut indices = Zeroizing::new(vec![firsts; self.groups.len()]);
@@ -137,6 +144,7 @@ impl<S: Bucket> BatchedClient<S> {
     /// Chooses a place for each index, with different indices in different buckets; `None` if there
     /// is none left.
     fn places_vartime(&self, indices: &[u64]) -> Zeroizing<Vec<Option<Place>>> {
+        // Sorted, so that each index is found by binary search below.
         let mut distinct = Zeroizing::new(indices.to_vec());
         distinct.sort_unstable();
         distinct.dedup();

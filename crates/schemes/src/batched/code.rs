@@ -104,6 +104,8 @@ pub(super) struct Permutation {
 impl Permutation {
     /// The permutation of 0..`count` with this number under a seed.
     pub(super) fn new(seed: &Seed, number: usize, count: u64) -> Self {
+        // For counts above 2^11 the domain is less than twice the count, so that walking takes
+        // fewer than two tries on average.
         let bits = MIN_BITS.max(u64::BITS - count.saturating_sub(1).leading_zeros());
         let mut bytes = [0; 8 * ROUNDS];
         seed.expand("batched/permutation", number as u64)
@@ -124,6 +126,8 @@ impl Permutation {
 
     /// The image of a value. Variable in time.
     pub(super) fn forward(&self, value: u64) -> u64 {
+        // The walk follows a cycle of the permutation of the whole domain, which returns to `value`
+        // itself: it ends at the latest there.
         let mut image = self.rounds(value, self.keys.iter().enumerate());
         while image >= self.count {
             image = self.rounds(image, self.keys.iter().enumerate());
@@ -133,6 +137,8 @@ impl Permutation {
 
     /// The value with this image.
     pub(super) fn inverse(&self, image: u64) -> u64 {
+        // Walks the same cycle backwards: the first value below the count is the one that `forward`
+        // left.
         let mut value = self.rounds(image, self.keys.iter().enumerate().rev());
         while value >= self.count {
             value = self.rounds(value, self.keys.iter().enumerate().rev());
@@ -144,6 +150,7 @@ impl Permutation {
     fn rounds<'a>(&self, value: u64, keys: impl Iterator<Item = (usize, &'a u64)>) -> u64 {
         let low_mask = (1 << self.low_bits) - 1;
         let high_mask = (1 << self.high_bits) - 1;
+        // Halves have at most 32 bits each, as the domain has at most 64.
         let mut low = value & low_mask;
         let mut high = value >> self.low_bits;
 
@@ -170,6 +177,7 @@ pub(super) fn place_vartime(
     buckets: usize,
 ) -> Zeroizing<Vec<Option<usize>>> {
     let mut holder = Zeroizing::new(vec![None; buckets]);
+    // Each record is tried once: one that no augmenting path reaches now has none later either.
     for record in 0..candidates.len() {
         augment(candidates, &mut holder, record);
     }
@@ -217,6 +225,8 @@ fn shift(
     mut bucket: usize,
 ) {
     while let Some(record) = reached[bucket] {
+        // Looked up before the record gets `bucket`: afterwards it holds two, and the search would
+        // find either.
         let left = candidates[record]
             .iter()
             .copied()
@@ -225,6 +235,7 @@ fn shift(
         holder[bucket] = Some(record);
         match left {
             Some(other) => bucket = other,
+            // The record that asked held no bucket yet: the path ends at it.
             None => return,
         }
     }

@@ -235,6 +235,8 @@ impl<S: Bucket> BatchedParams<S> {
         let parts = self.parts();
         let buckets = self.bucket_count();
 
+        // Decoded parameters may pair any groups with any buckets. Indices in a group are computed
+        // for this shape.
         let records = self.part_records().saturating_mul(parts as u64);
         let found = self.inner.shape();
         let expected = Shape::new(records, self.shape.record_bits())?;
@@ -324,6 +326,7 @@ impl<S: Bucket> BatchedParams<S> {
 
     /// log₂ of the probability that some answer of a batch does not decode.
     fn failure_log2(&self) -> f64 {
+        // A union bound: a batch fails if the answer of any group does.
         self.inner.describe().failure_log2 + (self.groups() as f64).log2()
     }
 
@@ -403,6 +406,7 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         let chosen = of_goals(shape, failure)?;
         Ok(chosen
             .into_iter()
+            // A refused choice is an iterator of nothing, and is left out.
             .chain(Self::with_choice(shape, Choice::Digests))
             .collect())
     }

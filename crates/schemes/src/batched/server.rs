@@ -234,6 +234,7 @@ impl<S: Bucket> BatchedServer<S> {
     /// Changes of each group's records.
     fn by_group(&self, changes: &[Change]) -> Vec<Vec<Change>> {
         let mut all = vec![Vec::new(); self.groups.len()];
+        // In order, so that of two changes of a record the later one stays the last in every group.
         for change in changes {
             for place in self.code.places_vartime(change.index) {
                 let (group, index) = self.params.in_group(place);
@@ -249,9 +250,11 @@ impl<S: Bucket> BatchedServer<S> {
     /// Reads a range of records from the first group's buckets, one bucket after the other.
     fn read_buckets(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let shape = self.params.shape();
+        // Checked before `count` sizes an allocation.
         check_read(&shape, first, count, out.len())?;
 
         let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
+        // The first g buckets are the first group of the code. They hold each record exactly once.
         for bucket in 0..self.params.buckets.width {
             let copies = self.bucket(bucket)?;
             for position in 0..copies.shape().records() {
@@ -331,6 +334,7 @@ impl<S: Bucket> Copies<'_, S> {
     fn copy(&self, index: u64) -> Result<Option<Record>> {
         let parts = self.params.parts();
         let of_part = self.params.part_records();
+        // The last of the scheme's groups may have parts beyond the buckets.
         let bucket = self.group * parts + (index / of_part) as usize;
         if bucket >= self.params.bucket_count() {
             return Ok(None);
@@ -340,6 +344,8 @@ impl<S: Bucket> Copies<'_, S> {
             bucket,
             position: index % of_part,
         };
+        // A position from ⌈N/g⌉ on is the image of no record, so the end of a padded part is empty
+        // too.
         match self.code.record_at(place) {
             Some(record) => Ok(Some(self.records.get(record)?)),
             None => Ok(None),

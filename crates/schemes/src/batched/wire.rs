@@ -97,6 +97,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
         let mut bytes = Vec::with_capacity(params.query_bytes());
         for (i, query) in self.groups.iter().enumerate() {
             let one = query.encode(&params.inner);
+            // All queries of a batch have the same shared part, since one secret encrypts them all.
             if i == 0 {
                 bytes.extend_from_slice(&one[shared.clone()]);
             }

@@ -241,6 +241,8 @@ impl TabledChoice {
 pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
     let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
 
+    // Primes are shorter than their bound: where the least number of them falls short of the bits,
+    // one or two more reach these.
     for count in least..=least + 2 {
         // The least bound comes first, so that primes are of similar size.
         let mut log2_bound = bits / count as f64;

@@ -73,10 +73,12 @@ impl Client<Depir> for DepirClient {
         let mut message = Zeroizing::new(vec![0; n]);
 
         for (coordinate, points) in points.chunks_exact(indices.len()).enumerate() {
+            // Slots beyond the indices encrypt 0, so that a query does not tell their number.
             message.fill(0);
             message[..points.len()].copy_from_slice(points);
             params.shared.slots.encode(&mut message);
 
+            // The first mask was expanded when the seed was chosen.
             let fresh = (coordinate > 0).then(|| coordinate_mask(params, &seed, coordinate));
             let mask = fresh.as_ref().unwrap_or(&first);
             bodies.append(&mut key.encrypt(params.bv(), mask, &message, &mut secret));
@@ -131,6 +133,8 @@ impl DepirClient {
     fn seed(&self, rng: &mut dyn CryptoRng) -> (Seed, Vec<u32>) {
         loop {
             let seed = Seed::random(rng);
+            // Lines divide by the first mask. The seed is public, so drawing it again reveals
+            // nothing.
             let mask = coordinate_mask(&self.params, &seed, 0);
             if !mask.contains(&0) {
                 return (seed, mask);

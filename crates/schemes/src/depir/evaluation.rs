@@ -179,6 +179,7 @@ impl Tabulation {
 
         let kind = reader.u8()?;
         let count = usize::from(reader.u16()?);
+        // A count without a meaning is 0, so that parameters have one encoding.
         let steps = match (kind, count) {
             (0, 0) => Steps::One,
             (1, 0) => Steps::Two,

@@ -19,6 +19,8 @@ pub struct Ciphertexts<'a> {
 impl Ciphertexts<'_> {
     /// Bodies and masks of all coordinates modulo one prime.
     fn modulo(&self, place: usize, degree: usize) -> (Vec<&[u32]>, Vec<&[u32]>) {
+        // A body is as long as a mask. Without coordinates any length but 0, which chunks cannot
+        // have.
         let each = self.masks.first().map_or(1, Vec::len);
         let bodies = self
             .bodies
@@ -198,6 +200,7 @@ fn look_up(structure: &Structure, lines: &[Lines<'_>], degree: usize) -> (Vec<Ve
     let mut effort = Effort::default();
     found.iter().for_each(|(_, own)| effort += *own);
 
+    // Look-ups come by the first coordinate, and interpolation goes by prime.
     let mut by_prime = Vec::with_capacity(lines.len());
     for place in 0..lines.len() {
         let rows = found.iter().flat_map(|(values, _)| &values[place]);

@@ -52,6 +52,7 @@ fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: &dyn Fn(Simple
         return step(simplex, values);
     }
 
+    // With the first variable fixed, the others add up to at most D − exponent.
     let mut rest = values;
     for exponent in 0..=simplex.degree {
         let inner = Simplex {
@@ -104,6 +105,8 @@ fn combine(
     let Simplex { variables, degree } = simplex;
     let into_start = block_start(simplex, into);
     let from_start = block_start(simplex, from);
+    // The block of the smaller number has more tuples. Those without a partner in the other keep
+    // their values.
     let small = degree - into.max(from);
     let large = degree - into.min(from);
 

@@ -49,6 +49,7 @@ impl<'a> Lines<'a> {
 
         let mut product = vec![0; mask.len()];
         for (other_body, other_mask) in bodies.iter().zip(masks).skip(1) {
+            // With Y = (x − b₁)/a₁, a coordinate b + a·Y is (b − b₁·a/a₁) + x·a/a₁.
             let mut slope = inverses.clone();
             pointwise::mul_assign(&mut slope, other_mask, modulus);
 
@@ -106,6 +107,7 @@ impl<'a> Lines<'a> {
                 pointwise::combine(row, &block, weights, self.modulus);
             }
 
+            // Rows are polynomials in the first coordinate, x = b₁ + a₁·Y, until here.
             let [body, mask] = self.first.map(|row| &row[start..][..length]);
             substitute(self.modulus, &mut rows, body, mask);
 
@@ -127,12 +129,15 @@ impl<'a> Lines<'a> {
         let mut values = vec![0; (degree + 1) * self.len()];
 
         for (x, values) in (0..).zip(values.chunks_exact_mut(self.len())) {
+            // Each x moves the points by one slope: an addition instead of a product for each
+            // coordinate.
             if x > 0 {
                 pointwise::add_assign(&mut points, &self.slopes, self.modulus);
             }
 
             let contracted = contract(simplex, coefficients, x, self.modulus);
             match contracted.as_slice() {
+                // In one variable the first coordinate determines the value, the same in all slots.
                 &[constant] if variables == 1 => values.fill(constant),
                 rest => Polynomial::new(self.modulus, variables - 1, degree, rest)
                     .evaluate(&points, values),
@@ -251,6 +256,7 @@ fn lagrange(modulus: Modulus, product: &[u32], nodes: &[u32], node: u32) -> Vec<
     let scale = others.fold(1, |scale, &other| {
         modulus.mul(scale, modulus.sub(node, other))
     });
+    // Nodes are different modulo the prime, so that no factor is zero.
     let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
 
     quotient
@@ -272,6 +278,8 @@ fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
 /// Divides a polynomial by x − node, its root.
 fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
     let mut quotient = vec![0; polynomial.len() - 1];
+    // Horner's rule from the highest coefficient on. The last carry, the value at the node, is zero
+    // and left out.
     let mut carry = 0;
     for (out, &coefficient) in quotient.iter_mut().zip(&polynomial[1..]).rev() {
         carry = modulus.add(modulus.mul(carry, node), coefficient);

@@ -445,6 +445,7 @@ impl Parameters for DepirParams {
             tabulation,
         } = read_all("depir's parameters", bytes, Encoded::read)?;
 
+        // Answers keep the first primes, and no prime may occur twice.
         if !primes.is_sorted_by(|a, b| a > b) {
             return Err(Error::malformed(
                 "depir's primes",

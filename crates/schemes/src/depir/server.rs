@@ -101,6 +101,7 @@ impl Server<Depir> for DepirServer {
             coefficients.bytes().len(),
             4 * params.coefficients(),
         )?;
+        // Lifts subtract a coefficient from t, which must not wrap.
         if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {
             let expected = format!("residues below {PLAINTEXT}");
             return Err(Error::malformed("depir's polynomials", found, expected));
@@ -151,6 +152,7 @@ impl DepirServer {
             .slice_mut::<u32>()
             .chunks_exact_mut(simplex.len());
         for (chunk, polynomial) in polynomials.enumerate() {
+            // Points beyond the entries keep the value 0.
             let values = polynomial.iter_mut();
             for (value, unit) in values.zip(bytes.chunks_exact(units.unit_bytes)) {
                 let entry = &unit[chunk * CHUNK_BYTES..];

@@ -70,6 +70,7 @@ impl Simplex {
         let mut coordinate = 0;
         let mut going = Choice::from(1);
 
+        // Every coordinate takes D steps. After the last count that fits, a step adds nothing.
         for _ in 0..self.degree {
             // All counts are read, so that no address depends on the remaining degree.
             let mut count = 0;

@@ -95,6 +95,7 @@ fn residues(
 ) -> Result<Vec<u32>> {
     let words = unpack_u32(reader, what, params.word_bits(), count)?;
 
+    // Every residue is checked: kernels rely on reduced ones.
     let rows = words.chunks_exact(params.ring_degree());
     for (row, &prime) in rows.zip(primes.iter().cycle()) {
         if let Some(found) = row.iter().find(|&&word| word >= prime) {

@@ -62,6 +62,7 @@ pub fn estimate(records: &dyn Records) -> Result<u64> {
         compressed += deflated(&part).len();
     }
 
+    // Parameters refuse a length beyond these bounds, so an estimate stays within them.
     let blocks = total as f64 * compressed as f64 / read.max(1) as f64;
     Ok((blocks as u64)
         .saturating_add(count(total) * LENGTH_BYTES as u64)
@@ -121,6 +122,7 @@ impl Blocks {
             bytes.extend_from_slice(block.as_ref());
         }
 
+        // Parsed as received bytes are, so that both ways to a value check the same.
         Self::parse(shape, Blob::copy_of(&bytes))
     }
 
@@ -129,6 +131,8 @@ impl Blocks {
     pub(super) fn parse(shape: Shape, bytes: Blob) -> Result<Self> {
         let total = shape.total_bytes() as usize;
         let mut reader = Reader::new("the lengths of download's blocks", &bytes);
+        // Every length is checked against its content before it is added: the sum is at most
+        // `longest`.
         let mut start = count(total as u64) as usize * LENGTH_BYTES;
         let mut places = Vec::new();
 
@@ -224,6 +228,7 @@ impl Blocks {
         progress.stage("compress", changed.len() as u64);
         let contents = packed.chunks(BLOCK_BYTES).zip(&self.places).enumerate();
         let blocks = parallel::map(contents, |(i, (content, place))| {
+            // Blocks are compressed independently, so the bytes of an unchanged one stay valid.
             if !changed.contains(&i) {
                 return self.bytes[place.clone()].to_vec();
             }
@@ -242,6 +247,8 @@ fn block_of_bit(bit: u64) -> usize {
 
 /// Makes a block of its content, compressed if that is shorter.
 fn deflated(content: &[u8]) -> Vec<u8> {
+    // A sixteenth of a block decides, so that records that do not compress take a sixteenth of the
+    // time.
     let probe = &content[..PROBE_BYTES.min(content.len())];
     if shorter(probe).is_none() {
         return content.to_vec();
@@ -266,6 +273,7 @@ fn deflate(content: &[u8]) -> Vec<u8> {
 
 /// Unpacks a block to `content`, which it must fill exactly.
 fn inflate(block: &[u8], content: &mut [u8]) -> Result<()> {
+    // A compressed block is always shorter: one as long as its content is not compressed.
     if block.len() == content.len() {
         content.copy_from_slice(block);
         return Ok(());

@@ -50,6 +50,8 @@ impl Client<Download> for DownloadClient {
     }
 
     fn extract(&self, secret: DownloadSecret, answer: Nonce) -> Result<Vec<Record>> {
+        // The nonce crosses the network in the clear, so its comparison need not hide where it
+        // differs.
         if secret.nonce != answer {
             return Err(Error::NotDecodable);
         }

@@ -91,6 +91,8 @@ impl Server<Download> for DownloadServer {
 
     fn load(params: DownloadParams, source: &dyn SectionSource) -> Result<Self> {
         let section = source.get(BLOCKS)?;
+        // Parameters promise clients this length, so a section of another one would be refused by
+        // all of them.
         Error::check_length(
             "the section of download's blocks",
             section.len(),

@@ -194,6 +194,7 @@ impl Parameters for Params {
 
         let [y_g, y_h, rgsw] = literal.key_bits.all();
         let (a, b) = literal.answer_bits;
+        // A mask has at most 62 bits, so the highest bit of their byte is free.
         let reserved = if literal.reserved { RESERVED } else { 0 };
         write_bytes(
             &mut writer,
@@ -257,6 +258,7 @@ fn read_interpolation(
     points: usize,
     mut reader: Reader<'_>,
 ) -> Result<(Interpolation, FailureBound)> {
+    // Sizes have four bytes each and a failure bound one: what is left of whole sizes is the bound.
     let (sizes, rest) = reader.rest().as_chunks::<4>();
     let failure = read_failure(&mut Reader::new("InsPIRe parameters", rest))?;
     let sizes: Vec<usize> = sizes
@@ -413,6 +415,7 @@ impl Search {
             .map(|t| self.smallest_of(shape, t));
         let mut candidates = undominated(successes(powers)?);
 
+        // Above 2d points there are several variables, which only a power of two has.
         let most = largest.min(2 * degree);
         let others = ODD_FACTORS
             .into_iter()

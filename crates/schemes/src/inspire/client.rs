@@ -159,6 +159,7 @@ pub(super) fn extract(
         chunk_words.push(words);
     }
     for &word in chunk_words.iter().flat_map(|words| words.iter()) {
+        // p is 2^16 + 1: the residue 2^16 is no word.
         decodes &= word < 1 << 16;
     }
 

@@ -27,6 +27,7 @@ type Place = [u32; 2];
 pub(super) fn column_ranges(layout: &Layout, tasks: usize) -> Vec<Range<usize>> {
     let blocks = layout.columns.div_ceil(BLOCK_COLUMNS);
     let tasks = tasks.clamp(1, blocks);
+    // Starts are rounded down, so the ranges differ by at most one block.
     let start = |task: usize| layout.columns.min(task * blocks / tasks * BLOCK_COLUMNS);
     (0..tasks)
         .map(|task| start(task)..start(task + 1))
@@ -131,6 +132,7 @@ pub(super) fn prepare(
     let layout = params.layout();
     let all = encodings(layout, encoded)?;
 
+    // A pack has d rows, whole row groups, so the matrix of all packs divides evenly.
     let mut tiles =
         AlignedBytes::zeroed(layout.matrix_bytes() as usize / layout.packs() * packs.len());
     for one in &all {

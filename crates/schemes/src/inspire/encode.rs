@@ -123,6 +123,8 @@ impl Column {
 
         let mut values = vec![0u32; words];
         for chunk in 0..layout.chunks {
+            // The elements of a column follow each other in the stream of a chunk: one seek serves
+            // them all.
             let mut stream = whitening_from(layout, seed, chunk, (index * layout.points) as u64);
             for (point, element) in values.chunks_exact_mut(layout.degree).enumerate() {
                 let start = (point * layout.chunks + chunk) * layout.element_bytes();
@@ -152,6 +154,7 @@ impl Column {
             } else {
                 0
             };
+            // From −32768 to +32768: the largest wraps to the smallest as a word, and is listed.
             let centred = value as i32 - wrap;
             *word = centred as i16;
             if centred == EXCEPTION {
@@ -180,6 +183,8 @@ pub(super) fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
         .chunks_exact_mut(pairs * 2 * matvec_i16::ROWS)
         .enumerate();
 
+    // A row group is a contiguous part of the tiles with its rows of all columns, so threads write
+    // to disjoint memory.
     parallel::for_each(groups, |(group, tile)| {
         let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
         for column in columns {
@@ -259,6 +264,7 @@ impl<'a> Columns<'a> {
             .partition_point(|[c, _]| (*c as usize) < column);
         let listed = self.exceptions[start..].iter();
         for [_, row] in listed.take_while(|[c, _]| *c as usize == column) {
+            // The stored word is −32768, a different residue.
             residues[*row as usize] = PLAINTEXT / 2;
         }
         residues

@@ -77,6 +77,8 @@ pub(super) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
 fn horner(params: &Params, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
     let ring = params.rlwe().ring();
     let mut descending = coefficients.iter().rev();
+    // The sum starts at the highest coefficient: one product fewer than coefficients, as the noise
+    // is bounded.
     let first = descending
         .next()
         .cloned()

@@ -149,6 +149,8 @@ impl Interpolation {
             let mut axis = Axis::new(size, degree, modulus);
             let mut out = vec![0; size * degree];
             for block in polys.chunks_exact_mut(size * stride * degree) {
+                // The points of the innermost variable are adjacent, and of every later one
+                // `stride` polynomials apart.
                 if stride == 1 {
                     transform(&mut axis, block, &mut out);
                     block.copy_from_slice(&out);
@@ -215,6 +217,7 @@ impl Axis {
         );
 
         let roots = 1usize << size.trailing_zeros();
+        // (p + 1)/2 is 1/2 modulo the odd p. m is a power of two, so powers of it give 1/m.
         let half = modulus.value().div_ceil(2);
         let first = (0..roots.ilog2()).fold(1, |factor, _| modulus.mul(factor, half));
         let minus_half = modulus.sub(0, half);
@@ -306,6 +309,7 @@ impl Axis {
         let order = 2 * self.degree;
 
         for (s, poly) in self.across.chunks_exact_mut(d).enumerate() {
+            // Removes the factor X^{sj} of u_j.
             let coset = &line[s * m * d..];
             monomial::rotate_mod(
                 poly,
@@ -430,6 +434,8 @@ impl Nodes {
         );
         poly.copy_from_slice(&self.scratch);
 
+        // Doubling ends: with k = (i − j)·m and 2^n = d/gcd(k, 2d), k·2^n is an odd multiple of d,
+        // hence d modulo 2d.
         let mut shift = (i - j) * self.step;
         while shift != self.degree {
             // poly ← poly·(1 + X^shift).
@@ -443,6 +449,8 @@ impl Nodes {
     pub fn expand(&mut self, coefficients: &mut [u32]) {
         let d = self.degree;
         let count = coefficients.len() / self.degree;
+        // From the innermost factor on, each product with Z − X^{sm} moves the coefficients above
+        // it by one.
         for s in (0..count.saturating_sub(1)).rev() {
             for i in s..count - 1 {
                 let (low, high) = coefficients.split_at_mut((i + 1) * d);

@@ -49,6 +49,7 @@ impl Layout {
         let columns = unit_layout.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
 
+        // Saturated: a product that wrapped might pass this check.
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds(
                 "the number of rows",

@@ -93,6 +93,7 @@ impl Literal {
     pub(super) fn check(&self, modulus: u64) -> Result<()> {
         let RlweLiteral { degree, sigma, .. } = self.rlwe;
         let answer = self.response();
+        // The range comes first: a shift by 64 or more overflows.
         let below_q = |bits: u32| (1..=62).contains(&bits) && 1u64 << bits < modulus;
 
         let fits = answer.fit(degree, modulus as f64, sigma)
@@ -113,6 +114,7 @@ impl Literal {
 
 /// Checks that entries of a packing matrix, sums of up to d digits, fit 32 bits.
 pub(super) fn check_matrix(degree: usize, key_switch: GadgetParams) -> Result<()> {
+    // A digit is at most half the base in size. The limits keep the shift within 64 bits.
     let entry = (degree as u64) << (key_switch.log_base.clamp(1, 32) - 1);
     if entry < 1 << 31 {
         return Ok(());

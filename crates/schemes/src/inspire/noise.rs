@@ -133,5 +133,6 @@ pub(super) fn squared_sums(layout: &Layout, bound: FailureBound) -> f64 {
         words_nats(bound, rows)
     };
     let likely = columns + 2.0 * (columns * tail).sqrt() + 2.0 * tail;
+    // A word is at most 2^15 in size, so Σ S_c² never exceeds C·(t·2^15)².
     (points * (2f64.powi(32) / 12.0) * likely).min(columns * points * points * 2f64.powi(30))
 }

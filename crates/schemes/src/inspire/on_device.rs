@@ -95,6 +95,7 @@ impl Prepared {
             });
         }
 
+        // Mask and body, each modulo two primes.
         let words = 4 * params.layout().degree;
         let results = held.evaluate(&asked).ok()?;
         Some(parallel::map(&results, |all| {

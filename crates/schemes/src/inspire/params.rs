@@ -223,6 +223,7 @@ impl Params {
     /// Exact lengths of messages and stores.
     pub(super) fn sizes(&self) -> Sizes {
         let (selector, keys) = self.query_parts();
+        // A coefficient is stored modulo two primes, in four bytes each.
         let element = 8 * self.layout.degree;
         let pack = self.matrix_bytes() + ((1 + self.literal.key_switch.levels) * element) as u64;
         let matrices = self.layout.packs() as u64 * self.matrix_bytes();

@@ -169,6 +169,7 @@ impl Prepared {
             exceptions.push(of_part);
         }
 
+        // Kept last: where the matrices are found, so are the exceptions of every part.
         let tiles = scratch.keep(sections.database, tiles)?;
         let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
         Ok((BlobSlice::new(tiles, sections.database)?, exceptions))
@@ -183,6 +184,7 @@ impl Prepared {
         scratch: &dyn Scratch,
     ) -> Result<Option<(BlobSlice<i16>, Exceptions)>> {
         let bytes = parts * layout.matrix_bytes() as usize;
+        // Matrices of another length are of other parameters.
         let Some(tiles) = scratch
             .find(sections.database)?
             .filter(|tiles| tiles.len() == bytes)
@@ -422,6 +424,7 @@ impl Prepared {
         let mut sums: Vec<Vec<Vec<u64>>> = parallel::map(0..self.seeds.len(), |part| {
             self.select_in(part, selectors, bits)
         });
+        // The rows of a single part are in the order of packs already.
         let joined = match &mut sums[..] {
             [one] => std::mem::take(one),
             _ => (0..selectors.len())
@@ -493,6 +496,7 @@ pub(super) fn read_header(
         .collect::<Result<Vec<_>>>()?;
     let mut counts = Vec::with_capacity(parts);
     for _ in 0..parts {
+        // A count beyond memory stays too large, and the check of the section's length refuses it.
         counts.push(usize::try_from(reader.u64()?).unwrap_or(usize::MAX));
     }
 
@@ -561,6 +565,7 @@ pub(super) fn pack_masks<'a>(
         });
     }
 
+    // In the order of `interleave`: masks and bodies of a pack are of the same rows.
     move |pack| match &parts[..] {
         [one] => one.of_pack(pack),
         parts => LweMasks::joined(parts[0].ring, parts.iter().map(|part| part.of_pack(pack))),

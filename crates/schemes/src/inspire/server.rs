@@ -150,6 +150,7 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
 
+        // Keys come first: one that does not fit is refused before the pass over the database.
         progress.stage("read_keys", count);
         let keys = parallel::try_map(&queries, |query| self.read_keys(query))?;
 
@@ -183,6 +184,7 @@ impl<S: Parted> scheme::Server<S> for PartsServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
+        // The seeds stay, and with them the public part and the masks of points.
         Ok(Self {
             prepared: self
                 .prepared

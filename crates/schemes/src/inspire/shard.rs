@@ -50,6 +50,7 @@ impl Shard<Inspire> for InspireShard {
     }
 
     fn load(params: Params, slices: Range<usize>, source: &dyn SectionSource) -> Result<Self> {
+        // Slices outside the database are refused before anything is read.
         Self::division(&params)?.words_of(&slices)?;
         let prepared = Prepared::load_packs(Inspire::SECTIONS, &params, slices, source)?;
         Ok(Self { params, prepared })
@@ -175,6 +176,7 @@ impl InspireCombiner {
         let layout = params.layout();
         Error::check_length("the words of all packs", words.len(), layout.rows())?;
 
+        // Shards send bodies alone: the masks of all packs were prepared.
         let bodies = Bodies::from_words(ring, layout.degree, words);
         let packed = encryptions(ring, &self.packs, &bodies);
 

@@ -154,6 +154,7 @@ impl<'a> Draft<'a> {
         let [before, elements] =
             [&before, &after].map(|bytes| bytes.chunks_exact(layout.element_bytes()));
         for (i, (before, after)) in before.zip(elements).enumerate() {
+            // Elements follow each other point by point, each with all its chunks.
             touched[i % layout.chunks] |= before != after;
         }
 
@@ -209,6 +210,7 @@ impl<'a> Draft<'a> {
         let changed = &self.changed[part];
         let old = self.old.exceptions.of_part(part).iter();
         let same = old.filter(|[_, column]| {
+            // Changes are sorted by column, so that the changed columns are ascending.
             let column = *column as usize;
             changed.columns.binary_search(&column).is_err()
         });

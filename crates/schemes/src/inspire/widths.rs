@@ -64,6 +64,7 @@ impl Modulus {
         let rlwe = RlweParams::new(literal).map_err(refused(NAME))?;
         let value = rlwe.ring().modulus();
 
+        // Gadgets are compared by variances in the modulus, so they follow once it exists.
         let packing = PACKING_LEVELS.map(|_| Vec::new());
         let rgsw = RGSW_LEVELS.map(|_| Vec::new());
         let mut modulus = Self {
@@ -231,6 +232,7 @@ impl Frame<'_> {
 
     /// The packing gadget that adds least to one pack.
     fn keys(&self, widths: &Widths) -> Option<AddedNoise> {
+        // A full pack has d − 2 key switches under y_g and one under y_h.
         let switches = (self.layout.degree - 2) as f64;
         let [y_g, y_h] = [Y_G, Y_H].map(|place| widths[place] as usize);
         least(self.packing, |one| {
@@ -303,6 +305,7 @@ impl Frame<'_> {
 
     /// Bits that the removal of a bit saves for the variance it adds.
     fn saved(&self, change: &Change) -> f64 {
+        // A bit that adds nothing would divide by zero.
         self.coefficients[change.place] as f64 / change.added.max(f64::MIN_POSITIVE)
     }
 

@@ -156,6 +156,8 @@ impl Wire<PlainParams> for PlainQuery {
             .map(|_| reader.u64())
             .collect::<Result<Vec<_>>>()?;
 
+        // One encoding for each list of indices: unused slots are zero. A count beyond the slots
+        // leaves none unused and is refused below.
         let unused = indices.split_off(count.min(BATCH));
         if let Some(found) = unused.iter().find(|&&index| index != 0) {
             return Err(Error::malformed(
@@ -184,6 +186,7 @@ impl Wire<PlainParams> for PlainAnswer {
         self.records
             .iter()
             .for_each(|record| bytes.extend_from_slice(record));
+        // Zeros in unused slots: the length does not tell the number of indices.
         bytes.resize(params.answer_bytes(), 0);
         bytes
     }

@@ -73,6 +73,7 @@ impl Layout {
             ));
         }
 
+        // A product that wrapped might pass the check of the limit.
         let rows = units.saturating_mul(unit_bytes);
         let columns = all.div_ceil(units);
         check_side("the number of rows", rows, limits.rows)?;
@@ -138,6 +139,8 @@ impl Layout {
         let bytes = tiles.bytes_mut();
         let mut differences = Vec::new();
 
+        // Each change is compared with the bytes that earlier ones left, so that differences of a
+        // byte that changes twice add up.
         for change in changes {
             let Place { column, unit, .. } = self.place(change.index);
             let column = column as usize;
@@ -185,6 +188,8 @@ impl Layout {
     /// The record at a secret place of its column. Reads the whole column.
     pub(crate) fn select(&self, place: &Place, column: &[u8]) -> Record {
         let mut bytes = Zeroizing::new(vec![0; self.unit_layout.unit_bytes]);
+        // Every unit is read under a mask, so that neither branches nor addresses depend on the
+        // place.
         for (i, other) in (0u64..).zip(column.chunks_exact(self.unit_layout.unit_bytes)) {
             let mask = i.ct_eq(&place.unit).unwrap_u8().wrapping_neg();
             bytes
@@ -229,6 +234,7 @@ pub(crate) fn held_products(
         return matrix.products(queries, bits, centre);
     }
 
+    // Devices multiply 64-bit vectors.
     let vectors: Vec<Vec<u64>> = queries
         .iter()
         .map(|query| query.iter().map(|&x| x.into()).collect())

@@ -67,6 +67,7 @@ fn fill<T: Send>(
 /// On the client the part of the stream tells which record was asked for, so it is erased.
 pub(crate) fn whiten(seed: &Seed, label: &str, position: u64, bytes: &mut [u8]) {
     let mut stream = seed.expand(label, 0);
+    // A stream can be entered anywhere, so a record is whitened or read without those before it.
     stream.seek(position);
 
     let mut mask = Zeroizing::new(vec![0; bytes.len()]);

@@ -93,6 +93,7 @@ impl<P: RingPacking> PreparedPacks<P> {
             names,
             words: BlobSlice::new(words.into(), names.words)?,
             packs,
+            // A device that held the packs has the old words.
             held: Held::default(),
         })
     }
@@ -332,6 +333,8 @@ pub(crate) fn ranged<T: bytemuck::AnyBitPattern>(
     bytes: Range<usize>,
     expected: usize,
 ) -> Result<BlobSlice<T>> {
+    // The whole section is measured, not the range: the same range of a longer section holds other
+    // packs.
     Error::check_length(name, source.length(name)?, expected)?;
     BlobSlice::new(source.get_range(name, bytes)?, name)
 }
@@ -344,6 +347,7 @@ fn find_part(scratch: &dyn Scratch, name: &str, bytes: usize) -> Result<Option<B
 
 /// Residues of a pack's mask and last digits.
 fn pack_residues<P: RingPacking>(packing: &P) -> usize {
+    // A coefficient is stored modulo each of the two primes.
     (1 + packing.last_elements()) * 2 * packing.setup().ring().degree()
 }
 
@@ -377,6 +381,8 @@ fn read_pack(ring: &Ring, residues: &[u32]) -> Preprocessed {
 
 /// All residues must be reduced: the kernels rely on it.
 fn check_residues(residues: &[u32], ring: &Ring, name: &'static str) -> Result<()> {
+    // A polynomial is d residues modulo the first prime, then d modulo the second, and packs are
+    // whole polynomials: primes alternate.
     for (i, part) in residues.chunks_exact(ring.degree()).enumerate() {
         let prime = ring.primes()[i % 2].value();
         if let Some(residue) = part.iter().find(|&&residue| residue >= prime) {

@@ -162,6 +162,7 @@ pub(crate) fn squares_of_whitened(
 
 /// −ln of the probability of one of `rows` rows in [`words_log2`].
 pub(crate) fn words_nats(bound: FailureBound, rows: usize) -> f64 {
+    // A union bound: each row has an equal share of the probability.
     (rows as f64).ln() - words_log2(bound) * std::f64::consts::LN_2
 }
 
@@ -172,6 +173,7 @@ pub(crate) fn words_log2(bound: FailureBound) -> f64 {
 
 /// log₂ of the sum of two probabilities, given as log₂.
 pub(crate) fn either_log2(one: f64, other: f64) -> f64 {
+    // The larger factor is taken out: the powers of both would underflow to 0 below 2^-1074.
     let least = one.min(other);
     let most = one.max(other);
     most + (least - most).exp2().ln_1p() * std::f64::consts::LOG2_E

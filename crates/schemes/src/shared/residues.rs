@@ -91,6 +91,7 @@ impl System {
         part: usize,
         numbers: [&[i32]; 2],
     ) -> [[u32; ROWS]; 2] {
+        // Numbers of fewer digits than the longest use the lowest powers only.
         let mut sums = [[0i64; ROWS]; 2];
         let tile = &powers[part * self.digits * ROWS..][..numbers[0].len() * ROWS];
         let [first, second] = &mut sums;
@@ -125,6 +126,9 @@ impl System {
             add_times(&mut sum, cofactor, factor);
         }
 
+        // The fraction of the exact quotient is below ¼ and the rounding of the sum far below 10⁻⁶:
+        // adding 10⁻⁶ lifts a quotient that was rounded below its whole number, and never reaches
+        // the next.
         subtract_times(&mut sum, product, (quotient + 1e-6).floor() as u32);
         sum
     }
@@ -134,6 +138,7 @@ impl System {
 /// for a fraction rounds the quotient. Sums are far below 2⁶³ and quotients far below 2⁵¹, so the
 /// rest is at most slightly more than half a prime.
 fn remainder(sum: i64, prime: u32, reciprocal: f64) -> u32 {
+    // 1.5 · 2^52: added to a number below 2^51 in size, the sum has an ulp of 1, for either sign.
     const WHOLE: f64 = 3.0 * (1u64 << 51) as f64;
     let quotient = (sum as f64 * reciprocal + WHOLE) - WHOLE;
     let rest = sum - quotient as i64 * i64::from(prime);
@@ -149,6 +154,8 @@ fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32
         let base = pow_mod(2, u64::from(bits), u64::from(prime));
         let mut power = u64::from(first(i));
         for out in tile.iter_mut().skip(i % ROWS).step_by(ROWS) {
+            // Centred, because the sums of [`mat32::accumulate`] are bounded for factors of half a
+            // prime.
             *out = centred(power as u32, prime);
             power = power * base % u64::from(prime);
         }
@@ -204,6 +211,7 @@ fn subtract_times(sum: &mut [u64], a: &[u64], b: u32) {
     let product = times(a, b);
     let mut borrow = false;
     for (i, out) in sum.iter_mut().enumerate() {
+        // At most one of the two subtractions borrows: after the first did, the word is at least 1.
         let (less, first) = out.overflowing_sub(product.get(i).copied().unwrap_or(0));
         let (less, second) = less.overflowing_sub(u64::from(borrow));
         (*out, borrow) = (less, first || second);

@@ -119,6 +119,7 @@ pub(crate) fn read_columns(
 
     let mut next = first / records;
     let last = end.div_ceil(records);
+    // A read of no records decodes no column, even where it starts within one.
     while next < last && count > 0 {
         let block = next..last.min(next + BLOCK_COLUMNS);
         let columns = parallel::map(block.clone(), |i| decode(i as usize));
@@ -178,6 +179,7 @@ fn put_records(unit_layout: &Units, column: &[u8], wanted: Range<u64>, packer: &
             (false, _) => 1,
         };
 
+        // A record starts at a multiple of its stored bits in its unit, and units at whole bytes.
         packer.put(
             column,
             unit * unit_bits + slot * unit_layout.stored_bits,
@@ -214,6 +216,8 @@ impl<'a> Packer<'a> {
         }
 
         while done < bits {
+            // 56 bits: a window has 57 once it is shifted by up to 7, and `or` shifts these by up
+            // to 7 too, within a word of 64.
             let taken = (bits - done).min(56);
             self.or(
                 self.written + done,

@@ -70,6 +70,7 @@ impl Units {
         }
 
         let bits = self.shape.record_bits();
+        // Units without gaps are the packed records themselves, and each starts on a whole byte.
         if self.per_unit * bits == 8 * self.unit_bytes as u64 {
             return records.read_packed(
                 start,
@@ -94,6 +95,7 @@ impl Units {
     /// Copies `count` packed records to the slots of a unit.
     fn place(&self, packed: &[u8], from: u64, count: u64, unit: &mut [u8]) {
         let bits = self.shape.record_bits();
+        // Without padding, the records of a unit are one run of bits.
         if self.stored_bits == bits {
             copy_bits(packed, from * bits, count * bits, unit);
             return;
@@ -156,6 +158,7 @@ fn copy_bits(packed: &[u8], start: u64, bits: u64, out: &mut [u8]) {
 
     let out = &mut out[..bits.div_ceil(8) as usize];
     for (i, out) in out.iter_mut().enumerate() {
+        // Two bytes hold any eight bits, wherever they start. A byte beyond the end counts as zero.
         *out = ((byte(i) | byte(i + 1) << 8) >> shift) as u8;
     }
 

@@ -149,6 +149,7 @@ fn entries_of(prime: u32, simplex: Simplex, tabulated: usize) -> f64 {
 /// log₂ of a bound on f at coordinates up to `largest`: the sum over degrees of their terms.
 pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 {
     let Simplex { variables, degree } = simplex;
+    // The largest power is factored out: 27 bits to the power of the largest degree exceed an f64.
     let top = degree as f64 * largest.log2();
     let part = |d: usize| terms(variables - 1, d) as f64 * largest.powi(d as i32 - degree as i32);
     log2_coefficient + top + (0..=degree).map(part).sum::<f64>().log2()

@@ -124,6 +124,8 @@ impl Structure {
         let mut small = Vec::with_capacity(levels.direct.len());
         for &prime in &levels.direct {
             let layout = Layout::new(simplex, prime, form.tabulated, form.first)?;
+            // Coefficients are lifted to the shortest integers first: values modulo all small
+            // primes must be of one integer polynomial.
             let reduction = Shortest::new(PLAINTEXT, prime);
             let residues: Vec<u16> = coefficients
                 .iter()
@@ -215,6 +217,7 @@ impl Structure {
             .map(|coordinate| reduced_row(groups, coordinate, prime, count))
             .collect();
 
+        // Places from the first level's count on are of primes that are reduced again.
         match place.checked_sub(self.levels.first) {
             None => {
                 let shared: Vec<u16> = first.iter().map(|&x| (x % prime) as u16).collect();
@@ -240,6 +243,7 @@ fn reduced_row(groups: &[Points], coordinate: usize, prime: u32, count: usize) -
     for group in groups {
         let (own, others) = rest.split_at_mut(group.count);
         rest = others;
+        // Each group has a prime q of its own, from which its coordinates are lifted.
         let reduction = Shortest::new(group.modulus.value(), prime);
         small_prime::reduce(own, &group.rows[coordinate], reduction);
     }

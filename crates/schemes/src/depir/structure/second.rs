@@ -67,6 +67,7 @@ impl<'a> Second<'a> {
                 others: &prefix[usize::from(first.is_some())..],
             };
             self.group(&mut leaves, prefix, points, &mut buffers, &mut effort);
+            // Values of a group are in the order of its points.
             for (&point, &value) in points.order.iter().zip(&buffers.lifted) {
                 values[point as usize] = value as u16;
             }
@@ -145,6 +146,7 @@ struct Buffers {
 
 impl Buffers {
     fn reset(&mut self, count: usize, rows: usize) {
+        // Within a group, points have the numbers 0, 1, …: an order that only ever grows.
         self.order.extend(self.order.len() as u32..count as u32);
         self.rows.resize_with(rows, Vec::new);
         self.rows.iter_mut().for_each(|row| row.resize(count, 0));

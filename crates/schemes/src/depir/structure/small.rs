@@ -141,6 +141,7 @@ impl<'a> Leaf<'a> {
     ) {
         let Small { modulus, table, .. } = self.small;
 
+        // Groups are sorted until indices in their part of the table fit 32 bits.
         self.indices.clear();
         self.indices.resize(points.order.len(), 0);
         for row in &points.rows {
@@ -239,6 +240,7 @@ impl<'a> Leaf<'a> {
         self.last.clear();
         self.last.extend_from_slice(prefix);
 
+        // Everything beyond the common prefix belongs to other coordinates now.
         for done in same..prefix.len() {
             let next = self.fix(prefix, done, effort);
             self.fixed.push(next);
@@ -287,6 +289,7 @@ fn horner(coefficients: &[u16], degree: usize, point: &[u32], prime: u32) -> u32
         return coefficients[0].into();
     };
 
+    // Higher exponents come later and have shorter rows, so rows are taken from the end.
     let mut end = coefficients.len();
     let mut value = 0;
     for exponent in (0..=degree).rev() {

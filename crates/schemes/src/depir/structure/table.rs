@@ -101,6 +101,7 @@ impl Layout {
     fn place(&self, prefix: &[u16]) -> usize {
         prefix
             .iter()
+            // The first coordinate leads, so that its smaller range changes no factor.
             .fold(0, |place, &x| place * self.prime as usize + usize::from(x))
     }
 
@@ -248,6 +249,8 @@ impl Fill {
     /// Writes the values of a polynomial in one variable at 0, 1, ….
     fn values(&self, coefficients: &[u16], count: usize, out: &mut &mut [u8]) {
         let prime = self.layout.prime;
+        // One product with the powers gives the values at all residues, of which the first
+        // coordinate may need fewer.
         let mut values = vec![0; prime as usize];
         small_prime::combine(&mut values, coefficients, &self.powers.by_exponent, prime);
         self.write(&values[..count], out);
@@ -277,6 +280,7 @@ impl Fill {
 fn name(simplex: Simplex, layout: &Layout, coefficients: &[u16]) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("papir 2026 depir table v2");
 
+    // The prime and the number of tabulated variables are in the name as they are.
     let numbers = [simplex.variables, simplex.degree, layout.first as usize];
     numbers.iter().for_each(|&number| {
         hasher.update(&(number as u64).to_le_bytes());
@@ -343,6 +347,7 @@ pub(super) fn contract(
     let mut sums = vec![0u32; out.len()];
     let mut start = 0;
 
+    // Powers may be those of a higher degree.
     for (exponent, &power) in powers.iter().enumerate().take(degree + 1) {
         for_each_row(
             variables - 1,

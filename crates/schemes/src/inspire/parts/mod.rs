@@ -89,6 +89,8 @@ impl Parted for InspireInParts {
 
         let mut update = Counts::new();
         for one in description.work.setup.iter() {
+            // Packs have rows of every part, so an update prepares all of them again: only coding
+            // has a share.
             let encodes = matches!(one.operation, Operation::Encode16 | Operation::Interpolate);
             let times = one.times * if encodes { share } else { 1.0 };
             update = update.with(one.operation, times, one.parts);

@@ -196,6 +196,8 @@ impl Parameters for PartsParams {
         let part = part_layout(shape, parts)?;
         let below = Params::decode(reader.rest())?;
 
+        // Both encodings give the columns, and queries are read by one and answered by the other. A
+        // part's records are padded already, so that it has one encoding.
         let layout = below.layout();
         let expected = (RlweLiteral::DEFAULT.degree, part.columns, part.chunks, 1);
         let found = (layout.degree, layout.columns, layout.chunks, layout.points);

@@ -413,6 +413,7 @@ fn complete(literal: Literal, layout: &Layout) -> Option<Literal> {
             .tails()
             .variance_for(input.threshold(level), input.coefficients()[level], failure)
     });
+    // The literal has the widest selectors, so what is left is for rounding them further.
     let first = selector_bits(&input, 0, allowed[0] - noise.first - noise.first_switch)?;
     let left = allowed[1] - noise.second;
 

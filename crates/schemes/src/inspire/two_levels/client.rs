@@ -32,6 +32,7 @@ pub struct Client {
 
 impl scheme::Client<Inspire2> for Client {
     fn new(params: Params, public: Public) -> Result<Self> {
+        // Decryption pairs masks with bodies, and would silently end where masks are missing.
         let found = public.masks.len();
         if found != params.literal().public_words() {
             let expected = format!("{}", params.literal().public_words());
@@ -187,6 +188,7 @@ impl Client {
 /// COMPOSE: `count` words, of which digit j of word c is at j·count + c.
 fn join(digits: Digits, count: usize, decrypted: &[u32]) -> Zeroizing<Vec<u64>> {
     let mut words = Zeroizing::new(vec![0; count]);
+    // Packs may have rows beyond the digits.
     for (j, decrypted) in decrypted.chunks_exact(count).take(digits.count).enumerate() {
         for (word, &digit) in words.iter_mut().zip(decrypted) {
             *word |= digits.uncentred(digit) << (digits.bits as usize * j);

@@ -108,6 +108,7 @@ pub(super) fn encode(
         whiten(seed, first, layout.unit_layout.unit_bytes, &mut bytes);
 
         let mut words = words_of(&bytes);
+        // Rows that fill up the last row group are zero.
         words.resize(layout.rows(), 0);
         Ok(words)
     })

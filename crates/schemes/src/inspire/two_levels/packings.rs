@@ -44,6 +44,7 @@ impl Packings {
             distinct.push(packing.map_err(refused(NAME))?);
         }
 
+        // Packings of the same γ share masks, so a query has one key for them.
         let roles = params.literal().gammas.map(|gamma| {
             gammas
                 .iter()
@@ -72,6 +73,7 @@ impl Packings {
             .sum();
         let end = start + packing.shape().words();
 
+        // Missing words leave a key of no words, which is refused.
         let key = query.keys.get(start..end).unwrap_or_default();
         PACKS.online_key(packing, &[params.literal().key_bits], key)
     }

@@ -122,6 +122,7 @@ impl SecondLevel {
         let matrix = LevelMatrix {
             level: 1,
             tiles: &self.digits,
+            // Devices hold the first level only.
             held: &Held::default(),
             gamma: literal.gammas[1],
             packs: literal.packs()[0],
@@ -208,6 +209,7 @@ impl Combiner<Inspire2> for SecondLevel {
         progress: &dyn Progress,
     ) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.iter().map(|(query, _)| *query).collect();
+        // Lengths are checked first, before keys are expanded.
         let firsts = parallel::try_map(batch, |(_, first)| first_bodies(&self.params, first))?;
 
         progress.stage("read_keys", queries.len() as u64);
@@ -309,6 +311,7 @@ pub(super) fn respond(
 /// A row of digits times the selector, modulo 2^`bits`.
 #[inline]
 fn product(row: &[i16], selector: &[u64], bits: u32) -> u64 {
+    // Digits are sign-extended, and sums that wrap modulo 2^64 are exact modulo 2^bits.
     let terms = row.iter().zip(selector);
     let sum = terms.fold(0u64, |sum, (&digit, &entry)| {
         sum.wrapping_add((digit as u64).wrapping_mul(entry))

@@ -379,6 +379,7 @@ fn write_digits(params: &Params, prepared: &[Option<Preprocessed>], tiles: &mut 
             continue;
         }
 
+        // Some units keep their digits: only the columns of the others are written.
         for (block, column) in (i * BLOCK_COLUMNS..).zip(&columns) {
             if let Some(column) = column {
                 matvec_i16::scatter_column(tiles, groups, blocks.div_ceil(2), block, column);

@@ -303,6 +303,7 @@ impl Selection {
             .zip(each)
             .map(|(words, bits)| words * bits as usize)
             .sum();
+        // The last matrix counts above with the bits of the others, and may have fewer.
         all - bits.gadget.levels * DEGREE * (bits.key - bits.last_key) as usize
     }
 
@@ -335,6 +336,8 @@ impl Selection {
         gadget: GadgetParams,
         bodies_in: RangeInclusive<u32>,
     ) -> Option<SelectionBits> {
+        // Rounding adds to the noise: a key that is too noisy with all its bits has no shorter form
+        // that fits.
         let budget = self.budget(*bodies_in.start());
         let packing = |bits| self.packing::<F>(gadget, [bits; 2]);
         if packing(self.ring.most_bits()) > budget {
@@ -374,6 +377,7 @@ impl Selection {
             last_key: key,
             answer: ResponseBits { a, b },
         };
+        // A checked answer has no body of more bits than its mask.
         (b <= a).then(|| self.with_short_last_key::<F>(bits, budget))
     }
 
@@ -384,6 +388,7 @@ impl Selection {
             return bits;
         }
         let shorter = (1..bits.key).map(|last_key| SelectionBits { last_key, ..bits });
+        // The noise falls with each bit: the first that holds has the fewest.
         let mut holding = shorter.filter(|bits| self.noise::<F>(bits).total() <= budget);
         holding.next().unwrap_or(bits)
     }
@@ -435,6 +440,7 @@ fn total_variance<const N: usize>(parts: &[Part<'_>; N], bits: &[u32; N]) -> f64
 /// the variance most for its words, and takes back spare bits.
 fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
     let mut bits = [0; N];
+    // Below these bits a part alone exceeds the budget: no solution has fewer.
     for (bits, part) in bits.iter_mut().zip(parts) {
         *bits = part
             .bits

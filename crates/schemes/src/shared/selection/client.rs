@@ -189,6 +189,8 @@ impl Opened {
     /// `bound` of a word, in units of q/2^a.
     pub(crate) fn new(bits: ResponseBits, plain: u32, phases: &[u64], bound: u64) -> Self {
         let mut worst = 0;
+        // The worst distance is compared once, at the end: a loop that stopped at a bad coefficient
+        // would tell its place by its time.
         let words = phases.iter().map(|&phase| {
             let (word, distance) = bits.nearest(phase, plain);
             worst = worst.max(distance);
@@ -239,6 +241,7 @@ impl SelectionAnswer {
         let packs = packs.chunks_exact(DEGREE);
         let singles = singles.chunks_exact(DEGREE);
         let mut phases = Zeroizing::new(Vec::with_capacity(self.bodies.len()));
+        // The last pack may have fewer rows than it has room for.
         for (mask, body) in packs.zip(rows.chunks(selection.capacity)) {
             phases.extend_from_slice(&bits.phases(ring, secret, mask, body));
         }

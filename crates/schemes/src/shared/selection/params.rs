@@ -367,6 +367,7 @@ fn check<F: Family>(
         ..
     } = *selection;
 
+    // A column's number is a u32, and words have the bits of their storage.
     if columns == 0
         || columns > u32::MAX as usize
         || rows == 0

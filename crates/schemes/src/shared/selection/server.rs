@@ -187,6 +187,7 @@ impl<F: Family> PackedMatrix<F> {
     ) -> Result<Vec<SelectionAnswer>> {
         let count = queries.len() as u64;
 
+        // Keys come first: a key that does not fit is refused before the pass over the matrix.
         progress.stage("read_keys", count);
         let keys = parallel::try_map(queries, |query| self.read_key(query))?;
 
@@ -205,6 +206,7 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
     pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<F>> {
+        // Packings with one matrix have parameters whose last key has as many bits.
         let mut bits = vec![self.params.bits.key; self.packing.shape().matrices];
         if let Some(last) = bits.last_mut() {
             *last = self.params.bits.last_key;
@@ -260,6 +262,7 @@ impl<F: Family> PackedMatrix<F> {
 
         let rows = words.chunks_exact(self.params.counts.columns);
         rows.map(|row| {
+            // Sums wrap modulo 2^64, which is exact modulo 2^bits: an entry has fewer than 64 bits.
             let terms = row
                 .iter()
                 .zip(selector)
@@ -319,6 +322,7 @@ impl<F: Family> PackedMatrix<F> {
             let Some(mut packed) = packed else {
                 continue;
             };
+            // `pack_few` leaves the bodies out: they are added where the trees put their messages.
             let bodies = rlwe.ring().from_words(&singles.bodies);
             rlwe.ring().add_assign(&mut packed.b, &bodies);
             selected.added.push((pack, packed));
@@ -378,6 +382,7 @@ impl<F: Family> PackedMatrix<F> {
             bodies.extend(&ring.to_words(&b)[..capacity]);
         }
 
+        // Rows that fill up the last pack are not sent.
         bodies.truncate(counts.sent_rows::<F>());
         for (mask, body) in &packed.singles {
             masks.extend(bits.mask(ring, mask));
